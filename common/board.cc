@@ -1,0 +1,85 @@
+#include "common/board.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace xschedd {
+namespace {
+
+std::uint32_t Flags(const GateSetting& setting) {
+  return (setting.held ? abi::kHeld : 0u) | (setting.tracked ? abi::kTracked : 0u);
+}
+
+// The word is shared between processes, so no FUTEX_PRIVATE_FLAG. glibc has no wrapper for futex.
+long Futex(const abi::Word* word, int operation, std::uint32_t value, const timespec* timeout, std::uint32_t mask) {
+  return ::syscall(SYS_futex, word, operation, value, timeout, nullptr, mask);
+}
+
+}  // namespace
+
+BoardWriter::BoardWriter(abi::Board* board) : board_(board) {
+  board_->header.version = abi::kVersion;
+  board_->header.layout_hash = abi::kLayoutHash;
+  board_->header.device_slots = abi::kMaxDevices;
+  board_->header.magic = abi::kBoardMagic;
+}
+
+bool BoardWriter::Set(std::uint32_t slot, const GateSetting& setting) {
+  GateSetting& current = settings_[slot];
+  if (current == setting) return false;
+  const std::uint32_t before = Flags(current);
+  const std::uint32_t after = Flags(setting);
+  current = setting;
+
+  abi::Gate& gate = board_->gates[slot];
+  gate.window_us.store(setting.window_us, std::memory_order_relaxed);
+  gate.window_floor.store(setting.window_floor, std::memory_order_relaxed);
+  // relaxed load: only this thread writes the word.
+  const std::uint32_t generation = (gate.word.load(std::memory_order_relaxed) >> abi::kGenerationShift) + 1;
+  // seq_cst: release for the window above, and the first half of the Dekker pair with LedgerDevice::waiters (a waiter
+  // counts itself, then looks at the word; we write the word, then look at the count: one of the two sees the other).
+  gate.word.store((generation << abi::kGenerationShift) | after, std::memory_order_seq_cst);
+
+  flagged_ += (after != 0 ? 1u : 0u);
+  flagged_ -= (before != 0 ? 1u : 0u);
+  WriteSummary();
+  return true;
+}
+
+void BoardWriter::WriteSummary() {
+  // The exact OR costs a walk over 64 settings; "some slot has a flag" is all that a reader acts on.
+  const std::uint32_t flags = flagged_ != 0 ? abi::kTracked : 0u;
+  // release: a client that reads the summary and goes on to the words sees at least what was written before it.
+  board_->summary.flags.store(flags, std::memory_order_release);
+}
+
+void BoardWriter::RenewLease(std::uint64_t until_ns) {
+  // relaxed: a reader with an older value only believes in an earlier end.
+  board_->control.lease_until_ns.store(until_ns, std::memory_order_relaxed);
+}
+
+void BoardWriter::WakeGate(std::uint32_t slot) {
+  Futex(&board_->gates[slot].word, FUTEX_WAKE, INT_MAX, nullptr, 0);
+}
+
+Result<BoardReader> BoardReader::Open(const abi::Board* board) {
+  const abi::BoardHeader& header = board->header;
+  if (header.magic != abi::kBoardMagic || header.version != abi::kVersion || header.layout_hash != abi::kLayoutHash) {
+    return Fail("the daemon's board has another layout", "run a client and a daemon of the same release");
+  }
+  return BoardReader(board);
+}
+
+void BoardReader::Wait(std::uint32_t slot, std::uint32_t seen, std::uint64_t until_ns) const {
+  timespec until{};
+  until.tv_sec = static_cast<time_t>(until_ns / 1'000'000'000ull);
+  until.tv_nsec = static_cast<long>(until_ns % 1'000'000'000ull);
+  // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC; all outcomes are for the caller to look at again.
+  Futex(&board_->gates[slot].word, FUTEX_WAIT_BITSET, seen, &until, FUTEX_BITSET_MATCH_ANY);
+}
+
+}  // namespace xschedd

@@ -1,0 +1,74 @@
+// The two ends of a board (abi.h): the daemon's BoardWriter, the client's BoardReader.
+// Thread rule: BoardWriter, one thread (the daemon's scheduler); BoardReader, any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "common/abi.h"
+#include "common/result.h"
+
+namespace xschedd {
+
+// What the daemon wants of a client on one device.
+struct GateSetting {
+  bool held = false;
+  bool tracked = false;
+  std::uint32_t window_us = 0;     // µs of GPU time in flight; 0: no limit
+  std::uint32_t window_floor = 0;  // launches always allowed in flight
+  bool operator==(const GateSetting&) const = default;
+};
+
+class BoardWriter {
+ public:
+  // `board` stays owned by the caller and must outlive the writer. Initialises the header; all gates open, untracked.
+  explicit BoardWriter(abi::Board* board);
+
+  // Writes the gate of `slot` if it differs from what was last written; returns whether it wrote. The caller then wakes
+  // waiters (WakeGate) if the ledger says that there are any.
+  bool Set(std::uint32_t slot, const GateSetting& setting);
+  const GateSetting& Get(std::uint32_t slot) const { return settings_[slot]; }
+
+  // Lets words with flags bind until `until_ns` (CLOCK_MONOTONIC).
+  void RenewLease(std::uint64_t until_ns);
+  // Wakes every thread that waits on the gate of `slot`. One system call.
+  void WakeGate(std::uint32_t slot);
+
+ private:
+  void WriteSummary();
+
+  abi::Board* board_;
+  GateSetting settings_[abi::kMaxDevices];
+  std::uint32_t flagged_ = 0;  // how many slots have a flag set
+};
+
+class BoardReader {
+ public:
+  // Refuses a board of another version or layout. `board` must stay mapped for as long as any reader lives.
+  static Result<BoardReader> Open(const abi::Board* board);
+
+  const abi::Word* SummaryWord() const { return &board_->summary.flags; }
+  // The raw word: flags and generation.
+  std::uint32_t Word(std::uint32_t slot) const {
+    // acquire: the window written before this word is seen, too.
+    return board_->gates[slot].word.load(std::memory_order_acquire);
+  }
+  std::uint32_t WindowUs(std::uint32_t slot) const {
+    return board_->gates[slot].window_us.load(std::memory_order_relaxed);
+  }
+  std::uint32_t WindowFloor(std::uint32_t slot) const {
+    return board_->gates[slot].window_floor.load(std::memory_order_relaxed);
+  }
+  std::uint64_t LeaseUntilNs() const { return board_->control.lease_until_ns.load(std::memory_order_relaxed); }
+
+  // Sleeps until the word of `slot` is not `seen` any more, a wake-up, a signal, or `until_ns` (CLOCK_MONOTONIC).
+  // Returns at once if it differs already. Spurious returns are allowed; the caller looks at the word again.
+  void Wait(std::uint32_t slot, std::uint32_t seen, std::uint64_t until_ns) const;
+
+  const abi::Board* Raw() const { return board_; }
+
+ private:
+  explicit BoardReader(const abi::Board* board) : board_(board) {}
+  const abi::Board* board_;
+};
+
+}  // namespace xschedd

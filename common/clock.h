@@ -1,0 +1,17 @@
+// The one clock of the project: CLOCK_MONOTONIC in nanoseconds, the same in all processes of the host.
+// Thread rule: any thread.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace xschedd {
+
+inline std::uint64_t MonotonicNs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ull + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+}  // namespace xschedd

@@ -1,0 +1,148 @@
+#include "common/ledger.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace xschedd {
+
+using abi::kMaxDevices;
+using abi::kRingSize;
+using abi::TransitionKind;
+
+// ---- client --------------------------------------------------------------------------------------------------------
+
+Result<LedgerWriter*> LedgerWriter::Open(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd) {
+  const abi::LedgerHeader& header = ledger->header;
+  if (header.magic != abi::kLedgerMagic || header.version != abi::kVersion || header.layout_hash != abi::kLayoutHash) {
+    return Fail("the daemon's ledger has another layout", "run a client and a daemon of the same release");
+  }
+  return new LedgerWriter(ledger, board, daemon_eventfd);
+}
+
+void LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t time_ns) {
+  {
+    const std::lock_guard lock(mutex_);
+    abi::LedgerControl& control = ledger_->control;
+    // release: whoever sees this level sees the counters written before it.
+    ledger_->devices[slot].busy.store(kind == TransitionKind::kBusy ? 1 : 0, std::memory_order_release);
+    // relaxed: only this process writes the head, under the lock. acquire: slots before the tail were read.
+    const std::uint64_t head = control.ring_head.load(std::memory_order_relaxed);
+    const std::uint64_t tail = board_->control.ring_tail.load(std::memory_order_acquire);
+    if (head - tail >= kRingSize) {
+      // relaxed: a hint to resynchronise; the seq_cst fence below orders it before the look at daemon_sleeping.
+      control.lost.fetch_add(1, std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    } else {
+      ledger_->ring[head % kRingSize] = abi::Transition{time_ns, static_cast<std::uint32_t>(kind), slot};
+      // seq_cst: publishes the record, and pairs with daemon_sleeping (Dekker): either we see the daemon asleep and
+      // wake it, or it sees this head before it sleeps.
+      control.ring_head.store(head + 1, std::memory_order_seq_cst);
+    }
+  }
+  if (board_->control.daemon_sleeping.load(std::memory_order_seq_cst) == 1) {
+    const std::uint64_t one = 1;
+    const int saved_errno = errno;  // the host program's launch must not change errno
+    // The eventfd is non-blocking; EAGAIN means that a wake-up is already pending.
+    [[maybe_unused]] const ssize_t written = ::write(daemon_eventfd_, &one, sizeof one);
+    errno = saved_errno;
+  }
+}
+
+void LedgerWriter::AddWaiter(std::uint32_t slot) {
+  // seq_cst: Dekker with the gate word, see BoardWriter::Set.
+  ledger_->devices[slot].waiters.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void LedgerWriter::RemoveWaiter(std::uint32_t slot) {
+  // relaxed: a late view costs the daemon one needless wake-up.
+  ledger_->devices[slot].waiters.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// ---- daemon --------------------------------------------------------------------------------------------------------
+
+LedgerReader::LedgerReader(abi::Ledger* ledger, abi::Board* board) : ledger_(ledger), board_(board) {
+  ledger_->header.version = abi::kVersion;
+  ledger_->header.layout_hash = abi::kLayoutHash;
+  ledger_->header.magic = abi::kLedgerMagic;
+}
+
+LedgerReader::Drained LedgerReader::Drain() {
+  Drained result;
+  // acquire: the records before the head are written. Read once: the client may change it while we work.
+  const std::uint64_t head = ledger_->control.ring_head.load(std::memory_order_acquire);
+  const std::uint64_t lost = ledger_->control.lost.load(std::memory_order_relaxed);
+  if (lost != lost_seen_) {
+    lost_seen_ = lost;
+    result.resync = true;
+  }
+  const std::uint64_t available = head - tail_;
+  if (available > kRingSize) {
+    // The head went back or jumped: no honest client does that. Skip to it; the levels still count.
+    tail_ = head;
+    result.resync = true;
+    result.refused = 1;
+  }
+  bool seen[kMaxDevices] = {};
+  for (; tail_ != head; ++tail_) {
+    // Each field is read once, through a volatile view, so that check and use are of the same value.
+    const volatile abi::Transition& record = ledger_->ring[tail_ % kRingSize];
+    const std::uint32_t kind = record.kind;
+    const std::uint32_t slot = record.slot;
+    const bool known_kind = kind == static_cast<std::uint32_t>(TransitionKind::kBusy) ||
+                            kind == static_cast<std::uint32_t>(TransitionKind::kIdle);
+    if (!known_kind || slot >= kMaxDevices) {
+      ++result.refused;
+      continue;
+    }
+    if (!seen[slot]) {
+      seen[slot] = true;
+      result.touched_slots.push_back(slot);
+    }
+  }
+  // release: the client may reuse these records.
+  board_->control.ring_tail.store(tail_, std::memory_order_release);
+  return result;
+}
+
+bool LedgerReader::Busy(std::uint32_t slot) const {
+  // acquire: pairs with the writer's release. Anything but 1 is idle.
+  return ledger_->devices[slot].busy.load(std::memory_order_acquire) == 1;
+}
+
+bool LedgerReader::HasWaiters(std::uint32_t slot) const {
+  // seq_cst: second half of the Dekker pair with the gate word, see BoardWriter::Set.
+  return ledger_->devices[slot].waiters.load(std::memory_order_seq_cst) != 0;
+}
+
+LedgerSnapshot LedgerReader::Read(std::uint32_t slot) const {
+  const abi::LedgerDevice& device = ledger_->devices[slot];
+  LedgerSnapshot snapshot;
+  snapshot.busy = Busy(slot);
+  snapshot.has_waiters = HasWaiters(slot);
+  // relaxed: statistics; no decision hangs on their order.
+  snapshot.in_flight = device.in_flight.load(std::memory_order_relaxed);
+  snapshot.window_limit = device.window_limit.load(std::memory_order_relaxed);
+  snapshot.submitted = device.submitted.load(std::memory_order_relaxed);
+  snapshot.completed = std::min(device.completed.load(std::memory_order_relaxed), snapshot.submitted);
+  snapshot.gpu_time_ns = device.gpu_time_ns.load(std::memory_order_relaxed);
+  snapshot.held_ns = device.held_ns.load(std::memory_order_relaxed);
+  snapshot.passthrough = device.passthrough.load(std::memory_order_relaxed);
+  return snapshot;
+}
+
+bool LedgerReader::PrepareToSleep() {
+  // seq_cst: Dekker with ring_head, see LedgerWriter::Report.
+  board_->control.daemon_sleeping.store(1, std::memory_order_seq_cst);
+  const std::uint64_t head = ledger_->control.ring_head.load(std::memory_order_seq_cst);
+  const bool lost_more = ledger_->control.lost.load(std::memory_order_seq_cst) != lost_seen_;
+  return head == tail_ && !lost_more;
+}
+
+void LedgerReader::Awake() {
+  // relaxed: a client that still sees 1 writes the eventfd once too often.
+  board_->control.daemon_sleeping.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace xschedd

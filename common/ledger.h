@@ -1,0 +1,88 @@
+// The two ends of a ledger (abi.h): the client's LedgerWriter, the daemon's LedgerReader.
+// Thread rule: LedgerWriter::Report is serialised by the writer itself with a lock of its own process; the counters of
+// a device may be added to by any thread. LedgerReader: one thread (the daemon's). The reader trusts nothing it reads.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "common/abi.h"
+#include "common/result.h"
+
+namespace xschedd {
+
+class LedgerWriter {
+ public:
+  // Refuses a ledger of another version or layout. `board` is the same session's; `daemon_eventfd` is written to wake
+  // the daemon. All stay owned by the caller and must outlive the writer.
+  static Result<LedgerWriter*> Open(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd);
+
+  // Says that this client became busy or idle on `slot`: level, ring record, wake-up if the daemon sleeps. Never
+  // blocks: a full ring drops the record, and the level, which is the truth, stays right.
+  void Report(std::uint32_t slot, abi::TransitionKind kind, std::uint64_t time_ns);
+
+  // A thread is about to wait on the gate of `slot`, or has stopped waiting. Call AddWaiter before looking at the word
+  // that the wait depends on.
+  void AddWaiter(std::uint32_t slot);
+  void RemoveWaiter(std::uint32_t slot);
+
+  abi::LedgerDevice& Device(std::uint32_t slot) { return ledger_->devices[slot]; }
+
+ private:
+  LedgerWriter(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd)
+      : ledger_(ledger), board_(board), daemon_eventfd_(daemon_eventfd) {}
+
+  abi::Ledger* ledger_;
+  const abi::Board* board_;
+  int daemon_eventfd_;
+  std::mutex mutex_;  // one producer at a time
+};
+
+// What a ledger says of one device, copied out and checked for plausibility where that is possible. Only the client
+// itself can be hurt by a lie in here; see docs/security-model.md.
+struct LedgerSnapshot {
+  bool busy = false;
+  bool has_waiters = false;
+  std::uint32_t in_flight = 0;
+  std::uint32_t window_limit = 0;
+  std::uint64_t submitted = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t gpu_time_ns = 0;
+  std::uint64_t held_ns = 0;
+  std::uint64_t passthrough = 0;
+};
+
+class LedgerReader {
+ public:
+  // Initialises the ledger's header. `board` is the same session's: the reader keeps ring_tail and daemon_sleeping
+  // there.
+  LedgerReader(abi::Ledger* ledger, abi::Board* board);
+
+  struct Drained {
+    std::vector<std::uint32_t> touched_slots;  // each slot once, in no particular order
+    std::uint32_t refused = 0;                 // records that no honest client writes
+    bool resync = false;                       // records were lost or the ring was nonsense: look at every slot's level
+  };
+  // Reads what the ring holds, at most kRingSize records however fast the client writes. A record only says where to
+  // look: the caller reads the level of each touched slot with Busy().
+  Drained Drain();
+
+  bool Busy(std::uint32_t slot) const;
+  bool HasWaiters(std::uint32_t slot) const;
+  LedgerSnapshot Read(std::uint32_t slot) const;
+
+  // Before sleeping: announces it, then returns whether the ring is empty, so that nothing published in between is
+  // missed. When it returns false, call Drain again instead of sleeping.
+  bool PrepareToSleep();
+  // After waking: the client need not write the eventfd while we drain.
+  void Awake();
+
+ private:
+  abi::Ledger* ledger_;
+  abi::Board* board_;
+  std::uint64_t tail_ = 0;
+  std::uint64_t lost_seen_ = 0;
+};
+
+}  // namespace xschedd

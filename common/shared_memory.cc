@@ -1,0 +1,79 @@
+#include "common/shared_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace xschedd {
+namespace {
+
+constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+std::string Errno() {
+  return std::strerror(errno);
+}
+
+}  // namespace
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : address_(std::exchange(other.address_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  if (this != &other) {
+    if (address_ != nullptr) ::munmap(address_, size_);
+    address_ = std::exchange(other.address_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+  }
+  return *this;
+}
+
+Mapping::~Mapping() {
+  if (address_ != nullptr) ::munmap(address_, size_);
+}
+
+void* Mapping::Leak() {
+  size_ = 0;
+  return std::exchange(address_, nullptr);
+}
+
+Result<SharedMemory> MakeSharedMemory(const std::string& name, std::size_t size, PeerMayWrite peer_may_write) {
+  UniqueFd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.IsValid()) {
+    return Fail("cannot make shared memory \"" + name + "\": " + Errno(), "raise LimitNOFILE or the memory limit");
+  }
+  if (::ftruncate(fd.Get(), static_cast<off_t>(size)) != 0) {
+    return Fail("cannot size shared memory \"" + name + "\": " + Errno(), "raise the memory limit");
+  }
+  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.Get(), 0);
+  if (address == MAP_FAILED) {
+    return Fail("cannot map shared memory \"" + name + "\": " + Errno(), "raise the memory limit");
+  }
+  Mapping mapping(address, size);
+  // F_SEAL_FUTURE_WRITE leaves the mapping just made writable and forbids all later ones.
+  const int seals = kSizeSeals | (peer_may_write == PeerMayWrite::kNo ? F_SEAL_FUTURE_WRITE : 0);
+  if (::fcntl(fd.Get(), F_ADD_SEALS, seals) != 0) {
+    return Fail("cannot seal shared memory \"" + name + "\": " + Errno(), "run Linux 5.1 or later");
+  }
+  return SharedMemory{std::move(fd), std::move(mapping)};
+}
+
+Result<Mapping> MapSharedMemory(int fd, std::size_t size, Access access) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0 || status.st_size != static_cast<off_t>(size)) {
+    return Fail("shared memory has an unexpected size", "run a client and a daemon of the same release");
+  }
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & kSizeSeals) != kSizeSeals) {
+    return Fail("shared memory is not sealed", "connect to a daemon, not to something else on its socket");
+  }
+  const int protection = access == Access::kReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* address = ::mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
+  if (address == MAP_FAILED) return Fail("cannot map shared memory: " + Errno(), "raise the memory limit");
+  return Mapping(address, size);
+}
+
+}  // namespace xschedd

@@ -1,0 +1,52 @@
+// Sealed memory objects: making them (daemon) and mapping them (both sides).
+// Sealed against shrinking, growing and further seals, so that neither side can make the other fault by truncating.
+// Thread rule: a Mapping is a value with one owner; the memory behind it follows abi.h.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "common/result.h"
+#include "common/unique_fd.h"
+
+namespace xschedd {
+
+// A mapped memory object; unmapped when it goes.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(void* address, std::size_t size) : address_(address), size_(size) {}
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping();
+
+  void* Address() const { return address_; }
+  std::size_t Size() const { return size_; }
+  // Gives the memory up without unmapping it: for a client, whose threads may read the board until the process ends.
+  void* Leak();
+
+ private:
+  void* address_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+struct SharedMemory {
+  UniqueFd fd;
+  Mapping mapping;  // read-write, in the process that made it
+};
+
+enum class PeerMayWrite { kNo, kYes };
+
+// Makes a memfd of `size` bytes (zeroed), maps it read-write here, then seals it. With PeerMayWrite::kNo, whoever
+// receives the descriptor can only map it read-only. Fails with ENOMEM, EMFILE or on a kernel before 5.1.
+Result<SharedMemory> MakeSharedMemory(const std::string& name, std::size_t size, PeerMayWrite peer_may_write);
+
+enum class Access { kReadOnly, kReadWrite };
+
+// Maps a received descriptor. Refuses one that is not exactly `size` bytes or not sealed as above, because then the
+// sender could still shrink it under us.
+Result<Mapping> MapSharedMemory(int fd, std::size_t size, Access access);
+
+}  // namespace xschedd
