@@ -136,7 +136,7 @@ class Node:
         for line in path.read_text().splitlines():
             with contextlib.suppress(json.JSONDecodeError):  # the last line of a killed process may be cut
                 record = json.loads(line)
-                if record.get("kernel") == kernel:
+                if record.get("name") == kernel:
                     found.append(record)
         return sorted(found, key=lambda record: record["start_ns"])
 
