@@ -51,7 +51,7 @@ class Priority(harness.NodeTest):
     def test_starvation_guard_gives_turns(self):
         node = self.node
         node.start_daemon()
-        node.ctl("policy", "set", "--guard", 50)
+        node.ctl("policy", "set", "--guard", "50ms")
         high = node.start_anchor(priority=50)
         low = node.start("default_stream", 40, 2000, priority=-10)
         node.tell(high, "start 1000")
