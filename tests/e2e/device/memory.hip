@@ -152,6 +152,8 @@ void host_memory() {
   launch_add(static_cast<int*>(device), kCount, 1, nullptr);
   HIP(hipDeviceSynchronize());
   REQUIRE(all_equal(registered, 7));
+  HIP(hipMemcpy(registered.data(), read_back(static_cast<int*>(device), 4).data(), 16, hipMemcpyHostToHost));
+  HIP(hipHostUnregister(registered.data()));
 }
 
 void accounting() {
