@@ -103,7 +103,7 @@ hsa_status_t release(void* base) {
 std::optional<Allocation> find_allocation(const void* address) {
   Ranges& r = ranges();
   const std::shared_lock guard(r.lock);
-  const auto key = reinterpret_cast<uintptr_t>(address);
+  const auto key = reinterpret_cast<uintptr_t>(host_address(address));
   auto it = r.by_base.upper_bound(key);
   if (it == r.by_base.begin()) return std::nullopt;
   --it;
@@ -142,12 +142,6 @@ bool set_user_data(const void* base, void* data) {
   if (it == r.by_base.end()) return false;
   it->second.user_data = data;
   return true;
-}
-
-Agent* device_of(const void* address) {
-  const auto a = find_allocation(address);
-  const bool on_device = a && (a->kind == MemoryKind::kDevice || a->kind == MemoryKind::kImported);
-  return on_device ? a->owner : nullptr;
 }
 
 }  // namespace softgpu
