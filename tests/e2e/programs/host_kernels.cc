@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "kernels.h"
-#include "softgpu.h"
+#include "tools/softgpu/softgpu.h"
 
 namespace {
 
