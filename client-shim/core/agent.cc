@@ -162,7 +162,7 @@ void Agent::Connect() {
       told_refusal_ = true;
       backoff_ns_ = kRefusedBackoffNs;
     } else {
-      Info("this process runs unscheduled: " + failure.error.Line());
+      if (backoff_ns_ == 0) Info("this process runs unscheduled: " + failure.error.Line());
       backoff_ns_ = backoff_ns_ == 0 ? kFirstBackoffNs : std::min(backoff_ns_ * 2, kLongestBackoffNs);
     }
     next_attempt_ns_ = MonotonicNs() + backoff_ns_;
