@@ -62,11 +62,13 @@ class Node:
         return self.ctl("version", check=False).returncode == 0
 
     def stop_daemon(self, how=signal.SIGTERM):
-        if self.daemon and self.daemon.poll() is None:
-            self.daemon.send_signal(signal.SIGCONT)
+        """Ends the daemon, stopped or not, and returns its exit code; None where none was started."""
+        if self.daemon is None:
+            return None
+        if self.daemon.poll() is None:
             self.daemon.send_signal(how)
-            self.daemon.wait(DEADLINE_S)
-        return self.daemon.returncode
+            self.daemon.send_signal(signal.SIGCONT)
+        return self.daemon.wait(DEADLINE_S)
 
     def daemon_log(self):
         path = self.dir / "daemon.log"
