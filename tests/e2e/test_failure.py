@@ -108,7 +108,7 @@ class Failure(harness.NodeTest):
         out, err = process.communicate(timeout=harness.DEADLINE_S)
         self.assertEqual(process.returncode, 0, err)
         self.assertIn("right:", out)
-        self.assertEqual(err.count("xschedd"), 1, "says so once: " + err)
+        self.assertEqual(err.count("unscheduled"), 1, "says so once: " + err)
 
 
 if __name__ == "__main__":
