@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "daemon/build_config.h"
 #include "tests/catch.h"
 #include "tests/integration/daemon/daemon_process.h"
 #include "tests/integration/daemon/fake_shim.h"
@@ -510,6 +512,51 @@ TEST_CASE("a wrong configuration at reload keeps the old one") {
   REQUIRE(configuration->passthrough_size() == 1);
   CHECK(configuration->passthrough(0) == "librccl.so");
 }
+
+TEST_CASE("options and files that are wrong have exit codes of their own") {
+  const TemporaryFolder folder;
+  const std::string output = folder.Path() + "/output";
+  const auto run = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> command{DaemonProcess::Binary()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return Reap(Spawn(command, output));
+  };
+  CHECK(run({"--version"}) == 0);
+  CHECK(run({"--nonsense"}) == 2);
+  CHECK(run({"--policy", "best"}) == 2);
+  CHECK(run({"--log-level", "loud"}) == 2);
+  CHECK(run({"--config", folder.Path() + "/absent.toml"}) == 3);
+  CHECK(run({"--check-config", "--config", folder.Path()}) == 3);
+  CHECK(run({"--runtime-dir", folder.Path() + "/a/b"}) == 1);
+  CHECK(run({"--runtime-dir", folder.Path() + "/" + std::string(120, 'x')}) == 1);
+  CHECK(ReadFile(output).find("there is no policy \"best\"; choose") != std::string::npos);
+  CHECK(ReadFile(output).find("longer than 107 bytes; choose a shorter --runtime-dir") != std::string::npos);
+}
+
+#if XSCHEDD_HAVE_SYSTEMD
+TEST_CASE("sockets that systemd hands over are used and left in place") {
+  const TemporaryFolder folder;
+  const std::string output = folder.Path() + "/output";
+  const pid_t daemon =
+      SpawnWithSockets({DaemonProcess::Binary(), "--runtime-dir", folder.Path()},
+                       {{"client", folder.Path() + "/client.sock"}, {"admin", folder.Path() + "/admin.sock"}}, output);
+  REQUIRE(Eventually([&] { return ReadFile(output).find("ready version") != std::string::npos; }));
+  {
+    FakeShim shim(folder.Path(), 5);
+    CHECK(shim.Welcome().effective_priority() == 5);
+  }
+  ::kill(daemon, SIGTERM);
+  CHECK(Reap(daemon) == 0);
+  struct stat status {};
+  CHECK(::stat((folder.Path() + "/client.sock").c_str(), &status) == 0);
+
+  const std::string refused = folder.Path() + "/refused";
+  const pid_t wrong = SpawnWithSockets({DaemonProcess::Binary(), "--runtime-dir", folder.Path()},
+                                       {{"other", folder.Path() + "/other.sock"}}, refused);
+  CHECK(Reap(wrong) == 1);
+  CHECK(ReadFile(refused).find("\"other\" that is not expected") != std::string::npos);
+}
+#endif
 
 TEST_CASE("draining opens all gates and takes nobody new") {
   DaemonProcess daemon;
