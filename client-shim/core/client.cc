@@ -42,6 +42,8 @@ struct Carried {
   DeviceTracker* tracker;  // null: nothing to do at the end
   Session* session;
   Ticket ticket;
+  std::uint64_t last_batch;  // what a call that drains its stream proves
+  std::uint32_t slot;
 };
 static_assert(sizeof(Carried) <= sizeof(Submission::core) && std::is_trivially_copyable_v<Carried>);
 
@@ -108,21 +110,22 @@ void Client::SubmitBegin(Submission* submission) {
     return;
   }
   DeviceTracker* tracker = Tracker(device);
-  carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream))};
+  carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream)), 0, slot};
   WaitAtGate(session, slot);
   WaitForRoom(session, slot, tracker, &carried.ticket);
   tracker->Start(carried.ticket);
+  if (submission->drains) {
+    carried.last_batch = tracker->BeginSync(SyncScope::kStream, carried.ticket.stream).last_batch;
+  }
 }
 
-void Client::SubmitEnd(Submission* submission, bool ok, bool drained) {
+void Client::SubmitEnd(Submission* submission, bool ok) {
   const auto& carried = As<Carried>(submission->core);
   if (carried.tracker == nullptr) return;
-  const auto slot = static_cast<std::uint32_t>(DeviceOf(submission->stream));
-  Snapshot snapshot;
-  carried.tracker->Leave(carried.ticket, ok, WindowOf(*carried.session, slot));
-  if (ok && drained) {
-    snapshot = carried.tracker->BeginSync(SyncScope::kStream, carried.ticket.stream);
-    carried.tracker->EndSync(snapshot, true);
+  carried.tracker->Leave(carried.ticket, ok, submission->drains, WindowOf(*carried.session, carried.slot));
+  if (submission->drains) {
+    carried.tracker->EndSync(
+        Snapshot{SyncScope::kStream, carried.ticket.stream, carried.last_batch, carried.ticket.epoch}, ok);
   }
   agent_.WorkSubmitted();
 }

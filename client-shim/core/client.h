@@ -35,7 +35,7 @@ class Client {
 
   // ---- core/interface.h, ClientTable
   void SubmitBegin(Submission* submission);
-  void SubmitEnd(Submission* submission, bool ok, bool drained);
+  void SubmitEnd(Submission* submission, bool ok);
   void SyncBegin(Sync* sync, SyncScope scope, void* object);
   void SyncEnd(Sync* sync, bool ok);
   void Look() { agent_.Look(); }

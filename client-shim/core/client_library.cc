@@ -31,9 +31,7 @@ int GuardedResult(Body body) {
 const ClientTable kTable = {
     kInterfaceVersion,
     [](Submission* submission) { Guarded([&] { g_client->SubmitBegin(submission); }); },
-    [](Submission* submission, bool ok, bool drained) {
-      Guarded([&] { g_client->SubmitEnd(submission, ok, drained); });
-    },
+    [](Submission* submission, bool ok) { Guarded([&] { g_client->SubmitEnd(submission, ok); }); },
     [](Sync* sync, SyncScope scope, void* object) { Guarded([&] { g_client->SyncBegin(sync, scope, object); }); },
     [](Sync* sync, bool ok) { Guarded([&] { g_client->SyncEnd(sync, ok); }); },
     [] { Guarded([] { g_client->Look(); }); },

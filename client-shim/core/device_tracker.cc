@@ -84,7 +84,7 @@ void DeviceTracker::Start(const Ticket& ticket) {
   }
 }
 
-void DeviceTracker::Leave(const Ticket& ticket, bool ok, const Window& window) {
+void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Window& window) {
   Lock lock(mutex_);
   if (ticket.epoch != epoch_) return;
   --entered_;
@@ -93,10 +93,15 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, const Window& window) {
     --admitted_;
     if (stream.admitted > 0) --stream.admitted;  // 0: the stream was destroyed meanwhile, and this state is a new one
     if (ok) {
-      ++launched_;
       ++submitted_;
-      ++stream.open;
       ++stream.activity.launches;
+    }
+    if (ok && finished) {
+      ++completed_;
+      ++stream.activity.completions;
+    } else if (ok) {
+      ++launched_;
+      ++stream.open;
       last_submit_ns_ = MonotonicNs();
       const std::uint32_t spacing = MarkerSpacing(LaunchLimit(window, estimate_));
       // Only the thread itself can reach its own default stream: no agent will mark it later.

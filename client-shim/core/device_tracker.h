@@ -85,8 +85,8 @@ class DeviceTracker {
   bool Admit(Ticket* ticket, const Window& window, bool force);
   // Before the real call of an admitted ticket: records the start marker if the stream was idle.
   void Start(const Ticket& ticket);
-  // After the real call (`ok`: it succeeded). Records a marker if one is due.
-  void Leave(const Ticket& ticket, bool ok, const Window& window);
+  // After the real call. `ok`: it succeeded; `finished`: and its work is done already. Records a marker if one is due.
+  void Leave(const Ticket& ticket, bool ok, bool finished, const Window& window);
   // A thread that waits for the window: looks at the markers; records one where there is none to wait for.
   void MakeRoom();
 

@@ -66,7 +66,8 @@ struct Submission {
   const void* caller;   // where the application called from
   std::uint32_t entry;  // entry number
   SubmitKind kind;
-  std::uint64_t core[6];  // the core's own
+  bool drains;            // success proves that the stream has nothing left of what it had before the call
+  std::uint64_t core[8];  // the core's own
 };
 
 enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent };
@@ -77,10 +78,9 @@ struct Sync {
 
 struct ClientTable {
   std::uint32_t version;
-  // Waits at the gate and for the window. submit_end: `ok`, the real call succeeded; `drained`, and has proved that the
-  // stream has nothing left to do.
+  // Waits at the gate and for the window. submit_end: `ok`, the real call succeeded.
   void (*submit_begin)(Submission* submission);
-  void (*submit_end)(Submission* submission, bool ok, bool drained);
+  void (*submit_end)(Submission* submission, bool ok);
   // Around a call whose success proves that what was submitted before it has finished.
   void (*sync_begin)(Sync* sync, SyncScope scope, void* object);
   void (*sync_end)(Sync* sync, bool ok);

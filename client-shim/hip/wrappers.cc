@@ -47,12 +47,13 @@ Function RealOrAbsent(uint32_t entry) {
   return reinterpret_cast<Function>(reinterpret_cast<void*>(+[]() -> HipError { return kHipErrorNotSupported; }));
 }
 
-Submission MakeSubmission(Stream stream, uint32_t entry, SubmitKind kind, const void* caller) {
+Submission MakeSubmission(Stream stream, uint32_t entry, SubmitKind kind, bool drains, const void* caller) {
   Submission submission;
   submission.stream = stream;
   submission.caller = caller;
   submission.entry = entry;
   submission.kind = kind;
+  submission.drains = drains;
   return submission;
 }
 
@@ -67,17 +68,17 @@ Submission MakeSubmission(Stream stream, uint32_t entry, SubmitKind kind, const 
     return Slow args;                                                     \
   }
 
-#define XS_SUBMISSION(name, params, args, stream, kind, drained)                            \
+#define XS_SUBMISSION(name, params, args, stream, kind, drains)                            \
   template <Route route> struct Wrap_##name {                                               \
     XS_SLOW HipError Slow params {                                                          \
       const ClientTable* client = ClientForWork<route>();                                   \
       const auto real = XS_REAL(name, params);                                              \
       if (client == nullptr) return real args;                                              \
       const Inside inside;                                                                  \
-      Submission submission = MakeSubmission(stream, kEntry_##name, kind, XS_CALLER);       \
+      Submission submission = MakeSubmission(stream, kEntry_##name, kind, drains, XS_CALLER); \
       client->submit_begin(&submission);                                                    \
       const HipError result = real args;                                                    \
-      client->submit_end(&submission, result == kHipSuccess, drained);                      \
+      client->submit_end(&submission, result == kHipSuccess);                      \
       return result;                                                                        \
     }                                                                                       \
     XS_CALL(name, params, args)                                                             \
@@ -103,11 +104,11 @@ constexpr unsigned kMaxMulti = 16;
       Submission submissions[kMaxMulti];                                                                   \
       unsigned used = 0;                                                                                   \
       for (; used < static_cast<unsigned>(count) && used < kMaxMulti; ++used) {                            \
-        submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, SubmitKind::kWork, XS_CALLER); \
+        submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, SubmitKind::kWork, false, XS_CALLER); \
         client->submit_begin(&submissions[used]);                                                          \
       }                                                                                                    \
       const HipError result = real args;                                                                   \
-      while (used > 0) client->submit_end(&submissions[--used], result == kHipSuccess, false);             \
+      while (used > 0) client->submit_end(&submissions[--used], result == kHipSuccess);             \
       return result;                                                                                       \
     }                                                                                                      \
     XS_CALL(name, params, args)                                                                            \
