@@ -56,16 +56,20 @@ void drop(Piece* piece) {
   delete piece;
 }
 
+// hsa_amd_vmem_address_reserve*: the range will hold managed host memory, not mappings of device memory.
+constexpr uint64_t kReserveForHost = 1;
+
 constexpr int kReserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 }  // namespace
 
 SOFTGPU_API hsa_status_t hsa_amd_vmem_address_reserve_align(void** address, size_t size, uint64_t hint,
-                                                            uint64_t alignment, uint64_t) {
+                                                            uint64_t alignment, uint64_t flags) {
   if (address == nullptr || size == 0) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
   // More than is asked for, and the ends given back: that is how an aligned range is had from mmap.
   const uint64_t slack = alignment > 4096 ? alignment : 0;
-  void* p = mmap(reinterpret_cast<void*>(hint), size + slack, PROT_NONE, kReserved, -1, 0);
+  const int access = (flags & kReserveForHost) != 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+  void* p = mmap(reinterpret_cast<void*>(hint), size + slack, access, kReserved, -1, 0);
   if (p == MAP_FAILED) return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
   const auto begin = reinterpret_cast<uintptr_t>(p);
   const uintptr_t aligned = slack > 0 ? (begin + slack - 1) / slack * slack : begin;
