@@ -12,15 +12,19 @@ namespace {
 
 constexpr uint64_t kFloodUs = 20'000;
 
-// Keeps the device saturated until it is killed; says on `ready` when it has begun.
+// Keeps the device saturated until it is killed, always with some kernels queued; says on `ready` when it has begun.
 int flood(int ready) {
+  constexpr int kInFlight = 4;
   hipStream_t stream;
+  hipEvent_t done[kInFlight];
   HIP(hipStreamCreate(&stream));
+  for (hipEvent_t& e : done) HIP(hipEventCreateWithFlags(&e, hipEventDisableTiming));
   for (int i = 0;; ++i) {
+    hipEvent_t oldest = done[i % kInFlight];
+    if (i >= kInFlight) HIP(hipEventSynchronize(oldest));
     softgpu_spin_us<<<kFullGrid, kBlock, 0, stream>>>(kFloodUs);
-    softgpu_spin_us<<<kFullGrid, kBlock, 0, stream>>>(kFloodUs);
-    if (i == 1) REQUIRE(write(ready, "r", 1) == 1);
-    if (i > 2) HIP(hipStreamSynchronize(stream));
+    HIP(hipEventRecord(oldest, stream));
+    if (i == kInFlight) REQUIRE(write(ready, "r", 1) == 1);
   }
 }
 
@@ -65,7 +69,19 @@ void contention_and_death() {
   const double beside = mean_ms(10);
   // Beside kernels of 20 ms that are always there, each short one waits for about one of them.
   REQUIRE(beside > 5.0 && beside > 3.0 * alone);
-  // A second flood: both take turns with the short ones.
+  // Both saturated, they take turns: each kernel of 5 ms waits for one of 20 ms.
+  constexpr int kKernels = 15;
+  hipEvent_t from;
+  hipEvent_t to;
+  HIP(hipEventCreate(&from));
+  HIP(hipEventCreate(&to));
+  HIP(hipEventRecord(from, nullptr));
+  for (int i = 0; i < kKernels; ++i) softgpu_spin_us<<<kFullGrid, kBlock>>>(5'000);
+  HIP(hipEventRecord(to, nullptr));
+  HIP(hipEventSynchronize(to));
+  float ms = 0;
+  HIP(hipEventElapsedTime(&ms, from, to));
+  REQUIRE(ms > 0.7 * kKernels * 25 && ms < 1.3 * kKernels * 25);
   kill_and_wait(pid);
   // The kernels that the dead process had booked still hold the device, at most one each of its queues.
   usleep(3 * kFloodUs);
