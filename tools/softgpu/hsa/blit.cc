@@ -96,7 +96,7 @@ uint64_t copy_buffer(const Kernel&, const Arguments& a) {
   const auto fifth = reinterpret_cast<uint64_t>(a.pointer(32));
   uint64_t bytes = 0;
   if (fifth >= reinterpret_cast<uint64_t>(to)) {
-    bytes = a.word(16) * a.half(28) + a.half(24);  // elements × bytes of one + rest
+    bytes = a.word(16);
   } else {
     from += a.word(16);
     to += a.word(24);

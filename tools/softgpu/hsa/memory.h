@@ -25,7 +25,7 @@ T* host_address(T* device_address) {
   return is_tagged(address) ? reinterpret_cast<T*>(address ^ kLockedTag) : device_address;
 }
 
-enum class MemoryKind { kDevice, kHost, kLocked, kImported };
+enum class MemoryKind { kDevice, kHost, kLocked, kImported, kMapped };
 
 struct Allocation {
   uintptr_t base;
@@ -42,6 +42,11 @@ struct Allocation {
 // Null: not enough memory.
 void* allocate(const MemoryPool& pool, uint64_t size);
 hsa_status_t release(void* base);
+// Memory without an address, from the file that device memory lies in; what release_backing undoes. Nothing: not
+// enough.
+std::optional<Allocation> allocate_backing(const MemoryPool& pool, uint64_t size);
+void release_backing(const Allocation& backing);
+
 // The allocation that `address`, of host or device, lies in.
 std::optional<Allocation> find_allocation(const void* address);
 void add_allocation(const Allocation& allocation);
