@@ -28,7 +28,9 @@ void RunScaleAdd(const softgpu_dispatch* dispatch) {
   }
 }
 
-std::uint64_t CostScaleAdd(const softgpu_dispatch* dispatch) { return Arguments(dispatch).micros * 1000; }
+std::uint64_t CostScaleAdd(const softgpu_dispatch* dispatch) {
+  return Arguments(dispatch).micros * 1000;
+}
 
 const softgpu_kernel kKernels[] = {{"scale_add", RunScaleAdd, CostScaleAdd}};
 const softgpu_kernel_table kTable = {SOFTGPU_ABI_VERSION, 1, kKernels};

@@ -1,7 +1,8 @@
 // The device code of the end-to-end programs, and its arithmetic for the host to check.
 //
-// The steps do not commute (y = 2y + x + step, modulo 2^32), so a launch that is lost, doubled or run out of order changes
-// the result. On the software GPU the host function in host_kernels.cc does the same, and `micros` is its duration.
+// The steps do not commute (y = 2y + x + step, modulo 2^32), so a launch that is lost, doubled or run out of order
+// changes the result. On the software GPU the host function in host_kernels.cc does the same, and `micros` is its
+// duration.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,9 @@ using Value = std::uint32_t;  // wraps around: exact on any device
 #define E2E_BOTH
 #endif
 
-E2E_BOTH inline Value Step(Value y, Value x, Value step) { return 2 * y + x + step; }
+E2E_BOTH inline Value Step(Value y, Value x, Value step) {
+  return 2 * y + x + step;
+}
 
 }  // namespace e2e
 

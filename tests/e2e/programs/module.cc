@@ -23,7 +23,8 @@ struct Hip {
   Status (*copy)(void*, const void*, std::size_t, int);
   Status (*load)(Handle*, const char*);
   Status (*function)(Handle*, Handle, const char*);
-  Status (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**, void**);
+  Status (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**,
+                   void**);
   Status (*synchronize)(Handle);
 };
 
@@ -96,7 +97,8 @@ int main(int argc, char** argv) {
     void* parameters[] = {&device_y, &device_x, &step, &count, &micros};
     E2E_CHECK(hip.launch(function, 2, 1, 1, 128, 1, 1, 0, nullptr, parameters, nullptr));
     ++submissions;
-    for (std::uint32_t i = 0; i < e2e::kCount; ++i) wanted[i] = e2e::Step(wanted[i], x[i], step);
+    for (std::uint32_t i = 0; i < e2e::kCount; ++i)
+      wanted[i] = e2e::Step(wanted[i], x[i], step);
     if (launch % 10 == 9) E2E_CHECK(hip.synchronize(nullptr));
   }
   E2E_CHECK(hip.copy(got.data(), device_y, e2e::kBytes, 2));  // 2: hipMemcpyDeviceToHost

@@ -2,9 +2,9 @@
 //
 //   PROGRAM LAUNCHES MICROS     launches `scale_add` LAUNCHES times, each taking MICROS of device time
 //
-// Exit code 0 and a last line "right: L launches, S submissions" when every value is as the host computed it; 1 and a line
-// on stderr otherwise. `submissions` is how many calls that submit work the program made: what the daemon should count.
-// Thread rule: main thread, but for the checks.
+// Exit code 0 and a last line "right: L launches, S submissions" when every value is as the host computed it; 1 and a
+// line on stderr otherwise. `submissions` is how many calls that submit work the program made: what the daemon should
+// count. Thread rule: main thread, but for the checks.
 #pragma once
 
 #include <cstdio>
@@ -13,13 +13,13 @@
 
 #include "kernels.h"
 
-#define E2E_CHECK(call)                                                                            \
-  do {                                                                                             \
-    const int e2e_status = static_cast<int>(call);                                                 \
-    if (e2e_status != 0) {                                                                         \
-      std::fprintf(stderr, "%s:%d: %s gave error %d\n", __FILE__, __LINE__, #call, e2e_status);    \
-      std::_Exit(1);                                                                               \
-    }                                                                                              \
+#define E2E_CHECK(call)                                                                         \
+  do {                                                                                          \
+    const int e2e_status = static_cast<int>(call);                                              \
+    if (e2e_status != 0) {                                                                      \
+      std::fprintf(stderr, "%s:%d: %s gave error %d\n", __FILE__, __LINE__, #call, e2e_status); \
+      std::_Exit(1);                                                                            \
+    }                                                                                           \
   } while (0)
 
 namespace e2e {
@@ -41,7 +41,8 @@ inline Arguments ParseArguments(int argc, char** argv) {
 
 inline std::vector<Value> InitialX() {
   std::vector<Value> x(kCount);
-  for (std::uint32_t i = 0; i < kCount; ++i) x[i] = 3 * i + 1;
+  for (std::uint32_t i = 0; i < kCount; ++i)
+    x[i] = 3 * i + 1;
   return x;
 }
 
