@@ -1,0 +1,142 @@
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/catch.h"
+#include "tools/xschedctl/names.h"
+#include "tools/xschedctl/render_json.h"
+#include "tools/xschedctl/render_text.h"
+
+namespace xschedd::ctl {
+namespace {
+
+v1::ListClientsResponse Sample() {
+  v1::ListClientsResponse answer;
+  answer.set_policy("priority");
+  v1::Client& held = *answer.add_clients();
+  held.set_pid(4711);
+  held.set_uid(1000);
+  held.set_command("python3 \x1b[31mtrain.py");
+  held.set_priority_hint(-20);
+  held.set_priority_effective(-50);
+  held.set_priority_source(v1::PRIORITY_SOURCE_ADMIN);
+  v1::ClientDevice& device = *held.add_devices();
+  device.set_device("0000:c1:00.0");
+  device.set_state(v1::CLIENT_STATE_HELD);
+  device.set_held_ns(1'500'000'000);
+  device.set_gpu_time_ns(2'000'000);
+  device.set_held_for("pid 4712");
+  v1::Client& fresh = *answer.add_clients();
+  fresh.set_pid(4712);
+  fresh.set_exe("/usr/bin/vllm");
+  fresh.set_hold(true);
+  v1::Device& gpu = *answer.add_devices();
+  gpu.set_pci_address("0000:c1:00.0");
+  gpu.set_name("AMD Instinct MI308X");
+  gpu.set_clients(2);
+  return answer;
+}
+
+}  // namespace
+
+TEST_CASE("ps names priorities, their source, the state and the times with units") {
+  CHECK(
+      RenderClients(Sample(), {}) ==
+      " PID   UID  PRIO  HINT  SOURCE   DEVICE        STATE            WAITS-FOR    HELD  GPU-TIME  IN-FLIGHT  GROUP  "
+      "COMMAND\n"
+      "4711  1000   -50   -20  admin    0000:c1:00.0  held             pid 4712   1.50 s   2.00 ms          0  -      "
+      "python3 ?[31mtrain.py\n"
+      "4712     0     0     -  default  -             no device, hold  -               -         -          -  -      "
+      "/usr/bin/vllm\n");
+}
+
+TEST_CASE("ps as JSON has the same facts, and null where there is no hint") {
+  const Json json = Json::parse(Line(ToJson(Sample())));
+  CHECK(json["policy"] == "priority");
+  CHECK(json["clients"][0]["priority_hint"] == -20);
+  CHECK(json["clients"][0]["priority_admin"].is_null());
+  CHECK(json["clients"][0]["devices"][0]["state"] == "held");
+  CHECK(json["clients"][0]["devices"][0]["held_ns"] == 1'500'000'000);
+  CHECK(json["clients"][1]["priority_hint"].is_null());
+  CHECK(json["clients"][1]["hold"] == true);
+  CHECK(json["devices"][0]["name"] == "AMD Instinct MI308X");
+}
+
+TEST_CASE("JSON is one line, whatever a client calls itself") {
+  v1::Event event;
+  event.set_reason("line\nbreak \xff\xfe");
+  const std::string line = Line(ToJson(event));
+  CHECK(line.find('\n') == line.size() - 1);
+  CHECK(Json::accept(line));
+}
+
+TEST_CASE("a change says what was and what is") {
+  v1::ChangeResponse answer;
+  auto& change = *answer.add_changes();
+  change.set_pid(7);
+  change.set_priority_before(5);
+  change.set_priority_after(-5);
+  change.set_note("limited by the ceiling of uid 1000");
+  CHECK(RenderChange(answer, false, {}) ==
+        "PID  BEFORE  NOW  HOLD  NOTE\n"
+        "  7       5   -5  no    limited by the ceiling of uid 1000\n");
+  CHECK(RenderChange(answer, true, {}).find("WOULD-BE") != std::string::npos);
+  CHECK(ToJson(answer, true)["dry_run"] == true);
+}
+
+TEST_CASE("an event is one line: when, what, who, where, why") {
+  setenv("TZ", "UTC", 1);
+  tzset();
+  v1::Event event;
+  event.set_unix_ms(1'000'000'000'007);
+  event.set_kind(v1::EVENT_KIND_HELD);
+  event.set_pid(4711);
+  event.set_device("0000:c1:00.0");
+  event.set_reason("pid 4712 (priority 50) is busy");
+  CHECK(RenderEvent(event) ==
+        "01:46:40.007  held             pid 4711  0000:c1:00.0  pid 4712 (priority 50) is busy\n");
+  v1::Event lost;
+  lost.set_kind(v1::EVENT_KIND_LOST);
+  lost.set_count(12);
+  CHECK(RenderEvent(lost).find("12 events were left out") != std::string::npos);
+}
+
+TEST_CASE("a policy's settings are shown with units, zero as what it means") {
+  v1::Policy policy;
+  policy.set_name("priority");
+  policy.set_linger_us(500);
+  policy.set_window_us(2000);
+  policy.add_available("priority");
+  policy.add_available("fifo");
+  const std::string text = RenderPolicy(policy);
+  CHECK(text.find("priority (available: priority, fifo)") != std::string::npos);
+  CHECK(text.find("linger          500 us") != std::string::npos);
+  CHECK(text.find("window          2.00 ms") != std::string::npos);
+  CHECK(text.find("guard           off") != std::string::npos);
+  CHECK(text.find("max-concurrent  no limit") != std::string::npos);
+}
+
+TEST_CASE("explain shows the last spans and says how many it left out") {
+  v1::ExplainResponse answer;
+  answer.set_held_ns(250'000'000);
+  answer.set_observed_ns(1'000'000'000);
+  answer.set_remedy("xschedctl set --priority 10 --pid 7");
+  for (std::uint64_t i = 0; i < 25; ++i) {
+    auto& span = *answer.add_held();
+    span.set_start_ns(i * 20'000'000);
+    span.set_end_ns(i * 20'000'000 + 10'000'000);
+    span.set_reason("pid 8 (priority 50) is busy");
+  }
+  const std::string text = RenderExplain(7, answer, {});
+  CHECK(text.find("pid 7 was held 250 ms of the last 1.00 s (25.0 %)") == 0);
+  CHECK(text.find("(5 earlier ones: see --json)") != std::string::npos);
+  CHECK(text.find("what to do: xschedctl set --priority 10 --pid 7\n") != std::string::npos);
+  CHECK(ToJson(7, answer)["held"].size() == 25);
+}
+
+TEST_CASE("what a newer daemon says is unknown, not a crash") {
+  CHECK(Name(static_cast<v1::ClientState>(99)) == "unknown");
+  CHECK(Name(static_cast<v1::PrioritySource>(99)) == "unknown");
+  CHECK(Name(static_cast<v1::EventKind>(99)) == "unknown");
+}
+
+}  // namespace xschedd::ctl

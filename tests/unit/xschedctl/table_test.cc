@@ -1,0 +1,64 @@
+#include "tools/xschedctl/table.h"
+
+#include "tests/catch.h"
+
+namespace xschedd::ctl {
+namespace {
+
+Table Sample() {
+  Table table({{.header = "PID", .right = true},
+               {.header = "GROUP", .rank = 2},
+               {.header = "HELD", .right = true, .rank = 1},
+               {.header = "COMMAND", .flexible = true}});
+  table.Add({"4711", "training", "1.50 ms", "python3 train.py --epochs 100"});
+  table.Add({"12", "-", "0 s", "vllm"});
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("written to a pipe, a table keeps everything") {
+  CHECK(Sample().Render(0, true) ==
+        " PID  GROUP        HELD  COMMAND\n"
+        "4711  training  1.50 ms  python3 train.py --epochs 100\n"
+        "  12  -             0 s  vllm\n");
+  CHECK(Sample().Render(0, false).substr(0, 4) == "4711");
+}
+
+TEST_CASE("a narrow terminal first costs the flexible column, then the least important ones") {
+  CHECK(Sample().Render(45, false) ==
+        "4711  training  1.50 ms  python3 train.py --+\n"
+        "  12  -             0 s  vllm\n");
+  CHECK(Sample().Render(30, false) ==
+        "4711  1.50 ms  python3 train.+\n"
+        "  12      0 s  vllm\n");
+  // Columns without a rank stay, however narrow it is.
+  CHECK(Sample().Render(5, false) ==
+        "4711  python3 tra+\n"
+        "  12  vllm\n");
+}
+
+TEST_CASE("no line is wider than the terminal while it can be helped") {
+  for (std::size_t width = 18; width < 80; ++width) {
+    const std::string text = Sample().Render(width, true);
+    std::size_t start = 0;
+    while (start < text.size()) {
+      const std::size_t end = text.find('\n', start);
+      CHECK(end - start <= width);
+      start = end + 1;
+    }
+  }
+}
+
+TEST_CASE("a command line cannot move the cursor") {
+  CHECK(Harmless("a\x1b[2Jb\n\x7f") == "a?[2Jb??");
+  CHECK(Harmless("\xc2\x9b"
+                 "31m") == "?31m");
+  CHECK(Harmless("gr\xc3\xbc\xc3\x9f") == "gr\xc3\xbc\xc3\x9f");
+}
+
+TEST_CASE("width counts characters, not bytes") {
+  CHECK(DisplayWidth("gr\xc3\xbc\xc3\x9f") == 4);
+}
+
+}  // namespace xschedd::ctl

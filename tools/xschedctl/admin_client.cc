@@ -1,0 +1,97 @@
+#include "tools/xschedctl/admin_client.h"
+
+#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "common/runtime_dir.h"
+
+namespace xschedd::ctl {
+namespace {
+
+// The daemon answers in microseconds; one that needs longer than this is stopped or stuck.
+constexpr std::chrono::seconds kDeadline{5};
+
+}  // namespace
+
+Failure ConnectFailure(const std::string& path, int error_number) {
+  const std::string reason = std::strerror(error_number);
+  switch (error_number) {
+    case ENOENT:
+      return {ExitCode::kNoDaemon,
+              {"no daemon: there is no " + path,
+               "start xschedd, or name its folder with --runtime-dir or $" + std::string(kRuntimeDirVariable)}};
+    case ECONNREFUSED:
+      return {ExitCode::kNoDaemon,
+              {"no daemon: nobody listens on " + path + " (left behind by one that died)", "start xschedd"}};
+    case EACCES:
+    case EPERM:
+      return {ExitCode::kPermission,
+              {"cannot open " + path + ": " + reason, "run as root or as a member of group xschedd"}};
+    case EAGAIN:
+      return {ExitCode::kTimeout, {"the daemon at " + path + " takes no connections", "see whether it is stopped"}};
+    default:
+      return {ExitCode::kNoDaemon, {"cannot connect to " + path + ": " + reason, "see whether xschedd is running"}};
+  }
+}
+
+Outcome<UniqueFd> ConnectSocket(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) {
+    return tl::unexpected<Failure>(
+        {ExitCode::kUsage, {"the socket's path is too long: " + path, "choose a shorter runtime folder"}});
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  // Not blocking: gRPC needs it so, and a daemon that accepts nothing must not hang us here.
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.IsValid()) {
+    return tl::unexpected<Failure>(
+        {ExitCode::kRefused, {std::string("cannot make a socket: ") + std::strerror(errno), ""}});
+  }
+  // A Unix socket connects at once or not at all.
+  if (connect(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    return tl::unexpected<Failure>(ConnectFailure(path, errno));
+  }
+  return fd;
+}
+
+Outcome<AdminClient> AdminClient::Connect(const std::string& runtime_dir) {
+  // gRPC writes its own thoughts to standard error otherwise. Before its first call, and not over the user's wish.
+  setenv("GRPC_VERBOSITY", "NONE", 0);
+  const std::string path = AdminSocketPath(RuntimeDir(runtime_dir));
+  Outcome<UniqueFd> fd = ConnectSocket(path);
+  if (!fd) return tl::unexpected<Failure>(fd.error());
+  return AdminClient(path, std::move(*fd));
+}
+
+AdminClient::AdminClient(std::string socket_path, UniqueFd fd)
+    : socket_path_(std::move(socket_path)),
+      stub_(v1::Admin::NewStub(grpc::CreateInsecureChannelFromFd("xschedd", fd.Release()))) {}
+
+std::chrono::system_clock::time_point AdminClient::Deadline() {
+  return std::chrono::system_clock::now() + kDeadline;
+}
+
+Failure AdminClient::Explain(const grpc::Status& status) const {
+  const bool unavailable = status.error_code() == grpc::StatusCode::UNAVAILABLE;
+  const bool still_listening = unavailable && ConnectSocket(socket_path_).has_value();
+  const ExitCode code = ExitCodeOf(status.error_code(), still_listening);
+  if (code == ExitCode::kTimeout) {
+    return {code, {"the daemon did not answer within 5 s", "see whether it is stopped, or restart it"}};
+  }
+  if (code == ExitCode::kNoDaemon)
+    return {code, {"the daemon went away during the call", "see its log, then try again"}};
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+    return {code, {"this daemon does not know the command", "use the xschedctl of its version"}};
+  }
+  return {code, {status.error_message(), ""}};
+}
+
+}  // namespace xschedd::ctl

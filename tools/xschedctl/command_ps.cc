@@ -1,0 +1,33 @@
+// `xschedctl ps`: who is on which device, with which priority and in which state.
+#include <memory>
+
+#include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/render_json.h"
+
+namespace xschedd::ctl {
+
+Command AddPs(CLI::App& app, const GlobalOptions& global) {
+  CLI::App* const command = app.add_subcommand("ps", "List clients: priority, state, held time, GPU time");
+  auto selector = std::make_shared<SelectorOptions>();
+  auto devices = std::make_shared<bool>(false);
+  AddSelectorOptions(*command, *selector);
+  command->add_flag("--devices", *devices, "list devices instead of clients");
+  return {command, [=, &global]() -> Outcome<ExitCode> {
+            const Result<v1::Selector> chosen = ParseSelector(*selector, WhenEmpty::kMeansAll);
+            if (!chosen) return UsageFailure(chosen.error());
+            Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
+            if (!client) return tl::unexpected<Failure>(client.error());
+            v1::ListClientsRequest request;
+            *request.mutable_selector() = *chosen;
+            const auto answer = client->Call(&v1::Admin::Stub::ListClients, request);
+            if (!answer) return tl::unexpected<Failure>(answer.error());
+            if (global.json) {
+              Print(Line(ToJson(*answer)));
+            } else {
+              Print(*devices ? RenderDevices(*answer, global.Style()) : RenderClients(*answer, global.Style()));
+            }
+            return ExitCode::kOk;
+          }};
+}
+
+}  // namespace xschedd::ctl

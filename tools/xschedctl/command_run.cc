@@ -1,0 +1,97 @@
+// `xschedctl run`: starts a command with the shim preloaded. It needs no daemon: the shim fails open, and so does this.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "common/priority.h"
+#include "common/runtime_dir.h"
+#include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/preload.h"
+
+namespace xschedd::ctl {
+namespace {
+
+struct RunOptions {
+  std::string priority;
+  std::string group;
+  std::string passthrough;
+  std::string shim;
+};
+
+std::string OwnPath() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
+}
+
+void SetOrKeep(const char* variable, const std::string& value) {
+  if (!value.empty()) setenv(variable, value.c_str(), 1);
+}
+
+Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, std::vector<std::string> command) {
+  if (command.empty()) {
+    return UsageFailure(
+        {"run: no command was given", "write it after --, as in: xschedctl run --priority 10 -- ./train"});
+  }
+  std::string priority;
+  if (!options.priority.empty()) {
+    const Result<int> parsed = ParsePriority(options.priority);
+    if (!parsed) return UsageFailure(parsed.error());
+    priority = fmt::format("{}", *parsed);
+  }
+
+  const char* const from_environment = secure_getenv(kShimVariable);
+  const std::string explicit_shim =
+      !options.shim.empty() ? options.shim : (from_environment != nullptr ? from_environment : "");
+  const Result<std::string> shim = FindShim(explicit_shim, ShimCandidates(OwnPath(), XSCHEDD_LIBRARY_DIR));
+  if (!shim) return tl::unexpected<Failure>({ExitCode::kNoShim, shim.error()});
+  const char* const existing = std::getenv("LD_PRELOAD");
+  const Result<std::string> preload = ComposePreload(*shim, existing != nullptr ? existing : "");
+  if (!preload) return tl::unexpected<Failure>({ExitCode::kNoShim, preload.error()});
+
+  // Absolute: the command may change its folder before it first uses the GPU.
+  const std::string runtime_dir =
+      global.runtime_dir.empty() ? std::string() : std::filesystem::absolute(global.runtime_dir).string();
+  if (const auto daemon = ConnectSocket(ClientSocketPath(RuntimeDir(runtime_dir))); !daemon) {
+    fmt::print(stderr, "xschedctl: warning: {}; the command runs unscheduled until there is one\n",
+               daemon.error().error.what);
+  }
+
+  SetOrKeep("LD_PRELOAD", *preload);
+  SetOrKeep("XSCHEDD_PRIORITY", priority);
+  SetOrKeep("XSCHEDD_GROUP", options.group);
+  SetOrKeep("XSCHEDD_PASSTHROUGH", options.passthrough);
+  SetOrKeep(kRuntimeDirVariable, runtime_dir);
+
+  std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
+  for (std::string& argument : command)
+    arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  const int error_number = errno;
+  const ExitCode code = error_number == ENOENT ? ExitCode::kNoCommand : ExitCode::kCannotExec;
+  return tl::unexpected<Failure>({code, {"cannot run " + command[0] + ": " + std::strerror(error_number), ""}});
+}
+
+}  // namespace
+
+Command AddRun(CLI::App& app, const GlobalOptions& global, const std::vector<std::string>& rest) {
+  CLI::App* const command = app.add_subcommand("run", "Run a command under xschedd: xschedctl run [options] -- CMD...");
+  auto options = std::make_shared<RunOptions>();
+  command->add_option("--priority", options->priority, "priority hint, -100 to 100; larger is more important");
+  command->add_option("--group", options->group, "name of the group that runs together, as the ranks of one job");
+  command->add_option("--passthrough", options->passthrough,
+                      "calling libraries or HIP functions that are never gated, separated by commas");
+  command->add_option("--shim", options->shim,
+                      "the shim to preload instead of the installed one (also $" + std::string(kShimVariable) + ")");
+  return {command, [=, &global, &rest] { return Run(*options, global, rest); }};
+}
+
+}  // namespace xschedd::ctl

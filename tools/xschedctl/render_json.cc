@@ -1,0 +1,138 @@
+#include "tools/xschedctl/render_json.h"
+
+#include "tools/xschedctl/names.h"
+
+namespace xschedd::ctl {
+namespace {
+
+Json ToJson(const v1::ClientDevice& device) {
+  return {{"slot", device.slot()},           {"device", device.device()},
+          {"state", Name(device.state())},   {"gpu_time_ns", device.gpu_time_ns()},
+          {"held_ns", device.held_ns()},     {"held_for", device.held_for()},
+          {"submitted", device.submitted()}, {"completed", device.completed()},
+          {"in_flight", device.in_flight()}, {"window_limit", device.window_limit()},
+          {"window_us", device.window_us()}, {"passthrough", device.passthrough()}};
+}
+
+Json ToJson(const v1::Client& client) {
+  Json json = {{"id", client.id()},
+               {"pid", client.pid()},
+               {"uid", client.uid()},
+               {"gid", client.gid()},
+               {"cgroup", client.cgroup()},
+               {"exe", client.exe()},
+               {"command", client.command()},
+               {"group", client.group()},
+               {"priority_hint", client.has_priority_hint() ? Json(client.priority_hint()) : Json()},
+               {"priority_admin", client.has_priority_admin() ? Json(client.priority_admin()) : Json()},
+               {"priority_effective", client.priority_effective()},
+               {"priority_source", Name(client.priority_source())},
+               {"weight", client.weight()},
+               {"hold", client.hold()},
+               {"runtime", client.runtime()},
+               {"client_version", client.client_version()},
+               {"connected_ms", client.connected_ms()},
+               {"devices", Json::array()},
+               {"queues", Json::array()}};
+  for (const v1::ClientDevice& device : client.devices())
+    json["devices"].push_back(ToJson(device));
+  for (const v1::Queue& queue : client.queues()) {
+    json["queues"].push_back({{"id", queue.id()},
+                              {"slot", queue.slot()},
+                              {"native_priority", queue.native_priority()},
+                              {"launches", queue.launches()},
+                              {"completions", queue.completions()}});
+  }
+  return json;
+}
+
+}  // namespace
+
+Json ToJson(const v1::ListClientsResponse& answer) {
+  Json json = {{"policy", answer.policy()}, {"clients", Json::array()}, {"devices", Json::array()}};
+  for (const v1::Client& client : answer.clients())
+    json["clients"].push_back(ToJson(client));
+  for (const v1::Device& device : answer.devices()) {
+    json["devices"].push_back({{"pci_address", device.pci_address()},
+                               {"name", device.name()},
+                               {"vendor", device.vendor()},
+                               {"compute_units", device.compute_units()},
+                               {"clients", device.clients()},
+                               {"busy", device.busy()},
+                               {"held", device.held()}});
+  }
+  return json;
+}
+
+Json ToJson(const v1::ChangeResponse& answer, bool dry_run) {
+  Json json = {{"dry_run", dry_run}, {"applied_ns", answer.applied_ns()}, {"changes", Json::array()}};
+  for (const auto& change : answer.changes()) {
+    json["changes"].push_back({{"pid", change.pid()},
+                               {"priority_before", change.priority_before()},
+                               {"priority_after", change.priority_after()},
+                               {"hold_after", change.hold_after()},
+                               {"note", change.note()}});
+  }
+  return json;
+}
+
+Json ToJson(const v1::Policy& policy) {
+  Json json = {{"name", policy.name()},
+               {"linger_us", policy.linger_us()},
+               {"guard_ms_per_s", policy.guard_ms_per_s()},
+               {"window_us", policy.window_us()},
+               {"max_concurrent", policy.max_concurrent()},
+               {"turn_ms", policy.turn_ms()},
+               {"available", Json::array()}};
+  for (const std::string& name : policy.available())
+    json["available"].push_back(name);
+  return json;
+}
+
+Json ToJson(const v1::Event& event) {
+  return {{"time_ns", event.time_ns()},     {"unix_ms", event.unix_ms()}, {"kind", Name(event.kind())},
+          {"client_id", event.client_id()}, {"pid", event.pid()},         {"device", event.device()},
+          {"priority", event.priority()},   {"count", event.count()},     {"reason", event.reason()}};
+}
+
+Json ToJson(const v1::Stats& stats) {
+  return {{"uptime_ms", stats.uptime_ms()},
+          {"clients", stats.clients()},
+          {"connections_total", stats.connections_total()},
+          {"transitions_total", stats.transitions_total()},
+          {"decisions_total", stats.decisions_total()},
+          {"gate_writes_total", stats.gate_writes_total()},
+          {"refused_total", stats.refused_total()},
+          {"decision_p50_ns", stats.decision_p50_ns()},
+          {"decision_p99_ns", stats.decision_p99_ns()}};
+}
+
+Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer) {
+  Json json = {{"pid", pid},
+               {"held_ns", answer.held_ns()},
+               {"observed_ns", answer.observed_ns()},
+               {"summary", answer.summary()},
+               {"remedy", answer.remedy()},
+               {"held", Json::array()}};
+  for (const auto& span : answer.held()) {
+    json["held"].push_back({{"start_ns", span.start_ns()},
+                            {"end_ns", span.end_ns()},
+                            {"device", span.device()},
+                            {"reason", span.reason()}});
+  }
+  return json;
+}
+
+Json ToJson(const v1::GetVersionResponse& answer) {
+  return {{"version", answer.version()},
+          {"abi_version", answer.abi_version()},
+          {"layout_hash", answer.layout_hash()},
+          {"pid", answer.pid()},
+          {"uptime_ms", answer.uptime_ms()}};
+}
+
+std::string Line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace xschedd::ctl

@@ -1,0 +1,25 @@
+// The daemon's answers as JSON, for --json. Field names are those of the protocol, with units in them; enumerations are
+// the words of names.h; an absent optional is null. A field is only ever added. Thread rule: pure functions.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "admin.pb.h"
+
+namespace xschedd::ctl {
+
+// Fields stay in the order in which they are written here: people read this, too.
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const v1::ListClientsResponse& answer);
+Json ToJson(const v1::ChangeResponse& answer, bool dry_run);
+Json ToJson(const v1::Policy& policy);
+Json ToJson(const v1::Event& event);
+Json ToJson(const v1::Stats& stats);
+Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer);
+Json ToJson(const v1::GetVersionResponse& answer);
+
+// One document on one line with its line feed. Bytes that are no UTF-8 are replaced, never an error.
+std::string Line(const Json& json);
+
+}  // namespace xschedd::ctl

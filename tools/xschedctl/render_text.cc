@@ -1,0 +1,158 @@
+#include "tools/xschedctl/render_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/xschedctl/names.h"
+#include "tools/xschedctl/table.h"
+#include "tools/xschedctl/units.h"
+
+namespace xschedd::ctl {
+namespace {
+
+std::string Signed(int priority) {
+  return fmt::format("{}", priority);
+}
+
+// More spans than this tell a person nothing; --json has them all.
+constexpr int kSpansShown = 20;
+
+}  // namespace
+
+std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style) {
+  Table table({{.header = "PID", .right = true},
+               {.header = "UID", .right = true, .rank = 4},
+               {.header = "PRIO", .right = true},
+               {.header = "HINT", .right = true, .rank = 6},
+               {.header = "SOURCE", .rank = 3},
+               {.header = "DEVICE", .rank = 2},
+               {.header = "STATE"},
+               {.header = "WAITS-FOR", .rank = 5},
+               {.header = "HELD", .right = true, .rank = 1},
+               {.header = "GPU-TIME", .right = true, .rank = 1},
+               {.header = "IN-FLIGHT", .right = true, .rank = 7},
+               {.header = "GROUP", .rank = 8},
+               {.header = "COMMAND", .flexible = true}});
+  for (const v1::Client& client : answer.clients()) {
+    const std::string hint = client.has_priority_hint() ? Signed(client.priority_hint()) : "-";
+    const std::string command = client.command().empty() ? client.exe() : client.command();
+    const auto add = [&](const v1::ClientDevice* device) {
+      std::string state = device == nullptr ? "no device" : std::string(Name(device->state()));
+      if (client.hold()) state += ", hold";
+      table.Add({fmt::format("{}", client.pid()), fmt::format("{}", client.uid()), Signed(client.priority_effective()),
+                 hint, std::string(Name(client.priority_source())), device == nullptr ? "-" : device->device(), state,
+                 device == nullptr || device->held_for().empty() ? "-" : device->held_for(),
+                 device == nullptr ? "-" : Duration(device->held_ns()),
+                 device == nullptr ? "-" : Duration(device->gpu_time_ns()),
+                 device == nullptr ? "-" : fmt::format("{}", device->in_flight()),
+                 client.group().empty() ? "-" : client.group(), command});
+    };
+    for (const v1::ClientDevice& device : client.devices())
+      add(&device);
+    if (client.devices().empty()) add(nullptr);
+  }
+  return table.Render(style.width, style.header);
+}
+
+std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle& style) {
+  Table table({{.header = "DEVICE"},
+               {.header = "CLIENTS", .right = true},
+               {.header = "BUSY", .right = true},
+               {.header = "HELD", .right = true},
+               {.header = "CUS", .right = true, .rank = 1},
+               {.header = "VENDOR", .rank = 2},
+               {.header = "NAME", .flexible = true}});
+  for (const v1::Device& device : answer.devices()) {
+    table.Add({device.pci_address(), fmt::format("{}", device.clients()), fmt::format("{}", device.busy()),
+               fmt::format("{}", device.held()), fmt::format("{}", device.compute_units()), device.vendor(),
+               device.name()});
+  }
+  return table.Render(style.width, style.header);
+}
+
+std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const TextStyle& style) {
+  Table table({{.header = "PID", .right = true},
+               {.header = "BEFORE", .right = true},
+               {.header = dry_run ? "WOULD-BE" : "NOW", .right = true},
+               {.header = "HOLD"},
+               {.header = "NOTE", .flexible = true}});
+  for (const auto& change : answer.changes()) {
+    table.Add({fmt::format("{}", change.pid()), Signed(change.priority_before()), Signed(change.priority_after()),
+               change.hold_after() ? "yes" : "no", change.note().empty() ? "-" : change.note()});
+  }
+  return table.Render(style.width, style.header);
+}
+
+std::string RenderPolicy(const v1::Policy& policy) {
+  std::string available;
+  for (const std::string& name : policy.available())
+    available += (available.empty() ? "" : ", ") + name;
+  const std::string limit = policy.max_concurrent() == 0
+                                ? "no limit"
+                                : fmt::format("{} background clients a device", policy.max_concurrent());
+  const std::string guard = policy.guard_ms_per_s() == 0
+                                ? "off"
+                                : fmt::format("{} ms of every second for each busy client", policy.guard_ms_per_s());
+  return fmt::format(
+      "policy          {} (available: {})\n"
+      "linger          {} after the last work of the more important\n"
+      "guard           {}\n"
+      "window          {} of GPU time in flight below the top\n"
+      "max-concurrent  {}\n"
+      "turn            {} ms\n",
+      Harmless(policy.name()), Harmless(available), Duration(policy.linger_us() * std::uint64_t{1000}), guard,
+      Duration(policy.window_us() * std::uint64_t{1000}), limit, policy.turn_ms());
+}
+
+std::string RenderEvent(const v1::Event& event) {
+  std::string line = fmt::format("{}  {:<15}", ClockTime(event.unix_ms()), Name(event.kind()));
+  if (event.pid() != 0) line += fmt::format("  pid {}", event.pid());
+  if (!event.device().empty()) line += "  " + event.device();
+  if (event.kind() == v1::EVENT_KIND_PRIORITY) line += fmt::format("  priority {}", event.priority());
+  if (event.kind() == v1::EVENT_KIND_LOST) {
+    line += fmt::format("  {} events were left out here: this watcher was too slow", event.count());
+  } else if (!event.reason().empty()) {
+    line += "  " + event.reason();
+  }
+  line = Harmless(line);
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+std::string RenderStats(const v1::Stats& stats) {
+  return fmt::format(
+      "uptime       {}\n"
+      "clients      {} now, {} since the start, {} refused\n"
+      "transitions  {}\n"
+      "decisions    {}, {} gates written\n"
+      "decision     p50 {}, p99 {} (transition seen to gates written)\n",
+      Duration(stats.uptime_ms() * 1'000'000), stats.clients(), stats.connections_total(), stats.refused_total(),
+      stats.transitions_total(), stats.decisions_total(), stats.gate_writes_total(), Duration(stats.decision_p50_ns()),
+      Duration(stats.decision_p99_ns()));
+}
+
+std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, const TextStyle& style) {
+  std::string text = fmt::format("pid {} was held {} of the last {} ({})\n", pid, Duration(answer.held_ns()),
+                                 Duration(answer.observed_ns()), Share(answer.held_ns(), answer.observed_ns()));
+  if (!answer.summary().empty()) text += Harmless(answer.summary()) + "\n";
+  if (answer.held_size() > 0) {
+    Table table({{.header = "AGO", .right = true},
+                 {.header = "HELD", .right = true},
+                 {.header = "DEVICE", .rank = 1},
+                 {.header = "WHY", .flexible = true}});
+    const std::uint64_t now = answer.held(answer.held_size() - 1).end_ns();
+    const int first = std::max(0, answer.held_size() - kSpansShown);
+    for (int i = first; i < answer.held_size(); ++i) {
+      const auto& span = answer.held(i);
+      table.Add({Duration(now - std::min(now, span.start_ns())),
+                 Duration(span.end_ns() - std::min(span.end_ns(), span.start_ns())), span.device(), span.reason()});
+    }
+    text += table.Render(style.width, style.header);
+    if (first > 0) text += fmt::format("({} earlier ones: see --json)\n", first);
+  }
+  if (!answer.remedy().empty()) text += "what to do: " + Harmless(answer.remedy()) + "\n";
+  return text;
+}
+
+}  // namespace xschedd::ctl

@@ -1,0 +1,24 @@
+// The daemon's answers as text for people. Every number carries its unit; what a client named itself is made harmless
+// before it is printed. Thread rule: pure functions, but for the time zone that RenderEvent reads.
+#pragma once
+
+#include <string>
+
+#include "admin.pb.h"
+
+namespace xschedd::ctl {
+
+struct TextStyle {
+  std::size_t width = 0;  // of the terminal; 0: no limit
+  bool header = true;
+};
+
+std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style);
+std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle& style);
+std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const TextStyle& style);
+std::string RenderPolicy(const v1::Policy& policy);
+std::string RenderEvent(const v1::Event& event);
+std::string RenderStats(const v1::Stats& stats);
+std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, const TextStyle& style);
+
+}  // namespace xschedd::ctl

@@ -1,0 +1,58 @@
+#include "tools/xschedctl/selector.h"
+
+#include <pwd.h>
+
+#include <cctype>
+#include <limits>
+
+#include "tools/xschedctl/units.h"
+
+namespace xschedd::ctl {
+namespace {
+
+Result<std::uint32_t> ParseUser(const std::string& text) {
+  if (std::isdigit(static_cast<unsigned char>(text[0])) == 0) {
+    const passwd* const user = getpwnam(text.c_str());
+    if (user == nullptr) return Fail("there is no user \"" + text + "\"", "give a user name or a uid");
+    return user->pw_uid;
+  }
+  // The last uid, -1, is no user: the kernel uses it for "leave as it is".
+  const Result<std::uint64_t> uid = ParseNumber(text, "uid", std::numeric_limits<std::uint32_t>::max() - 1);
+  if (!uid) return tl::unexpected<Error>(uid.error());
+  return static_cast<std::uint32_t>(*uid);
+}
+
+}  // namespace
+
+Result<v1::Selector> ParseSelector(const SelectorOptions& options, WhenEmpty when_empty) {
+  v1::Selector selector;
+  if (options.IsEmpty()) {
+    if (when_empty == WhenEmpty::kIsError) {
+      return Fail("no client was chosen", "give --pid, --uid, --group, --cgroup, --exe, or --all for every client");
+    }
+    selector.set_all(true);
+    return selector;
+  }
+  SelectorOptions narrowing = options;
+  narrowing.all = false;
+  if (options.all && !narrowing.IsEmpty()) {
+    return Fail("--all contradicts the other selectors", "give one or the other");
+  }
+  for (const std::string& text : options.pids) {
+    const Result<std::uint64_t> pid = ParseNumber(text, "pid", std::numeric_limits<std::int32_t>::max());
+    if (!pid) return tl::unexpected<Error>(pid.error());
+    selector.add_pid(*pid);
+  }
+  if (!options.uid.empty()) {
+    const Result<std::uint32_t> uid = ParseUser(options.uid);
+    if (!uid) return tl::unexpected<Error>(uid.error());
+    selector.set_uid(*uid);
+  }
+  if (!options.group.empty()) selector.set_group(options.group);
+  if (!options.cgroup.empty()) selector.set_cgroup(options.cgroup);
+  if (!options.exe.empty()) selector.set_exe(options.exe);
+  selector.set_all(options.all);
+  return selector;
+}
+
+}  // namespace xschedd::ctl

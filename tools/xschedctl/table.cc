@@ -1,0 +1,127 @@
+#include "tools/xschedctl/table.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace xschedd::ctl {
+namespace {
+
+constexpr std::size_t kGap = 2;
+// A flexible column narrower than this tells nothing: rather drop another one.
+constexpr std::size_t kFlexibleMin = 12;
+
+bool StartsCharacter(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+}
+
+std::string CutTo(const std::string& text, std::size_t width) {
+  if (DisplayWidth(text) <= width) return text;
+  std::size_t bytes = 0;
+  std::size_t characters = 0;
+  while (bytes < text.size()) {
+    if (StartsCharacter(text[bytes])) {
+      if (characters + 1 == width) break;
+      ++characters;
+    }
+    ++bytes;
+  }
+  return text.substr(0, bytes) + "+";
+}
+
+}  // namespace
+
+void Table::Add(std::vector<std::string> cells) {
+  cells.resize(columns_.size());
+  for (std::string& cell : cells)
+    cell = Harmless(cell);
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::Render(std::size_t width, bool with_header) const {
+  std::vector<std::size_t> widths(columns_.size(), 0);
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    if (with_header) widths[c] = DisplayWidth(columns_[c].header);
+    for (const auto& row : rows_)
+      widths[c] = std::max(widths[c], DisplayWidth(row[c]));
+  }
+
+  std::vector<bool> shown(columns_.size(), true);
+  const auto total = [&](bool flexible_at_its_least) {
+    std::size_t sum = 0;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (!shown[c]) continue;
+      const bool least = flexible_at_its_least && columns_[c].flexible;
+      sum += (least ? std::min(widths[c], kFlexibleMin) : widths[c]) + (sum > 0 ? kGap : 0);
+    }
+    return sum;
+  };
+  while (width > 0 && total(true) > width) {
+    std::size_t drop = columns_.size();
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (shown[c] && columns_[c].rank > 0 && (drop == columns_.size() || columns_[c].rank > columns_[drop].rank))
+        drop = c;
+    }
+    if (drop == columns_.size()) break;
+    shown[drop] = false;
+  }
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const std::size_t needed = total(false);
+    if (width == 0 || !shown[c] || !columns_[c].flexible || needed <= width) continue;
+    const std::size_t excess = needed - width;
+    widths[c] = widths[c] > excess + kFlexibleMin ? widths[c] - excess : std::min(widths[c], kFlexibleMin);
+  }
+
+  std::string text;
+  const auto line = [&](const auto& cell_of) {
+    std::string out;
+    bool first = true;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (!shown[c]) continue;
+      if (!first) out.append(kGap, ' ');
+      first = false;
+      const std::string cell = CutTo(cell_of(c), widths[c]);
+      const std::size_t padding = widths[c] - std::min(widths[c], DisplayWidth(cell));
+      if (columns_[c].right) out.append(padding, ' ');
+      out += cell;
+      if (!columns_[c].right) out.append(padding, ' ');
+    }
+    out.erase(out.find_last_not_of(' ') + 1);
+    text += out + "\n";
+  };
+  if (with_header) line([&](std::size_t c) { return columns_[c].header; });
+  for (const auto& row : rows_)
+    line([&](std::size_t c) { return row[c]; });
+  return text;
+}
+
+std::string Harmless(std::string_view text) {
+  std::string out(text);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(out[i]);
+    if (byte < 0x20 || byte == 0x7F) out[i] = '?';
+    // U+0080..U+009F are control characters too, two bytes long in UTF-8.
+    const bool two_byte_control = byte == 0xC2 && i + 1 < out.size() && static_cast<unsigned char>(out[i + 1]) < 0xA0;
+    if (two_byte_control) out.replace(i, 2, "?");
+  }
+  return out;
+}
+
+std::size_t DisplayWidth(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), StartsCharacter));
+}
+
+std::size_t TerminalWidth() {
+  if (isatty(STDOUT_FILENO) == 0) return 0;
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
+    const long value = std::strtol(columns, nullptr, 10);
+    if (value > 0) return static_cast<std::size_t>(value);
+  }
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 0;
+}
+
+}  // namespace xschedd::ctl

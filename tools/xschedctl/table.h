@@ -1,0 +1,42 @@
+// A table of text that fits the terminal: less important columns go first, then the flexible one is cut. Written to a
+// pipe (width 0) nothing is dropped or cut, so that scripts see every column always.
+// What clients write (command lines) is made harmless: control characters become '?', so that no process can move the
+// administrator's cursor. Thread rule: one user at a time.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace xschedd::ctl {
+
+struct Column {
+  std::string header;
+  bool right = false;     // align right, for numbers
+  int rank = 0;           // 0: always there; otherwise the highest rank is dropped first
+  bool flexible = false;  // may be cut to fit; at most one, the last
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // As many cells as columns.
+  void Add(std::vector<std::string> cells);
+  // `width` 0: as wide as it is. Lines end in '\n' and have no blanks before it.
+  std::string Render(std::size_t width, bool with_header) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Control characters become '?'.
+std::string Harmless(std::string_view text);
+
+// Number of characters, counting a UTF-8 sequence as one.
+std::size_t DisplayWidth(std::string_view text);
+
+// Width of standard output's terminal; 0 where it is none. $COLUMNS goes first for terminals that lie.
+std::size_t TerminalWidth();
+
+}  // namespace xschedd::ctl
