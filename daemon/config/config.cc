@@ -1,0 +1,115 @@
+#include "daemon/config/config.h"
+
+#include <toml++/toml.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <sstream>
+
+#include "daemon/config/reader.h"
+
+namespace xschedd {
+namespace {
+
+void ReadDaemon(ConfigReader& reader, const toml::table& table, Config& config) {
+  reader.OnlyKeys(table, "[daemon]", {"lease_ms", "activity_interval_ms"});
+  reader.Number(table, "lease_ms", {10'000, 20}, config.lease_ms);
+  reader.Number(table, "activity_interval_ms", {3'600'000, 0}, config.activity_interval_ms);
+}
+
+void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings& settings) {
+  reader.OnlyKeys(table, "[policy]", {"name", "linger_us", "guard_ms_per_s", "window_us", "max_concurrent", "turn_ms"});
+  std::string name(policy::Text(settings.name));
+  reader.Text(table, "name", name);
+  if (const auto known = policy::NameFrom(name)) {
+    settings.name = *known;
+  } else {
+    reader.Refuse(*table.get("name"), "there is no policy \"" + name + "\"", "choose \"priority\" or \"fifo\"");
+  }
+  reader.Number(table, "linger_us", policy::kLingerLimits, settings.linger_us);
+  reader.Number(table, "guard_ms_per_s", policy::kGuardLimits, settings.guard_ms_per_s);
+  reader.Number(table, "window_us", policy::kWindowLimits, settings.window_us);
+  std::uint32_t concurrent = 0;
+  if (reader.Number(table, "max_concurrent", policy::kConcurrentLimits, concurrent)) {
+    settings.max_concurrent = concurrent;
+  }
+  reader.Number(table, "turn_ms", policy::kTurnLimits, settings.turn_ms);
+}
+
+void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
+  reader.OnlyKeys(table, "[[rule]]", {"uid", "exe", "cgroup", "group", "priority"});
+  Rule rule;
+  std::uint32_t uid = 0;
+  std::string text;
+  if (reader.Number(table, "uid", {std::numeric_limits<std::uint32_t>::max(), 0}, uid)) rule.uid = uid;
+  if (reader.Text(table, "exe", text)) rule.exe = text;
+  if (reader.Text(table, "cgroup", text)) rule.cgroup = text;
+  if (reader.Text(table, "group", text)) rule.group = text;
+  reader.Require(table, "[[rule]]", "priority");
+  reader.Priority(table, "priority", rule.priority);
+  if (!rule.uid && !rule.exe && !rule.cgroup && !rule.group) {
+    reader.Refuse(table, "a [[rule]] that fits every client", "give it a uid, exe, cgroup or group");
+  }
+  config.rules.push_back(std::move(rule));
+}
+
+void ReadCeiling(ConfigReader& reader, const toml::table& table, Config& config) {
+  reader.OnlyKeys(table, "[[ceiling]]", {"uid", "priority"});
+  int priority = kPriorityMax;
+  reader.Require(table, "[[ceiling]]", "priority");
+  reader.Priority(table, "priority", priority);
+  std::uint32_t uid = 0;
+  if (!reader.Number(table, "uid", {std::numeric_limits<std::uint32_t>::max(), 0}, uid)) {
+    config.default_ceiling = priority;
+  } else if (!config.ceilings.emplace(uid, priority).second) {
+    reader.Refuse(table, "a second [[ceiling]] of uid " + std::to_string(uid), "keep one of them");
+  }
+}
+
+void ReadQuota(ConfigReader& reader, const toml::table& table, Quota& quota) {
+  reader.OnlyKeys(table, "[quota]", {"connections_per_uid", "queues_per_client"});
+  reader.Number(table, "connections_per_uid", {100'000, 1}, quota.connections_per_uid);
+  reader.Number(table, "queues_per_client", {100'000, 1}, quota.queues_per_client);
+}
+
+}  // namespace
+
+Result<Config> ParseConfig(std::string_view text, const std::string& name) {
+  toml::table root;
+  try {
+    root = toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    std::ostringstream where;
+    where << name << ":" << error.source().begin.line << ":" << error.source().begin.column;
+    return Fail(where.str() + ": " + std::string(error.description()), "correct the TOML syntax there");
+  }
+  Config config;
+  ConfigReader reader(name);
+  reader.OnlyKeys(root, "the file", {"daemon", "policy", "rule", "ceiling", "quota", "passthrough"});
+  if (const toml::table* table = reader.Table(root, "daemon")) ReadDaemon(reader, *table, config);
+  if (const toml::table* table = reader.Table(root, "policy")) ReadPolicy(reader, *table, config.policy);
+  reader.EachTable(root, "rule", [&](const toml::table& table) { ReadRule(reader, table, config); });
+  reader.EachTable(root, "ceiling", [&](const toml::table& table) { ReadCeiling(reader, table, config); });
+  if (const toml::table* table = reader.Table(root, "quota")) ReadQuota(reader, *table, config.quota);
+  reader.Texts(root, "passthrough", config.passthrough);
+  if (reader.FirstError()) return tl::unexpected(*reader.FirstError());
+  return config;
+}
+
+Result<Config> LoadConfig(const std::string& path, bool may_be_absent) {
+  std::ifstream file(path);
+  if (!file) {
+    const int error = errno;
+    if (may_be_absent && error == ENOENT) return Config{};
+    return Fail("cannot open " + path + ": " + std::strerror(error), "check the path given to --config");
+  }
+  // Not through rdbuf(): that sets failbit for an empty file, which is a good configuration.
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (file.bad()) return Fail("cannot read " + path, "give --config a TOML file");
+  return ParseConfig(text, path);
+}
+
+}  // namespace xschedd

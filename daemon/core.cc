@@ -1,0 +1,240 @@
+#include "daemon/core.h"
+
+#include <spdlog/spdlog.h>
+
+#include "common/clock.h"
+#include "daemon/registry/priorities.h"
+
+namespace xschedd {
+namespace {
+
+constexpr double kRefusalLinesPerSecond = 2;
+constexpr double kRefusalLinesBurst = 20;
+
+std::string By(const Actor& actor) {
+  return "by uid " + std::to_string(actor.uid) + " (pid " + std::to_string(actor.pid) + ")";
+}
+
+std::string_view SourceText(PrioritySource source) {
+  switch (source) {
+    case PrioritySource::kDefault:
+      return "default";
+    case PrioritySource::kAdmin:
+      return "administrator";
+    case PrioritySource::kRule:
+      return "rule";
+    case PrioritySource::kHint:
+      return "hint";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Result<Config> ConfigSource::Load() const {
+  auto config = LoadConfig(path, may_be_absent);
+  if (!config || policy_override.empty()) return config;
+  const auto name = policy::NameFrom(policy_override);
+  if (!name) return Fail("there is no policy \"" + policy_override + "\"", "choose \"priority\" or \"fifo\"");
+  config->policy.name = *name;
+  return config;
+}
+
+Core::Core(boost::asio::io_context& io, ConfigSource source, Config config)
+    : source_(std::move(source)),
+      config_(std::move(config)),
+      scheduler_(registry_, events_, &MonotonicNs),
+      loop_(io, scheduler_, config_.lease_ms),
+      started_ns_(MonotonicNs()),
+      refusal_lines_(kRefusalLinesPerSecond, kRefusalLinesBurst) {
+  scheduler_.SetSettings(config_.policy);
+}
+
+// ---- sessions
+
+Client& Core::AddClient(NewClient fresh) {
+  Client& client = registry_.Add(std::move(fresh), MonotonicNs());
+  client.effective = EffectivePriority(client, config_);
+  const ClientIdentity& who = client.identity;
+  SPDLOG_INFO("client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}",
+              client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
+              SourceText(client.effective.source), client.channel == nullptr ? " shared_memory=no" : "");
+  events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
+  if (client.channel != nullptr) loop_.Watch(client);
+  // A member of a group may change what the group's others may do.
+  scheduler_.Changed(client);
+  loop_.DecideSoon();
+  return client;
+}
+
+void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
+  Client* client = registry_.Find(client_id);
+  if (client == nullptr) return;
+  SPDLOG_INFO("client gone id={} pid={} uid={} reason=\"{}\"", client->id, client->identity.pid, client->identity.uid,
+              why);
+  events_.Add(ClientEvent(EventKind::kClientGone, *client, MonotonicNs(), why));
+  loop_.Unwatch(client_id);
+  scheduler_.Changed(*client);
+  scheduler_.Leaving(*client);
+  registry_.Remove(client_id);
+  loop_.DecideSoon();
+}
+
+Result<void> Core::AttachDevice(Client& client, NewDevice device) {
+  const auto attachment = registry_.Attach(client, std::move(device));
+  if (!attachment) return tl::unexpected(attachment.error());
+  const Device& attached = *(*attachment)->device;
+  SPDLOG_INFO("device attached pid={} slot={} device={} name=\"{}\"", client.identity.pid, (*attachment)->slot,
+              attached.pci_address, attached.name);
+  Event event = DeviceEvent(EventKind::kDeviceAttached, **attachment, MonotonicNs());
+  event.text = attached.name;
+  events_.Add(std::move(event));
+  scheduler_.Attached(**attachment);
+  loop_.DecideSoon();
+  return {};
+}
+
+Result<void> Core::CreateQueue(Client& client, const Queue& queue) {
+  const auto added = registry_.AddQueue(client, queue, config_.quota.queues_per_client);
+  if (added) {
+    events_.Add(ClientEvent(EventKind::kQueueCreated, client, MonotonicNs(), "queue " + std::to_string(queue.id)));
+  }
+  return added;
+}
+
+Result<void> Core::DestroyQueue(Client& client, std::uint64_t queue) {
+  const auto removed = registry_.RemoveQueue(client, queue);
+  if (removed) {
+    events_.Add(ClientEvent(EventKind::kQueueDestroyed, client, MonotonicNs(), "queue " + std::to_string(queue)));
+  }
+  return removed;
+}
+
+Result<void> Core::SetHint(Client& client, int priority) {
+  if (!IsPriority(priority)) {
+    return Fail("priority hint " + std::to_string(priority) + " is out of range", "give a number from -100 to 100");
+  }
+  client.hint = priority;
+  if (UpdateEffective(client, "hint of the client")) {
+    scheduler_.Changed(client);
+    loop_.DecideSoon();
+  }
+  return {};
+}
+
+std::string Core::HintNote(const Client& client) const {
+  if (!client.hint || *client.hint == client.effective.priority) return {};
+  const std::string hint = "priority hint " + std::to_string(*client.hint);
+  const std::string now = std::to_string(client.effective.priority);
+  if (client.effective.limited) {
+    return hint + " limited to " + now + " by the ceiling of uid " + std::to_string(client.identity.uid);
+  }
+  const bool by_rule = client.effective.source == PrioritySource::kRule;
+  return hint + " not used: " + (by_rule ? "a rule of the configuration" : "an administrator") + " set " + now;
+}
+
+bool Core::UpdateEffective(Client& client, const std::string& why) {
+  const Effective before = client.effective;
+  client.effective = EffectivePriority(client, config_);
+  if (client.effective.priority == before.priority) return false;
+  SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"", client.identity.pid,
+              before.priority, client.effective.priority, SourceText(client.effective.source), client.effective.limited,
+              why);
+  events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(), why));
+  return true;
+}
+
+// ---- administrators
+
+Effective Core::EffectiveWith(const Client& client, std::optional<int> admin) const {
+  return EffectivePriority(client, admin, config_);
+}
+
+void Core::SetAdminPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
+  for (Client* client : clients) {
+    client->admin = priority;
+    const std::string what = priority ? "set to " + std::to_string(*priority) : "reset";
+    if (UpdateEffective(*client, what + " " + By(by))) scheduler_.Changed(*client);
+  }
+  loop_.DecideNow();
+}
+
+void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by) {
+  for (Client* client : clients) {
+    if (client->hold == hold) continue;
+    client->hold = hold;
+    SPDLOG_INFO("{} pid={} by_uid={} by_pid={}", hold ? "hold" : "release", client->identity.pid, by.uid, by.pid);
+    events_.Add(ClientEvent(hold ? EventKind::kHold : EventKind::kRelease, *client, MonotonicNs(), By(by)));
+    scheduler_.Changed(*client);
+  }
+  loop_.DecideNow();
+}
+
+void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
+  config_.policy = settings;
+  scheduler_.SetSettings(settings);
+  const std::string what = "policy " + std::string(policy::Text(settings.name)) + " " + By(by);
+  SPDLOG_INFO("policy set name={} linger_us={} guard_ms_per_s={} window_us={} turn_ms={} by_uid={} by_pid={}",
+              policy::Text(settings.name), settings.linger_us, settings.guard_ms_per_s, settings.window_us,
+              settings.turn_ms, by.uid, by.pid);
+  Event event;
+  event.kind = EventKind::kPolicy;
+  event.time_ns = MonotonicNs();
+  event.text = what;
+  events_.Add(std::move(event));
+  loop_.DecideNow();
+}
+
+Result<std::vector<std::string>> Core::Reload(const Actor& by) {
+  auto fresh = source_.Load();
+  if (!fresh) {
+    SPDLOG_ERROR("reload failed, the old configuration stays error=\"{}\"", fresh.error().Line());
+    return tl::unexpected(fresh.error());
+  }
+  std::vector<std::string> notes;
+  if (fresh->policy != config_.policy) notes.push_back("policy settings are those of the file again");
+  config_ = std::move(*fresh);
+  loop_.SetLease(config_.lease_ms);
+  scheduler_.SetSettings(config_.policy);
+  std::size_t changed = 0;
+  for (const auto& [id, client] : registry_.Clients()) {
+    if (UpdateEffective(*client, "configuration reloaded")) ++changed;
+  }
+  notes.push_back("priorities changed: " + std::to_string(changed));
+  SPDLOG_INFO("configuration reloaded file=\"{}\" priorities_changed={} by_uid={} by_pid={}", source_.path, changed,
+              by.uid, by.pid);
+  Event event;
+  event.kind = EventKind::kReloaded;
+  event.time_ns = MonotonicNs();
+  event.text = By(by);
+  events_.Add(std::move(event));
+  if (on_reload_) on_reload_();
+  loop_.DecideNow();
+  return notes;
+}
+
+void Core::Drain(const Actor& by) {
+  if (draining_) return;
+  draining_ = true;
+  SPDLOG_INFO("draining: all gates open, no new clients by_uid={} by_pid={}", by.uid, by.pid);
+  scheduler_.OpenAll();
+}
+
+void Core::Stop() {
+  scheduler_.OpenAll();
+  loop_.Stop();
+}
+
+void Core::Refused(const std::string& why) {
+  ++refused_total_;
+  Event event;
+  event.kind = EventKind::kRefused;
+  event.time_ns = MonotonicNs();
+  event.text = why;
+  // A flood of refusals must not wash everything else out of the log and the event memory.
+  if (!refusal_lines_.Take(event.time_ns)) return;
+  SPDLOG_WARN("refused reason=\"{}\"", why);
+  events_.Add(std::move(event));
+}
+
+}  // namespace xschedd

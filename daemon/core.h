@@ -1,0 +1,89 @@
+// The daemon's state and every operation on it: what sessions report, what administrators ask. Knows no gRPC.
+// Each operation changes the registry, tells the scheduler, and leaves an event and a line in the log that says who
+// changed what. Thread rule: the daemon's one thread.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/config/config.h"
+#include "daemon/registry/registry.h"
+#include "daemon/scheduler/events.h"
+#include "daemon/scheduler/loop.h"
+#include "daemon/scheduler/scheduler.h"
+
+namespace xschedd {
+
+// Who asked for a change.
+struct Actor {
+  std::uint64_t pid = 0;
+  std::uint32_t uid = 0;
+};
+
+// Where the configuration comes from, so that it can be read again.
+struct ConfigSource {
+  std::string path;
+  bool may_be_absent = false;
+  std::string policy_override;  // --policy; empty: as the file says
+  Result<Config> Load() const;
+};
+
+class Core {
+ public:
+  Core(boost::asio::io_context& io, ConfigSource source, Config config);
+
+  // ---- sessions
+  Client& AddClient(NewClient fresh);
+  void RemoveClient(std::uint64_t client_id, const std::string& why);
+  Result<void> AttachDevice(Client& client, NewDevice device);
+  Result<void> CreateQueue(Client& client, const Queue& queue);
+  Result<void> DestroyQueue(Client& client, std::uint64_t queue);
+  // A hint out of range is refused; one that something else goes before, or a ceiling limits, is kept.
+  Result<void> SetHint(Client& client, int priority);
+  // For the person who runs the client: why the effective priority is not the hint. Empty: it is.
+  std::string HintNote(const Client& client) const;
+
+  // ---- administrators; each returns when the gates are written
+  Effective EffectiveWith(const Client& client, std::optional<int> admin) const;
+  void SetAdminPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
+  void SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by);
+  void SetPolicy(const policy::Settings& settings, const Actor& by);
+  // Keeps the old configuration if the new one is wrong. The notes say what changed.
+  Result<std::vector<std::string>> Reload(const Actor& by);
+  void Drain(const Actor& by);
+  // Opens all gates; nothing is decided afterwards.
+  void Stop();
+
+  void Refused(const std::string& why);
+  bool IsDraining() const { return draining_; }
+
+  Registry& Clients() { return registry_; }
+  EventLog& Events() { return events_; }
+  const Scheduler& Sched() const { return scheduler_; }
+  const Config& Settings() const { return config_; }
+  std::uint64_t RefusedTotal() const { return refused_total_; }
+  std::uint64_t StartedNs() const { return started_ns_; }
+  // Called after each reload: quotas and clients' configuration may have changed.
+  void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
+
+ private:
+  // Computes the effective priority anew; logs and returns whether it changed.
+  bool UpdateEffective(Client& client, const std::string& why);
+
+  ConfigSource source_;
+  Config config_;
+  Registry registry_;
+  EventLog events_;
+  Scheduler scheduler_;
+  SchedulerLoop loop_;
+  std::function<void()> on_reload_;
+  bool draining_ = false;
+  std::uint64_t refused_total_ = 0;
+  std::uint64_t started_ns_;
+  TokenBucket refusal_lines_;
+};
+
+}  // namespace xschedd

@@ -1,0 +1,44 @@
+// What each Admin call does, with protobuf in and out. admin_service.h brings the calls here.
+// Thread rule: the daemon's one thread.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <string>
+#include <vector>
+
+#include "admin.pb.h"
+#include "daemon/core.h"
+#include "daemon/ipc/connections.h"
+
+namespace xschedd {
+
+class AdminOperations {
+ public:
+  AdminOperations(Core& core, Connections& connections) : core_(core), connections_(connections) {}
+
+  grpc::Status GetVersion(const Actor& by, const v1::GetVersionRequest& request, v1::GetVersionResponse& response);
+  grpc::Status ListClients(const Actor& by, const v1::ListClientsRequest& request, v1::ListClientsResponse& response);
+  grpc::Status SetPriority(const Actor& by, const v1::SetPriorityRequest& request, v1::ChangeResponse& response);
+  grpc::Status ResetPriority(const Actor& by, const v1::ResetPriorityRequest& request, v1::ChangeResponse& response);
+  grpc::Status Hold(const Actor& by, const v1::HoldRequest& request, v1::ChangeResponse& response);
+  grpc::Status Release(const Actor& by, const v1::ReleaseRequest& request, v1::ChangeResponse& response);
+  grpc::Status GetPolicy(const Actor& by, const v1::GetPolicyRequest& request, v1::Policy& response);
+  grpc::Status SetPolicy(const Actor& by, const v1::SetPolicyRequest& request, v1::Policy& response);
+  grpc::Status GetStats(const Actor& by, const v1::GetStatsRequest& request, v1::Stats& response);
+  grpc::Status Explain(const Actor& by, const v1::ExplainRequest& request, v1::ExplainResponse& response);
+  grpc::Status Reload(const Actor& by, const v1::ReloadRequest& request, v1::ReloadResponse& response);
+  grpc::Status Drain(const Actor& by, const v1::DrainRequest& request, v1::DrainResponse& response);
+
+ private:
+  grpc::Status Select(const v1::Selector& selector, std::vector<Client*>& clients);
+  grpc::Status ChangePriority(const Actor& by, const v1::Selector& selector, std::optional<int> priority, bool dry_run,
+                              v1::ChangeResponse& response);
+  grpc::Status ChangeHold(const Actor& by, const v1::Selector& selector, bool hold, bool dry_run,
+                          v1::ChangeResponse& response);
+
+  Core& core_;
+  Connections& connections_;
+};
+
+}  // namespace xschedd

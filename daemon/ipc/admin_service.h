@@ -1,0 +1,61 @@
+// xschedd.v1.Admin: brings each call to the daemon's one thread, checks that it came by admin.sock, and hands it to
+// AdminOperations. Thread rule: gRPC's threads; the operations run on the daemon's one thread.
+#pragma once
+
+#include <string>
+
+#include "admin.grpc.pb.h"
+#include "daemon/ipc/admin_operations.h"
+#include "daemon/ipc/host.h"
+
+namespace xschedd {
+
+class AdminService final : public v1::Admin::CallbackService {
+ public:
+  AdminService(Host& host, AdminOperations& operations) : host_(host), operations_(operations) {}
+
+#define XSCHEDD_UNARY(Name, Request, Response)                                                     \
+  grpc::ServerUnaryReactor* Name(grpc::CallbackServerContext* context, const v1::Request* request, \
+                                 v1::Response* response) override {                                \
+    return Run(context, request, response, &AdminOperations::Name);                                \
+  }
+  XSCHEDD_UNARY(GetVersion, GetVersionRequest, GetVersionResponse)
+  XSCHEDD_UNARY(ListClients, ListClientsRequest, ListClientsResponse)
+  XSCHEDD_UNARY(SetPriority, SetPriorityRequest, ChangeResponse)
+  XSCHEDD_UNARY(ResetPriority, ResetPriorityRequest, ChangeResponse)
+  XSCHEDD_UNARY(Hold, HoldRequest, ChangeResponse)
+  XSCHEDD_UNARY(Release, ReleaseRequest, ChangeResponse)
+  XSCHEDD_UNARY(GetPolicy, GetPolicyRequest, Policy)
+  XSCHEDD_UNARY(SetPolicy, SetPolicyRequest, Policy)
+  XSCHEDD_UNARY(GetStats, GetStatsRequest, Stats)
+  XSCHEDD_UNARY(Explain, ExplainRequest, ExplainResponse)
+  XSCHEDD_UNARY(Reload, ReloadRequest, ReloadResponse)
+  XSCHEDD_UNARY(Drain, DrainRequest, DrainResponse)
+#undef XSCHEDD_UNARY
+
+  grpc::ServerWriteReactor<v1::Event>* WatchEvents(grpc::CallbackServerContext* context,
+                                                   const v1::WatchEventsRequest* request) override;
+
+ private:
+  template <typename Request, typename Response>
+  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, const Request* request, Response* response,
+                                grpc::Status (AdminOperations::*operation)(const Actor&, const Request&, Response&)) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    // Request and response live until Finish.
+    host_.Post([this, reactor, request, response, operation, peer = context->peer()] {
+      Actor by;
+      grpc::Status status = Authorise(host_, peer, by);
+      if (status.ok()) status = (operations_.*operation)(by, *request, *response);
+      reactor->Finish(status);
+    });
+    return reactor;
+  }
+
+  static grpc::Status Authorise(Host& host, const std::string& peer, Actor& by);
+  friend class EventWatcher;
+
+  Host& host_;
+  AdminOperations& operations_;
+};
+
+}  // namespace xschedd

@@ -1,0 +1,133 @@
+#include "daemon/ipc/conversion.h"
+
+namespace xschedd {
+namespace {
+
+v1::PrioritySource SourceOf(const Effective& effective) {
+  switch (effective.source) {
+    case PrioritySource::kDefault:
+      return v1::PRIORITY_SOURCE_UNSPECIFIED;
+    case PrioritySource::kAdmin:
+      return v1::PRIORITY_SOURCE_ADMIN;
+    case PrioritySource::kRule:
+      return v1::PRIORITY_SOURCE_RULE;
+    case PrioritySource::kHint:
+      return v1::PRIORITY_SOURCE_HINT;
+  }
+  return v1::PRIORITY_SOURCE_UNSPECIFIED;
+}
+
+v1::ClientState StateOf(const Attachment& attachment) {
+  if (!attachment.gate.tracked) return v1::CLIENT_STATE_UNTRACKED;
+  if (!attachment.busy) return v1::CLIENT_STATE_IDLE;
+  return attachment.gate.held ? v1::CLIENT_STATE_HELD : v1::CLIENT_STATE_RUNNING;
+}
+
+std::string HeldFor(const Attachment& attachment) {
+  if (!attachment.gate.held) return {};
+  if (attachment.gate.why == policy::Why::kHold) return "hold";
+  return "pid " + std::to_string(attachment.reason.pid);
+}
+
+void FillClientDevice(const Attachment& attachment, const Scheduler& scheduler, v1::ClientDevice& out) {
+  out.set_slot(attachment.slot);
+  out.set_device(attachment.device->pci_address);
+  out.set_state(StateOf(attachment));
+  out.set_held_ns(scheduler.HeldNs(attachment));
+  out.set_window_us(attachment.gate.window_us);
+  out.set_held_for(HeldFor(attachment));
+  if (attachment.client->channel == nullptr) return;
+  const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
+  out.set_gpu_time_ns(ledger.gpu_time_ns);
+  out.set_submitted(ledger.submitted);
+  out.set_completed(ledger.completed);
+  out.set_in_flight(ledger.in_flight);
+  out.set_window_limit(ledger.window_limit);
+  out.set_passthrough(ledger.passthrough);
+}
+
+}  // namespace
+
+void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t now_ns, v1::Client& out) {
+  const ClientIdentity& who = client.identity;
+  out.set_id(client.id);
+  out.set_pid(who.pid);
+  out.set_uid(who.uid);
+  out.set_gid(who.gid);
+  out.set_cgroup(who.cgroup);
+  out.set_exe(who.exe);
+  out.set_command(who.command);
+  out.set_group(client.group->name);
+  if (client.hint) out.set_priority_hint(*client.hint);
+  if (client.admin) out.set_priority_admin(*client.admin);
+  out.set_priority_effective(client.effective.priority);
+  out.set_priority_source(SourceOf(client.effective));
+  out.set_hold(client.hold);
+  for (const auto& [slot, attachment] : client.attachments)
+    FillClientDevice(*attachment, scheduler, *out.add_devices());
+  for (const auto& [id, queue] : client.queues) {
+    v1::Queue& listed = *out.add_queues();
+    listed.set_id(queue.id);
+    listed.set_slot(queue.slot);
+    listed.set_native_priority(queue.native_priority);
+    listed.set_launches(queue.launches);
+    listed.set_completions(queue.completions);
+  }
+  out.set_runtime(client.runtime);
+  out.set_client_version(client.version);
+  out.set_connected_ms((now_ns - client.connected_ns) / policy::kNsPerMs);
+  out.set_weight(client.weight);
+}
+
+void FillDevice(const Device& device, v1::Device& out) {
+  out.set_pci_address(device.pci_address);
+  out.set_name(device.name);
+  out.set_vendor(device.vendor);
+  out.set_compute_units(device.compute_units);
+  std::uint32_t busy = 0;
+  std::uint32_t held = 0;
+  for (const Attachment* attachment : device.attachments) {
+    busy += attachment->busy ? 1 : 0;
+    held += attachment->gate.held ? 1 : 0;
+  }
+  out.set_clients(static_cast<std::uint32_t>(device.attachments.size()));
+  out.set_busy(busy);
+  out.set_held(held);
+}
+
+void FillPolicy(const policy::Settings& settings, v1::Policy& out) {
+  out.set_name(std::string(policy::Text(settings.name)));
+  out.set_linger_us(settings.linger_us);
+  out.set_guard_ms_per_s(settings.guard_ms_per_s);
+  out.set_window_us(settings.window_us);
+  out.set_max_concurrent(settings.max_concurrent.value_or(0));
+  out.set_max_concurrent_by_vendor(!settings.max_concurrent.has_value());
+  out.set_turn_ms(settings.turn_ms);
+  for (const std::string_view name : policy::kNames)
+    out.add_available(std::string(name));
+}
+
+void FillEvent(const Event& event, v1::Event& out) {
+  out.set_time_ns(event.time_ns);
+  out.set_unix_ms(event.unix_ms);
+  out.set_kind(static_cast<v1::EventKind>(event.kind));
+  out.set_client_id(event.client_id);
+  out.set_pid(event.pid);
+  if (event.device != nullptr) out.set_device(*event.device);
+  out.set_reason(event.ReasonText());
+  out.set_priority(event.priority);
+}
+
+void FillSpan(const HeldSpan& span, v1::ExplainResponse::Span& out) {
+  out.set_start_ns(span.start_ns);
+  out.set_end_ns(span.end_ns);
+  out.set_device(*span.device);
+  out.set_reason(span.reason.Text());
+}
+
+static_assert(static_cast<int>(EventKind::kClientConnected) == v1::EVENT_KIND_CLIENT_CONNECTED);
+static_assert(static_cast<int>(EventKind::kOpened) == v1::EVENT_KIND_OPENED);
+static_assert(static_cast<int>(EventKind::kRefused) == v1::EVENT_KIND_REFUSED);
+static_assert(static_cast<int>(EventKind::kQueueDestroyed) == v1::EVENT_KIND_QUEUE_DESTROYED);
+
+}  // namespace xschedd

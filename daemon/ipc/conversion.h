@@ -1,0 +1,15 @@
+// The daemon's records as protobuf messages. Thread rule: the daemon's one thread.
+#pragma once
+
+#include "admin.pb.h"
+#include "daemon/scheduler/scheduler.h"
+
+namespace xschedd {
+
+void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t now_ns, v1::Client& out);
+void FillDevice(const Device& device, v1::Device& out);
+void FillPolicy(const policy::Settings& settings, v1::Policy& out);
+void FillEvent(const Event& event, v1::Event& out);
+void FillSpan(const HeldSpan& span, v1::ExplainResponse::Span& out);
+
+}  // namespace xschedd

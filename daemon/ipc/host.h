@@ -1,0 +1,27 @@
+// What the gRPC services share: the way from gRPC's threads to the daemon's one thread, and what is there.
+// Thread rule: Post from any thread; all else on the daemon's one thread.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "daemon/core.h"
+#include "daemon/ipc/connections.h"
+#include "daemon/registry/command_reader.h"
+
+namespace xschedd {
+
+struct Host {
+  boost::asio::io_context& io;
+  Core& core;
+  Connections& connections;
+  CommandReader& commands;
+
+  template <typename Action>
+  void Post(Action action) {
+    boost::asio::post(io, std::move(action));
+  }
+};
+
+}  // namespace xschedd

@@ -1,0 +1,104 @@
+#include "daemon/ipc/rpc_server.h"
+
+#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <mutex>
+
+#include "common/unique_fd.h"
+
+namespace xschedd {
+namespace {
+
+constexpr int kMaxMessageBytes = 256 * 1024;
+constexpr int kMaxCallsPerConnection = 32;
+constexpr std::chrono::seconds kProbeLimit{10};
+constexpr std::chrono::milliseconds kStopLimit{500};
+
+}  // namespace
+
+// Answers every unknown method as gRPC would, and remembers who asked last.
+class PeerProbe final : public grpc::CallbackGenericService {
+ public:
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    {
+      const std::lock_guard lock(mutex_);
+      peer_ = context->peer();
+    }
+    class Unimplemented final : public grpc::ServerGenericBidiReactor {
+     public:
+      Unimplemented() { Finish({grpc::StatusCode::UNIMPLEMENTED, "xschedd has no such method"}); }
+      void OnDone() override { delete this; }
+    };
+    return new Unimplemented;
+  }
+  std::string Peer() const {
+    const std::lock_guard lock(mutex_);
+    return peer_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string peer_;
+};
+
+RpcServer::RpcServer() : probe_(std::make_unique<PeerProbe>()) {}
+
+Result<std::unique_ptr<RpcServer>> RpcServer::Start(const std::vector<grpc::Service*>& services) {
+  std::unique_ptr<RpcServer> result(new RpcServer);
+  grpc::ServerBuilder builder;
+  for (grpc::Service* service : services)
+    builder.RegisterService(service);
+  builder.RegisterCallbackGenericService(result->probe_.get());
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsPerConnection);
+  result->server_ = builder.BuildAndStart();
+  if (result->server_ == nullptr) return Fail("gRPC does not start a server", "see the lines above");
+  if (const auto checked = result->CheckPeerNames(); !checked) return tl::unexpected(checked.error());
+  return result;
+}
+
+Result<void> RpcServer::CheckPeerNames() {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+    return Fail(std::string("cannot make a socket pair: ") + std::strerror(errno), "raise LimitNOFILE");
+  }
+  const std::string expected = "fd:" + std::to_string(pair[0]);
+  Adopt(pair[0]);
+  const auto channel = grpc::CreateInsecureChannelFromFd("self-test", pair[1]);
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kProbeLimit);
+  const grpc::ByteBuffer request;
+  grpc::ByteBuffer response;
+  std::promise<void> done;
+  stub.UnaryCall(&context, "/xschedd.SelfTest/Peer", grpc::StubOptions(), &request, &response,
+                 [&done](const grpc::Status&) { done.set_value(); });
+  done.get_future().wait();
+  if (probe_->Peer() == expected) return {};
+  return Fail(
+      "gRPC names a connection \"" + probe_->Peer() + "\" and not \"" + expected + "\": callers cannot be told apart",
+      "build xschedd with a gRPC that names connections by descriptor, such as 1.51");
+}
+
+void RpcServer::Adopt(int fd) {
+  grpc::AddInsecureChannelFromFd(server_.get(), fd);
+}
+
+void RpcServer::Stop() {
+  server_->Shutdown(std::chrono::system_clock::now() + kStopLimit);
+}
+
+RpcServer::~RpcServer() = default;
+
+}  // namespace xschedd

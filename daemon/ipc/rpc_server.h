@@ -1,0 +1,40 @@
+// The gRPC server: has no listening port, serves the sockets that it is given.
+// Thread rule: Start and Stop from main; Adopt from the daemon's one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+
+namespace grpc {
+class Server;
+class Service;
+}  // namespace grpc
+
+namespace xschedd {
+
+class PeerProbe;
+
+class RpcServer {
+ public:
+  // The services must outlive the server. Fails also where this gRPC does not name a connection by its descriptor, on
+  // which the identity of every caller rests.
+  static Result<std::unique_ptr<RpcServer>> Start(const std::vector<grpc::Service*>& services);
+  ~RpcServer();
+
+  // Takes the socket over.
+  void Adopt(int fd);
+  // Ends all calls; returns when their reactors are done. The loop must still run meanwhile.
+  void Stop();
+
+ private:
+  RpcServer();
+  Result<void> CheckPeerNames();
+
+  std::unique_ptr<PeerProbe> probe_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace xschedd

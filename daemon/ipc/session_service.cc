@@ -1,0 +1,273 @@
+#include "daemon/ipc/session_service.h"
+
+#include <cstring>
+#include <deque>
+
+#include "common/clock.h"
+#include "daemon/build_config.h"
+#include "daemon/scheduler/token_bucket.h"
+
+namespace xschedd {
+namespace {
+
+constexpr std::size_t kTextLimit = 256;
+constexpr std::size_t kMaxWaitingNotices = 32;
+constexpr double kMessagesPerSecond = 2'000;
+constexpr double kMessagesBurst = 10'000;
+constexpr std::chrono::milliseconds kPause{10};
+
+class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>,
+                             public ConfigurationSink {
+ public:
+  SessionReactor(Host& host, std::set<ConfigurationSink*>& sessions, std::string peer)
+      : host_(host),
+        sessions_(sessions),
+        peer_(std::move(peer)),
+        messages_(kMessagesPerSecond, kMessagesBurst),
+        pause_(host.io) {
+    host_.Post([this] { Begin(); });
+  }
+
+  void OnReadDone(bool ok) override {
+    host_.Post([this, ok] { HandleRead(ok); });
+  }
+  void OnWriteDone(bool ok) override {
+    host_.Post([this, ok] { HandleWritten(ok); });
+  }
+  void OnCancel() override {
+    host_.Post([this] { End(grpc::Status::CANCELLED); });
+  }
+  void OnDone() override {
+    host_.Post([this] { delete this; });
+  }
+
+  void SendConfiguration() override {
+    v1::DaemonMessage message;
+    FillConfiguration(*message.mutable_configuration());
+    Send(std::move(message));
+  }
+
+ private:
+  // ---- all of this on the daemon's one thread
+  void Begin() {
+    connection_ = host_.connections.Find(peer_);
+    if (connection_ == nullptr) return End({grpc::StatusCode::UNAVAILABLE, "the connection is closed already"});
+    if (connection_->has_session) {
+      // The other session keeps the connection; this one must not end it.
+      connection_.reset();
+      return End({grpc::StatusCode::ALREADY_EXISTS, "this connection has a session; open one stream a connection"});
+    }
+    connection_->has_session = true;
+    StartRead(&message_);
+  }
+
+  void HandleRead(bool ok) {
+    if (ended_) return;
+    if (!ok) return End(grpc::Status::OK);
+    if (host_.connections.Find(peer_) != connection_) return End({grpc::StatusCode::UNAVAILABLE, "the client is gone"});
+    if (connection_->client_id == 0) {
+      if (!HandleHello()) return;
+    } else if (Client* client = host_.core.Clients().Find(connection_->client_id)) {
+      HandleMessage(*client);
+    }
+    if (messages_.Take(MonotonicNs())) return StartRead(&message_);
+    pause_.expires_after(kPause);
+    pause_.async_wait([this](const boost::system::error_code& error) {
+      if (!error && !ended_) StartRead(&message_);
+    });
+  }
+
+  bool HandleHello() {
+    const auto refuse = [this](grpc::StatusCode code, const std::string& text) {
+      host_.core.Refused("pid " + std::to_string(connection_->peer.pid) + " (uid " +
+                         std::to_string(connection_->peer.uid) + "): " + text);
+      End({code, text});
+      return false;
+    };
+    if (!message_.has_hello()) {
+      return refuse(grpc::StatusCode::INVALID_ARGUMENT, "the first message is not hello; send hello first");
+    }
+    const v1::Hello& hello = message_.hello();
+    if (host_.core.IsDraining()) return refuse(grpc::StatusCode::UNAVAILABLE, "the daemon drains; try again later");
+    const bool is_shim = connection_->channel != nullptr;
+    const std::string token(connection_->token, is_shim ? sizeof connection_->token : 0);
+    if (hello.token() != token) {
+      return refuse(grpc::StatusCode::INVALID_ARGUMENT,
+                    "hello has another token than the preamble; echo the preamble's");
+    }
+    if (hello.has_priority_hint() && !IsPriority(hello.priority_hint())) {
+      return refuse(grpc::StatusCode::INVALID_ARGUMENT, "priority hint " + std::to_string(hello.priority_hint()) +
+                                                            " is out of range; give a number from -100 to 100");
+    }
+    Register(hello);
+    return true;
+  }
+
+  void Register(const v1::Hello& hello) {
+    const PeerIdentity& peer = connection_->peer;
+    const int pidfd = connection_->dead.native_handle();
+    ProcessInfo process = ReadProcess(peer.pid, pidfd);
+    NewClient fresh;
+    fresh.identity.pid = static_cast<std::uint64_t>(peer.pid);
+    fresh.identity.uid = peer.uid;
+    fresh.identity.gid = peer.gid;
+    fresh.identity.exe = std::move(process.exe);
+    fresh.identity.cgroup = std::move(process.cgroup);
+    fresh.group_name = CleanText(hello.group(), kTextLimit);
+    if (hello.has_priority_hint()) fresh.hint = hello.priority_hint();
+    fresh.runtime = CleanText(hello.runtime(), kTextLimit);
+    fresh.version = CleanText(hello.client_version(), kTextLimit);
+    fresh.channel = connection_->channel.get();
+    Client& client = host_.core.AddClient(std::move(fresh));
+    connection_->client_id = client.id;
+    connection_->deadline.cancel();
+    host_.commands.Read(peer.pid, pidfd, [&host = host_, id = client.id](std::string command) {
+      host.Post([&host, id, command = std::move(command)] {
+        if (Client* still = host.core.Clients().Find(id)) still->identity.command = command;
+      });
+    });
+
+    v1::DaemonMessage answer;
+    v1::Welcome& welcome = *answer.mutable_welcome();
+    welcome.set_daemon_version(kDaemonVersion);
+    welcome.set_client_id(client.id);
+    welcome.set_lease_ms(host_.core.Settings().lease_ms);
+    welcome.set_effective_priority(client.effective.priority);
+    FillConfiguration(*welcome.mutable_configuration());
+    Send(std::move(answer));
+    sessions_.insert(this);
+    if (connection_->channel == nullptr) {
+      Notice("this connection has no shared memory: the client is listed, but cannot be gated");
+    }
+    Notice(host_.core.HintNote(client));
+  }
+
+  void FillConfiguration(v1::Configuration& configuration) const {
+    for (const std::string& name : host_.core.Settings().passthrough)
+      configuration.add_passthrough(name);
+    configuration.set_activity_interval_ms(host_.core.Settings().activity_interval_ms);
+  }
+
+  // What is wrong in a message costs that message only; the client is told.
+  void HandleMessage(Client& client) {
+    Result<void> result;
+    switch (message_.message_case()) {
+      case v1::ClientMessage::kDeviceAttached: {
+        const v1::DeviceAttached& device = message_.device_attached();
+        result =
+            host_.core.AttachDevice(client, {device.slot(), device.pci_address(), CleanText(device.name(), kTextLimit),
+                                             CleanText(device.vendor(), kTextLimit), device.compute_units()});
+        break;
+      }
+      case v1::ClientMessage::kQueueCreated: {
+        const v1::QueueCreated& queue = message_.queue_created();
+        result = host_.core.CreateQueue(client, {queue.queue(), queue.slot(), queue.native_priority()});
+        break;
+      }
+      case v1::ClientMessage::kQueueDestroyed:
+        result = host_.core.DestroyQueue(client, message_.queue_destroyed().queue());
+        break;
+      case v1::ClientMessage::kHint:
+        result = HandleHint(client);
+        break;
+      case v1::ClientMessage::kActivity:
+        HandleActivity(client);
+        break;
+      case v1::ClientMessage::kHello:
+        result = Fail("hello was said already");
+        break;
+      case v1::ClientMessage::MESSAGE_NOT_SET:
+        result = Fail("a message of no known kind was left out", "run a client and a daemon of the same release");
+        break;
+    }
+    if (!result) Notice(result.error().Line());
+  }
+
+  Result<void> HandleHint(Client& client) {
+    const v1::Hint& hint = message_.hint();
+    if (hint.has_weight()) {
+      if (hint.weight() < 1 || hint.weight() > 10'000) {
+        return Fail("weight " + std::to_string(hint.weight()) + " is out of range", "give a number from 1 to 10000");
+      }
+      client.weight = hint.weight();
+    }
+    if (!hint.has_priority()) return {};
+    const auto set = host_.core.SetHint(client, hint.priority());
+    if (set) Notice(host_.core.HintNote(client));
+    return set;
+  }
+
+  void HandleActivity(Client& client) {
+    for (const v1::ActivityBatch::Queue& part : message_.activity().queues()) {
+      // A batch may tell of a queue that was destroyed meanwhile.
+      const auto queue = client.queues.find(part.queue());
+      if (queue == client.queues.end()) continue;
+      queue->second.launches += part.launches();
+      queue->second.completions += part.completions();
+    }
+  }
+
+  void Notice(const std::string& text) {
+    // A client that does not read its notices loses them.
+    if (text.empty() || outgoing_.size() >= kMaxWaitingNotices) return;
+    v1::DaemonMessage message;
+    message.mutable_notice()->set_text(text);
+    Send(std::move(message));
+  }
+
+  void Send(v1::DaemonMessage message) {
+    // The limit of Notice leaves room for configurations; a client that reads none of those either is let go.
+    if (!ended_ && outgoing_.size() >= 2 * kMaxWaitingNotices) {
+      End({grpc::StatusCode::RESOURCE_EXHAUSTED, "the client does not read; read the session's messages"});
+    }
+    if (ended_) return;
+    outgoing_.push_back(std::move(message));
+    if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+  }
+
+  void HandleWritten(bool ok) {
+    outgoing_.pop_front();
+    if (!ok || ended_) return;
+    if (!outgoing_.empty()) StartWrite(&outgoing_.front());
+  }
+
+  void End(const grpc::Status& status) {
+    if (ended_) return;
+    ended_ = true;
+    pause_.cancel();
+    sessions_.erase(this);
+    if (connection_ != nullptr) {
+      host_.core.RemoveClient(connection_->client_id, "its session ended");
+      connection_->client_id = 0;
+      // The stream's end does not prove that the connection ends; a new session would need a new preamble.
+      connection_.reset();
+    }
+    Finish(status);
+  }
+
+  Host& host_;
+  std::set<ConfigurationSink*>& sessions_;
+  const std::string peer_;
+  std::shared_ptr<Connection> connection_;
+  v1::ClientMessage message_;
+  std::deque<v1::DaemonMessage> outgoing_;  // the first is being written
+  TokenBucket messages_;
+  boost::asio::steady_timer pause_;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>* SessionService::Session(
+    grpc::CallbackServerContext* context) {
+  return new SessionReactor(host_, sessions_, context->peer());
+}
+
+void SessionService::SendConfiguration() {
+  // A session that ends meanwhile leaves the set.
+  const std::vector<ConfigurationSink*> sessions(sessions_.begin(), sessions_.end());
+  for (ConfigurationSink* session : sessions)
+    session->SendConfiguration();
+}
+
+}  // namespace xschedd

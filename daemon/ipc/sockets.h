@@ -1,0 +1,35 @@
+// The two listening sockets: made in the runtime folder, or handed over by systemd.
+//
+// One daemon a folder: it holds a lock on <dir>/lock while it lives. A socket file without a lock holder is left over
+// from a dead daemon and is replaced. Thread rule: values; main, before and after the loop runs.
+#pragma once
+
+#include <string>
+
+#include "common/result.h"
+#include "common/unique_fd.h"
+
+namespace xschedd {
+
+class ListeningSockets {
+ public:
+  // Makes the folder if need be (0755), takes the lock, binds both sockets. With sockets from systemd (named "client"
+  // and "admin") takes those. As root: client.sock 0666, admin.sock 0660 with group xschedd where that exists; else
+  // both belong to the user alone.
+  static Result<ListeningSockets> Open(const std::string& runtime_dir);
+
+  int Client() const { return client_.Get(); }
+  int Admin() const { return admin_.Get(); }
+
+  // Removes the files that Open made. What systemd made is systemd's.
+  void Remove();
+
+ private:
+  std::string runtime_dir_;
+  UniqueFd lock_;
+  UniqueFd client_;
+  UniqueFd admin_;
+  bool made_files_ = false;
+};
+
+}  // namespace xschedd

@@ -1,0 +1,105 @@
+// xschedd: the daemon. Options, start, exit codes.
+//
+//   0  stopped by SIGTERM or SIGINT; --version, --help, --check-config with a good file
+//   1  cannot start: sockets, gRPC, another daemon
+//   2  wrong options
+//   3  wrong configuration
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "common/runtime_dir.h"
+#include "daemon/build_config.h"
+#include "daemon/server.h"
+#include "daemon/telemetry/log.h"
+
+namespace xschedd {
+namespace {
+
+enum ExitCode { kExitOk = 0, kExitStart = 1, kExitUsage = 2, kExitConfig = 3 };
+
+struct Options {
+  std::string runtime_dir;
+  std::string config;
+  std::string policy;
+  std::string log_level = "info";
+  bool check_config = false;
+  bool version = false;
+};
+
+// Each client costs four descriptors.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) SPDLOG_WARN("cannot raise the limit of open files");
+}
+
+int Complain(const Error& error, ExitCode code) {
+  std::fprintf(stderr, "xschedd: %s\n", error.Line().c_str());
+  return code;
+}
+
+int Serve(const Options& options) {
+  if (const auto log = StartLog(options.log_level); !log) return Complain(log.error(), kExitUsage);
+  if (!options.policy.empty() && !policy::NameFrom(options.policy)) {
+    return Complain({"there is no policy \"" + options.policy + "\"", "choose \"priority\" or \"fifo\""}, kExitUsage);
+  }
+  const bool is_default = options.config.empty();
+  const ConfigSource source{is_default ? kDefaultConfigPath : options.config, is_default, options.policy};
+  auto config = source.Load();
+  if (!config) return Complain(config.error(), kExitConfig);
+  if (options.check_config) {
+    std::printf("%s: good\n", source.path.c_str());
+    return kExitOk;
+  }
+  // A write to a connection that has just closed must not end the daemon.
+  std::signal(SIGPIPE, SIG_IGN);
+  RaiseDescriptorLimit();
+  auto sockets = ListeningSockets::Open(RuntimeDir(options.runtime_dir));
+  if (!sockets) return Complain(sockets.error(), kExitStart);
+  Server server(source, std::move(*config), std::move(*sockets));
+  if (const auto started = server.Start(); !started) return Complain(started.error(), kExitStart);
+  server.Run();
+  return kExitOk;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("xschedd: priorities for the processes that use this machine's GPUs");
+  app.add_option("--runtime-dir", options.runtime_dir,
+                 "folder of the sockets; default $XSCHEDD_RUNTIME_DIR, /run/xschedd");
+  app.add_option("--config", options.config,
+                 "configuration; must exist. Default, may be absent: " + std::string(kDefaultConfigPath));
+  app.add_option("--policy", options.policy, "policy, whatever the configuration says: priority or fifo");
+  app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")->capture_default_str();
+  app.add_flag("--check-config", options.check_config, "read the configuration, say whether it is good, and exit");
+  app.add_flag("--version", options.version, "print the version and exit");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (options.version) {
+    std::printf("xschedd %s, shared-memory layout %u\n", kDaemonVersion, abi::kVersion);
+    return kExitOk;
+  }
+  return Serve(options);
+}
+
+}  // namespace
+}  // namespace xschedd
+
+int main(int argc, char** argv) {
+  try {
+    return xschedd::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "xschedd: %s\n", error.what());
+    return xschedd::kExitStart;
+  }
+}

@@ -1,0 +1,32 @@
+// The starvation guard: a group that has been busy and held for nearly a second is opened for its turn, whoever else is
+// busy. An opening shorter than a turn does not count against it, so that a stream of short gaps cannot starve a group.
+// Thread rule: pure functions.
+#pragma once
+
+#include "daemon/policy/types.h"
+
+namespace xschedd::policy {
+
+class Guard {
+ public:
+  Guard(std::uint32_t ms_per_s, std::uint64_t now_ns) : turn_ns_(ms_per_s * kNsPerMs), now_ns_(now_ns) {}
+
+  // The group's turn is running.
+  bool IsOpen(const GroupMemory& memory) const { return turn_ns_ != 0 && memory.guard_until_ns > now_ns_; }
+  // The group, busy and held by the others' priority, has waited long enough for a turn.
+  bool IsDue(const GroupMemory& memory) const;
+
+  // Memory for the next decision. `next_look_ns` is brought forward to when this group's case changes.
+  void NoteIdle(GroupMemory& memory) const;
+  void NoteOpen(GroupMemory& memory) const;
+  void NoteTurn(GroupMemory& memory, std::uint64_t& next_look_ns) const;
+  void NoteHeld(GroupMemory& memory, std::uint64_t& next_look_ns) const;
+
+ private:
+  std::uint64_t DueNs(const GroupMemory& memory) const { return memory.starved_since_ns + kNsPerS - turn_ns_; }
+
+  std::uint64_t turn_ns_;
+  std::uint64_t now_ns_;
+};
+
+}  // namespace xschedd::policy

@@ -1,0 +1,36 @@
+#include "daemon/policy/turns.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace xschedd::policy {
+
+void Turns::Expire(GroupMemory& memory) const {
+  if (memory.turn_since_ns == 0 || now_ns_ - memory.turn_since_ns < turn_ns_) return;
+  memory.turn_since_ns = 0;
+  memory.last_turn_ns = now_ns_;
+}
+
+bool Turns::Before(const Group& a, const Group& b) {
+  const auto key = [](const Group& group) {
+    return std::tuple(group.memory.turn_since_ns == 0, group.memory.last_turn_ns, group.id);
+  };
+  return key(a) < key(b);
+}
+
+void Turns::NoteOpen(GroupMemory& memory) const {
+  if (memory.turn_since_ns == 0) memory.turn_since_ns = now_ns_;
+}
+
+void Turns::NoteIdle(GroupMemory& memory) const {
+  if (memory.turn_since_ns == 0) return;
+  memory.turn_since_ns = 0;
+  memory.last_turn_ns = now_ns_;
+}
+
+void Turns::NoteAwaited(const GroupMemory& memory, std::uint64_t& next_look_ns) const {
+  if (memory.turn_since_ns == 0) return;
+  next_look_ns = std::min(next_look_ns, std::max(memory.turn_since_ns + turn_ns_, now_ns_ + 1));
+}
+
+}  // namespace xschedd::policy

@@ -1,0 +1,34 @@
+// Reads command lines on a thread of its own. /proc/<pid>/cmdline is the process's own memory: reading it can wait for
+// as long as the process likes (FUSE, userfaultfd). Here only other command lines wait for it; the daemon never does.
+// Thread rule: Read from one thread; `done` is called on the reader's thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/unique_fd.h"
+
+namespace xschedd {
+
+class CommandReader {
+ public:
+  using Done = std::function<void(std::string command)>;
+
+  CommandReader();
+  // Does not wait for a read that hangs: the thread is left to the end of the process.
+  ~CommandReader();
+
+  // `pidfd` (a duplicate is taken) protects against a reused pid. When too many wait already, the command stays
+  // unknown.
+  void Read(pid_t pid, int pidfd, Done done);
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace xschedd

@@ -1,0 +1,26 @@
+#include "daemon/registry/held_log.h"
+
+namespace xschedd {
+
+std::string Reason::Text() const {
+  const std::string who = "pid " + std::to_string(pid) + " (priority " + std::to_string(priority) + ")";
+  switch (why) {
+    case policy::Why::kOpen:
+      return "nobody more important is busy";
+    case policy::Why::kGuard:
+      return "the starvation guard gives it a turn";
+    case policy::Why::kHold:
+      return "hold by an administrator";
+    case policy::Why::kPriority:
+      return who + " is busy";
+    case policy::Why::kLinger:
+      return who + " has just become idle";
+    case policy::Why::kGang:
+      return who + " is busy on another device of the group";
+    case policy::Why::kTurn:
+      return "it is the turn of " + who;
+  }
+  return "unknown";
+}
+
+}  // namespace xschedd

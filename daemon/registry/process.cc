@@ -1,0 +1,122 @@
+#include "daemon/registry/process.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+namespace xschedd {
+namespace {
+
+#ifndef SO_PEERPIDFD
+constexpr int kSoPeerPidfd = 77;  // Linux 6.5; glibc 2.36 does not name it yet
+#else
+constexpr int kSoPeerPidfd = SO_PEERPIDFD;
+#endif
+
+constexpr std::size_t kTextLimit = 1024;
+
+std::string ReadSmallFile(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.IsValid()) return {};
+  char buffer[4096];
+  const ssize_t size = ::read(fd.Get(), buffer, sizeof buffer);
+  return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : std::string();
+}
+
+// The unified hierarchy's line ("0::/path"), else the first line's path.
+std::string CgroupPath(std::string_view text) {
+  std::string_view found;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t second = line.find(':', line.find(':') + 1);
+    if (second == std::string_view::npos) continue;
+    if (line.substr(0, 3) == "0::") return std::string(line.substr(3));
+    if (found.empty()) found = line.substr(second + 1);
+  }
+  return std::string(found);
+}
+
+// Length of the well-formed UTF-8 sequence at the start of `text`; 0: there is none.
+std::size_t SequenceLength(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
+  const bool outside = (lead == 0xed && byte(1) > 0x9f) || (lead == 0xf4 && byte(1) > 0x8f);
+  return overlong || outside ? 0 : length;
+}
+
+}  // namespace
+
+std::string CleanText(std::string_view text, std::size_t limit) {
+  std::string clean;
+  while (!text.empty()) {
+    const std::size_t length = SequenceLength(text);
+    const bool control = length == 1 && (text[0] < 0x20 || text[0] == 0x7f);
+    const std::size_t taken = length == 0 ? 1 : length;
+    if (clean.size() + taken > limit) break;
+    if (length == 0 || control) {
+      clean += '?';
+    } else {
+      clean += text.substr(0, length);
+    }
+    text.remove_prefix(taken);
+  }
+  return clean;
+}
+
+Result<PeerIdentity> ReadPeer(int socket) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    return Fail(std::string("the kernel does not say who connected: ") + std::strerror(errno));
+  }
+  PeerIdentity identity;
+  identity.pid = credentials.pid;
+  identity.uid = credentials.uid;
+  identity.gid = credentials.gid;
+
+  int pidfd = -1;
+  size = sizeof pidfd;
+  if (::getsockopt(socket, SOL_SOCKET, kSoPeerPidfd, &pidfd, &size) != 0) {
+    // Before Linux 6.5. The pid could have been reused between connect and here; a process that plays this can only
+    // have itself listed under its own uid.
+    pidfd = static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0));
+  }
+  if (pidfd < 0) return Fail("the process that connected has exited already");
+  ::fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+  identity.pidfd.Reset(pidfd);
+  return identity;
+}
+
+bool HasExited(int pidfd) {
+  pollfd entry{pidfd, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+ProcessInfo ReadProcess(pid_t pid, int pidfd) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  ProcessInfo info;
+  char target[PATH_MAX];
+  const ssize_t length = ::readlink((folder + "/exe").c_str(), target, sizeof target);
+  if (length > 0) info.exe = CleanText({target, static_cast<std::size_t>(length)}, kTextLimit);
+  info.cgroup = CleanText(CgroupPath(ReadSmallFile(folder + "/cgroup")), kTextLimit);
+  if (HasExited(pidfd)) return {};  // what was read may be of a successor of the same pid
+  return info;
+}
+
+}  // namespace xschedd

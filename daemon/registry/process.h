@@ -1,0 +1,44 @@
+// Who a process is, as the kernel says: credentials of its socket, a pidfd, and /proc.
+//
+// Text from /proc is chosen by the process itself: it is cut to a length and cleaned (CleanText) before anything else
+// sees it. The command line is not read here: reading it can wait for the process's own memory (a page served by FUSE
+// or userfaultfd), see command_reader.h.
+// Thread rule: any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "common/result.h"
+#include "common/unique_fd.h"
+
+namespace xschedd {
+
+struct PeerIdentity {
+  pid_t pid = 0;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  UniqueFd pidfd;  // readable once the process is dead
+};
+
+// SO_PEERCRED and SO_PEERPIDFD (pidfd_open where the kernel is older). Fails if the peer has exited already.
+Result<PeerIdentity> ReadPeer(int socket);
+
+struct ProcessInfo {
+  std::string exe;     // path; empty if it cannot be read
+  std::string cgroup;  // "/user.slice/..."; empty if it cannot be read
+};
+
+// Reads /proc/<pid>, then checks through the pidfd that it was still that process.
+ProcessInfo ReadProcess(pid_t pid, int pidfd);
+
+// Whether the process behind a pidfd has exited.
+bool HasExited(int pidfd);
+
+// At most `limit` bytes of `text`, with what is not printable UTF-8 replaced by '?': fit for a log line and for
+// protobuf.
+std::string CleanText(std::string_view text, std::size_t limit);
+
+}  // namespace xschedd

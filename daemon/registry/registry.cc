@@ -1,0 +1,148 @@
+#include "daemon/registry/registry.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace xschedd {
+namespace {
+
+bool AreHexDigits(const std::string& text, std::size_t from, std::size_t count) {
+  for (std::size_t i = from; i < from + count; ++i) {
+    if (i >= text.size() || std::isxdigit(static_cast<unsigned char>(text[i])) == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool IsPciAddress(const std::string& text) {
+  const bool is_function = AreHexDigits(text, 0, 4) && text.size() >= 12 && text[4] == ':' &&
+                           AreHexDigits(text, 5, 2) && text[7] == ':' && AreHexDigits(text, 8, 2) && text[10] == '.' &&
+                           AreHexDigits(text, 11, 1);
+  if (!is_function) return false;
+  if (text.size() == 12) return true;
+  return text[12] == '/' && text.size() >= 14 && text.size() <= 17 &&
+         std::all_of(text.begin() + 13, text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
+  auto client = std::make_unique<Client>();
+  client->id = next_client_++;
+  client->identity = std::move(fresh.identity);
+  client->group_name = std::move(fresh.group_name);
+  client->hint = fresh.hint;
+  client->runtime = std::move(fresh.runtime);
+  client->version = std::move(fresh.version);
+  client->channel = fresh.channel;
+  client->connected_ns = now_ns;
+  Group& group = GroupFor(*client);
+  client->group = &group;
+  group.clients.push_back(client.get());
+  Client& added = *client;
+  clients_.emplace(added.id, std::move(client));
+  return added;
+}
+
+Group& Registry::GroupFor(Client& client) {
+  const auto key = std::pair(client.identity.uid, client.group_name);
+  if (!client.group_name.empty()) {
+    const auto known = group_by_name_.find(key);
+    if (known != group_by_name_.end()) return *groups_.at(known->second);
+  }
+  auto group = std::make_unique<Group>();
+  group->id = next_group_++;
+  group->name = client.group_name.empty() ? "pid " + std::to_string(client.identity.pid) : client.group_name;
+  if (!client.group_name.empty()) group_by_name_.emplace(key, group->id);
+  Group& added = *group;
+  groups_.emplace(added.id, std::move(group));
+  return added;
+}
+
+void Registry::Remove(std::uint64_t client_id) {
+  const auto found = clients_.find(client_id);
+  if (found == clients_.end()) return;
+  Client& client = *found->second;
+  for (auto& [slot, attachment] : client.attachments)
+    Detach(*attachment);
+  Group& group = *client.group;
+  std::erase(group.clients, &client);
+  if (group.clients.empty()) {
+    if (!client.group_name.empty()) group_by_name_.erase({client.identity.uid, client.group_name});
+    groups_.erase(group.id);
+  }
+  clients_.erase(found);
+}
+
+void Registry::Detach(Attachment& attachment) {
+  Device& device = *attachment.device;
+  std::erase(device.attachments, &attachment);
+  if (device.attachments.empty()) devices_.erase(std::string(device.pci_address));
+}
+
+Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
+  if (fresh.slot >= abi::kMaxDevices) {
+    return Fail("device slot " + std::to_string(fresh.slot) + " is out of range", "use slots 0 to 63");
+  }
+  if (client.attachments.contains(fresh.slot)) {
+    return Fail("device slot " + std::to_string(fresh.slot) + " is attached already", "attach a slot once");
+  }
+  if (!IsPciAddress(fresh.pci_address)) {
+    return Fail("\"" + fresh.pci_address + "\" is not a PCI address", "give it as 0000:c1:00.0 or 0000:c1:00.0/1");
+  }
+  std::transform(fresh.pci_address.begin(), fresh.pci_address.end(), fresh.pci_address.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::unique_ptr<Device>& device = devices_[fresh.pci_address];
+  if (device == nullptr) {
+    device = std::make_unique<Device>();
+    device->pci_address = fresh.pci_address;
+    device->shared_address = std::make_shared<const std::string>(fresh.pci_address);
+    device->name = std::move(fresh.name);
+    device->vendor = std::move(fresh.vendor);
+    device->compute_units = fresh.compute_units;
+  }
+  auto attachment = std::make_unique<Attachment>();
+  attachment->client = &client;
+  attachment->device = device.get();
+  attachment->slot = fresh.slot;
+  device->attachments.push_back(attachment.get());
+  Attachment* added = attachment.get();
+  client.attachments.emplace(fresh.slot, std::move(attachment));
+  return added;
+}
+
+Result<void> Registry::AddQueue(Client& client, const Queue& queue, std::size_t limit) {
+  if (queue.slot >= abi::kMaxDevices) {
+    return Fail(
+        "queue " + std::to_string(queue.id) + ": device slot " + std::to_string(queue.slot) + " is out of range",
+        "use slots 0 to 63");
+  }
+  if (client.queues.size() >= limit) {
+    return Fail("the client has " + std::to_string(limit) + " queues, as many as it may",
+                "destroy some, or raise queues_per_client in [quota]");
+  }
+  if (!client.queues.emplace(queue.id, queue).second) {
+    return Fail("queue " + std::to_string(queue.id) + " exists already", "name each live queue differently");
+  }
+  return {};
+}
+
+Result<void> Registry::RemoveQueue(Client& client, std::uint64_t queue) {
+  if (client.queues.erase(queue) == 0) return Fail("queue " + std::to_string(queue) + " is not known");
+  return {};
+}
+
+Client* Registry::Find(std::uint64_t client_id) {
+  const auto found = clients_.find(client_id);
+  return found == clients_.end() ? nullptr : found->second.get();
+}
+
+std::vector<Client*> Registry::FindPid(std::uint64_t pid) {
+  std::vector<Client*> found;
+  for (const auto& [id, client] : clients_) {
+    if (client->identity.pid == pid) found.push_back(client.get());
+  }
+  return found;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,159 @@
+// What exists: clients, groups, devices, queues. It keeps records and their links and enforces the per-client limits;
+// it decides nothing (scheduler) and speaks to nobody (ipc).
+// Thread rule: the daemon's one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/priority.h"
+#include "common/result.h"
+#include "daemon/policy/types.h"
+#include "daemon/registry/channel.h"
+#include "daemon/registry/held_log.h"
+
+namespace xschedd {
+
+struct Client;
+struct Device;
+
+// One client on one device: what the policy calls a tenant, with the daemon's own accounts of it.
+struct Attachment {
+  Client* client = nullptr;
+  Device* device = nullptr;
+  std::uint32_t slot = 0;
+  bool busy = false;
+  std::uint64_t idle_since_ns = 0;  // 0: never was busy
+  policy::Gate gate;
+  Reason reason;                    // of the gate
+  std::uint64_t held_since_ns = 0;  // busy and held since; 0: it is not
+  std::uint64_t held_ns = 0;        // ended spans of the above
+};
+
+struct Queue {
+  std::uint64_t id = 0;
+  std::uint32_t slot = 0;
+  std::int32_t native_priority = 0;
+  std::uint64_t launches = 0;
+  std::uint64_t completions = 0;
+};
+
+struct Group {
+  std::uint64_t id = 0;  // grows with arrival
+  std::string name;      // as listed; of a client without a group: its pid
+  std::vector<Client*> clients;
+  policy::GroupMemory memory;
+  std::uint64_t visited = 0;  // the scheduler's mark while it gathers a State
+  std::uint32_t index = 0;    // the group's place in that State
+};
+
+struct Device {
+  std::string pci_address;
+  std::shared_ptr<const std::string> shared_address;  // for the event log, which outlives the device
+  std::string name;
+  std::string vendor;
+  std::uint32_t compute_units = 0;
+  std::vector<Attachment*> attachments;  // in order of arrival
+  // The scheduler's: see Group; whether the device waits for a decision; when its decision must be looked at again.
+  std::uint64_t visited = 0;
+  std::uint32_t index = 0;
+  bool dirty = false;
+  std::uint64_t next_look_ns = policy::kNever;
+};
+
+enum class PrioritySource { kDefault, kAdmin, kRule, kHint };
+
+struct Effective {
+  int priority = kPriorityDefault;
+  PrioritySource source = PrioritySource::kDefault;
+  bool limited = false;  // by the uid's ceiling
+};
+
+// Who a client is; from the kernel and constant, but for `command`, which arrives later.
+struct ClientIdentity {
+  std::uint64_t pid = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::string exe;
+  std::string cgroup;
+  std::string command;
+};
+
+struct Client {
+  std::uint64_t id = 0;
+  ClientIdentity identity;
+  Group* group = nullptr;
+  std::string group_name;  // as the client gave it; empty: a group of its own
+  std::string runtime;
+  std::string version;
+  std::optional<int> hint;
+  std::optional<int> admin;
+  Effective effective;
+  bool hold = false;
+  std::uint32_t weight = 100;
+  std::uint64_t connected_ns = 0;
+  std::map<std::uint32_t, std::unique_ptr<Attachment>> attachments;  // by slot
+  std::map<std::uint64_t, Queue> queues;
+  Channel* channel = nullptr;  // of its connection; null for a client without shared memory: it cannot be gated
+  HeldLog held_log;
+};
+
+struct NewClient {
+  ClientIdentity identity;
+  std::string group_name;
+  std::optional<int> hint;
+  std::string runtime;
+  std::string version;
+  Channel* channel = nullptr;
+};
+
+struct NewDevice {
+  std::uint32_t slot = 0;
+  std::string pci_address;
+  std::string name;
+  std::string vendor;
+  std::uint32_t compute_units = 0;
+};
+
+class Registry {
+ public:
+  // `channel` must stay until Remove. The client has no devices yet.
+  Client& Add(NewClient client, std::uint64_t now_ns);
+  // Gone from its group and devices; devices and groups that nobody uses any more go, too.
+  void Remove(std::uint64_t client_id);
+
+  // Refuses a slot that is out of range or in use, and an address that is not one.
+  Result<Attachment*> Attach(Client& client, NewDevice device);
+
+  // Refuses an id in use, a slot out of range, and more than `limit` queues.
+  Result<void> AddQueue(Client& client, const Queue& queue, std::size_t limit);
+  // Refuses an id that is not known.
+  Result<void> RemoveQueue(Client& client, std::uint64_t queue);
+
+  Client* Find(std::uint64_t client_id);
+  std::vector<Client*> FindPid(std::uint64_t pid);
+
+  const std::map<std::uint64_t, std::unique_ptr<Client>>& Clients() const { return clients_; }
+  const std::map<std::string, std::unique_ptr<Device>>& Devices() const { return devices_; }
+
+ private:
+  Group& GroupFor(Client& client);
+  void Detach(Attachment& attachment);
+
+  std::uint64_t next_client_ = 1;
+  std::uint64_t next_group_ = 1;
+  std::map<std::uint64_t, std::unique_ptr<Client>> clients_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;              // by id
+  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> group_by_name_;  // uid and name
+  std::map<std::string, std::unique_ptr<Device>> devices_;                        // by address
+};
+
+// "0000:c1:00.0", with "/N" for a partition. Hexadecimal digits, lower or upper case.
+bool IsPciAddress(const std::string& text);
+
+}  // namespace xschedd

@@ -1,0 +1,51 @@
+#include "daemon/scheduler/events.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace xschedd {
+
+std::string Event::ReasonText() const {
+  const bool has_reason = kind == EventKind::kHeld || kind == EventKind::kOpened;
+  return has_reason ? reason.Text() : text;
+}
+
+void EventLog::Add(Event event) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  event.unix_ms = static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+  for (EventSink* sink : sinks_)
+    sink->OnEvent(event);
+  if (events_.size() == kRemembered) events_.pop_front();
+  events_.push_back(std::move(event));
+}
+
+void EventLog::Subscribe(EventSink* sink) {
+  sinks_.push_back(sink);
+}
+
+void EventLog::Unsubscribe(EventSink* sink) {
+  std::erase(sinks_, sink);
+}
+
+Event ClientEvent(EventKind kind, const Client& client, std::uint64_t now_ns, std::string text) {
+  Event event;
+  event.kind = kind;
+  event.time_ns = now_ns;
+  event.client_id = client.id;
+  event.pid = client.identity.pid;
+  event.priority = client.effective.priority;
+  event.text = std::move(text);
+  return event;
+}
+
+Event DeviceEvent(EventKind kind, const Attachment& attachment, std::uint64_t now_ns) {
+  Event event = ClientEvent(kind, *attachment.client, now_ns);
+  event.device = attachment.device->shared_address;
+  event.reason = attachment.reason;
+  return event;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,76 @@
+// What happened lately: a bounded memory, and sinks that are told as it happens (WatchEvents, the log).
+// Thread rule: the daemon's one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/registry/registry.h"
+
+namespace xschedd {
+
+// The numbers are those of xschedd.v1.EventKind.
+enum class EventKind {
+  kClientConnected = 1,
+  kClientGone = 2,
+  kBusy = 3,
+  kIdle = 4,
+  kHeld = 5,
+  kOpened = 6,
+  kPriority = 7,
+  kHold = 8,
+  kRelease = 9,
+  kPolicy = 10,
+  kRefused = 11,
+  kReloaded = 12,
+  kDeviceAttached = 13,
+  kQueueCreated = 14,
+  kQueueDestroyed = 15,
+};
+
+struct Event {
+  EventKind kind = EventKind::kClientConnected;
+  std::uint64_t time_ns = 0;
+  std::uint64_t unix_ms = 0;
+  std::uint64_t client_id = 0;
+  std::uint64_t pid = 0;
+  std::shared_ptr<const std::string> device;
+  Reason reason;     // of kHeld and kOpened
+  std::string text;  // of all others, when there is something to say
+  int priority = 0;
+
+  std::string ReasonText() const;
+};
+
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  // Must not block and must not add events.
+  virtual void OnEvent(const Event& event) = 0;
+};
+
+class EventLog {
+ public:
+  static constexpr std::size_t kRemembered = 4096;
+
+  // Fills in unix_ms.
+  void Add(Event event);
+  const std::deque<Event>& Remembered() const { return events_; }
+
+  // `sink` must be unsubscribed before it goes.
+  void Subscribe(EventSink* sink);
+  void Unsubscribe(EventSink* sink);
+
+ private:
+  std::deque<Event> events_;
+  std::vector<EventSink*> sinks_;
+};
+
+// An event about a client, and optionally about one of its devices.
+Event ClientEvent(EventKind kind, const Client& client, std::uint64_t now_ns, std::string text = {});
+Event DeviceEvent(EventKind kind, const Attachment& attachment, std::uint64_t now_ns);
+
+}  // namespace xschedd

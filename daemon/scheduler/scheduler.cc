@@ -1,0 +1,229 @@
+#include "daemon/scheduler/scheduler.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "daemon/policy/decide.h"
+
+namespace xschedd {
+
+Scheduler::Scheduler(Registry& registry, EventLog& events, Clock clock)
+    : registry_(registry), events_(events), clock_(clock) {}
+
+void Scheduler::MarkDirty(Device& device) {
+  if (device.dirty) return;
+  device.dirty = true;
+  dirty_.push_back(&device);
+}
+
+void Scheduler::SetSettings(const policy::Settings& settings) {
+  settings_ = settings;
+  for (const auto& [address, device] : registry_.Devices())
+    MarkDirty(*device);
+}
+
+void Scheduler::Attached(Attachment& attachment) {
+  MarkDirty(*attachment.device);
+}
+
+void Scheduler::Changed(Client& client) {
+  for (Client* member : client.group->clients) {
+    for (const auto& [slot, attachment] : member->attachments)
+      MarkDirty(*attachment->device);
+  }
+}
+
+void Scheduler::Leaving(Client& client) {
+  const std::uint64_t now = clock_();
+  for (const auto& [slot, attachment] : client.attachments) {
+    if (client.channel != nullptr) {
+      EndSpan(*attachment, now);
+      WriteGate(*attachment, policy::Gate{}, now);
+    }
+    MarkDirty(*attachment->device);
+  }
+  // A device goes with its last client, and must not be remembered then.
+  for (const auto& [slot, attachment] : client.attachments) {
+    const auto& all = attachment->device->attachments;
+    const bool alone = std::all_of(all.begin(), all.end(), [&](const Attachment* a) { return a->client == &client; });
+    if (alone) std::erase(dirty_, attachment->device);
+  }
+  leased_.erase(&client);
+}
+
+void Scheduler::OpenAll() {
+  open_for_good_ = true;
+  const std::uint64_t now = clock_();
+  for (const auto& [id, client] : registry_.Clients()) {
+    if (client->channel == nullptr) continue;
+    for (const auto& [slot, attachment] : client->attachments) {
+      EndSpan(*attachment, now);
+      WriteGate(*attachment, policy::Gate{}, now);
+    }
+  }
+}
+
+bool Scheduler::Serve(Client& client) {
+  LedgerReader& ledger = client.channel->Ledger();
+  const std::uint64_t now = clock_();
+  ledger.Awake();
+  bool asleep = false;
+  // A client that keeps publishing gets a second look, then waits until others had theirs.
+  for (int look = 0; look < 2 && !asleep; ++look) {
+    const LedgerReader::Drained drained = ledger.Drain();
+    counts_.refused_records += drained.refused;
+    const auto update = [&](std::uint32_t slot) {
+      const auto found = client.attachments.find(slot);
+      // The level of an untracked slot is not kept by the client: it says nothing.
+      if (found != client.attachments.end() && found->second->gate.tracked) {
+        SetBusy(*found->second, ledger.Busy(slot), now);
+      }
+    };
+    if (drained.resync) {
+      for (const auto& [slot, attachment] : client.attachments)
+        update(slot);
+    } else {
+      for (const std::uint32_t slot : drained.touched_slots)
+        update(slot);
+    }
+    asleep = ledger.PrepareToSleep();
+  }
+  return asleep;
+}
+
+void Scheduler::SetBusy(Attachment& attachment, bool busy, std::uint64_t now_ns) {
+  if (attachment.busy == busy) return;
+  attachment.busy = busy;
+  if (!busy) {
+    attachment.idle_since_ns = now_ns;
+    EndSpan(attachment, now_ns);
+  }
+  ++counts_.transitions;
+  if (seen_ns_ == 0) seen_ns_ = now_ns;
+  events_.Add(DeviceEvent(busy ? EventKind::kBusy : EventKind::kIdle, attachment, now_ns));
+  MarkDirty(*attachment.device);
+}
+
+void Scheduler::Decide() {
+  const std::uint64_t now = clock_();
+  for (const auto& [address, device] : registry_.Devices()) {
+    if (device->next_look_ns <= now) MarkDirty(*device);
+  }
+  // Deciding may touch devices again (a gate that becomes tracked shows that its client is busy); the list is walked
+  // until it is empty, which it is after one more round: tracking begins once.
+  while (!dirty_.empty()) {
+    std::vector<Device*> round;
+    round.swap(dirty_);
+    for (Device* device : round) {
+      if (device->dirty) DecideFrom(*device, now);
+    }
+  }
+  if (seen_ns_ != 0) {
+    latency_.Add(clock_() - seen_ns_);
+    seen_ns_ = 0;
+  }
+}
+
+void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
+  const Gathered& gathered = gatherer_.Gather(start, settings_);
+  for (Device* device : gathered.devices)
+    device->dirty = false;
+  if (open_for_good_) return;
+  const policy::Decision decision = policy::Decide(gathered.state, now_ns);
+  ++counts_.decisions;
+  for (std::size_t i = 0; i < gathered.groups.size(); ++i)
+    gathered.groups[i]->memory = decision.memory[i];
+  for (Device* device : gathered.devices)
+    device->next_look_ns = decision.next_look_ns;
+  // Shut before opening: two groups that exclude each other must not both be open, however shortly.
+  for (const bool held : {true, false}) {
+    for (std::size_t i = 0; i < gathered.attachments.size(); ++i) {
+      if (decision.gates[i].held == held) Apply(*gathered.attachments[i], decision.gates[i], now_ns);
+    }
+  }
+}
+
+void Scheduler::Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns) {
+  const policy::Gate before = attachment.gate;
+  const bool held_differently = before.why != gate.why || before.held_for != gate.held_for;
+  if (attachment.held_since_ns != 0 && (!gate.held || held_differently)) EndSpan(attachment, now_ns);
+  if (held_differently) attachment.reason = ReasonOf(gate);
+  if (before != gate) WriteGate(attachment, gate, now_ns);
+
+  if (gate.tracked && !before.tracked)
+    SetBusy(attachment, attachment.client->channel->Ledger().Busy(attachment.slot), now_ns);
+  // Not known any more; nobody's gate hangs on it.
+  if (!gate.tracked) attachment.busy = false;
+
+  if (gate.held && attachment.busy && attachment.held_since_ns == 0) attachment.held_since_ns = now_ns;
+  if (!attachment.busy) return;
+  if (gate.held && (!before.held || held_differently)) {
+    events_.Add(DeviceEvent(EventKind::kHeld, attachment, now_ns));
+  } else if (!gate.held && before.held) {
+    events_.Add(DeviceEvent(EventKind::kOpened, attachment, now_ns));
+  }
+}
+
+void Scheduler::WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns) {
+  attachment.gate = gate;
+  Client& client = *attachment.client;
+  UpdateLease(client, gate, now_ns);
+  BoardWriter& board = client.channel->Board();
+  if (!board.Set(attachment.slot, {gate.held, gate.tracked, gate.window_us, gate.window_floor})) return;
+  if (!gate.held && client.channel->Ledger().HasWaiters(attachment.slot)) board.WakeGate(attachment.slot);
+  ++counts_.gate_writes;
+  last_write_ns_ = clock_();
+}
+
+void Scheduler::UpdateLease(Client& client, const policy::Gate& gate, std::uint64_t now_ns) {
+  if (gate.held || gate.tracked) {
+    // Before the word: it must bind from the moment that it is seen.
+    if (leased_.insert(&client).second) client.channel->Board().RenewLease(now_ns + lease_ns_);
+    return;
+  }
+  const bool any = std::any_of(client.attachments.begin(), client.attachments.end(),
+                               [](const auto& entry) { return entry.second->gate.held || entry.second->gate.tracked; });
+  if (!any) leased_.erase(&client);
+}
+
+bool Scheduler::RenewLeases() {
+  const std::uint64_t until = clock_() + lease_ns_;
+  for (Client* client : leased_)
+    client->channel->Board().RenewLease(until);
+  return !leased_.empty();
+}
+
+void Scheduler::EndSpan(Attachment& attachment, std::uint64_t now_ns) {
+  if (attachment.held_since_ns == 0) return;
+  attachment.held_ns += now_ns - attachment.held_since_ns;
+  SPDLOG_DEBUG("held pid={} device={} for_us={} reason=\"{}\"", attachment.client->identity.pid,
+               attachment.device->pci_address, (now_ns - attachment.held_since_ns) / policy::kNsPerUs,
+               attachment.reason.Text());
+  attachment.client->held_log.Add(
+      {attachment.held_since_ns, now_ns, attachment.device->shared_address, attachment.reason});
+  attachment.held_since_ns = 0;
+}
+
+std::uint64_t Scheduler::HeldNs(const Attachment& attachment) const {
+  return attachment.held_ns + (attachment.held_since_ns != 0 ? clock_() - attachment.held_since_ns : 0);
+}
+
+Reason Scheduler::ReasonOf(const policy::Gate& gate) {
+  Reason reason{.why = gate.why};
+  if (const Client* client = gate.held_for != 0 ? registry_.Find(gate.held_for) : nullptr) {
+    reason.pid = client->identity.pid;
+    reason.priority = client->effective.priority;
+  }
+  return reason;
+}
+
+std::uint64_t Scheduler::NextLookNs() const {
+  std::uint64_t next = policy::kNever;
+  if (open_for_good_) return next;
+  for (const auto& [address, device] : registry_.Devices())
+    next = std::min(next, device->next_look_ns);
+  return next;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,87 @@
+// Turns what the clients report and what the policy says into gates.
+//
+// It drains ledgers, keeps who is busy, asks the policy about the devices that were touched, writes the gates that
+// changed, wakes their waiters, and accounts held time by the daemon's own clock. It has no timers and no sockets of
+// its own: SchedulerLoop calls it. Thread rule: the daemon's one thread.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "daemon/registry/registry.h"
+#include "daemon/scheduler/events.h"
+#include "daemon/scheduler/gather.h"
+#include "daemon/scheduler/latency.h"
+
+namespace xschedd {
+
+struct SchedulerCounts {
+  std::uint64_t transitions = 0;
+  std::uint64_t decisions = 0;
+  std::uint64_t gate_writes = 0;
+  std::uint64_t refused_records = 0;  // that no honest client writes
+};
+
+class Scheduler {
+ public:
+  using Clock = std::uint64_t (*)();  // ns; CLOCK_MONOTONIC but for tests
+
+  Scheduler(Registry& registry, EventLog& events, Clock clock);
+
+  // ---- what changed; each needs a Decide afterwards
+  void SetSettings(const policy::Settings& settings);
+  void Attached(Attachment& attachment);
+  // Priority, hold or group: whatever the policy sees of a client.
+  void Changed(Client& client);
+  // Opens the client's gates for good. Call before Registry::Remove.
+  void Leaving(Client& client);
+  // Opens all gates and decides nothing any more.
+  void OpenAll();
+
+  // Reads the client's ledger. False: there is more to read, call again soon; true: the client will write the eventfd.
+  bool Serve(Client& client);
+
+  // Decides for all that changed or whose time has come, and writes the gates.
+  void Decide();
+  // When Decide must be called although nothing changed; policy::kNever: not at all.
+  std::uint64_t NextLookNs() const;
+  bool HasWork() const { return !dirty_.empty(); }
+
+  // Renews the lease of every board with a flag. False: there is none, no need to call again for now.
+  bool RenewLeases();
+  void SetLease(std::uint32_t lease_ms) { lease_ns_ = lease_ms * policy::kNsPerMs; }
+
+  const policy::Settings& Settings() const { return settings_; }
+  const SchedulerCounts& Counts() const { return counts_; }
+  const LatencyWindow& Latency() const { return latency_; }
+  std::uint64_t LastWriteNs() const { return last_write_ns_; }
+  // Ended spans and the one that runs.
+  std::uint64_t HeldNs(const Attachment& attachment) const;
+
+ private:
+  void MarkDirty(Device& device);
+  void SetBusy(Attachment& attachment, bool busy, std::uint64_t now_ns);
+  void DecideFrom(Device& start, std::uint64_t now_ns);
+  void Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
+  void WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
+  void UpdateLease(Client& client, const policy::Gate& gate, std::uint64_t now_ns);
+  void EndSpan(Attachment& attachment, std::uint64_t now_ns);
+  Reason ReasonOf(const policy::Gate& gate);
+
+  Registry& registry_;
+  EventLog& events_;
+  Clock clock_;
+  policy::Settings settings_;
+  std::uint64_t lease_ns_ = 100 * policy::kNsPerMs;
+  Gatherer gatherer_;
+  std::vector<Device*> dirty_;
+  std::set<Client*> leased_;
+  bool open_for_good_ = false;
+  std::uint64_t seen_ns_ = 0;  // when the oldest transition was seen that no decision covers yet; 0: there is none
+  std::uint64_t last_write_ns_ = 0;
+  SchedulerCounts counts_;
+  LatencyWindow latency_;
+};
+
+}  // namespace xschedd

@@ -1,0 +1,54 @@
+// The running daemon: sockets, gRPC, core and signals around one loop.
+// Thread rule: main's thread, which is the daemon's one thread while Run runs.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <memory>
+#include <thread>
+
+#include "daemon/core.h"
+#include "daemon/ipc/acceptor.h"
+#include "daemon/ipc/admin_operations.h"
+#include "daemon/ipc/admin_service.h"
+#include "daemon/ipc/connections.h"
+#include "daemon/ipc/host.h"
+#include "daemon/ipc/rpc_server.h"
+#include "daemon/ipc/session_service.h"
+#include "daemon/ipc/sockets.h"
+
+namespace xschedd {
+
+class Server {
+ public:
+  Server(ConfigSource source, Config config, ListeningSockets sockets);
+  ~Server();
+
+  // Starts gRPC and begins to accept.
+  Result<void> Start();
+  // Returns when a signal has stopped the daemon: gates open, sockets removed.
+  void Run();
+
+ private:
+  void AwaitSignal();
+  void OnReload();
+  void Stop();
+  void Notify(const char* state);
+
+  boost::asio::io_context io_;
+  ListeningSockets sockets_;
+  boost::asio::signal_set signals_;
+  Core core_;
+  Connections connections_;
+  CommandReader commands_;
+  Host host_;
+  AdminOperations operations_;
+  AdminService admin_service_;
+  SessionService session_service_;
+  std::unique_ptr<RpcServer> rpc_;
+  Acceptor client_acceptor_;
+  Acceptor admin_acceptor_;
+  std::thread stopper_;  // waits for gRPC to end while the loop still runs
+};
+
+}  // namespace xschedd

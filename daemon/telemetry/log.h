@@ -1,0 +1,14 @@
+// Where the daemon's log goes: the journal when stderr is the journal, else stderr. One line an event, "what
+// key=value". Thread rule: StartLog once, from main; logging itself (spdlog) from any thread.
+#pragma once
+
+#include <string>
+
+#include "common/result.h"
+
+namespace xschedd {
+
+// `level`: trace, debug, info, warning, error, off. Fails on any other.
+Result<void> StartLog(const std::string& level);
+
+}  // namespace xschedd
