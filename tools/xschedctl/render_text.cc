@@ -88,9 +88,10 @@ std::string RenderPolicy(const v1::Policy& policy) {
   std::string available;
   for (const std::string& name : policy.available())
     available += (available.empty() ? "" : ", ") + name;
-  const std::string limit = policy.max_concurrent() == 0
-                                ? "no limit"
-                                : fmt::format("{} background clients a device", policy.max_concurrent());
+  std::string limit = policy.max_concurrent() == 0
+                          ? "no limit"
+                          : fmt::format("{} background clients a device", policy.max_concurrent());
+  if (policy.max_concurrent_by_vendor()) limit = "by the device's vendor: no limit on AMD, 1 elsewhere";
   const std::string guard = policy.guard_ms_per_s() == 0
                                 ? "off"
                                 : fmt::format("{} ms of every second for each busy client", policy.guard_ms_per_s());
