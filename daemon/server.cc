@@ -46,7 +46,10 @@ Server::~Server() {
 
 Result<void> Server::Start() {
   auto rpc = RpcServer::Start({&session_service_, &admin_service_});
-  if (!rpc) return tl::unexpected(rpc.error());
+  if (!rpc) {
+    sockets_.Remove();
+    return tl::unexpected(rpc.error());
+  }
   rpc_ = std::move(*rpc);
   AwaitSignal();
   client_acceptor_.Start();

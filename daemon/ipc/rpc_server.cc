@@ -7,6 +7,8 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -79,7 +81,8 @@ Result<void> RpcServer::CheckPeerNames() {
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kProbeLimit);
-  const grpc::ByteBuffer request;
+  const grpc::Slice nothing;
+  const grpc::ByteBuffer request(&nothing, 1);
   grpc::ByteBuffer response;
   std::promise<void> done;
   stub.UnaryCall(&context, "/xschedd.SelfTest/Peer", grpc::StubOptions(), &request, &response,
