@@ -134,9 +134,11 @@ std::string RenderStats(const v1::Stats& stats) {
 }
 
 std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, const TextStyle& style) {
-  std::string text = fmt::format("pid {} was held {} of the last {} ({})\n", pid, Duration(answer.held_ns()),
-                                 Duration(answer.observed_ns()), Share(answer.held_ns(), answer.observed_ns()));
-  if (!answer.summary().empty()) text += Harmless(answer.summary()) + "\n";
+  // The daemon's own words go before ours.
+  std::string text = !answer.summary().empty()
+                         ? Harmless(answer.summary()) + "\n"
+                         : fmt::format("pid {} was held {} of the last {} ({})\n", pid, Duration(answer.held_ns()),
+                                       Duration(answer.observed_ns()), Share(answer.held_ns(), answer.observed_ns()));
   if (answer.held_size() > 0) {
     Table table({{.header = "AGO", .right = true},
                  {.header = "HELD", .right = true},
