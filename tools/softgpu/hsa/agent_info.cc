@@ -73,7 +73,9 @@ hsa_status_t common_info(const Agent& agent, int attribute, void* value) {
     case HSA_AGENT_INFO_VERSION_MINOR:
       return answer(value, uint16_t{1});
     case HSA_AGENT_INFO_EXTENSIONS:
-      std::memset(value, 0, 128);  // no images, as on an MI300
+      // The HIP runtime wants images for pitched memory, which is all that works of them here.
+      std::memset(value, 0, 128);
+      if (agent.is_gpu()) static_cast<unsigned char*>(value)[0] = 1u << HSA_EXTENSION_IMAGES;
       return HSA_STATUS_SUCCESS;
     case HSA_AMD_AGENT_INFO_UUID:
       return uuid(agent, value);
@@ -129,6 +131,23 @@ hsa_status_t gpu_info(const Agent& agent, int attribute, void* value) {
       return answer(value, hsa_isa_t{agent.handle().handle});
     case HSA_AGENT_INFO_FAST_F16_OPERATION:
       return answer(value, true);
+    case HSA_EXT_AGENT_INFO_IMAGE_1D_MAX_ELEMENTS:
+    case HSA_EXT_AGENT_INFO_IMAGE_1DA_MAX_ELEMENTS:
+    case HSA_EXT_AGENT_INFO_IMAGE_1DB_MAX_ELEMENTS:
+      return answer(value, uint32_t{16'384});
+    case HSA_EXT_AGENT_INFO_IMAGE_2D_MAX_ELEMENTS:
+    case HSA_EXT_AGENT_INFO_IMAGE_2DA_MAX_ELEMENTS:
+      return answer(value, std::array<uint32_t, 2>{16'384, 16'384});
+    case HSA_EXT_AGENT_INFO_IMAGE_3D_MAX_ELEMENTS:
+      return answer(value, std::array<uint32_t, 3>{2'048, 2'048, 2'048});
+    case HSA_EXT_AGENT_INFO_IMAGE_ARRAY_MAX_LAYERS:
+      return answer(value, uint32_t{2'048});
+    case HSA_EXT_AGENT_INFO_MAX_IMAGE_RD_HANDLES:
+    case HSA_EXT_AGENT_INFO_MAX_IMAGE_RORW_HANDLES:
+    case HSA_EXT_AGENT_INFO_MAX_SAMPLER_HANDLERS:
+      return answer(value, uint32_t{16});
+    case HSA_EXT_AGENT_INFO_IMAGE_LINEAR_ROW_PITCH_ALIGNMENT:
+      return answer(value, size_t{256});
     case HSA_AMD_AGENT_INFO_CHIP_ID:
       return answer(value, uint32_t{0x74a2});
     case HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT:

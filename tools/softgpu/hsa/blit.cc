@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tools/softgpu/hsa/kernel_registry.h"
+#include "tools/softgpu/hsa/memory.h"
 #include "tools/softgpu/hsa/not_implemented.h"
 #include "tools/softgpu/model/clock.h"
 
@@ -25,7 +26,7 @@ class Arguments {
     std::memcpy(&value, base_ + offset, sizeof value);
     return value;
   }
-  unsigned char* pointer(size_t offset) const { return at<unsigned char*>(offset); }
+  unsigned char* pointer(size_t offset) const { return host_address(at<unsigned char*>(offset)); }
   uint64_t word(size_t offset) const { return at<uint64_t>(offset); }
   uint32_t half(size_t offset) const { return at<uint32_t>(offset); }
 
@@ -64,7 +65,7 @@ uint64_t fill_buffer(const Kernel& kernel, const Arguments& a) {
   if (explicit_size(kernel) <= 40) {
     // ROCm 6: buffer, pattern, pattern size in elements, bytes of an element, end of the buffer, ...
     unsigned char* buffer = a.pointer(0);
-    const uint64_t bytes = a.word(24) - reinterpret_cast<uint64_t>(buffer);
+    const auto bytes = static_cast<uint64_t>(a.pointer(24) - buffer);
     return repeat(buffer, a.pointer(8), uint64_t{a.half(16)} * a.half(20), bytes);
   }
   const Element element = element_of(a);
@@ -92,10 +93,10 @@ uint64_t copy_buffer(const Kernel&, const Arguments& a) {
   const unsigned char* from = a.pointer(0);
   unsigned char* to = a.pointer(8);
   // ROCm 6 has the end of the destination where ROCm 5 has a number of elements, which is never as large as an address.
-  const uint64_t fifth = a.word(32);
+  const auto fifth = reinterpret_cast<uint64_t>(a.pointer(32));
   uint64_t bytes = 0;
   if (fifth >= reinterpret_cast<uint64_t>(to)) {
-    bytes = a.word(16) * a.half(28) + a.half(24);  // elements × bytes of one + rest
+    bytes = a.word(16);
   } else {
     from += a.word(16);
     to += a.word(24);
@@ -138,10 +139,11 @@ uint64_t copy_buffer_rect_aligned(const Kernel&, const Arguments& a) {
 uint64_t stream_write(const Kernel&, const Arguments& a) {
   // release: work before the write in its stream is visible to who sees the value.
   if (a.pointer(0) != nullptr) {
-    std::atomic_ref<uint32_t>(*a.at<uint32_t*>(0)).store(static_cast<uint32_t>(a.word(16)), std::memory_order_release);
+    std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(a.pointer(0)))
+        .store(static_cast<uint32_t>(a.word(16)), std::memory_order_release);
     return 4;
   }
-  std::atomic_ref<uint64_t>(*a.at<uint64_t*>(8)).store(a.word(16), std::memory_order_release);
+  std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(a.pointer(8))).store(a.word(16), std::memory_order_release);
   return 8;
 }
 
@@ -150,8 +152,9 @@ bool stream_condition_holds(const Arguments& a) {
   const uint64_t bits = narrow ? UINT32_MAX : UINT64_MAX;
   const uint64_t wanted = a.word(16) & bits;
   // acquire: pairs with the release of stream_write and of the host.
-  const uint64_t memory = narrow ? std::atomic_ref<uint32_t>(*a.at<uint32_t*>(0)).load(std::memory_order_acquire)
-                                 : std::atomic_ref<uint64_t>(*a.at<uint64_t*>(8)).load(std::memory_order_acquire);
+  const uint64_t memory =
+      narrow ? std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(a.pointer(0))).load(std::memory_order_acquire)
+             : std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(a.pointer(8))).load(std::memory_order_acquire);
   const uint64_t value = memory & a.word(32) & bits;
   switch (a.word(24)) {
     case 0:

@@ -26,7 +26,8 @@ struct Rectangle {
 };
 
 unsigned char* row(const hsa_pitched_ptr_t& p, const hsa_dim3_t& offset, uint32_t y, uint32_t z) {
-  return static_cast<unsigned char*>(p.base) + offset.x + (offset.y + y) * p.pitch + (offset.z + z) * p.slice;
+  return static_cast<unsigned char*>(host_address(p.base)) + offset.x + (offset.y + y) * p.pitch +
+         (offset.z + z) * p.slice;
 }
 
 void move_rectangle(const Rectangle& r) {
@@ -49,7 +50,7 @@ SOFTGPU_API hsa_status_t hsa_amd_memory_async_copy(void* to, hsa_agent_t to_agen
   if (t == nullptr || f == nullptr) return HSA_STATUS_ERROR_INVALID_AGENT;
   if (to == nullptr || from == nullptr) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
   submit_copy(*t, *f, {"copy", size, CopyPath::kHostToDevice, list(dependencies, dependency), completion, [=] {
-                         std::memmove(to, from, size);
+                         std::memmove(host_address(to), host_address(from), size);
                        }});
   return HSA_STATUS_SUCCESS;
 }

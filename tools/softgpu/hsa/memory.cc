@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -46,16 +46,17 @@ DeviceFile& device_file() {
   return *file;
 }
 
-void* map_device_memory(uint64_t size, Allocation& a) {
-  const int64_t offset = device_file().extend(size);
-  if (offset < 0) return nullptr;
-  a.fd = device_file().fd;
-  a.offset = static_cast<uint64_t>(offset);
-  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, a.fd, offset);
+void* map_device_memory(const Allocation& a) {
+  void* p =
+      mmap(nullptr, a.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, a.fd, static_cast<off_t>(a.offset));
   if (p == MAP_FAILED) return nullptr;
   // As device memory on a real GPU: a child of fork does not have it.
-  madvise(p, size, MADV_DONTFORK);
+  madvise(p, a.size, MADV_DONTFORK);
   return p;
+}
+
+uint64_t whole_pages(uint64_t size) {
+  return (size + kPage - 1) & ~(kPage - 1);
 }
 
 void* map_host_memory(uint64_t size) {
@@ -65,16 +66,37 @@ void* map_host_memory(uint64_t size) {
 
 }  // namespace
 
+std::optional<Allocation> allocate_backing(const MemoryPool& pool, uint64_t size) {
+  Allocation a{0, whole_pages(size), MemoryKind::kDevice, pool.agent, pool.global_flags, -1, 0, 0, nullptr};
+  Region& region = runtime()->region;
+  const bool counts = pool.agent->is_gpu();
+  if (counts && !region.reserve_vram(pool.agent->ordinal, a.size, pool.size)) return std::nullopt;
+  const int64_t offset = device_file().extend(a.size);
+  if (offset < 0) {
+    if (counts) region.release_vram(pool.agent->ordinal, a.size);
+    return std::nullopt;
+  }
+  a.fd = device_file().fd;
+  a.offset = static_cast<uint64_t>(offset);
+  return a;
+}
+
+void release_backing(const Allocation& a) {
+  fallocate(a.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(a.offset), static_cast<off_t>(a.size));
+  Runtime* rt = runtime();
+  if (rt != nullptr && a.owner->is_gpu()) rt->region.release_vram(a.owner->ordinal, a.size);
+}
+
 void* allocate(const MemoryPool& pool, uint64_t size) {
-  size = (size + kPage - 1) & ~(kPage - 1);
-  Runtime& rt = *runtime();
+  size = whole_pages(size);
   Allocation a{0, size, MemoryKind::kHost, pool.agent, pool.global_flags, -1, 0, 0, nullptr};
   void* p = nullptr;
   if (pool.agent->is_gpu()) {
-    a.kind = MemoryKind::kDevice;
-    if (!rt.region.reserve_vram(pool.agent->ordinal, size, pool.size)) return nullptr;
-    p = map_device_memory(size, a);
-    if (p == nullptr) rt.region.release_vram(pool.agent->ordinal, size);
+    const auto backing = allocate_backing(pool, size);
+    if (!backing) return nullptr;
+    a = *backing;
+    p = map_device_memory(a);
+    if (p == nullptr) release_backing(a);
   } else {
     p = map_host_memory(size);
   }
@@ -90,11 +112,7 @@ hsa_status_t release(void* base) {
     const auto a = remove_allocation(address, kind);
     if (!a) continue;
     munmap(base, a->size);
-    if (kind == MemoryKind::kDevice) {
-      fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(a->offset),
-                static_cast<off_t>(a->size));
-      if (Runtime* rt = runtime()) rt->region.release_vram(a->owner->ordinal, a->size);
-    }
+    if (kind == MemoryKind::kDevice) release_backing(*a);
     return HSA_STATUS_SUCCESS;
   }
   return HSA_STATUS_ERROR_INVALID_ALLOCATION;
@@ -103,7 +121,7 @@ hsa_status_t release(void* base) {
 std::optional<Allocation> find_allocation(const void* address) {
   Ranges& r = ranges();
   const std::shared_lock guard(r.lock);
-  const auto key = reinterpret_cast<uintptr_t>(address);
+  const auto key = reinterpret_cast<uintptr_t>(host_address(address));
   auto it = r.by_base.upper_bound(key);
   if (it == r.by_base.begin()) return std::nullopt;
   --it;
@@ -142,12 +160,6 @@ bool set_user_data(const void* base, void* data) {
   if (it == r.by_base.end()) return false;
   it->second.user_data = data;
   return true;
-}
-
-Agent* device_of(const void* address) {
-  const auto a = find_allocation(address);
-  const bool on_device = a && (a->kind == MemoryKind::kDevice || a->kind == MemoryKind::kImported);
-  return on_device ? a->owner : nullptr;
 }
 
 }  // namespace softgpu

@@ -15,7 +15,17 @@
 
 namespace softgpu {
 
-enum class MemoryKind { kDevice, kHost, kLocked, kImported };
+inline constexpr uint64_t kLockedTag = 0x5eull << 56;
+inline bool is_tagged(uint64_t address) {
+  return address >> 56 == kLockedTag >> 56;
+}
+template <typename T>
+T* host_address(T* device_address) {
+  const auto address = reinterpret_cast<uint64_t>(device_address);
+  return is_tagged(address) ? reinterpret_cast<T*>(address ^ kLockedTag) : device_address;
+}
+
+enum class MemoryKind { kDevice, kHost, kLocked, kImported, kMapped };
 
 struct Allocation {
   uintptr_t base;
@@ -32,14 +42,16 @@ struct Allocation {
 // Null: not enough memory.
 void* allocate(const MemoryPool& pool, uint64_t size);
 hsa_status_t release(void* base);
-// The allocation that `address` lies in.
+// Memory without an address, from the file that device memory lies in; what release_backing undoes. Nothing: not
+// enough.
+std::optional<Allocation> allocate_backing(const MemoryPool& pool, uint64_t size);
+void release_backing(const Allocation& backing);
+
+// The allocation that `address`, of host or device, lies in.
 std::optional<Allocation> find_allocation(const void* address);
 void add_allocation(const Allocation& allocation);
 // Removes the allocation that starts at `base` and is of this kind; locked memory only when its last hold is gone.
 std::optional<Allocation> remove_allocation(uintptr_t base, MemoryKind kind);
 bool set_user_data(const void* base, void* data);
-
-// The GPU whose memory `address` lies in; null: host memory.
-Agent* device_of(const void* address);
 
 }  // namespace softgpu

@@ -128,9 +128,14 @@ SOFTGPU_API hsa_status_t hsa_amd_memory_lock_to_pool(void* host, size_t size, hs
   Runtime* rt = runtime();
   if (rt == nullptr) return HSA_STATUS_ERROR_NOT_INITIALIZED;
   if (host == nullptr || size == 0 || agent_pointer == nullptr) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+  const auto known = find_allocation(host);
+  if (known && known->kind != MemoryKind::kLocked) {
+    *agent_pointer = host;  // memory of ours has one address
+    return HSA_STATUS_SUCCESS;
+  }
   add_allocation({reinterpret_cast<uintptr_t>(host), size, MemoryKind::kLocked, &rt->cpu(),
                   HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED, -1, 0, 1, nullptr});
-  *agent_pointer = host;
+  *agent_pointer = reinterpret_cast<void*>(reinterpret_cast<uint64_t>(host) | kLockedTag);
   return HSA_STATUS_SUCCESS;
 }
 
@@ -140,7 +145,7 @@ SOFTGPU_API hsa_status_t hsa_amd_memory_lock(void* host, size_t size, hsa_agent_
 }
 
 SOFTGPU_API hsa_status_t hsa_amd_memory_unlock(void* host) {
-  remove_allocation(reinterpret_cast<uintptr_t>(host), MemoryKind::kLocked);
+  remove_allocation(reinterpret_cast<uintptr_t>(host_address(host)), MemoryKind::kLocked);
   return HSA_STATUS_SUCCESS;
 }
 
@@ -156,7 +161,8 @@ SOFTGPU_API hsa_status_t hsa_amd_pointer_info(const void* pointer, hsa_amd_point
     found.type = a->kind == MemoryKind::kLocked     ? HSA_EXT_POINTER_TYPE_LOCKED
                  : a->kind == MemoryKind::kImported ? HSA_EXT_POINTER_TYPE_IPC
                                                     : HSA_EXT_POINTER_TYPE_HSA;
-    found.agentBaseAddress = found.hostBaseAddress = reinterpret_cast<void*>(a->base);
+    found.hostBaseAddress = reinterpret_cast<void*>(a->base);
+    found.agentBaseAddress = reinterpret_cast<void*>(a->kind == MemoryKind::kLocked ? a->base | kLockedTag : a->base);
     found.sizeInBytes = a->size;
     found.userData = a->user_data;
     found.agentOwner = a->owner->handle();
@@ -180,12 +186,12 @@ SOFTGPU_API hsa_status_t hsa_amd_pointer_info_set_userdata(const void* pointer, 
 }
 
 SOFTGPU_API hsa_status_t hsa_memory_copy(void* to, const void* from, size_t size) {
-  std::memmove(to, from, size);
+  std::memmove(host_address(to), host_address(from), size);
   return HSA_STATUS_SUCCESS;
 }
 
 SOFTGPU_API hsa_status_t hsa_amd_memory_fill(void* memory, uint32_t value, size_t count) {
-  std::fill_n(static_cast<uint32_t*>(memory), count, value);
+  std::fill_n(static_cast<uint32_t*>(host_address(memory)), count, value);
   return HSA_STATUS_SUCCESS;
 }
 

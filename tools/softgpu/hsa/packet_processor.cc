@@ -5,6 +5,7 @@
 
 #include "tools/softgpu/hsa/blit.h"
 #include "tools/softgpu/hsa/kernel_registry.h"
+#include "tools/softgpu/hsa/memory.h"
 #include "tools/softgpu/hsa/queue.h"
 
 namespace softgpu {
@@ -48,6 +49,18 @@ softgpu_dispatch describe(const hsa_kernel_dispatch_packet_t& p, const Kernel& k
   d.kernarg = p.kernarg_address;
   d.name = kernel.name.c_str();
   return d;
+}
+
+// The arguments with host addresses in place of the device's addresses of locked memory, if there are any.
+const void* host_arguments(const void* kernarg, uint32_t size, std::vector<uint64_t>& copy) {
+  const auto* words = static_cast<const uint64_t*>(kernarg);
+  const uint32_t count = size / sizeof(uint64_t);
+  if (std::none_of(words, words + count, is_tagged)) return kernarg;
+  copy.assign(words, words + count);
+  for (uint64_t& word : copy) {
+    if (is_tagged(word)) word ^= kLockedTag;
+  }
+  return copy.data();
 }
 
 uint64_t duration_ns(const Runtime& rt, const Kernel& kernel, const softgpu_dispatch& d, const DispatchShape& shape,
@@ -107,7 +120,9 @@ void Queue::process_dispatch(const hsa_kernel_dispatch_packet_t& packet, uint64_
     if (on_error_ != nullptr) on_error_(HSA_STATUS_ERROR_INVALID_CODE_OBJECT, handle(), on_error_data_);
     return;
   }
-  const softgpu_dispatch d = describe(packet, *kernel, agent_->ordinal, ordinal_);
+  softgpu_dispatch d = describe(packet, *kernel, agent_->ordinal, ordinal_);
+  std::vector<uint64_t> arguments;
+  if (kernel->host != nullptr) d.kernarg = host_arguments(d.kernarg, (d.kernarg_size + 7) & ~7u, arguments);
   DispatchShape shape;
   shape.workgroups = uint64_t{d.workgroups[0]} * d.workgroups[1] * d.workgroups[2];
   shape.workgroup_size = d.workgroup_size[0] * d.workgroup_size[1] * d.workgroup_size[2];

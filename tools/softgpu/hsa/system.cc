@@ -49,11 +49,11 @@ SOFTGPU_API hsa_status_t hsa_system_get_info(hsa_system_info_t attribute, void* 
       std::memset(value, 0, 128);
       return HSA_STATUS_SUCCESS;
     case HSA_AMD_SYSTEM_INFO_SVM_SUPPORTED:
+    case kSystemInfoVirtualMemSupported:
       return answer(value, true);
     case HSA_AMD_SYSTEM_INFO_SVM_ACCESSIBLE_BY_DEFAULT:
     case kSystemInfoMwaitxEnabled:
     case kSystemInfoDmabufSupported:
-    case kSystemInfoVirtualMemSupported:
     case kSystemInfoXnackEnabled:
       return answer(value, false);
     case kSystemInfoExtVersionMajor:

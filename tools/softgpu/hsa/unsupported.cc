@@ -1,5 +1,5 @@
 // HSA functions that libamdhip64 5.2, 6.4 or 7.2 imports and the software GPU does not have: images (an MI300 has none
-// either), graphics interop, virtual memory management, dma-buf export, file I/O. Each says so once and fails.
+// either), graphics interop, shareable handles of memory, file I/O. Each says so once and fails.
 // They are defined without parameters: a caller's arguments are never looked at, and the ABI allows to ignore them.
 // Thread rule: any thread.
 #include "tools/softgpu/hsa/not_implemented.h"
@@ -23,19 +23,8 @@ SOFTGPU_UNSUPPORTED(hsa_amd_interop_map_buffer)
 SOFTGPU_UNSUPPORTED(hsa_amd_interop_unmap_buffer)
 SOFTGPU_UNSUPPORTED(hsa_amd_ipc_signal_create)
 SOFTGPU_UNSUPPORTED(hsa_amd_ipc_signal_attach)
-SOFTGPU_UNSUPPORTED(hsa_amd_vmem_address_reserve)
-SOFTGPU_UNSUPPORTED(hsa_amd_vmem_address_reserve_align)
-SOFTGPU_UNSUPPORTED(hsa_amd_vmem_address_free)
-SOFTGPU_UNSUPPORTED(hsa_amd_vmem_handle_create)
-SOFTGPU_UNSUPPORTED(hsa_amd_vmem_handle_release)
-SOFTGPU_UNSUPPORTED(hsa_amd_vmem_map)
-SOFTGPU_UNSUPPORTED(hsa_amd_vmem_unmap)
-SOFTGPU_UNSUPPORTED(hsa_amd_vmem_set_access)
-SOFTGPU_UNSUPPORTED(hsa_amd_vmem_get_access)
 SOFTGPU_UNSUPPORTED(hsa_amd_vmem_export_shareable_handle)
 SOFTGPU_UNSUPPORTED(hsa_amd_vmem_import_shareable_handle)
-SOFTGPU_UNSUPPORTED(hsa_amd_vmem_retain_alloc_handle)
-SOFTGPU_UNSUPPORTED(hsa_amd_vmem_get_alloc_properties_from_handle)
 SOFTGPU_UNSUPPORTED(hsa_amd_portable_export_dmabuf)
 SOFTGPU_UNSUPPORTED(hsa_amd_portable_close_dmabuf)
 SOFTGPU_UNSUPPORTED(hsa_amd_ais_file_read)

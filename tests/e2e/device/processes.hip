@@ -1,0 +1,139 @@
+// Processes on one device: they slow each other down and take turns; one that is killed in the middle of a kernel holds
+// the device no longer than that kernel; an idle one uses no processor; a child of fork does no harm.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "device_test.h"
+
+namespace {
+
+constexpr uint64_t kFloodUs = 20'000;
+
+// Keeps the device saturated until it is killed, always with some kernels queued; says on `ready` when it has begun.
+int flood(int ready) {
+  constexpr int kInFlight = 4;
+  hipStream_t stream;
+  hipEvent_t done[kInFlight];
+  HIP(hipStreamCreate(&stream));
+  for (hipEvent_t& e : done) HIP(hipEventCreateWithFlags(&e, hipEventDisableTiming));
+  for (int i = 0;; ++i) {
+    hipEvent_t oldest = done[i % kInFlight];
+    if (i >= kInFlight) HIP(hipEventSynchronize(oldest));
+    softgpu_spin_us<<<kFullGrid, kBlock, 0, stream>>>(kFloodUs);
+    HIP(hipEventRecord(oldest, stream));
+    if (i == kInFlight) REQUIRE(write(ready, "r", 1) == 1);
+  }
+}
+
+pid_t start_flood() {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execl("/proc/self/exe", "processes", std::to_string(ends[1]).c_str(), nullptr);
+    _exit(127);
+  }
+  close(ends[1]);
+  char byte = 0;
+  REQUIRE(read(ends[0], &byte, 1) == 1);
+  close(ends[0]);
+  return pid;
+}
+
+void kill_and_wait(pid_t pid) {
+  kill(pid, SIGKILL);
+  REQUIRE(waitpid(pid, nullptr, 0) == pid);
+}
+
+double short_kernel_ms() {
+  const double begin = milliseconds_now();
+  softgpu_spin_us<<<kFullGrid, kBlock>>>(500);
+  HIP(hipDeviceSynchronize());
+  return milliseconds_now() - begin;
+}
+
+double mean_ms(int repetitions) {
+  double sum = 0;
+  for (int i = 0; i < repetitions; ++i)
+    sum += short_kernel_ms();
+  return sum / repetitions;
+}
+
+void contention_and_death() {
+  short_kernel_ms();
+  const double alone = mean_ms(20);
+  const pid_t pid = start_flood();
+  const double beside = mean_ms(10);
+  // Beside kernels of 20 ms that are always there, each short one waits for about one of them.
+  REQUIRE(beside > 5.0 && beside > 3.0 * alone);
+  // Both saturated, they take turns: each kernel of 5 ms waits for one of 20 ms.
+  constexpr int kKernels = 15;
+  hipEvent_t from;
+  hipEvent_t to;
+  HIP(hipEventCreate(&from));
+  HIP(hipEventCreate(&to));
+  HIP(hipEventRecord(from, nullptr));
+  for (int i = 0; i < kKernels; ++i) softgpu_spin_us<<<kFullGrid, kBlock>>>(5'000);
+  HIP(hipEventRecord(to, nullptr));
+  HIP(hipEventSynchronize(to));
+  float ms = 0;
+  HIP(hipEventElapsedTime(&ms, from, to));
+  REQUIRE(ms > 0.7 * kKernels * 25 && ms < 1.3 * kKernels * 25);
+  kill_and_wait(pid);
+  // The kernels that the dead process had booked still hold the device, at most one each of its queues.
+  usleep(3 * kFloodUs);
+  const double after = mean_ms(20);
+  REQUIRE(after < 0.5 * beside);
+}
+
+void stopped_process_does_not_hold_the_device() {
+  const pid_t pid = start_flood();
+  kill(pid, SIGSTOP);
+  usleep(3 * kFloodUs);
+  const double beside_stopped = mean_ms(10);
+  kill(pid, SIGCONT);
+  kill_and_wait(pid);
+  REQUIRE(beside_stopped < 10.0);
+}
+
+void idle_costs_nothing() {
+  HIP(hipDeviceSynchronize());
+  rusage before;
+  rusage after;
+  getrusage(RUSAGE_SELF, &before);
+  usleep(1'000'000);
+  getrusage(RUSAGE_SELF, &after);
+  const auto used = [](const rusage& r) {
+    return 1e6 * static_cast<double>(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+           static_cast<double>(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+  };
+  REQUIRE(used(after) - used(before) < 5'000);  // of a second
+  REQUIRE(after.ru_nvcsw - before.ru_nvcsw < 50);
+}
+
+void child_of_fork_is_inert() {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    void* memory = nullptr;
+    // It may fail or not, but neither crash nor hang; and the exit handlers of the runtime run.
+    (void)hipMalloc(&memory, 4096);
+    std::exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(pid, &status, 0) == pid);
+  REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  REQUIRE(short_kernel_ms() < 1'000);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2) return flood(std::atoi(argv[1]));
+  contention_and_death();
+  stopped_process_does_not_hold_the_device();
+  idle_costs_nothing();
+  child_of_fork_is_inert();
+}

@@ -1,0 +1,124 @@
+// The calendar between processes: they see each other's bookings, and any of them may die or stop anywhere.
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "tests/catch.h"
+#include "tools/softgpu/model/calendar.h"
+#include "tools/softgpu/model/clock.h"
+
+using softgpu::Booking;
+using softgpu::Calendar;
+using softgpu::now_ns;
+
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+
+// A calendar in memory that children of fork share.
+class Shared {
+ public:
+  Shared() {
+    void* p = mmap(nullptr, sizeof(Calendar), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(p != MAP_FAILED);
+    calendar_ = static_cast<Calendar*>(p);
+    calendar_->init(80);
+  }
+  ~Shared() { munmap(static_cast<void*>(calendar_), sizeof(Calendar)); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  Calendar* operator->() { return calendar_; }
+
+ private:
+  Calendar* calendar_;
+};
+
+pid_t in_child(const std::function<void()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    body();
+    _exit(0);
+  }
+  return pid;
+}
+
+void reap(pid_t pid) {
+  REQUIRE(waitpid(pid, nullptr, 0) == pid);
+}
+
+Booking book(Calendar& calendar, uint32_t units, uint64_t duration) {
+  const uint64_t now = now_ns();
+  return calendar.book({.pid = getpid(), .units = units, .now_ns = now, .arrival_ns = now, .duration_ns = duration});
+}
+
+}  // namespace
+
+TEST_CASE("a booking of another process is respected, also when that process has ended during it") {
+  Shared calendar;
+  const uint64_t before = now_ns();
+  reap(in_child([&] { book(*calendar.operator->(), 80, 500 * kMs); }));
+  const Booking mine = book(*calendar.operator->(), 80, kMs);
+  CHECK(mine.start_ns >= before + 500 * kMs);
+}
+
+TEST_CASE("what a dead process had booked for later is given free") {
+  Shared calendar;
+  reap(in_child([&] {
+    // Three packets, one at the head of each of three queues; the first begins at once.
+    for (int i = 0; i < 3; ++i)
+      book(*calendar.operator->(), 80, 500 * kMs);
+  }));
+  const Booking mine = book(*calendar.operator->(), 80, kMs);
+  CHECK(mine.start_ns < now_ns() + 600 * kMs);
+}
+
+TEST_CASE("a process that is killed while it books does not block the others") {
+  Shared calendar;
+  const pid_t pid = in_child([&] {
+    calendar->lock_and_abandon_for_test();
+    pause();
+  });
+  usleep(50'000);
+  kill(pid, SIGKILL);
+  reap(pid);
+  const Booking mine = book(*calendar.operator->(), 80, kMs);
+  CHECK(mine.end_ns == mine.start_ns + kMs);
+  CHECK(book(*calendar.operator->(), 80, kMs).start_ns >= mine.end_ns);
+}
+
+TEST_CASE("killed again and again at any point, the calendar stays good") {
+  Shared calendar;
+  for (int round = 0; round < 50; ++round) {
+    const pid_t pid = in_child([&] {
+      for (;;)
+        book(*calendar.operator->(), 40, 1'000);
+    });
+    usleep(2'000);
+    kill(pid, SIGKILL);
+    reap(pid);
+    const Booking a = book(*calendar.operator->(), 80, 1'000);
+    const Booking b = book(*calendar.operator->(), 80, 1'000);
+    REQUIRE(b.start_ns >= a.end_ns);
+  }
+}
+
+TEST_CASE("a process that was stopped holds nothing but what it had booked") {
+  Shared calendar;
+  int ready[2];
+  REQUIRE(pipe(ready) == 0);
+  const pid_t pid = in_child([&] {
+    book(*calendar.operator->(), 80, 20 * kMs);
+    (void)!write(ready[1], "r", 1);
+    for (;;)
+      pause();
+  });
+  char byte = 0;
+  REQUIRE(read(ready[0], &byte, 1) == 1);
+  kill(pid, SIGSTOP);
+  CHECK(book(*calendar.operator->(), 80, kMs).start_ns <= now_ns() + 20 * kMs);
+  kill(pid, SIGKILL);
+  reap(pid);
+}

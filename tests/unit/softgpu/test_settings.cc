@@ -1,0 +1,62 @@
+// What the environment sets, and what is said of values that are wrong.
+#include <cstdlib>
+#include <map>
+
+#include "tests/catch.h"
+#include "tools/softgpu/model/settings.h"
+
+using namespace softgpu;
+
+namespace {
+
+SettingsResult with(const std::map<std::string, std::string>& variables) {
+  for (const auto& [name, value] : variables)
+    setenv(name.c_str(), value.c_str(), 1);
+  SettingsResult result = settings_from_environment();
+  for (const auto& [name, value] : variables)
+    unsetenv(name.c_str());
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("without settings there is one device of 80 compute units") {
+  const SettingsResult r = with({});
+  REQUIRE(r.error.empty());
+  CHECK(r.settings.devices == 1);
+  CHECK(r.settings.compute_units == 80);
+  CHECK(r.settings.pci.size() == 1);
+}
+
+TEST_CASE("devices have different PCI addresses unless they are given") {
+  const SettingsResult defaults = with({{"SOFTGPU_DEVICES", "16"}});
+  REQUIRE(defaults.error.empty());
+  std::map<uint32_t, int> buses;
+  for (const PciAddress& a : defaults.settings.pci) {
+    CHECK(a.bus <= 0xff);
+    ++buses[a.bus];
+  }
+  CHECK(buses.size() == 16);
+  const SettingsResult given = with({{"SOFTGPU_DEVICES", "2"}, {"SOFTGPU_BDF", "0001:c1:00.0,c2:1f.7"}});
+  REQUIRE(given.error.empty());
+  CHECK(given.settings.pci[0].domain == 1);
+  CHECK(given.settings.pci[1].bus == 0xc2);
+  CHECK(given.settings.pci[1].device == 0x1f);
+}
+
+TEST_CASE("a value that is wrong is named with what is expected") {
+  const std::map<std::string, std::string> wrong = {
+      {"SOFTGPU_DEVICES", "0"},  {"SOFTGPU_CUS", "many"}, {"SOFTGPU_CLOCK_SCALE", "-1"},
+      {"SOFTGPU_JITTER", "100"}, {"SOFTGPU_BDF", "zz"},   {"SOFTGPU_ISA", "sm_90"},
+      {"SOFTGPU_SEED", "1x"},    {"SOFTGPU_NAME", "a/b"}, {"SOFTGPU_VRAM_MB", "1"},
+  };
+  for (const auto& [name, value] : wrong) {
+    const SettingsResult r = with({{name, value}});
+    CHECK(r.error.find(name + "=" + value + ": expected") == 0);
+  }
+}
+
+TEST_CASE("kernel libraries are separated by colons") {
+  const SettingsResult r = with({{"SOFTGPU_KERNELS", "/a.so::/b.so"}});
+  CHECK(r.settings.kernel_libraries == std::vector<std::string>{"/a.so", "/b.so"});
+}
