@@ -15,6 +15,7 @@ namespace xschedd {
 
 Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
     : io_(1),
+      keep_running_(io_.get_executor()),
       sockets_(std::move(sockets)),
       signals_(io_, SIGTERM, SIGINT, SIGHUP),
       core_(io_, std::move(source), std::move(config)),

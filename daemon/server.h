@@ -2,6 +2,7 @@
 // Thread rule: main's thread, which is the daemon's one thread while Run runs.
 #pragma once
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <memory>
@@ -36,6 +37,8 @@ class Server {
   void Notify(const char* state);
 
   boost::asio::io_context io_;
+  // The loop must not end before gRPC has: its last calls need it.
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
   ListeningSockets sockets_;
   boost::asio::signal_set signals_;
   Core core_;

@@ -1,18 +1,21 @@
 #include "daemon/config/config.h"
 
+#include <fcntl.h>
 #include <toml++/toml.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <sstream>
 
+#include "common/unique_fd.h"
 #include "daemon/config/reader.h"
 
 namespace xschedd {
 namespace {
+
+constexpr std::size_t kMaxFileBytes = 1024 * 1024;
 
 void ReadDaemon(ConfigReader& reader, const toml::table& table, Config& config) {
   reader.OnlyKeys(table, "[daemon]", {"lease_ms", "activity_interval_ms"});
@@ -100,15 +103,19 @@ Result<Config> ParseConfig(std::string_view text, const std::string& name) {
 }
 
 Result<Config> LoadConfig(const std::string& path, bool may_be_absent) {
-  std::ifstream file(path);
-  if (!file) {
-    const int error = errno;
-    if (may_be_absent && error == ENOENT) return Config{};
-    return Fail("cannot open " + path + ": " + std::strerror(error), "check the path given to --config");
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.IsValid()) {
+    if (may_be_absent && errno == ENOENT) return Config{};
+    return Fail("cannot open " + path + ": " + std::strerror(errno), "check the path given to --config");
   }
-  // Not through rdbuf(): that sets failbit for an empty file, which is a good configuration.
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return Fail("cannot read " + path, "give --config a TOML file");
+  std::string text;
+  char buffer[4096];
+  ssize_t size = 0;
+  while ((size = ::read(file.Get(), buffer, sizeof buffer)) > 0) {
+    text.append(buffer, static_cast<std::size_t>(size));
+    if (text.size() > kMaxFileBytes) return Fail(path + " is longer than 1 MiB", "give --config a configuration file");
+  }
+  if (size < 0) return Fail("cannot read " + path + ": " + std::strerror(errno), "give --config a TOML file");
   return ParseConfig(text, path);
 }
 

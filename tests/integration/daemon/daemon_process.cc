@@ -1,0 +1,112 @@
+#include "tests/integration/daemon/daemon_process.h"
+
+#include <fcntl.h>
+#include <grpcpp/create_channel.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+namespace xschedd::test {
+namespace {
+
+constexpr useconds_t kLookUs = 2'000;
+constexpr int kLooks = 15'000;
+
+}  // namespace
+
+void ShortSleep() {
+  ::usleep(kLookUs);
+}
+
+bool DeadlineHasPassed(int looks) {
+  return looks >= kLooks;
+}
+
+pid_t Spawn(const std::vector<std::string>& arguments, const std::string& output) {
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments)
+    argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  if (!output.empty()) {
+    const int fd = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    ::dup2(fd, STDOUT_FILENO);
+    ::dup2(fd, STDERR_FILENO);
+  }
+  ::execv(argv[0], argv.data());
+  ::_exit(127);
+}
+
+int Reap(pid_t pid) {
+  int status = 0;
+  if (::waitpid(pid, &status, 0) != pid) return -1000;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+TemporaryFolder::TemporaryFolder() {
+  char path[] = "/tmp/xschedd-test-XXXXXX";
+  if (::mkdtemp(path) == nullptr) throw std::runtime_error("cannot make a temporary folder");
+  path_ = path;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string DaemonProcess::Binary() {
+  const char* path = std::getenv("XSCHEDD_BINARY");
+  if (path == nullptr) throw std::runtime_error("XSCHEDD_BINARY is not set; run through meson test");
+  return path;
+}
+
+DaemonProcess::DaemonProcess(const std::string& config, const std::vector<std::string>& arguments) {
+  WriteConfig(config);
+  std::vector<std::string> command{Binary(),      "--runtime-dir", Dir(), "--config", Dir() + "/config.toml",
+                                   "--log-level", "debug"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  pid_ = Spawn(command, Dir() + "/log");
+  admin_ = v1::Admin::NewStub(grpc::CreateChannel("unix:" + Dir() + "/admin.sock", grpc::InsecureChannelCredentials()));
+  const bool ready = Eventually([this] { return Log().find("ready version") != std::string::npos; });
+  if (!ready) throw std::runtime_error("xschedd did not start: " + Log());
+}
+
+DaemonProcess::~DaemonProcess() {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    Reap(pid_);
+  }
+}
+
+std::string DaemonProcess::Log() const {
+  return ReadFile(Dir() + "/log");
+}
+
+void DaemonProcess::WriteConfig(const std::string& text) const {
+  std::ofstream(Dir() + "/config.toml") << text;
+}
+
+void DaemonProcess::Signal(int signal) const {
+  ::kill(pid_, signal);
+}
+
+int DaemonProcess::Stop() {
+  Signal(SIGTERM);
+  const int code = Reap(pid_);
+  pid_ = -1;
+  return code;
+}
+
+}  // namespace xschedd::test

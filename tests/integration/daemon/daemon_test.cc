@@ -1,0 +1,563 @@
+// The real daemon, over its real sockets. Nothing here depends on how long something takes; conditions are waited for.
+#include <fcntl.h>
+#include <grpcpp/create_channel.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "tests/catch.h"
+#include "tests/integration/daemon/daemon_process.h"
+#include "tests/integration/daemon/fake_shim.h"
+
+using namespace xschedd;
+using namespace xschedd::test;
+
+namespace {
+
+constexpr char kGpu[] = "0000:c1:00.0";
+constexpr char kOtherGpu[] = "0000:c2:00.0";
+
+v1::ListClientsResponse List(DaemonProcess& daemon) {
+  grpc::ClientContext context;
+  v1::ListClientsResponse response;
+  REQUIRE(daemon.Admin().ListClients(&context, {}, &response).ok());
+  return response;
+}
+
+std::optional<v1::Client> Find(DaemonProcess& daemon, std::uint64_t id) {
+  const v1::ListClientsResponse list = List(daemon);
+  for (const v1::Client& client : list.clients()) {
+    if (client.id() == id) return client;
+  }
+  return std::nullopt;
+}
+
+v1::Stats Stats(DaemonProcess& daemon) {
+  grpc::ClientContext context;
+  v1::Stats stats;
+  REQUIRE(daemon.Admin().GetStats(&context, {}, &stats).ok());
+  return stats;
+}
+
+std::uint64_t OwnPid() {
+  return static_cast<std::uint64_t>(::getpid());
+}
+
+}  // namespace
+
+TEST_CASE("a client is who the kernel says, and is listed with all it said") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), FakeShim::Options{7, "job", true, {}});
+  REQUIRE(shim.HasSession());
+  CHECK(shim.Welcome().effective_priority() == 7);
+  CHECK(shim.Welcome().lease_ms() == 100);
+  shim.Attach(3, kGpu);
+  shim.CreateQueue(42);
+  REQUIRE(Eventually([&] {
+    const auto client = Find(daemon, shim.Welcome().client_id());
+    return client && client->queues_size() == 1 && !client->command().empty();
+  }));
+  const v1::Client client = *Find(daemon, shim.Welcome().client_id());
+  CHECK(client.pid() == OwnPid());
+  CHECK(client.uid() == ::getuid());
+  CHECK(client.gid() == ::getgid());
+  CHECK(client.group() == "job");
+  CHECK(client.priority_hint() == 7);
+  CHECK(client.priority_effective() == 7);
+  CHECK(client.priority_source() == v1::PRIORITY_SOURCE_HINT);
+  CHECK(client.exe().find("daemon_integration") != std::string::npos);
+  REQUIRE(client.devices_size() == 1);
+  CHECK(client.devices(0).slot() == 3);
+  CHECK(client.devices(0).device() == kGpu);
+  CHECK(client.devices(0).state() == v1::CLIENT_STATE_UNTRACKED);
+  CHECK(client.queues(0).id() == 42);
+  CHECK(!shim.IsTracked(3));
+}
+
+TEST_CASE("the less important of two clients is held while the other is busy") {
+  DaemonProcess daemon;
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), -10);
+  high.Attach(0, kGpu);
+  low.Attach(5, kGpu);
+  REQUIRE(Eventually([&] { return high.IsTracked(0) && low.IsTracked(5); }));
+  CHECK(!low.IsHeld(5));
+  CHECK(low.WindowUs(5) == 500);
+  CHECK(high.WindowUs(0) == 0);
+
+  low.Report(5, true);
+  high.Report(0, true);
+  REQUIRE(Eventually([&] { return low.IsHeld(5); }));
+  CHECK(!high.IsHeld(0));
+  const auto held = Find(daemon, low.Welcome().client_id());
+  REQUIRE(held);
+  CHECK(held->devices(0).state() == v1::CLIENT_STATE_HELD);
+  CHECK(held->devices(0).held_for() == "pid " + std::to_string(OwnPid()));
+
+  high.Report(0, false);
+  REQUIRE(Eventually([&] { return !low.IsHeld(5); }));
+  const v1::Stats stats = Stats(daemon);
+  CHECK(stats.transitions_total() >= 3);
+  CHECK(stats.decision_p99_ns() > 0);
+
+  SECTION("a leaving client no longer counts") {
+    high.Report(0, true);
+    REQUIRE(Eventually([&] { return low.IsHeld(5); }));
+    high.Finish();
+    REQUIRE(Eventually([&] { return !low.IsHeld(5) && !low.IsTracked(5); }));
+  }
+  SECTION("a waiting thread is woken") {
+    high.Report(0, true);
+    REQUIRE(Eventually([&] { return low.IsHeld(5); }));
+    high.Report(0, false);
+    low.WaitAtGate(5);
+    CHECK(!low.IsHeld(5));
+  }
+  SECTION("it can be explained afterwards") {
+    grpc::ClientContext context;
+    v1::ExplainRequest request;
+    request.set_pid(OwnPid());
+    v1::ExplainResponse response;
+    REQUIRE(daemon.Admin().Explain(&context, request, &response).ok());
+    REQUIRE(response.held_size() >= 1);
+    CHECK(response.held(0).device() == kGpu);
+    CHECK(response.held(0).reason().find("(priority 50) is busy") != std::string::npos);
+    CHECK(response.held_ns() > 0);
+    CHECK(response.summary().find("was held") != std::string::npos);
+    CHECK(!response.remedy().empty());
+  }
+}
+
+TEST_CASE("a priority set by an administrator acts at once") {
+  DaemonProcess daemon;
+  FakeShim first(daemon.Dir(), FakeShim::Options{0, "first", true, {}});
+  FakeShim second(daemon.Dir(), FakeShim::Options{0, "second", true, {}});
+  first.Attach(0, kGpu);
+  second.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return List(daemon).devices_size() == 1 && List(daemon).devices(0).clients() == 2; }));
+  CHECK(!first.IsTracked(0));
+
+  v1::SetPriorityRequest request;
+  request.mutable_selector()->set_group("first");
+  request.set_priority(20);
+  request.set_dry_run(true);
+  v1::ChangeResponse response;
+  {
+    grpc::ClientContext context;
+    REQUIRE(daemon.Admin().SetPriority(&context, request, &response).ok());
+    REQUIRE(response.changes_size() == 1);
+    CHECK(response.changes(0).priority_before() == 0);
+    CHECK(response.changes(0).priority_after() == 20);
+    CHECK(!first.IsTracked(0));
+  }
+  request.set_dry_run(false);
+  {
+    grpc::ClientContext context;
+    REQUIRE(daemon.Admin().SetPriority(&context, request, &response).ok());
+    CHECK(response.applied_ns() > 0);
+    // Applied when it is answered.
+    CHECK(first.IsTracked(0));
+    CHECK(second.IsTracked(0));
+  }
+  first.Report(0, true);
+  REQUIRE(Eventually([&] { return second.IsHeld(0); }));
+  grpc::ClientContext context;
+  v1::ResetPriorityRequest reset;
+  reset.mutable_selector()->set_all(true);
+  REQUIRE(daemon.Admin().ResetPriority(&context, reset, &response).ok());
+  CHECK(response.changes_size() == 2);
+  CHECK(!second.IsHeld(0));
+  CHECK(!second.IsTracked(0));
+}
+
+TEST_CASE("a held client stays shut whatever its priority, until it is released") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 100);
+  shim.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return List(daemon).devices_size() == 1; }));
+  v1::HoldRequest hold;
+  hold.mutable_selector()->add_pid(OwnPid());
+  v1::ChangeResponse response;
+  {
+    grpc::ClientContext context;
+    REQUIRE(daemon.Admin().Hold(&context, hold, &response).ok());
+    CHECK(response.changes(0).hold_after());
+  }
+  CHECK(shim.IsHeld(0));
+  CHECK(Find(daemon, shim.Welcome().client_id())->devices(0).held_for() == "hold");
+  // The lease is renewed for as long as it is held.
+  for (int i = 0; i < 100; ++i) {
+    CHECK(!shim.IsLeaseOver());
+    ShortSleep();
+  }
+  v1::ReleaseRequest release;
+  release.mutable_selector()->set_exe("daemon_integration");
+  grpc::ClientContext context;
+  REQUIRE(daemon.Admin().Release(&context, release, &response).ok());
+  CHECK(!shim.IsHeld(0));
+  CHECK(!shim.IsTracked(0));
+}
+
+TEST_CASE("wrong requests get a clear answer") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 0);
+  v1::SetPriorityRequest request;
+  v1::ChangeResponse response;
+  const auto set = [&] {
+    grpc::ClientContext context;
+    return daemon.Admin().SetPriority(&context, request, &response);
+  };
+  request.set_priority(101);
+  request.mutable_selector()->set_all(true);
+  CHECK(set().error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+  CHECK(set().error_message() == "priority 101 is out of range; give a number from -100 to 100");
+  request.set_priority(1);
+  request.mutable_selector()->Clear();
+  CHECK(set().error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+  request.mutable_selector()->add_pid(1);
+  CHECK(set().error_code() == grpc::StatusCode::NOT_FOUND);
+  CHECK(set().error_message() == "no client fits pid 1; see the list for who is connected");
+
+  v1::SetPolicyRequest policy;
+  v1::Policy answer;
+  {
+    grpc::ClientContext context;
+    policy.set_name("best");
+    CHECK(daemon.Admin().SetPolicy(&context, policy, &answer).error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  {
+    grpc::ClientContext context;
+    policy.set_name("fifo");
+    policy.set_turn_ms(0);
+    CHECK(daemon.Admin().SetPolicy(&context, policy, &answer).error_message() ==
+          "turn_ms 0 is out of range; give a number from 1 to 1000");
+  }
+  grpc::ClientContext context;
+  v1::Policy unchanged;
+  REQUIRE(daemon.Admin().GetPolicy(&context, {}, &unchanged).ok());
+  CHECK(unchanged.name() == "priority");
+}
+
+TEST_CASE("a policy change keeps priorities and acts at once") {
+  DaemonProcess daemon;
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), 0);
+  high.Attach(0, kGpu);
+  low.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return low.IsTracked(0); }));
+  v1::SetPolicyRequest request;
+  v1::Policy answer;
+  request.set_name("fifo");
+  {
+    grpc::ClientContext context;
+    REQUIRE(daemon.Admin().SetPolicy(&context, request, &answer).ok());
+    CHECK(answer.name() == "fifo");
+    CHECK(!low.IsTracked(0));
+  }
+  request.set_name("priority");
+  grpc::ClientContext context;
+  REQUIRE(daemon.Admin().SetPolicy(&context, request, &answer).ok());
+  CHECK(low.IsTracked(0));
+  CHECK(Find(daemon, high.Welcome().client_id())->priority_effective() == 50);
+}
+
+TEST_CASE("two groups never hold one device each") {
+  DaemonProcess daemon;
+  FakeShim first(daemon.Dir(), FakeShim::Options{10, "first", true, {}});
+  FakeShim second(daemon.Dir(), FakeShim::Options{5, "second", true, {}});
+  FakeShim third(daemon.Dir(), FakeShim::Options{20, "third", true, {}});
+  first.Attach(0, kGpu);
+  first.Attach(1, kOtherGpu);
+  second.Attach(0, kGpu);
+  second.Attach(1, kOtherGpu);
+  third.Attach(1, kOtherGpu);
+  REQUIRE(Eventually(
+      [&] { return third.IsTracked(1) && second.IsTracked(0) && first.IsTracked(0) && first.IsTracked(1); }));
+  for (const std::uint32_t slot : {0u, 1u}) {
+    first.Report(slot, true);
+    second.Report(slot, true);
+  }
+  REQUIRE(Eventually([&] { return second.IsHeld(0) && second.IsHeld(1) && !first.IsHeld(0) && !first.IsHeld(1); }));
+  third.Report(1, true);
+  REQUIRE(Eventually([&] { return first.IsHeld(0) && first.IsHeld(1) && second.IsHeld(0) && second.IsHeld(1); }));
+}
+
+TEST_CASE("a killed client is removed and no longer counts") {
+  DaemonProcess daemon;
+  FakeShim low(daemon.Dir(), 0);
+  low.Attach(0, kGpu);
+  const std::string output = daemon.Dir() + "/client";
+  const pid_t client = Spawn({std::getenv("XSCHEDD_FAKE_CLIENT"), daemon.Dir(), "50", kGpu}, output);
+  REQUIRE(Eventually([&] { return ReadFile(output) == "ready\n" && low.IsHeld(0); }));
+  const v1::ListClientsResponse list = List(daemon);
+  CHECK(std::any_of(list.clients().begin(), list.clients().end(),
+                    [&](const v1::Client& c) { return c.pid() == static_cast<std::uint64_t>(client); }));
+  ::kill(client, SIGKILL);
+  REQUIRE(Eventually([&] { return !low.IsHeld(0) && !low.IsTracked(0); }));
+  CHECK(List(daemon).clients_size() == 1);
+  Reap(client);
+}
+
+TEST_CASE("garbage on a socket harms nobody") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 0);
+  const std::string junk(4096, 'x');
+  for (const std::string& bytes :
+       {std::string("XS"), std::string("XSH1"), std::string("XSH1short"), junk,
+        std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + junk, std::string("\0\0\0\0", 4)}) {
+    for (const char* name : {"/client.sock", "/admin.sock"}) {
+      const UniqueFd socket = ConnectTo(daemon.Dir() + name);
+      REQUIRE(socket.IsValid());
+      ::send(socket.Get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    }
+  }
+  SECTION("another version is told so") {
+    const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
+    PreambleHello hello = GoodHello();
+    hello.abi_version = 999;
+    const auto welcomed = SayHello(socket.Get(), hello);
+    REQUIRE(welcomed);
+    CHECK(welcomed->welcome.status == PreambleStatus::kVersionMismatch);
+    CHECK(!welcomed->descriptors[0].IsValid());
+  }
+  SECTION("a hello in pieces is understood") {
+    const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
+    const PreambleHello hello = GoodHello();
+    const char* bytes = reinterpret_cast<const char*>(&hello);
+    REQUIRE(::send(socket.Get(), bytes, 3, MSG_NOSIGNAL) == 3);
+    ShortSleep();
+    REQUIRE(::send(socket.Get(), bytes + 3, 10, MSG_NOSIGNAL) == 10);
+    ShortSleep();
+    REQUIRE(::send(socket.Get(), bytes + 13, 3, MSG_NOSIGNAL) == 3);
+    PreambleWelcome welcome{};
+    REQUIRE(::recv(socket.Get(), &welcome, sizeof welcome, MSG_WAITALL) == static_cast<ssize_t>(sizeof welcome));
+    CHECK(welcome.status == PreambleStatus::kOk);
+  }
+  SECTION("another token is refused") {
+    FakeShim liar(daemon.Dir(), FakeShim::Options{0, {}, true, "0123456789abcdef"});
+    CHECK(!liar.HasSession());
+    CHECK(liar.Finish().error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  SECTION("a hint out of range is refused") {
+    FakeShim liar(daemon.Dir(), 101);
+    CHECK(!liar.HasSession());
+    const grpc::Status status = liar.Finish();
+    CHECK(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+    CHECK(status.error_message() == "priority hint 101 is out of range; give a number from -100 to 100");
+  }
+  SECTION("a wrong message costs that message only") {
+    shim.Attach(64, kGpu);
+    CHECK(shim.NextNotice() == "device slot 64 is out of range; use slots 0 to 63");
+    shim.Attach(0, "elsewhere");
+    CHECK(shim.NextNotice().find("is not a PCI address") != std::string::npos);
+    shim.Send(v1::ClientMessage());
+    CHECK(!shim.NextNotice().empty());
+    v1::ClientMessage hint;
+    hint.mutable_hint()->set_priority(-1000);
+    shim.Send(hint);
+    CHECK(shim.NextNotice().find("out of range") != std::string::npos);
+    hint.mutable_hint()->set_priority(9);
+    shim.Send(hint);
+    REQUIRE(Eventually([&] { return Find(daemon, shim.Welcome().client_id())->priority_effective() == 9; }));
+  }
+  CHECK(Find(daemon, shim.Welcome().client_id()).has_value());
+}
+
+TEST_CASE("a hostile ledger hurts only its owner") {
+  DaemonProcess daemon;
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), 0);
+  FakeShim hostile(daemon.Dir(), -50);
+  for (FakeShim* shim : {&high, &low, &hostile})
+    shim->Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return hostile.IsTracked(0); }));
+  abi::Ledger& ledger = *hostile.RawLedger();
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    ledger.ring[i % abi::kRingSize] = {i, static_cast<std::uint32_t>(i % 5), static_cast<std::uint32_t>(i * 7919)};
+    ledger.control.ring_head.store(i % 3 == 0 ? i * 0x123456789ull : i);
+    ledger.control.lost.fetch_add(i);
+    ledger.devices[i % abi::kMaxDevices].waiters.store(0xffffffff);
+    ledger.devices[i % abi::kMaxDevices].busy.store(static_cast<std::uint32_t>(i));
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t size = ::write(hostile.EventFd(), &one, sizeof one);
+  }
+  low.Report(0, true);
+  high.Report(0, true);
+  REQUIRE(Eventually([&] { return low.IsHeld(0); }));
+  high.Report(0, false);
+  REQUIRE(Eventually([&] { return !low.IsHeld(0); }));
+}
+
+TEST_CASE("a plain gRPC client works: Admin on admin.sock only, a session on either") {
+  DaemonProcess daemon;
+  grpc::ClientContext context;
+  v1::GetVersionResponse version;
+  REQUIRE(daemon.Admin().GetVersion(&context, {}, &version).ok());
+  CHECK(version.pid() == static_cast<std::uint64_t>(daemon.Pid()));
+  CHECK(version.layout_hash() == abi::kLayoutHash);
+
+  const auto stub = v1::Admin::NewStub(
+      grpc::CreateChannel("unix:" + daemon.Dir() + "/client.sock", grpc::InsecureChannelCredentials()));
+  grpc::ClientContext denied;
+  const grpc::Status status = stub->GetVersion(&denied, {}, &version);
+  CHECK(status.error_code() == grpc::StatusCode::PERMISSION_DENIED);
+  CHECK(status.error_message().find("admin.sock") != std::string::npos);
+
+  FakeShim plain(daemon.Dir(), FakeShim::Options{3, {}, false, {}});
+  REQUIRE(plain.HasSession());
+  CHECK(plain.NextNotice().find("no shared memory") != std::string::npos);
+  CHECK(Find(daemon, plain.Welcome().client_id())->priority_effective() == 3);
+}
+
+TEST_CASE("events tell what happened, in order") {
+  DaemonProcess daemon;
+  FakeShim early(daemon.Dir(), 1);
+  grpc::ClientContext context;
+  v1::WatchEventsRequest request;
+  request.set_replay(true);
+  const auto reader = daemon.Admin().WatchEvents(&context, request);
+  v1::Event event;
+  REQUIRE(reader->Read(&event));
+  CHECK(event.kind() == v1::EVENT_KIND_CLIENT_CONNECTED);
+  CHECK(event.client_id() == early.Welcome().client_id());
+  FakeShim late(daemon.Dir(), 2);
+  REQUIRE(reader->Read(&event));
+  CHECK(event.kind() == v1::EVENT_KIND_CLIENT_CONNECTED);
+  CHECK(event.client_id() == late.Welcome().client_id());
+  CHECK(event.priority() == 2);
+  late.Finish();
+  REQUIRE(reader->Read(&event));
+  CHECK(event.kind() == v1::EVENT_KIND_CLIENT_GONE);
+  CHECK(event.unix_ms() > 0);
+  context.TryCancel();
+  while (reader->Read(&event)) {
+  }
+  CHECK(reader->Finish().error_code() == grpc::StatusCode::CANCELLED);
+}
+
+TEST_CASE("rules and ceilings limit what a client may ask for") {
+  const std::string uid = std::to_string(::getuid());
+  DaemonProcess daemon("[[ceiling]]\nuid = " + uid + "\npriority = 10\n[[rule]]\ngroup = \"batch\"\npriority = -30\n");
+  FakeShim limited(daemon.Dir(), 50);
+  CHECK(limited.Welcome().effective_priority() == 10);
+  CHECK(limited.NextNotice() == "priority hint 50 limited to 10 by the ceiling of uid " + uid);
+  FakeShim ruled(daemon.Dir(), FakeShim::Options{5, "batch", true, {}});
+  CHECK(ruled.Welcome().effective_priority() == -30);
+  v1::SetPriorityRequest request;
+  request.mutable_selector()->set_group("batch");
+  request.set_priority(90);
+  v1::ChangeResponse response;
+  grpc::ClientContext context;
+  REQUIRE(daemon.Admin().SetPriority(&context, request, &response).ok());
+  CHECK(response.changes(0).priority_after() == 10);
+  CHECK(response.changes(0).note() == "limited by the ceiling of uid " + uid);
+}
+
+TEST_CASE("a uid over its quota is refused, and administrators still get in") {
+  DaemonProcess daemon("[quota]\nconnections_per_uid = 2\n");
+  FakeShim first(daemon.Dir(), 0);
+  FakeShim second(daemon.Dir(), 0);
+  const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
+  const auto welcomed = SayHello(socket.Get(), GoodHello());
+  REQUIRE(welcomed);
+  CHECK(welcomed->welcome.status == PreambleStatus::kQuota);
+  CHECK(List(daemon).clients_size() == 2);
+  CHECK(Stats(daemon).refused_total() >= 1);
+  second.Finish();
+}
+
+TEST_CASE("a second daemon on the same folder is refused; a dead one's sockets are replaced") {
+  DaemonProcess daemon;
+  const std::string output = daemon.Dir() + "/second";
+  const pid_t second = Spawn({DaemonProcess::Binary(), "--runtime-dir", daemon.Dir()}, output);
+  CHECK(Reap(second) == 1);
+  CHECK(ReadFile(output).find("another xschedd serves") != std::string::npos);
+  CHECK(List(daemon).clients_size() == 0);
+
+  daemon.Signal(SIGKILL);
+  REQUIRE(Eventually([&] { return !ConnectTo(daemon.Dir() + "/client.sock").IsValid(); }));
+  const std::string third_output = daemon.Dir() + "/third";
+  const pid_t third = Spawn({DaemonProcess::Binary(), "--runtime-dir", daemon.Dir()}, third_output);
+  CHECK(Eventually([&] { return ReadFile(third_output).find("ready version") != std::string::npos; }));
+  ::kill(third, SIGTERM);
+  CHECK(Reap(third) == 0);
+}
+
+TEST_CASE("a wrong configuration at reload keeps the old one") {
+  DaemonProcess daemon("[policy]\nlinger_us = 123\n");
+  FakeShim shim(daemon.Dir(), 0);
+  daemon.WriteConfig("[policy]\nlinger_us = \"long\"\n");
+  daemon.Signal(SIGHUP);
+  REQUIRE(Eventually([&] { return daemon.Log().find("config.toml:2:13") != std::string::npos; }));
+  const auto linger = [&] {
+    grpc::ClientContext context;
+    v1::Policy policy;
+    REQUIRE(daemon.Admin().GetPolicy(&context, {}, &policy).ok());
+    return policy.linger_us();
+  };
+  CHECK(linger() == 123);
+  daemon.WriteConfig("passthrough = [\"librccl.so\"]\n[policy]\nlinger_us = 456\n");
+  daemon.Signal(SIGHUP);
+  REQUIRE(Eventually([&] { return linger() == 456; }));
+  const auto configuration = shim.NextConfiguration();
+  REQUIRE(configuration);
+  REQUIRE(configuration->passthrough_size() == 1);
+  CHECK(configuration->passthrough(0) == "librccl.so");
+}
+
+TEST_CASE("draining opens all gates and takes nobody new") {
+  DaemonProcess daemon;
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), 0);
+  high.Attach(0, kGpu);
+  low.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+  high.Report(0, true);
+  REQUIRE(Eventually([&] { return low.IsHeld(0); }));
+  grpc::ClientContext context;
+  v1::DrainResponse response;
+  REQUIRE(daemon.Admin().Drain(&context, {}, &response).ok());
+  CHECK(response.clients() == 2);
+  CHECK(!low.IsHeld(0));
+  const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
+  const auto welcomed = SayHello(socket.Get(), GoodHello());
+  REQUIRE(welcomed);
+  CHECK(welcomed->welcome.status == PreambleStatus::kDraining);
+}
+
+TEST_CASE("SIGTERM opens all gates, removes the sockets and exits 0") {
+  DaemonProcess daemon;
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), 0);
+  high.Attach(0, kGpu);
+  low.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+  high.Report(0, true);
+  REQUIRE(Eventually([&] { return low.IsHeld(0); }));
+  CHECK(daemon.Stop() == 0);
+  CHECK(!low.IsHeld(0));
+  CHECK(!high.IsTracked(0));
+  struct stat status {};
+  CHECK(::stat((daemon.Dir() + "/client.sock").c_str(), &status) != 0);
+  CHECK(::stat((daemon.Dir() + "/admin.sock").c_str(), &status) != 0);
+}
+
+TEST_CASE("a killed daemon holds nobody for longer than the lease") {
+  DaemonProcess daemon;
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), 0);
+  high.Attach(0, kGpu);
+  low.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+  high.Report(0, true);
+  REQUIRE(Eventually([&] { return low.IsHeld(0); }));
+  daemon.Signal(SIGKILL);
+  low.WaitAtGate(0);
+  CHECK(low.IsHeld(0));  // nobody opened it: the lease ran out
+}

@@ -1,0 +1,172 @@
+#include "tests/integration/daemon/fake_shim.h"
+
+#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <stdexcept>
+
+#include "common/clock.h"
+
+namespace xschedd::test {
+namespace {
+
+constexpr int kAnswerLimitMs = 30'000;
+
+}  // namespace
+
+UniqueFd ConnectTo(const std::string& path) {
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (::connect(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return UniqueFd();
+  return fd;
+}
+
+PreambleHello GoodHello() {
+  PreambleHello hello{};
+  std::memcpy(hello.magic, kHelloMagic, sizeof hello.magic);
+  hello.abi_version = abi::kVersion;
+  hello.layout_hash = abi::kLayoutHash;
+  return hello;
+}
+
+std::optional<Welcomed> SayHello(int socket, const PreambleHello& hello) {
+  if (::send(socket, &hello, sizeof hello, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof hello)) return std::nullopt;
+  pollfd entry{socket, POLLIN, 0};
+  if (::poll(&entry, 1, kAnswerLimitMs) != 1) return std::nullopt;
+  Welcomed welcomed;
+  iovec bytes{&welcomed.welcome, sizeof welcomed.welcome};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kPreambleDescriptors)] = {};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (size != static_cast<ssize_t>(sizeof welcomed.welcome)) return std::nullopt;
+  if (const cmsghdr* header = CMSG_FIRSTHDR(&message)) {
+    int descriptors[kPreambleDescriptors];
+    std::memcpy(descriptors, CMSG_DATA(header), sizeof descriptors);
+    for (int i = 0; i < kPreambleDescriptors; ++i)
+      welcomed.descriptors[i].Reset(descriptors[i]);
+  }
+  return welcomed;
+}
+
+FakeShim::FakeShim(const std::string& runtime_dir, const Options& options) {
+  UniqueFd socket = ConnectTo(runtime_dir + "/client.sock");
+  if (!socket.IsValid()) throw std::runtime_error("cannot connect");
+  v1::ClientMessage hello;
+  if (options.preamble) {
+    auto welcomed = SayHello(socket.Get(), GoodHello());
+    if (!welcomed || welcomed->welcome.status != PreambleStatus::kOk) throw std::runtime_error("no welcome");
+    auto board = MapSharedMemory(welcomed->descriptors[0].Get(), sizeof(abi::Board), Access::kReadOnly);
+    auto ledger = MapSharedMemory(welcomed->descriptors[1].Get(), sizeof(abi::Ledger), Access::kReadWrite);
+    if (!board || !ledger) throw std::runtime_error("cannot map");
+    board_mapping_ = std::move(*board);
+    ledger_mapping_ = std::move(*ledger);
+    eventfd_ = std::move(welcomed->descriptors[2]);
+    const auto* raw = static_cast<const abi::Board*>(board_mapping_.Address());
+    board_ = BoardReader::Open(raw).value();
+    ledger_.reset(LedgerWriter::Open(RawLedger(), raw, eventfd_.Get()).value());
+    hello.mutable_hello()->set_token(welcomed->welcome.token, sizeof welcomed->welcome.token);
+  }
+  ::fcntl(socket.Get(), F_SETFL, O_NONBLOCK);
+  stub_ = v1::ClientSession::NewStub(grpc::CreateInsecureChannelFromFd("xschedd", socket.Release()));
+  stream_ = stub_->Session(&context_);
+  hello.mutable_hello()->set_client_version("test");
+  hello.mutable_hello()->set_runtime("fake");
+  hello.mutable_hello()->set_group(options.group);
+  if (!options.token.empty()) hello.mutable_hello()->set_token(options.token);
+  if (options.hint) hello.mutable_hello()->set_priority_hint(*options.hint);
+  stream_->Write(hello);
+  v1::DaemonMessage answer;
+  has_session_ = stream_->Read(&answer) && answer.has_welcome();
+  if (has_session_) welcome_ = answer.welcome();
+}
+
+FakeShim::~FakeShim() {
+  Finish();
+}
+
+grpc::Status FakeShim::Finish() {
+  if (finished_) return grpc::Status::OK;
+  finished_ = true;
+  stream_->WritesDone();
+  v1::DaemonMessage message;
+  while (stream_->Read(&message)) {
+  }
+  return stream_->Finish();
+}
+
+void FakeShim::Send(const v1::ClientMessage& message) {
+  stream_->Write(message);
+}
+
+void FakeShim::Attach(std::uint32_t slot, const std::string& address, const std::string& vendor) {
+  v1::ClientMessage message;
+  v1::DeviceAttached& device = *message.mutable_device_attached();
+  device.set_slot(slot);
+  device.set_pci_address(address);
+  device.set_name("Fake GPU");
+  device.set_compute_units(4);
+  device.set_vendor(vendor);
+  Send(message);
+}
+
+void FakeShim::CreateQueue(std::uint64_t queue) {
+  v1::ClientMessage message;
+  message.mutable_queue_created()->set_queue(queue);
+  Send(message);
+}
+
+std::string FakeShim::NextNotice() {
+  v1::DaemonMessage message;
+  while (stream_->Read(&message)) {
+    if (message.has_notice()) return message.notice().text();
+  }
+  return {};
+}
+
+std::optional<v1::Configuration> FakeShim::NextConfiguration() {
+  v1::DaemonMessage message;
+  while (stream_->Read(&message)) {
+    if (message.has_configuration()) return message.configuration();
+  }
+  return std::nullopt;
+}
+
+void FakeShim::Report(std::uint32_t slot, bool busy) {
+  ledger_->Report(slot, busy ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, MonotonicNs());
+}
+
+bool FakeShim::IsHeld(std::uint32_t slot) const {
+  return (board_->Word(slot) & abi::kHeld) != 0;
+}
+
+bool FakeShim::IsTracked(std::uint32_t slot) const {
+  return (board_->Word(slot) & abi::kTracked) != 0;
+}
+
+bool FakeShim::IsLeaseOver() const {
+  return board_->LeaseUntilNs() <= MonotonicNs();
+}
+
+std::uint64_t FakeShim::WaitAtGate(std::uint32_t slot) {
+  const std::uint64_t began = MonotonicNs();
+  ledger_->AddWaiter(slot);
+  for (;;) {
+    const std::uint32_t word = board_->Word(slot);
+    if ((word & abi::kHeld) == 0 || IsLeaseOver()) break;
+    board_->Wait(slot, word, board_->LeaseUntilNs());
+  }
+  ledger_->RemoveWaiter(slot);
+  return MonotonicNs() - began;
+}
+
+}  // namespace xschedd::test

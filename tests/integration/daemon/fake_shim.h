@@ -1,0 +1,75 @@
+// A client as the shim is one, without a GPU: preamble, session, shared memory. Thread rule: the test's thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/board.h"
+#include "common/ledger.h"
+#include "common/preamble.h"
+#include "common/shared_memory.h"
+#include "session.grpc.pb.h"
+
+namespace xschedd::test {
+
+// A connected socket, -1 if nobody listens.
+UniqueFd ConnectTo(const std::string& path);
+// Sends `hello` and takes the answer; `descriptors` are those that came with it. None: the daemon closed.
+struct Welcomed {
+  PreambleWelcome welcome{};
+  UniqueFd descriptors[kPreambleDescriptors];
+};
+std::optional<Welcomed> SayHello(int socket, const PreambleHello& hello);
+PreambleHello GoodHello();
+
+class FakeShim {
+ public:
+  struct Options {
+    std::optional<int> hint;
+    std::string group;
+    bool preamble = true;
+    std::string token;  // instead of the preamble's
+  };
+  FakeShim(const std::string& runtime_dir, const Options& options);
+  FakeShim(const std::string& runtime_dir, int hint) : FakeShim(runtime_dir, Options{hint, {}, true, {}}) {}
+  ~FakeShim();
+
+  // Closes the session and gives the status that the daemon ended it with.
+  grpc::Status Finish();
+  const v1::Welcome& Welcome() const { return welcome_; }
+  bool HasSession() const { return has_session_; }
+
+  void Attach(std::uint32_t slot, const std::string& address, const std::string& vendor = "amd");
+  void CreateQueue(std::uint64_t queue);
+  void Send(const v1::ClientMessage& message);
+  // Reads daemon messages until one is a notice.
+  std::string NextNotice();
+  std::optional<v1::Configuration> NextConfiguration();
+
+  void Report(std::uint32_t slot, bool busy);
+  bool IsHeld(std::uint32_t slot) const;
+  bool IsTracked(std::uint32_t slot) const;
+  std::uint32_t WindowUs(std::uint32_t slot) const { return board_->WindowUs(slot); }
+  bool IsLeaseOver() const;
+  // Waits as a launching thread does; returns how long, in ns, once the gate is open or the lease is over.
+  std::uint64_t WaitAtGate(std::uint32_t slot);
+
+  abi::Ledger* RawLedger() { return static_cast<abi::Ledger*>(ledger_mapping_.Address()); }
+  int EventFd() const { return eventfd_.Get(); }
+
+ private:
+  Mapping board_mapping_;
+  Mapping ledger_mapping_;
+  UniqueFd eventfd_;
+  std::optional<BoardReader> board_;
+  std::unique_ptr<LedgerWriter> ledger_;
+  std::unique_ptr<v1::ClientSession::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::ClientMessage, v1::DaemonMessage>> stream_;
+  v1::Welcome welcome_;
+  bool has_session_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace xschedd::test

@@ -1,0 +1,251 @@
+// Board and ledger from both sides, with honest and hostile writers.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "common/board.h"
+#include "common/clock.h"
+#include "common/ledger.h"
+#include "common/unique_fd.h"
+#include "tests/catch.h"
+
+using namespace xschedd;
+
+namespace {
+
+struct Channel {
+  // Page-like memory, zeroed, as a fresh memfd is.
+  std::unique_ptr<abi::Board> board_memory = std::make_unique<abi::Board>();
+  std::unique_ptr<abi::Ledger> ledger_memory = std::make_unique<abi::Ledger>();
+  abi::Board* board = board_memory.get();
+  abi::Ledger* ledger = ledger_memory.get();
+  UniqueFd eventfd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  BoardWriter board_writer{board};
+  LedgerReader ledger_reader{ledger, board};
+  std::unique_ptr<LedgerWriter> ledger_writer{LedgerWriter::Open(ledger, board, eventfd.Get()).value()};
+  BoardReader board_reader{BoardReader::Open(board).value()};
+
+  bool WasWoken() const {
+    std::uint64_t count = 0;
+    return ::read(eventfd.Get(), &count, sizeof count) == static_cast<ssize_t>(sizeof count);
+  }
+  void Forge(std::uint64_t place, std::uint32_t kind, std::uint32_t slot) {
+    ledger->ring[place % abi::kRingSize] = {0, kind, slot};
+  }
+};
+
+constexpr auto kBusy = abi::TransitionKind::kBusy;
+constexpr auto kIdle = abi::TransitionKind::kIdle;
+
+}  // namespace
+
+TEST_CASE("a fresh board is open and untracked") {
+  Channel channel;
+  CHECK(channel.board_reader.SummaryWord()->load() == 0);
+  for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot)
+    CHECK(channel.board_reader.Word(slot) == 0);
+}
+
+TEST_CASE("a gate is written when it changes, with a new generation") {
+  Channel channel;
+  CHECK(!channel.board_writer.Set(3, {}));
+  CHECK(channel.board_writer.Set(3, {true, true, 500, 2}));
+  const std::uint32_t held = channel.board_reader.Word(3);
+  CHECK((held & abi::kFlagMask) == (abi::kHeld | abi::kTracked));
+  CHECK(channel.board_reader.WindowUs(3) == 500);
+  CHECK(channel.board_reader.WindowFloor(3) == 2);
+  CHECK(channel.board_reader.SummaryWord()->load() != 0);
+  CHECK(!channel.board_writer.Set(3, {true, true, 500, 2}));
+  CHECK(channel.board_reader.Word(3) == held);
+  CHECK(channel.board_writer.Set(3, {true, true, 250, 1}));
+  CHECK(channel.board_reader.Word(3) != held);
+  channel.board_writer.Set(4, {false, true, 0, 0});
+  channel.board_writer.Set(3, {});
+  CHECK(channel.board_reader.SummaryWord()->load() != 0);
+  channel.board_writer.Set(4, {});
+  CHECK(channel.board_reader.SummaryWord()->load() == 0);
+  CHECK((channel.board_reader.Word(3) & abi::kFlagMask) == 0);
+}
+
+TEST_CASE("a waiter wakes when its gate opens, and at the latest when the lease is over") {
+  Channel channel;
+  channel.board_writer.Set(0, {true, true, 0, 0});
+  SECTION("opened") {
+    std::atomic<bool> done = false;
+    std::thread waiter([&] {
+      channel.ledger_writer->AddWaiter(0);
+      for (std::uint32_t word; ((word = channel.board_reader.Word(0)) & abi::kHeld) != 0;) {
+        channel.board_reader.Wait(0, word, MonotonicNs() + 60'000'000'000ull);
+      }
+      channel.ledger_writer->RemoveWaiter(0);
+      done = true;
+    });
+    while (!channel.ledger_reader.HasWaiters(0))
+      std::this_thread::yield();
+    channel.board_writer.Set(0, {false, true, 0, 0});
+    if (channel.ledger_reader.HasWaiters(0)) channel.board_writer.WakeGate(0);
+    waiter.join();
+    CHECK(done);
+  }
+  SECTION("the lease is over") {
+    channel.board_writer.RenewLease(MonotonicNs() + 1'000'000);
+    const std::uint64_t until = channel.board_reader.LeaseUntilNs();
+    while (MonotonicNs() < until)
+      channel.board_reader.Wait(0, channel.board_reader.Word(0), until);
+    CHECK((channel.board_reader.Word(0) & abi::kHeld) != 0);
+  }
+  SECTION("an old word does not wait") {
+    channel.board_reader.Wait(0, 0, MonotonicNs() + 60'000'000'000ull);
+  }
+}
+
+TEST_CASE("transitions reach the daemon, which is woken only while it sleeps") {
+  Channel channel;
+  channel.ledger_writer->Report(5, kBusy, 1);
+  CHECK(!channel.WasWoken());
+  CHECK(channel.ledger_reader.Busy(5));
+  CHECK(!channel.ledger_reader.PrepareToSleep());  // there is something to read
+  channel.ledger_reader.Awake();
+  LedgerReader::Drained drained = channel.ledger_reader.Drain();
+  CHECK(drained.touched_slots == std::vector<std::uint32_t>{5});
+  CHECK(!drained.resync);
+  CHECK(channel.ledger_reader.PrepareToSleep());
+  channel.ledger_writer->Report(5, kIdle, 2);
+  CHECK(channel.WasWoken());
+  channel.ledger_reader.Awake();
+  CHECK(channel.ledger_reader.Drain().touched_slots.size() == 1);
+  CHECK(!channel.ledger_reader.Busy(5));
+}
+
+TEST_CASE("a full ring loses records, not levels") {
+  Channel channel;
+  for (std::uint32_t i = 0; i < abi::kRingSize + 10; ++i)
+    channel.ledger_writer->Report(i % 2, i % 4 < 2 ? kBusy : kIdle, i);
+  CHECK(!channel.ledger_reader.PrepareToSleep());
+  const LedgerReader::Drained drained = channel.ledger_reader.Drain();
+  CHECK(drained.resync);
+  CHECK(drained.touched_slots.size() == 2);
+  CHECK(channel.ledger_reader.PrepareToSleep());
+}
+
+TEST_CASE("hostile: heads, kinds, slots and levels that no honest client writes") {
+  Channel channel;
+  SECTION("a head far ahead is skipped to") {
+    channel.ledger->control.ring_head = 1'000'000;
+    const auto drained = channel.ledger_reader.Drain();
+    CHECK(drained.resync);
+    CHECK(drained.refused == 1);
+    CHECK(drained.touched_slots.empty());
+    CHECK(channel.ledger_reader.PrepareToSleep());
+  }
+  SECTION("a head that goes back is skipped to, also over zero") {
+    channel.ledger_writer->Report(0, kBusy, 0);
+    channel.ledger_reader.Drain();
+    channel.ledger->control.ring_head = 0;
+    CHECK(channel.ledger_reader.Drain().resync);
+    channel.ledger->control.ring_head = ~0ull;
+    CHECK(channel.ledger_reader.Drain().resync);
+    channel.ledger->control.ring_head = 5;  // six records after ~0
+    CHECK(channel.ledger_reader.Drain().refused <= 6);
+  }
+  SECTION("unknown kinds and slots are counted and dropped") {
+    channel.Forge(0, 0, 0);
+    channel.Forge(1, 3, 0);
+    channel.Forge(2, 1, abi::kMaxDevices);
+    channel.Forge(3, 1, 0xffffffff);
+    channel.Forge(4, 2, abi::kMaxDevices - 1);
+    channel.ledger->control.ring_head = 5;
+    const auto drained = channel.ledger_reader.Drain();
+    CHECK(drained.refused == 4);
+    CHECK(drained.touched_slots == std::vector<std::uint32_t>{abi::kMaxDevices - 1});
+  }
+  SECTION("any level but 1 is idle, and more is never completed than was submitted") {
+    channel.ledger->devices[0].busy = 2;
+    CHECK(!channel.ledger_reader.Busy(0));
+    channel.ledger->devices[0].submitted = 5;
+    channel.ledger->devices[0].completed = ~0ull;
+    CHECK(channel.ledger_reader.Read(0).completed == 5);
+  }
+}
+
+TEST_CASE("hostile: a writer that scribbles all the time") {
+  Channel channel;
+  std::atomic<bool> stop = false;
+  std::thread scribbler([&] {
+    std::uint64_t x = 88172645463325252ull;
+    while (!stop.load(std::memory_order_relaxed)) {
+      x ^= x << 13;
+      x ^= x >> 7;
+      x ^= x << 17;
+      channel.ledger->control.ring_head.store(x % 3 == 0 ? x : x % 5000, std::memory_order_relaxed);
+      channel.ledger->control.lost.store(x, std::memory_order_relaxed);
+      channel.ledger->devices[x % abi::kMaxDevices].busy.store(static_cast<std::uint32_t>(x),
+                                                               std::memory_order_relaxed);
+      channel.ledger->devices[x % abi::kMaxDevices].waiters.store(static_cast<std::uint32_t>(x >> 32),
+                                                                  std::memory_order_relaxed);
+    }
+  });
+  for (int i = 0; i < 20'000; ++i) {
+    const auto drained = channel.ledger_reader.Drain();
+    REQUIRE(drained.touched_slots.size() <= abi::kMaxDevices);
+    REQUIRE(drained.refused <= abi::kRingSize);
+    for (const std::uint32_t slot : drained.touched_slots)
+      REQUIRE(slot < abi::kMaxDevices);
+    channel.ledger_reader.PrepareToSleep();
+    channel.ledger_reader.Read(static_cast<std::uint32_t>(i) % abi::kMaxDevices);
+  }
+  stop = true;
+  scribbler.join();
+}
+
+TEST_CASE("every transition of an honest writer is seen, however the two race") {
+  Channel channel;
+  constexpr std::uint32_t kReports = 20'001;  // ends busy
+  std::thread writer([&] {
+    for (std::uint32_t i = 0; i < kReports; ++i)
+      channel.ledger_writer->Report(1, i % 2 == 0 ? kBusy : kIdle, i);
+  });
+  // As the daemon does it: sleep only if PrepareToSleep says so, and then only a wake-up may end the sleep.
+  bool busy = false;
+  bool writer_done = false;
+  while (!writer_done || !busy) {
+    channel.ledger_reader.Awake();
+    const auto drained = channel.ledger_reader.Drain();
+    if (!drained.touched_slots.empty() || drained.resync) busy = channel.ledger_reader.Busy(1);
+    if (!channel.ledger_reader.PrepareToSleep()) continue;
+    while (!channel.WasWoken()) {
+      if (channel.ledger->control.ring_head.load() + channel.ledger->control.lost.load() == kReports) {
+        writer_done = true;
+        break;
+      }
+      std::this_thread::yield();
+    }
+    if (writer_done && !busy) {
+      // The last report may still have come before we slept again: then a wake-up is there.
+      channel.ledger_reader.Drain();
+      busy = channel.ledger_reader.Busy(1);
+    }
+  }
+  writer.join();
+  CHECK(channel.ledger_reader.Busy(1));
+}
+
+TEST_CASE("another version or layout is refused by both readers") {
+  Channel channel;
+  for (int i = 0; i < 3; ++i) {
+    abi::BoardHeader& board = channel.board->header;
+    abi::LedgerHeader& ledger = channel.ledger->header;
+    board = {abi::kBoardMagic, abi::kVersion, abi::kLayoutHash, abi::kMaxDevices};
+    ledger = {abi::kLedgerMagic, abi::kVersion, abi::kLayoutHash};
+    if (i == 0) board.magic = ledger.magic = 1;
+    if (i == 1) board.version = ledger.version = abi::kVersion + 1;
+    if (i == 2) board.layout_hash = ledger.layout_hash = 1;
+    CHECK(BoardReader::Open(channel.board).error().remedy == "run a client and a daemon of the same release");
+    CHECK(!LedgerWriter::Open(channel.ledger, channel.board, -1));
+  }
+}

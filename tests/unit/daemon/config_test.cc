@@ -1,0 +1,107 @@
+#include "daemon/config/config.h"
+
+#include "tests/catch.h"
+
+using namespace xschedd;
+
+namespace {
+
+std::string ErrorOf(const std::string& text) {
+  const auto config = ParseConfig(text, "x.toml");
+  return config ? "" : config.error().Line();
+}
+
+}  // namespace
+
+TEST_CASE("an empty file gives the defaults") {
+  const auto config = ParseConfig("", "x.toml");
+  REQUIRE(config);
+  CHECK(config->lease_ms == 100);
+  CHECK(config->policy == policy::Settings{});
+  CHECK(config->CeilingOf(1000) == 100);
+}
+
+TEST_CASE("the shipped file is the defaults") {
+  const auto config = LoadConfig(XSCHEDD_SHIPPED_CONFIG, false);
+  REQUIRE(config);
+  const Config defaults;
+  CHECK(config->lease_ms == defaults.lease_ms);
+  CHECK(config->activity_interval_ms == defaults.activity_interval_ms);
+  CHECK(config->policy == defaults.policy);
+  CHECK(config->quota.connections_per_uid == defaults.quota.connections_per_uid);
+  CHECK(config->quota.queues_per_client == defaults.quota.queues_per_client);
+  CHECK(config->rules.empty());
+}
+
+TEST_CASE("everything can be set") {
+  const auto config = ParseConfig(R"(
+passthrough = ["librccl.so", "hipMemcpy"]
+[daemon]
+lease_ms = 50
+[policy]
+name = "fifo"
+linger_us = 0
+guard_ms_per_s = 0
+window_us = 1000
+max_concurrent = 3
+turn_ms = 10
+[quota]
+connections_per_uid = 5
+[[rule]]
+exe = "vllm"
+priority = 50
+[[rule]]
+uid = 1000
+cgroup = "/user.slice"
+priority = -100
+[[ceiling]]
+uid = 1000
+priority = 0
+[[ceiling]]
+priority = 20
+)",
+                                  "x.toml");
+  REQUIRE(config);
+  CHECK(config->lease_ms == 50);
+  CHECK(config->policy.name == policy::Name::kFifo);
+  CHECK(config->policy.max_concurrent == 3u);
+  CHECK(config->quota.connections_per_uid == 5);
+  CHECK(config->passthrough.size() == 2);
+  REQUIRE(config->rules.size() == 2);
+  CHECK(config->rules[1].priority == -100);
+  CHECK(config->CeilingOf(1000) == 0);
+  CHECK(config->CeilingOf(0) == 20);
+}
+
+TEST_CASE("what is wrong is named with its place, cause and remedy") {
+  CHECK(ErrorOf("[policy]\nlinger = 1\n") ==
+        "x.toml:2:1: unknown key \"linger\" in [policy]; known are name, linger_us, guard_ms_per_s, window_us, "
+        "max_concurrent, turn_ms");
+  CHECK(ErrorOf("[policy]\nlinger_us = \"1\"\n") ==
+        "x.toml:2:13: \"linger_us\" is not a whole number; give a number from 0 to 100000");
+  CHECK(ErrorOf("[policy]\nlinger_us = -1\n") ==
+        "x.toml:2:13: \"linger_us\" = -1 is out of range; give a number from 0 to 100000");
+  CHECK(ErrorOf("[policy]\nname = \"best\"\n") ==
+        "x.toml:2:8: there is no policy \"best\"; choose \"priority\" or \"fifo\"");
+  CHECK(ErrorOf("[[rule]]\nuid = 1\npriority = 101\n") ==
+        "x.toml:3:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
+  CHECK(ErrorOf("[[rule]]\npriority = 1\n").find("fits every client; give it a uid") != std::string::npos);
+  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("has no \"priority\"") != std::string::npos);
+  CHECK(ErrorOf("[rule]\nuid = 1\n").find("write [[rule]]") != std::string::npos);
+  CHECK(ErrorOf("[[ceiling]]\nuid=1\npriority=1\n[[ceiling]]\nuid=1\npriority=2\n").find("second [[ceiling]]") !=
+        std::string::npos);
+  CHECK(ErrorOf("passthrough = [1]\n").find("not a text") != std::string::npos);
+  CHECK(ErrorOf("policy = 1\n").find("is not a table") != std::string::npos);
+  CHECK(ErrorOf("[daemon]\nlease_ms = 1\n").find("from 20 to 10000") != std::string::npos);
+  CHECK(ErrorOf("[policy\n").find("x.toml:1:") == 0);
+  CHECK(ErrorOf("name = \"\xff\"\n").find("x.toml:1:") == 0);
+}
+
+TEST_CASE("a file that is not there") {
+  CHECK(LoadConfig("/nonexistent/x.toml", true).has_value());
+  const auto config = LoadConfig("/nonexistent/x.toml", false);
+  REQUIRE(!config);
+  CHECK(config.error().Line() ==
+        "cannot open /nonexistent/x.toml: No such file or directory; check the path given to --config");
+  CHECK(!LoadConfig("/tmp", false));
+}

@@ -1,0 +1,161 @@
+// The registry's records, priorities, matching and selectors.
+#include "daemon/registry/registry.h"
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/ipc/selector.h"
+#include "daemon/registry/match.h"
+#include "daemon/registry/priorities.h"
+#include "daemon/registry/process.h"
+#include "tests/catch.h"
+
+using namespace xschedd;
+
+namespace {
+
+NewClient Make(std::uint64_t pid, std::uint32_t uid, const std::string& group = {}) {
+  NewClient fresh;
+  fresh.identity.pid = pid;
+  fresh.identity.uid = uid;
+  fresh.identity.exe = "/usr/bin/python3.11";
+  fresh.identity.cgroup = "/user.slice/job-1";
+  fresh.group_name = group;
+  return fresh;
+}
+
+}  // namespace
+
+TEST_CASE("clients, groups and devices come and go together") {
+  Registry registry;
+  Client& first = registry.Add(Make(1, 1000, "job"), 5);
+  Client& second = registry.Add(Make(2, 1000, "job"), 5);
+  Client& stranger = registry.Add(Make(3, 1001, "job"), 5);
+  Client& loner = registry.Add(Make(4, 1000), 5);
+  CHECK(first.group == second.group);
+  CHECK(first.group != stranger.group);  // another uid's group of that name is another group
+  CHECK(loner.group->name == "pid 4");
+
+  REQUIRE(registry.Attach(first, {0, "0000:C1:00.0", "GPU", "amd", 4}));
+  REQUIRE(registry.Attach(second, {7, "0000:c1:00.0", "liar", "x", 1}));
+  REQUIRE(registry.Devices().size() == 1);
+  CHECK(registry.Devices().begin()->second->name == "GPU");
+  CHECK(registry.Devices().begin()->second->attachments.size() == 2);
+  registry.Remove(first.id);
+  CHECK(registry.Devices().size() == 1);
+  registry.Remove(second.id);
+  CHECK(registry.Devices().empty());
+  CHECK(registry.Find(loner.id) == &loner);
+  CHECK(registry.FindPid(3).size() == 1);
+  registry.Remove(999);
+}
+
+TEST_CASE("what a client says of devices and queues is checked") {
+  Registry registry;
+  Client& client = registry.Add(Make(1, 1000), 0);
+  CHECK(registry.Attach(client, {64, "0000:c1:00.0", "", "", 0}).error().what == "device slot 64 is out of range");
+  REQUIRE(registry.Attach(client, {63, "0000:c1:00.0", "", "", 0}));
+  CHECK(!registry.Attach(client, {63, "0000:c2:00.0", "", "", 0}));
+  CHECK(!registry.Attach(client, {1, "c1:00.0", "", "", 0}));
+  CHECK(registry.Devices().size() == 1);
+
+  CHECK(registry.AddQueue(client, {1, 0, 0, 0, 0}, 2));
+  CHECK(!registry.AddQueue(client, {1, 0, 0, 0, 0}, 2));
+  CHECK(!registry.AddQueue(client, {2, 64, 0, 0, 0}, 2));
+  CHECK(registry.AddQueue(client, {2, 0, 0, 0, 0}, 2));
+  CHECK(registry.AddQueue(client, {3, 0, 0, 0, 0}, 2).error().remedy.find("queues_per_client") != std::string::npos);
+  CHECK(registry.RemoveQueue(client, 1));
+  CHECK(!registry.RemoveQueue(client, 1));
+}
+
+TEST_CASE("PCI addresses") {
+  for (const char* good : {"0000:c1:00.0", "FFFF:FF:1f.7", "0000:c1:00.0/3", "0000:c1:00.0/0123"})
+    CHECK(IsPciAddress(good));
+  for (const char* bad : {"", "0000:c1:00", "0000:c1:00.0/", "0000:c1:00.0/x", "0000:c1:00.0/12345", "0000-c1:00.0",
+                          "g000:c1:00.0", "0000:c1:00.0 "}) {
+    CHECK(!IsPciAddress(bad));
+  }
+}
+
+TEST_CASE("effective priority: override, rule, hint, ceiling") {
+  Registry registry;
+  Client& client = registry.Add(Make(1, 1000, "job"), 0);
+  Config config;
+  CHECK(EffectivePriority(client, config).priority == 0);
+  client.hint = 30;
+  CHECK(EffectivePriority(client, config).source == PrioritySource::kHint);
+  Rule rule;
+  rule.exe = "python3.11";
+  rule.priority = -5;
+  config.rules.push_back(rule);
+  CHECK(EffectivePriority(client, config).priority == -5);
+  client.admin = 60;
+  CHECK(EffectivePriority(client, config).priority == 60);
+  config.ceilings[1000] = 40;
+  CHECK(EffectivePriority(client, config).priority == 40);
+  CHECK(EffectivePriority(client, config).limited);
+  CHECK(EffectivePriority(client, std::nullopt, config).priority == -5);
+  config.rules[0].uid = 1;  // both must fit
+  CHECK(EffectivePriority(client, std::nullopt, config).priority == 30);
+}
+
+TEST_CASE("executables and cgroups are matched by path") {
+  CHECK(ExeMatches("/usr/bin/x", "/usr/bin/x"));
+  CHECK(ExeMatches("x", "/usr/bin/x"));
+  CHECK(!ExeMatches("bin/x", "/usr/bin/x"));
+  CHECK(!ExeMatches("x", ""));
+  CHECK(CgroupMatches("/a", "/a/b"));
+  CHECK(CgroupMatches("/a/", "/a"));
+  CHECK(CgroupMatches("/", "/a"));
+  CHECK(!CgroupMatches("/a", "/ab"));
+  CHECK(!CgroupMatches("/", ""));
+}
+
+TEST_CASE("selectors: all that is set must fit") {
+  Registry registry;
+  Client& client = registry.Add(Make(10, 1000, "job"), 0);
+  v1::Selector selector;
+  CHECK(IsEmpty(selector));
+  CHECK(!Matches(selector, client));
+  selector.add_pid(9);
+  selector.add_pid(10);
+  CHECK(Matches(selector, client));
+  selector.set_uid(0);
+  CHECK(!Matches(selector, client));
+  selector.set_uid(1000);
+  selector.set_group("job");
+  selector.set_exe("python3.11");
+  selector.set_cgroup("/user.slice");
+  CHECK(Matches(selector, client));
+  selector.set_all(true);
+  CHECK(Matches(selector, client));
+  CHECK(Describe(selector) == "pid 9, pid 10, uid 1000, group \"job\", cgroup \"/user.slice\", exe \"python3.11\"");
+  selector.set_cgroup("/system.slice");
+  CHECK(!Matches(selector, client));
+  v1::Selector all;
+  all.set_all(true);
+  CHECK(Matches(all, client));
+}
+
+TEST_CASE("text from outside is cleaned") {
+  CHECK(CleanText("plain", 10) == "plain");
+  CHECK(CleanText("new\nline\x7f", 100) == "new?line?");
+  CHECK(CleanText("gr\xc3\xbc\xc3\x9f", 100) == "gr\xc3\xbc\xc3\x9f");
+  CHECK(CleanText("\xff\xc0\x80\xed\xa0\x80", 100) == "??????");
+  CHECK(CleanText("abc\xc3\xbc", 4) == "abc");  // never half a character
+  CHECK(CleanText("\xe2\x82", 10) == "??");
+}
+
+TEST_CASE("the kernel says who is at the other end, also after it has gone") {
+  int pair[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+  const UniqueFd ours(pair[0]);
+  const UniqueFd theirs(pair[1]);
+  const auto peer = ReadPeer(ours.Get());
+  REQUIRE(peer);
+  CHECK(peer->pid == ::getpid());
+  CHECK(peer->uid == ::getuid());
+  CHECK(!HasExited(peer->pidfd.Get()));
+  CHECK(ReadProcess(peer->pid, peer->pidfd.Get()).exe.find("unit_daemon") != std::string::npos);
+}
