@@ -1,0 +1,270 @@
+#include "client-shim/core/agent.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "client-shim/core/client.h"
+#include "client-shim/core/connection.h"
+#include "common/clock.h"
+
+namespace xschedd::shim {
+namespace {
+
+constexpr int kConnectTimeoutMs = 1000;
+constexpr std::uint64_t kFirstBackoffNs = 20'000'000;
+constexpr std::uint64_t kLongestBackoffNs = 1'000'000'000;
+constexpr std::uint64_t kRefusedBackoffNs = 5'000'000'000;
+// How often unfinished tracked work is looked at. With kQuietNs this keeps a late "idle" under 200 µs.
+constexpr std::uint64_t kWatchNs = 60'000;
+constexpr std::size_t kMaxOutbox = 4096;
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+}  // namespace
+
+bool Agent::Start() {
+  // The thread inherits a mask that blocks everything. The host's own thread has it only for this moment.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error = pthread_create(&thread, nullptr, &Agent::Run, this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return false;
+  pthread_detach(thread);
+  return true;
+}
+
+void Agent::WaitForFirstAttempt(int timeout_ms) {
+  std::unique_lock lock(mutex_);
+  first_attempt_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [&] { return first_attempt_done_; });
+}
+
+// ---- from any thread -----------------------------------------------------------------------------------------------
+
+void Agent::Post(OutgoingMessage message) {
+  const std::lock_guard lock(mutex_);
+  if (outbox_.size() >= kMaxOutbox) return;
+  outbox_.push_back(std::move(message));
+  is_notified_ = true;
+  wake_.notify_one();
+}
+
+void Agent::WorkSubmitted() {
+  // seq_cst: the agent clears the flag and then looks at the trackers once more; the submitter counted its work there
+  // before it looks at the flag. One of the two sees the other.
+  if (!is_watching_.load(std::memory_order_seq_cst) && !is_watching_.exchange(true, std::memory_order_seq_cst))
+    Notify();
+}
+
+void Agent::Look() {
+  if (is_watching_.load(std::memory_order_relaxed)) Notify();
+}
+
+void Agent::DevicesChanged() {
+  Notify();
+}
+
+void Agent::Deliver(IncomingMessage message) {
+  const std::lock_guard lock(mutex_);
+  inbox_.push_back(std::move(message));
+  is_notified_ = true;
+  wake_.notify_one();
+}
+
+void Agent::Notify() {
+  const std::lock_guard lock(mutex_);
+  is_notified_ = true;
+  wake_.notify_one();
+}
+
+// ---- the thread ----------------------------------------------------------------------------------------------------
+
+void* Agent::Run(void* self) {
+  pthread_setname_np(pthread_self(), "xschedd-agent");
+  // Sleeps of tens of microseconds are to be that long; the default slack is another 50.
+  prctl(PR_SET_TIMERSLACK, 1000);
+  auto* agent = static_cast<Agent*>(self);
+  try {
+    agent->client_->GetVendor().adopt_thread();
+    agent->Loop();
+  } catch (...) {
+    agent->client_->GiveUp();
+    agent->client_->EndSession();
+  }
+  return nullptr;
+}
+
+void Agent::Loop() {
+  while (!client_->HasGivenUp()) {
+    if (stream_ == nullptr && MonotonicNs() >= next_attempt_ns_) Connect();
+
+    std::vector<IncomingMessage> inbox;
+    {
+      const std::lock_guard lock(mutex_);
+      first_attempt_done_ = true;
+      inbox.swap(inbox_);
+      is_notified_ = false;
+    }
+    first_attempt_.notify_all();
+    for (const IncomingMessage& message : inbox)
+      Handle(message);
+    std::erase_if(ended_streams_, [](const std::unique_ptr<GrpcStream>& stream) { return stream->IsDone(); });
+    SendDevices();
+    SendMessages();
+
+    std::uint64_t now = MonotonicNs();
+    std::uint64_t until = stream_ == nullptr ? next_attempt_ns_ : kNever;
+    if (is_watching_.load(std::memory_order_relaxed)) {
+      has_activity_ = true;
+      if (client_->TickTrackers(now) == DeviceTracker::Attention::kNone) {
+        is_watching_.store(false, std::memory_order_seq_cst);
+        // Once more: see WorkSubmitted.
+        if (client_->TickTrackers(now) != DeviceTracker::Attention::kNone) {
+          is_watching_.store(true, std::memory_order_seq_cst);
+        }
+      }
+      if (is_watching_.load(std::memory_order_relaxed)) until = std::min(until, now + kWatchNs);
+    }
+    if (stream_ != nullptr && activity_interval_ns_ != 0 && has_activity_) {
+      if (now >= next_activity_ns_) SendActivity(now);
+      if (has_activity_) until = std::min(until, next_activity_ns_);
+    }
+    Sleep(until);
+  }
+  client_->EndSession();
+}
+
+void Agent::Sleep(std::uint64_t until_ns) {
+  std::unique_lock lock(mutex_);
+  if (is_notified_) return;
+  if (until_ns == kNever) {
+    wake_.wait(lock, [&] { return is_notified_; });
+    return;
+  }
+  const std::uint64_t now = MonotonicNs();
+  if (until_ns > now) wake_.wait_for(lock, std::chrono::nanoseconds(until_ns - now));
+}
+
+// ---- session -------------------------------------------------------------------------------------------------------
+
+void Agent::Connect() {
+  auto connection = ConnectToDaemon(kConnectTimeoutMs);
+  if (!connection) {
+    const ConnectError& failure = connection.error();
+    if (failure.is_refusal) {
+      if (!told_refusal_) Warn("this process runs unscheduled: " + failure.error.Line());
+      told_refusal_ = true;
+      backoff_ns_ = kRefusedBackoffNs;
+    } else {
+      if (backoff_ns_ == 0) Info("this process runs unscheduled: " + failure.error.Line());
+      backoff_ns_ = backoff_ns_ == 0 ? kFirstBackoffNs : std::min(backoff_ns_ * 2, kLongestBackoffNs);
+    }
+    next_attempt_ns_ = MonotonicNs() + backoff_ns_;
+    return;
+  }
+  {
+    // What was posted before this session is not of this session; what lasts is told again below.
+    const std::lock_guard lock(mutex_);
+    outbox_.clear();
+    inbox_.clear();
+  }
+  client_->BeginSession(connection->session);
+  stream_ = std::make_unique<GrpcStream>(std::move(connection->socket),
+                                         [this](IncomingMessage message) { Deliver(std::move(message)); });
+  Greet(connection->token);
+}
+
+void Agent::Greet(const std::string& token) {
+  const Vendor& vendor = client_->GetVendor();
+  stream_->Send(
+      HelloMessage{token, client_->GetEnvironment().group, client_->PriorityHint(), vendor.runtime, vendor.route});
+  devices_told_ = 0;
+  SendDevices();
+  for (const QueueCreatedMessage& queue : client_->LiveQueues())
+    stream_->Send(queue);
+}
+
+void Agent::SendDevices() {
+  if (stream_ == nullptr) return;
+  const std::uint64_t attached = client_->AttachedDevices();
+  const Vendor& vendor = client_->GetVendor();
+  for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+    const std::uint64_t bit = std::uint64_t{1} << slot;
+    if ((attached & ~devices_told_ & bit) == 0) continue;
+    devices_told_ |= bit;
+    const int device = static_cast<int>(slot);
+    char text[256] = "";
+    DeviceMessage message;
+    message.slot = slot;
+    message.vendor = vendor.vendor;
+    if (vendor.pci_address(device, text, sizeof text)) message.pci_address = text;
+    if (vendor.device_name(device, text, sizeof text)) message.name = text;
+    message.compute_units = vendor.compute_units(device);
+    stream_->Send(message);
+  }
+}
+
+void Agent::SendMessages() {
+  std::vector<OutgoingMessage> outbox;
+  {
+    const std::lock_guard lock(mutex_);
+    outbox.swap(outbox_);
+  }
+  if (stream_ == nullptr) return;
+  for (const OutgoingMessage& message : outbox)
+    stream_->Send(message);
+}
+
+void Agent::SendActivity(std::uint64_t now_ns) {
+  next_activity_ns_ = now_ns + activity_interval_ns_;
+  ActivityMessage activity = client_->TakeActivity();
+  has_activity_ = !activity.queues.empty() || is_watching_.load(std::memory_order_relaxed);
+  if (activity.queues.empty()) return;
+  activity.time_ns = now_ns;
+  stream_->Send(activity);
+}
+
+void Agent::Handle(const IncomingMessage& message) {
+  const auto configure = [this](const SessionConfiguration& configuration) {
+    activity_interval_ns_ = std::uint64_t{configuration.activity_interval_ms} * 1'000'000;
+    client_->SetPassthrough(configuration.passthrough);
+  };
+  if (const auto* welcome = std::get_if<WelcomeMessage>(&message)) {
+    backoff_ns_ = 0;
+    told_refusal_ = false;
+    client_->SetDescription(welcome->client_id, welcome->effective_priority);
+    configure(welcome->configuration);
+    Info("scheduled as client " + std::to_string(welcome->client_id) + " at priority " +
+         std::to_string(welcome->effective_priority));
+  } else if (const auto* notice = std::get_if<NoticeMessage>(&message)) {
+    Warn(notice->text);
+  } else if (const auto* configuration = std::get_if<SessionConfiguration>(&message)) {
+    configure(*configuration);
+  } else if (const auto* end = std::get_if<EndMessage>(&message)) {
+    DropSession(*end);
+  }
+}
+
+void Agent::DropSession(const EndMessage& end) {
+  if (stream_ == nullptr) return;
+  client_->EndSession();
+  ended_streams_.push_back(std::move(stream_));
+  const std::string reason = end.reason.empty() ? "the daemon closed the session" : end.reason;
+  if (end.is_refusal) {
+    if (!told_refusal_) Warn("this process runs unscheduled: " + reason);
+    told_refusal_ = true;
+    backoff_ns_ = kRefusedBackoffNs;
+  } else {
+    Info("this process runs unscheduled for now: " + reason);
+    backoff_ns_ = backoff_ns_ == 0 ? kFirstBackoffNs : std::min(backoff_ns_ * 2, kLongestBackoffNs);
+  }
+  next_attempt_ns_ = MonotonicNs() + backoff_ns_;
+}
+
+}  // namespace xschedd::shim

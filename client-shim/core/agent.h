@@ -1,0 +1,79 @@
+// The library's own thread: keeps the session, carries messages, and looks after markers that nobody else waits for.
+//
+// It has all signals blocked, so that the program's are never handled on it nor on the threads that gRPC makes below
+// it. It blocks when nothing is under way: no messages, no session to seek, no tracked work unfinished. Thread rule:
+// Post, Look, Deliver and WorkSubmitted from any thread, none of them blocks; the rest is the agent's own.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "client-shim/core/control_stream.h"
+#include "client-shim/core/session/grpc_stream.h"
+
+namespace xschedd::shim {
+
+class Client;
+
+class Agent {
+ public:
+  explicit Agent(Client* client) : client_(client) {}
+
+  // Makes the thread. False: the system has none left.
+  bool Start();
+  // Waits until the first attempt to reach the daemon is over, at most `timeout_ms`.
+  void WaitForFirstAttempt(int timeout_ms);
+
+  // Queues a message for the daemon. Bounded: what does not fit is dropped, because the daemon schedules without it.
+  // Dropped also while there is no session; a new one is told everything that lasts.
+  void Post(OutgoingMessage message);
+  // Tracked work was submitted: somebody has to notice its end.
+  void WorkSubmitted();
+  // Work may have finished just now.
+  void Look();
+  // A device was used for the first time.
+  void DevicesChanged();
+  void Deliver(IncomingMessage message);
+
+ private:
+  static void* Run(void* self);
+  void Loop();
+  void Connect();
+  void Greet(const std::string& token);
+  void SendDevices();
+  void Handle(const IncomingMessage& message);
+  void DropSession(const EndMessage& end);
+  void SendMessages();
+  void SendActivity(std::uint64_t now_ns);
+  void Sleep(std::uint64_t until_ns);
+  void Notify();
+
+  Client* const client_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_notified_ = false;
+  bool first_attempt_done_ = false;
+  std::condition_variable first_attempt_;
+  std::vector<OutgoingMessage> outbox_;
+  std::vector<IncomingMessage> inbox_;
+
+  // seq_cst with the trackers' locks: see WorkSubmitted.
+  std::atomic<bool> is_watching_{false};
+
+  // The agent's own.
+  std::unique_ptr<GrpcStream> stream_;
+  std::vector<std::unique_ptr<GrpcStream>> ended_streams_;
+  std::uint64_t devices_told_ = 0;
+  std::uint64_t next_attempt_ns_ = 0;
+  std::uint64_t backoff_ns_ = 0;
+  std::uint64_t activity_interval_ns_ = 0;
+  std::uint64_t next_activity_ns_ = 0;
+  bool has_activity_ = false;
+  bool told_refusal_ = false;
+};
+
+}  // namespace xschedd::shim

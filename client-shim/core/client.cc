@@ -1,0 +1,412 @@
+#include "client-shim/core/client.h"
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/priority.h"
+
+namespace xschedd::shim {
+namespace {
+
+// How long the first GPU call of a process waits for its session. A daemon that is there answers in a few milliseconds,
+// one that is not is known at once.
+constexpr int kFirstAttemptMs = 100;
+
+// Waiting for the window: first spinning, because a blocking wait costs background throughput (shared reference
+// gating-on-a-real-gpu.md), then in short sleeps.
+constexpr std::uint64_t kSpinNs = 40'000;
+constexpr long kNapNs = 30'000;
+// The longest wait for the window without the window moving, if measured launches are longer than the lease.
+constexpr std::uint64_t kLongestWindowWaitNs = 2'000'000'000;
+
+// Handles that are not streams of their own (hip_runtime_api.h): legacy and per-thread default stream.
+constexpr std::uintptr_t kLegacyHandle = 1;
+constexpr std::uintptr_t kPerThreadHandle = 2;
+
+bool IsDefaultStream(void* stream) {
+  return reinterpret_cast<std::uintptr_t>(stream) <= kPerThreadHandle;
+}
+
+std::uint64_t ThreadId() {
+  thread_local const auto id = static_cast<std::uint64_t>(::syscall(SYS_gettid));
+  return id;
+}
+
+// The core's words of a Submission.
+struct Carried {
+  DeviceTracker* tracker;  // null: nothing to do at the end
+  Session* session;
+  Ticket ticket;
+  std::uint64_t last_batch;  // what a call that drains its stream proves
+  std::uint32_t slot;
+};
+static_assert(sizeof(Carried) <= sizeof(Submission::core) && std::is_trivially_copyable_v<Carried>);
+
+struct CarriedSync {
+  DeviceTracker* tracker;
+  Snapshot snapshot;
+};
+static_assert(sizeof(CarriedSync) <= sizeof(Sync::core) && std::is_trivially_copyable_v<CarriedSync>);
+
+template <typename To, typename From>
+To& As(From& words) {
+  return *reinterpret_cast<To*>(words);
+}
+
+Window WindowOf(const Session& session, std::uint32_t slot) {
+  return Window{session.Board().WindowUs(slot), session.Board().WindowFloor(slot)};
+}
+
+std::uint64_t QueueId(const StreamKey& key) {
+  // The per-thread default streams share a handle: the thread makes the name.
+  return key.thread != 0 ? (key.thread << 8) | kPerThreadHandle : reinterpret_cast<std::uintptr_t>(key.handle);
+}
+
+}  // namespace
+
+Client::Client(const StubTable& stub) : stub_(stub), environment_(Environment::Read()), agent_(this) {
+  attached_.store(stub.devices_seen, std::memory_order_relaxed);
+  if (environment_.priority) hint_.store(*environment_.priority, std::memory_order_relaxed);
+  SetPassthrough({});
+}
+
+void Client::Start() {
+  const int device = stub_.vendor->current_device();
+  if (device >= 0 && device < static_cast<int>(abi::kMaxDevices)) attached_.fetch_or(std::uint64_t{1} << device);
+  if (!agent_.Start()) {
+    Warn("this process runs unscheduled: the system has no thread left; raise its limit of processes");
+    return;
+  }
+  agent_.WaitForFirstAttempt(kFirstAttemptMs);
+}
+
+// ---- work ----------------------------------------------------------------------------------------------------------
+
+void Client::SubmitBegin(Submission* submission) {
+  auto& carried = As<Carried>(submission->core);
+  carried.tracker = nullptr;
+  Session* session = session_.load(std::memory_order_acquire);
+  if (session == nullptr) return;
+  // Nothing runs when a capturing stream is given work; the launch of the graph is what counts.
+  if (captures_.Any() && stub_.vendor->is_capturing(submission->stream)) return;
+  const int device = DeviceOf(submission->stream);
+  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  Attach(device);
+  const auto slot = static_cast<std::uint32_t>(device);
+  if ((session->Board().Word(slot) & abi::kFlagMask) == 0) return;
+  if (IsPassedThrough(*submission)) {
+    // relaxed: a statistic.
+    session->Ledger().Device(slot).passthrough.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (MonotonicNs() >= session->Board().LeaseUntilNs()) return;
+  if (submission->kind == SubmitKind::kOrdering) {
+    WaitAtGate(session, slot);
+    return;
+  }
+  DeviceTracker* tracker = Tracker(device);
+  carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream)), 0, slot};
+  WaitAtGate(session, slot);
+  WaitForRoom(session, slot, tracker, &carried.ticket);
+  tracker->Start(carried.ticket);
+  if (submission->drains) {
+    carried.last_batch = tracker->BeginSync(SyncScope::kStream, carried.ticket.stream).last_batch;
+  }
+}
+
+void Client::SubmitEnd(Submission* submission, bool ok) {
+  const auto& carried = As<Carried>(submission->core);
+  if (carried.tracker == nullptr) return;
+  carried.tracker->Leave(carried.ticket, ok, submission->drains, WindowOf(*carried.session, carried.slot));
+  if (submission->drains) {
+    carried.tracker->EndSync(
+        Snapshot{SyncScope::kStream, carried.ticket.stream, carried.last_batch, carried.ticket.epoch}, ok);
+  }
+  agent_.WorkSubmitted();
+}
+
+void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, Ticket* ticket) {
+  const BoardReader& board = session->Board();
+  if (tracker->Admit(ticket, WindowOf(*session, slot), false)) return;
+  const std::uint64_t began = MonotonicNs();
+  // Work in flight may itself be waiting for what this thread is about to submit (a stream that waits for a value, a
+  // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
+  const std::uint64_t patience =
+      std::max(board.LeaseUntilNs(), began + std::min(2 * tracker->AverageNs(), kLongestWindowWaitNs));
+  for (;;) {
+    tracker->MakeRoom();
+    const std::uint32_t word = board.Word(slot);
+    const std::uint64_t now = MonotonicNs();
+    const bool is_bound = (word & abi::kFlagMask) != 0 && session->IsAlive() && now < patience;
+    if (is_bound && (word & abi::kHeld) != 0) WaitAtGate(session, slot);
+    if (tracker->Admit(ticket, WindowOf(*session, slot), !is_bound)) return;
+    if (now - began > kSpinNs) {
+      const timespec nap{0, kNapNs};
+      ::nanosleep(&nap, nullptr);
+    }
+  }
+}
+
+bool Client::IsPassedThrough(const Submission& submission) {
+  // acquire: the rules behind the pointer are complete.
+  const PassthroughRules* rules = passthrough_.load(std::memory_order_acquire);
+  if (rules->IsEmpty()) return false;
+  if (rules->MatchesEntry(submission.entry)) return true;
+  return rules->HasLibraries() && rules->MatchesLibrary(callers_.PathOf(submission.caller));
+}
+
+// ---- completion ----------------------------------------------------------------------------------------------------
+
+void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
+  auto& carried = As<CarriedSync>(sync->core);
+  carried.tracker = nullptr;
+  if (session_.load(std::memory_order_acquire) == nullptr) return;
+  if (scope == SyncScope::kEvent) {
+    for (const auto& entry : trackers_) {
+      DeviceTracker* tracker = entry.load(std::memory_order_acquire);
+      if (tracker == nullptr) continue;
+      const Snapshot snapshot = tracker->BeginEventSync(object);
+      if (snapshot.epoch == 0) continue;
+      carried = CarriedSync{tracker, snapshot};
+      return;
+    }
+    return;
+  }
+  const int device = scope == SyncScope::kDevice ? stub_.vendor->current_device() : DeviceOf(object);
+  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  DeviceTracker* tracker = ExistingTracker(device);
+  if (tracker == nullptr) return;
+  const StreamKey key = scope == SyncScope::kStream ? KeyOf(object) : StreamKey{};
+  carried = CarriedSync{tracker, tracker->BeginSync(scope, key)};
+}
+
+void Client::SyncEnd(Sync* sync, bool ok) {
+  const auto& carried = As<CarriedSync>(sync->core);
+  if (carried.tracker != nullptr) carried.tracker->EndSync(carried.snapshot, ok);
+}
+
+void Client::EventRecorded(void* event, void* stream) {
+  if (session_.load(std::memory_order_acquire) == nullptr) return;
+  // Recorded into a graph: it says nothing about work that runs.
+  if (captures_.Any() && stub_.vendor->is_capturing(stream)) return;
+  const int device = DeviceOf(stream);
+  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  for (const auto& entry : trackers_) {
+    DeviceTracker* tracker = entry.load(std::memory_order_acquire);
+    if (tracker == nullptr) continue;
+    if (tracker == ExistingTracker(device)) {
+      tracker->EventRecorded(event, KeyOf(stream));
+    } else {
+      tracker->EventDestroyed(event);  // what it stood for there is over
+    }
+  }
+}
+
+void Client::EventDestroyed(void* event) {
+  for (const auto& entry : trackers_) {
+    DeviceTracker* tracker = entry.load(std::memory_order_acquire);
+    if (tracker != nullptr) tracker->EventDestroyed(event);
+  }
+}
+
+// ---- streams and devices -------------------------------------------------------------------------------------------
+
+int Client::DeviceOf(void* stream) {
+  if (IsDefaultStream(stream)) return stub_.vendor->current_device();
+  if (const std::optional<StreamInfo> known = streams_.Find(stream)) return known->device;
+  const int device = stub_.vendor->device_of_stream(stream);
+  if (device >= 0) streams_.Add(stream, StreamInfo{device, 0, 0, false});
+  return device;
+}
+
+StreamKey Client::KeyOf(void* stream) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+  if (handle == kLegacyHandle) return StreamKey{};
+  return StreamKey{stream, handle == kPerThreadHandle ? ThreadId() : 0};
+}
+
+void Client::Attach(int device) {
+  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  const std::uint64_t bit = std::uint64_t{1} << device;
+  // relaxed: a set that only grows.
+  if ((attached_.load(std::memory_order_relaxed) & bit) != 0) return;
+  if ((attached_.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) agent_.DevicesChanged();
+}
+
+DeviceTracker* Client::Tracker(int device) {
+  auto& entry = trackers_[static_cast<std::size_t>(device)];
+  if (DeviceTracker* tracker = entry.load(std::memory_order_acquire)) return tracker;
+  const std::lock_guard lock(session_mutex_);
+  if (DeviceTracker* tracker = entry.load(std::memory_order_relaxed)) return tracker;
+  auto* tracker = new DeviceTracker(device, stub_.vendor, &captures_);
+  for (const auto& [stream, info] : streams_.All()) {
+    if (info.device == device && (info.flags & 1) != 0) tracker->NoteNonBlocking(stream);
+  }
+  Session* session = session_.load(std::memory_order_relaxed);
+  tracker->Reset(session != nullptr ? session->Sink(static_cast<std::uint32_t>(device)) : nullptr);
+  entry.store(tracker, std::memory_order_release);
+  return tracker;
+}
+
+void Client::StreamCreated(void* stream, int priority, unsigned flags) {
+  const int device = stub_.vendor->current_device();
+  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  streams_.Add(stream, StreamInfo{device, priority, flags, true});
+  if ((flags & 1) != 0) {  // hipStreamNonBlocking
+    if (DeviceTracker* tracker = ExistingTracker(device)) tracker->NoteNonBlocking(stream);
+  }
+  Attach(device);
+  agent_.Post(QueueCreatedMessage{reinterpret_cast<std::uintptr_t>(stream), static_cast<std::uint32_t>(device),
+                                  priority, flags});
+}
+
+void Client::StreamDestroying(void* stream) {
+  captures_.End(stream);
+  const std::optional<StreamInfo> info = streams_.Remove(stream);
+  if (!info) return;
+  if (DeviceTracker* tracker = ExistingTracker(info->device)) tracker->ForgetStream(stream);
+  if (info->was_seen_made) agent_.Post(QueueDestroyedMessage{reinterpret_cast<std::uintptr_t>(stream)});
+}
+
+void Client::DeviceReset() {
+  const int device = stub_.vendor->current_device();
+  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  for (void* stream : streams_.RemoveDevice(device)) {
+    captures_.End(stream);
+    agent_.Post(QueueDestroyedMessage{reinterpret_cast<std::uintptr_t>(stream)});
+  }
+  if (DeviceTracker* tracker = ExistingTracker(device)) tracker->ForgetDevice();
+}
+
+// ---- session -------------------------------------------------------------------------------------------------------
+
+void Client::BeginSession(Session* session) {
+  {
+    const std::lock_guard lock(session_mutex_);
+    for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+      DeviceTracker* tracker = trackers_[slot].load(std::memory_order_relaxed);
+      if (tracker != nullptr) tracker->Reset(session->Sink(slot));
+    }
+    // release: the session is complete.
+    session_.store(session, std::memory_order_release);
+  }
+  if (!HasGivenUp()) stub_.set_summary(session->Board().SummaryWord());
+}
+
+void Client::EndSession() {
+  stub_.set_summary(nullptr);
+  client_id_.store(0, std::memory_order_relaxed);
+  const std::lock_guard lock(session_mutex_);
+  Session* session = session_.exchange(nullptr, std::memory_order_acq_rel);
+  if (session == nullptr) return;
+  session->End();
+  for (const auto& entry : trackers_) {
+    DeviceTracker* tracker = entry.load(std::memory_order_relaxed);
+    if (tracker != nullptr) tracker->Reset(nullptr);
+  }
+}
+
+void Client::GiveUp() {
+  if (gave_up_.exchange(true)) return;
+  stub_.set_summary(nullptr);
+  Session* session = session_.load(std::memory_order_acquire);
+  if (session != nullptr) session->End();
+  agent_.DevicesChanged();  // wakes the agent, which ends the session
+}
+
+void Client::Forked() {
+  // No locks: another thread of the parent may have held them. The ledger is shared with the parent and stays untouched
+  // because nobody reaches it without the session.
+  session_.store(nullptr, std::memory_order_relaxed);
+}
+
+std::optional<int> Client::PriorityHint() const {
+  const int hint = hint_.load(std::memory_order_relaxed);
+  return hint == kNoHint ? std::nullopt : std::optional<int>(hint);
+}
+
+int Client::SetPriority(int priority) {
+  if (!IsPriority(priority)) return XSCHEDD_ERROR_INVALID;
+  hint_.store(priority, std::memory_order_relaxed);
+  if (session_.load(std::memory_order_acquire) == nullptr) return XSCHEDD_ERROR_NOT_CONNECTED;
+  agent_.Post(HintMessage{priority});
+  return XSCHEDD_OK;
+}
+
+int Client::GetStatus(xschedd_status* status) {
+  Session* session = session_.load(std::memory_order_acquire);
+  status->state = HasGivenUp()         ? XSCHEDD_STATE_INERT
+                  : session != nullptr ? XSCHEDD_STATE_SCHEDULED
+                                       : XSCHEDD_STATE_UNSCHEDULED;
+  if (session == nullptr) return XSCHEDD_OK;
+  status->client_id = client_id_.load(std::memory_order_relaxed);
+  status->effective_priority = effective_priority_.load(std::memory_order_relaxed);
+  for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+    const abi::LedgerDevice& device = session->Ledger().Device(slot);
+    // relaxed: statistics.
+    status->submitted += device.submitted.load(std::memory_order_relaxed);
+    status->held_ns += device.held_ns.load(std::memory_order_relaxed);
+    status->passthrough += device.passthrough.load(std::memory_order_relaxed);
+  }
+  return XSCHEDD_OK;
+}
+
+void Client::SetDescription(std::uint64_t client_id, int effective_priority) {
+  client_id_.store(client_id, std::memory_order_relaxed);
+  effective_priority_.store(effective_priority, std::memory_order_relaxed);
+}
+
+void Client::SetPassthrough(const std::vector<std::string>& names) {
+  std::string all = environment_.passthrough;
+  for (const std::string& name : names)
+    all += "," + name;
+  std::vector<std::string> unknown;
+  auto* rules = new PassthroughRules(PassthroughRules::Parse(all, stub_.entry_names, stub_.entry_count, &unknown));
+  for (const std::string& name : unknown) {
+    Warn("passthrough: \"" + name + "\" is neither an entry point that is gated nor a library; it is ignored");
+  }
+  // release: see IsPassedThrough.
+  passthrough_.store(rules, std::memory_order_release);
+}
+
+// ---- for the agent -------------------------------------------------------------------------------------------------
+
+DeviceTracker::Attention Client::TickTrackers(std::uint64_t now_ns) {
+  auto result = DeviceTracker::Attention::kNone;
+  for (const auto& entry : trackers_) {
+    DeviceTracker* tracker = entry.load(std::memory_order_acquire);
+    if (tracker != nullptr && tracker->Tick(now_ns) == DeviceTracker::Attention::kSoon) {
+      result = DeviceTracker::Attention::kSoon;
+    }
+  }
+  return result;
+}
+
+ActivityMessage Client::TakeActivity() {
+  ActivityMessage message;
+  for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+    DeviceTracker* tracker = trackers_[slot].load(std::memory_order_acquire);
+    if (tracker == nullptr) continue;
+    for (const Activity& activity : tracker->TakeActivity()) {
+      message.queues.push_back({QueueId(activity.stream), slot, activity.launches, activity.completions});
+    }
+  }
+  return message;
+}
+
+std::vector<QueueCreatedMessage> Client::LiveQueues() const {
+  std::vector<QueueCreatedMessage> queues;
+  for (const auto& [stream, info] : streams_.All()) {
+    if (!info.was_seen_made) continue;
+    queues.push_back(
+        {reinterpret_cast<std::uintptr_t>(stream), static_cast<std::uint32_t>(info.device), info.priority, info.flags});
+  }
+  return queues;
+}
+
+}  // namespace xschedd::shim

@@ -1,0 +1,102 @@
+// The client of one process: everything behind the stub's slow path. One object, made when the library starts and never
+// destroyed, because threads of the host may be in it until the process ends.
+//
+//   any thread ──► Client (gate, window, tracking) ──► Session (shared memory) ──► daemon
+//                     │ posts, never blocks
+//                     ▼
+//                  Agent (one thread) ──► ControlStream ──► daemon
+//
+// Thread rule: any thread, except for what is marked as the agent's.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "client-shim/core/agent.h"
+#include "client-shim/core/caller_library.h"
+#include "client-shim/core/captures.h"
+#include "client-shim/core/device_tracker.h"
+#include "client-shim/core/environment.h"
+#include "client-shim/core/interface.h"
+#include "client-shim/core/passthrough.h"
+#include "client-shim/core/session.h"
+#include "client-shim/core/stream_table.h"
+
+namespace xschedd::shim {
+
+class Client {
+ public:
+  explicit Client(const StubTable& stub);
+
+  // Starts the agent and gives it a short while to find the daemon.
+  void Start();
+
+  // ---- core/interface.h, ClientTable
+  void SubmitBegin(Submission* submission);
+  void SubmitEnd(Submission* submission, bool ok);
+  void SyncBegin(Sync* sync, SyncScope scope, void* object);
+  void SyncEnd(Sync* sync, bool ok);
+  void Look() { agent_.Look(); }
+  void EventRecorded(void* event, void* stream);
+  void EventDestroyed(void* event);
+  void StreamCreated(void* stream, int priority, unsigned flags);
+  void StreamDestroying(void* stream);
+  void DeviceCurrent(int device) { Attach(device); }
+  void DeviceReset();
+  void CaptureBegun(void* stream, int mode) { captures_.Begin(stream, mode); }
+  void CaptureEnded(void* stream) { captures_.End(stream); }
+  void Forked();
+  int SetPriority(int priority);
+  int GetStatus(xschedd_status* status);
+  // Something here went wrong that should not (memory ran out): scheduling ends for this process.
+  void GiveUp();
+
+  // ---- the agent's
+  const Vendor& GetVendor() const { return *stub_.vendor; }
+  const Environment& GetEnvironment() const { return environment_; }
+  std::optional<int> PriorityHint() const;
+  // A new session: from here on it is the one that threads obey. EndSession: they run freely again.
+  void BeginSession(Session* session);
+  void EndSession();
+  void SetDescription(std::uint64_t client_id, int effective_priority);
+  // What the daemon wants passed through, in addition to the environment's.
+  void SetPassthrough(const std::vector<std::string>& names);
+  DeviceTracker::Attention TickTrackers(std::uint64_t now_ns);
+  ActivityMessage TakeActivity();
+  std::uint64_t AttachedDevices() const { return attached_.load(std::memory_order_relaxed); }
+  std::vector<QueueCreatedMessage> LiveQueues() const;
+  bool HasGivenUp() const { return gave_up_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr int kNoHint = 1 << 30;
+
+  int DeviceOf(void* stream);
+  static StreamKey KeyOf(void* stream);
+  void Attach(int device);
+  DeviceTracker* Tracker(int device);
+  DeviceTracker* ExistingTracker(int device) const {
+    return trackers_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
+  }
+  bool IsPassedThrough(const Submission& submission);
+  void WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, Ticket* ticket);
+
+  const StubTable stub_;
+  const Environment environment_;
+  Captures captures_;
+  StreamTable streams_;
+  CallerLibraries callers_;
+  std::atomic<const PassthroughRules*> passthrough_{nullptr};  // replaced, never freed: it may be in use
+  std::mutex session_mutex_;                                   // orders making a tracker against a change of session
+  std::atomic<Session*> session_{nullptr};
+  std::array<std::atomic<DeviceTracker*>, abi::kMaxDevices> trackers_{};
+  std::atomic<std::uint64_t> attached_{0};
+  std::atomic<int> hint_{kNoHint};
+  std::atomic<std::uint64_t> client_id_{0};
+  std::atomic<int> effective_priority_{0};
+  std::atomic<bool> gave_up_{false};
+  Agent agent_;
+};
+
+}  // namespace xschedd::shim

@@ -1,0 +1,69 @@
+// The boundary of libxschedd-client.so: the one exported function, and the table behind it. Nothing of C++ crosses it:
+// an exception ends the scheduling of this process (it fails open), and errno is as it was. Thread rule: as in
+// interface.h.
+#include <cerrno>
+
+#include "client-shim/core/client.h"
+
+namespace xschedd::shim {
+namespace {
+
+Client* g_client = nullptr;  // set once by Start, before the table is handed out; never destroyed
+
+template <typename Body>
+void Guarded(Body body) {
+  const int saved_errno = errno;
+  try {
+    body();
+  } catch (...) {
+    g_client->GiveUp();
+  }
+  errno = saved_errno;
+}
+
+template <typename Body>
+int GuardedResult(Body body) {
+  int result = XSCHEDD_ERROR_INERT;
+  Guarded([&] { result = body(); });
+  return result;
+}
+
+const ClientTable kTable = {
+    kInterfaceVersion,
+    [](Submission* submission) { Guarded([&] { g_client->SubmitBegin(submission); }); },
+    [](Submission* submission, bool ok) { Guarded([&] { g_client->SubmitEnd(submission, ok); }); },
+    [](Sync* sync, SyncScope scope, void* object) { Guarded([&] { g_client->SyncBegin(sync, scope, object); }); },
+    [](Sync* sync, bool ok) { Guarded([&] { g_client->SyncEnd(sync, ok); }); },
+    [] { Guarded([] { g_client->Look(); }); },
+    [](void* event, void* stream) { Guarded([&] { g_client->EventRecorded(event, stream); }); },
+    [](void* event) { Guarded([&] { g_client->EventDestroyed(event); }); },
+    [](void* stream, int priority, unsigned flags) {
+      Guarded([&] { g_client->StreamCreated(stream, priority, flags); });
+    },
+    [](void* stream) { Guarded([&] { g_client->StreamDestroying(stream); }); },
+    [](int device) { Guarded([&] { g_client->DeviceCurrent(device); }); },
+    [] { Guarded([] { g_client->DeviceReset(); }); },
+    [](void* stream, int mode) { Guarded([&] { g_client->CaptureBegun(stream, mode); }); },
+    [](void* stream) { Guarded([&] { g_client->CaptureEnded(stream); }); },
+    [] { g_client->Forked(); },
+    [](int priority) { return GuardedResult([&] { return g_client->SetPriority(priority); }); },
+    [](xschedd_status* status) { return GuardedResult([&] { return g_client->GetStatus(status); }); },
+};
+
+}  // namespace
+}  // namespace xschedd::shim
+
+extern "C" __attribute__((visibility("default"))) const xschedd::shim::ClientTable* xschedd_client_start(
+    const xschedd::shim::StubTable* stub) {
+  using namespace xschedd::shim;
+  if (stub == nullptr || stub->version != kInterfaceVersion) return nullptr;
+  const int saved_errno = errno;
+  try {
+    g_client = new Client(*stub);
+    g_client->Start();
+  } catch (...) {
+    g_client = nullptr;
+  }
+  errno = saved_errno;
+  return g_client != nullptr ? &kTable : nullptr;
+}

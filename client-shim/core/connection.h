@@ -1,0 +1,26 @@
+// Reaching the daemon: connect, exchange the preamble (common/preamble.h), map what comes with it.
+// Thread rule: the agent's thread.
+#pragma once
+
+#include <string>
+
+#include "client-shim/core/session.h"
+#include "common/unique_fd.h"
+
+namespace xschedd::shim {
+
+struct Connection {
+  UniqueFd socket;  // non-blocking, ready for gRPC
+  std::string token;
+  Session* session = nullptr;
+};
+
+struct ConnectError {
+  Error error;
+  bool is_refusal = false;  // the daemon answered, with a no: worth telling, and no use in trying again soon
+};
+
+// Takes at most about `timeout_ms` for each of its steps.
+tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms);
+
+}  // namespace xschedd::shim

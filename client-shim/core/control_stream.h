@@ -1,0 +1,82 @@
+// The control plane as the agent sees it, in plain types: what it says to the daemon and hears from it, whatever
+// carries the messages (session/grpc_stream.h; a test has its own). Thread rule: Send and IsOpen, the agent's thread
+// only; the inbox is filled by any thread and emptied by the agent.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "client-shim/core/device_tracker.h"
+
+namespace xschedd::shim {
+
+struct HelloMessage {
+  std::string token;
+  std::string group;
+  std::optional<int> priority;
+  std::string runtime;
+  std::string route;
+};
+struct DeviceMessage {
+  std::uint32_t slot = 0;
+  std::string pci_address;
+  std::string name;
+  std::uint32_t compute_units = 0;
+  std::string vendor;
+};
+struct QueueCreatedMessage {
+  std::uint64_t queue = 0;
+  std::uint32_t slot = 0;
+  int native_priority = 0;
+  std::uint32_t flags = 0;
+};
+struct QueueDestroyedMessage {
+  std::uint64_t queue = 0;
+};
+struct HintMessage {
+  int priority = 0;
+};
+struct ActivityMessage {
+  struct Queue {
+    std::uint64_t queue = 0;
+    std::uint32_t slot = 0;
+    std::uint64_t launches = 0;
+    std::uint64_t completions = 0;
+  };
+  std::uint64_t time_ns = 0;
+  std::vector<Queue> queues;
+};
+using OutgoingMessage =
+    std::variant<HelloMessage, DeviceMessage, QueueCreatedMessage, QueueDestroyedMessage, HintMessage, ActivityMessage>;
+
+struct SessionConfiguration {
+  std::vector<std::string> passthrough;
+  std::uint32_t activity_interval_ms = 0;
+};
+struct WelcomeMessage {
+  std::uint64_t client_id = 0;
+  int effective_priority = 0;
+  SessionConfiguration configuration;
+};
+struct NoticeMessage {
+  std::string text;
+};
+struct EndMessage {
+  std::string reason;
+  bool is_refusal = false;  // the daemon has said no; not merely gone
+};
+using IncomingMessage = std::variant<WelcomeMessage, NoticeMessage, SessionConfiguration, EndMessage>;
+
+class ControlStream {
+ public:
+  virtual ~ControlStream() = default;
+  // Never blocks. What does not fit any more is dropped and counted.
+  virtual void Send(const OutgoingMessage& message) = 0;
+};
+
+}  // namespace xschedd::shim

@@ -1,0 +1,28 @@
+// What the user says by environment variables, read once, and the library's lines on standard error.
+//   XSCHEDD_PRIORITY     hint, -100..100
+//   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one
+//   XSCHEDD_PASSTHROUGH  see passthrough.h
+//   XSCHEDD_LOG          quiet (nothing), warn (default: what needs doing), info (also what happens)
+// (XSCHEDD_DISABLE and XSCHEDD_CLIENT_LIB are the stub's, XSCHEDD_RUNTIME_DIR is common/runtime_dir.h.)
+// Thread rule: any thread; the environment is read when the library starts.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace xschedd::shim {
+
+struct Environment {
+  std::optional<int> priority;
+  std::string group;
+  std::string passthrough;
+
+  // Says what cannot be used, once, and goes on without it.
+  static Environment Read();
+};
+
+// One line each, "xschedd: ...", in one write.
+void Warn(const std::string& line);
+void Info(const std::string& line);
+
+}  // namespace xschedd::shim

@@ -1,0 +1,105 @@
+// What the preloaded stub and the private client library say to each other: two tables of functions, exchanged once.
+// The stub holds everything that knows a vendor's runtime; the library holds everything else and knows no vendor. Both
+// are installed together; the version is checked all the same, because a preload path outlives an upgrade.
+//
+// Thread rule: every function may be called from any thread, except where said. None throws, none changes errno.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "client-shim/include/xschedd.h"
+#include "common/abi.h"
+
+namespace xschedd::shim {
+
+inline constexpr std::uint32_t kInterfaceVersion = 1;
+inline constexpr char kStartSymbol[] = "xschedd_client_start";
+
+// ---- stub → library ------------------------------------------------------------------------------------------------
+
+enum class MarkerState { kDone, kPending, kBroken };
+
+// A vendor's runtime, as the core needs it. A marker is an event with a time stamp. Streams and markers are the
+// runtime's own handles; a device is the client's own ordinal. Every function may fail (-1, false, null, kBroken).
+// These call the runtime: never with a lock of the core held, and never on a stream that is being captured.
+struct Vendor {
+  const char* vendor;   // "amd"
+  const char* runtime;  // "HIP 5.2.21153"
+  const char* route;    // "dispatch table" or "symbols"
+  int (*current_device)();
+  int (*device_of_stream)(void* stream);  // for a stream that the core did not see being made
+  bool (*pci_address)(int device, char* out, std::size_t size);
+  bool (*device_name)(int device, char* out, std::size_t size);
+  std::uint32_t (*compute_units)(int device);
+  bool (*is_capturing)(void* stream);
+  void* (*create_marker)(int device);
+  bool (*record_marker)(int device, void* marker, void* stream);
+  MarkerState (*query_marker)(void* marker);
+  bool (*elapsed_ns)(void* from, void* to, std::uint64_t* out);
+  // The calling thread belongs to the library: what it calls is never gated, and captures elsewhere in the process do
+  // not forbid it to (hipThreadExchangeStreamCaptureMode, relaxed).
+  void (*adopt_thread)();
+};
+
+struct StubTable {
+  std::uint32_t version;
+  const Vendor* vendor;
+  const char* const* entry_names;  // by entry number
+  std::uint32_t entry_count;
+  std::uint64_t devices_seen;  // bit per ordinal that was made current before the library was loaded
+  // Points the launch path at a word; non-zero there means that the slow path must be taken. Null: nothing is
+  // scheduled.
+  void (*set_summary)(const abi::Word* word);
+};
+
+// ---- library → stub ------------------------------------------------------------------------------------------------
+
+enum class SubmitKind : std::uint32_t {
+  kWork,      // counted: GPU time
+  kOrdering,  // gated only
+};
+
+// Lives on the stack of a wrapper from submit_begin to submit_end.
+struct Submission {
+  void* stream;         // null: the legacy default stream of the current device
+  const void* caller;   // where the application called from
+  std::uint32_t entry;  // entry number
+  SubmitKind kind;
+  bool drains;            // success proves that the stream has nothing left of what it had before the call
+  std::uint64_t core[8];  // the core's own
+};
+
+enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent };
+
+struct Sync {
+  std::uint64_t core[6];
+};
+
+struct ClientTable {
+  std::uint32_t version;
+  // Waits at the gate and for the window. submit_end: `ok`, the real call succeeded.
+  void (*submit_begin)(Submission* submission);
+  void (*submit_end)(Submission* submission, bool ok);
+  // Around a call whose success proves that what was submitted before it has finished.
+  void (*sync_begin)(Sync* sync, SyncScope scope, void* object);
+  void (*sync_end)(Sync* sync, bool ok);
+  void (*look)();  // work may have finished: look at the markers
+  void (*event_recorded)(void* event, void* stream);
+  void (*event_destroyed)(void* event);
+  void (*stream_created)(void* stream, int priority, unsigned flags);
+  void (*stream_destroying)(void* stream);  // before the real call: nobody touches the stream afterwards
+  void (*device_current)(int device);       // the calling thread now works on `device`
+  void (*device_reset)();                   // all streams and markers of the current device are about to go
+  void (*capture_begun)(void* stream, int mode);
+  void (*capture_ended)(void* stream);
+  void (*forked)();  // in a child of fork: from now on nothing here touches the parent's session
+  int (*set_priority)(int priority);
+  int (*get_status)(xschedd_status* status);
+};
+
+// The one function that the library exports. Connects if it can within a bounded time, and returns null only if the
+// versions differ. Called once.
+using StartFunction = const ClientTable* (*)(const StubTable*);
+
+}  // namespace xschedd::shim

@@ -1,0 +1,80 @@
+#include "client-shim/core/session.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <utility>
+
+#include "common/clock.h"
+
+namespace xschedd::shim {
+namespace {
+
+// The longest sleep at a gate without looking whether the session still lives: a wake-up by End can come between the
+// look and the sleep.
+constexpr std::uint64_t kSliceNs = 10'000'000;
+
+}  // namespace
+
+Result<Session*> Session::Make(const abi::Board* board, abi::Ledger* ledger, UniqueFd eventfd) {
+  const Result<BoardReader> reader = BoardReader::Open(board);
+  if (!reader) return tl::unexpected(reader.error());
+  const Result<LedgerWriter*> writer = LedgerWriter::Open(ledger, board, eventfd.Get());
+  if (!writer) return tl::unexpected(writer.error());
+  return new Session(*reader, *writer, std::move(eventfd));
+}
+
+Session::Session(const BoardReader& board, LedgerWriter* ledger, UniqueFd eventfd)
+    : board_(board), ledger_(ledger), eventfd_(std::move(eventfd)) {
+  for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+    sinks_[slot].session = this;
+    sinks_[slot].slot = slot;
+  }
+}
+
+void Session::End() {
+  is_alive_.store(false, std::memory_order_release);
+  for (const abi::Gate& gate : board_.Raw()->gates) {
+    // A wake-up needs no write access to the word, and the board is mapped read-only.
+    ::syscall(SYS_futex, &gate.word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+}
+
+void Session::LedgerSink::Report(abi::TransitionKind kind) {
+  if (session->IsAlive()) session->ledger_->Report(slot, kind, MonotonicNs());
+}
+
+void Session::LedgerSink::Publish(std::uint32_t in_flight, std::uint32_t window_limit, std::uint64_t submitted,
+                                  std::uint64_t completed, std::uint64_t gpu_time_ns) {
+  abi::LedgerDevice& device = session->ledger_->Device(slot);
+  // relaxed: statistics; the tracker's lock keeps them in order among themselves.
+  device.in_flight.store(in_flight, std::memory_order_relaxed);
+  device.window_limit.store(window_limit, std::memory_order_relaxed);
+  device.submitted.store(submitted, std::memory_order_relaxed);
+  device.completed.store(completed, std::memory_order_relaxed);
+  device.gpu_time_ns.store(gpu_time_ns, std::memory_order_relaxed);
+}
+
+void WaitAtGate(Session* session, std::uint32_t slot) {
+  const BoardReader& board = session->Board();
+  if ((board.Word(slot) & abi::kHeld) == 0) return;
+  const std::uint64_t began = MonotonicNs();
+  std::uint64_t now = began;
+  // Counted before the word is looked at: either we see the gate open, or the daemon sees us waiting (abi.h).
+  session->Ledger().AddWaiter(slot);
+  while (session->IsAlive()) {
+    const std::uint32_t word = board.Word(slot);
+    const std::uint64_t lease = board.LeaseUntilNs();
+    if ((word & abi::kHeld) == 0 || now >= lease) break;
+    board.Wait(slot, word, std::min(lease, now + kSliceNs));
+    now = MonotonicNs();
+  }
+  session->Ledger().RemoveWaiter(slot);
+  // relaxed: a statistic.
+  session->Ledger().Device(slot).held_ns.fetch_add(now - began, std::memory_order_relaxed);
+}
+
+}  // namespace xschedd::shim

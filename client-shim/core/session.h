@@ -1,0 +1,54 @@
+// One session's shared memory, as threads that submit see it.
+// A Session is made by the agent, published by an atomic pointer and never freed: a thread may be reading its board at
+// any time until the process ends. A new daemon means a new Session. Thread rule: any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+
+#include "client-shim/core/device_tracker.h"
+#include "common/board.h"
+#include "common/ledger.h"
+#include "common/unique_fd.h"
+
+namespace xschedd::shim {
+
+class Session {
+ public:
+  // `board`, `ledger` and `eventfd` are the session's for good.
+  static Result<Session*> Make(const abi::Board* board, abi::Ledger* ledger, UniqueFd eventfd);
+
+  const BoardReader& Board() const { return board_; }
+  LedgerWriter& Ledger() { return *ledger_; }
+  TrackerSink* Sink(std::uint32_t slot) { return &sinks_[slot]; }
+
+  // False once the daemon is known to be gone: no gate of this session binds any more.
+  bool IsAlive() const { return is_alive_.load(std::memory_order_acquire); }
+  // Releases every thread that waits at one of its gates.
+  void End();
+
+ private:
+  class LedgerSink : public TrackerSink {
+   public:
+    void Report(abi::TransitionKind kind) override;
+    void Publish(std::uint32_t in_flight, std::uint32_t window_limit, std::uint64_t submitted, std::uint64_t completed,
+                 std::uint64_t gpu_time_ns) override;
+    Session* session = nullptr;
+    std::uint32_t slot = 0;
+  };
+
+  Session(const BoardReader& board, LedgerWriter* ledger, UniqueFd eventfd);
+
+  BoardReader board_;
+  LedgerWriter* ledger_;
+  UniqueFd eventfd_;
+  std::atomic<bool> is_alive_{true};
+  std::array<LedgerSink, abi::kMaxDevices> sinks_;
+};
+
+// Waits until the gate of `slot` lets the caller through: it is not held, its lease is over, or the session has ended.
+// Adds the time waited to the ledger.
+void WaitAtGate(Session* session, std::uint32_t slot);
+
+}  // namespace xschedd::shim

@@ -1,0 +1,174 @@
+#include "client-shim/core/session/grpc_stream.h"
+
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "session.grpc.pb.h"
+
+namespace xschedd::shim {
+namespace {
+
+// A stopped daemon takes no messages: what waits for it is bounded. The daemon schedules without these.
+constexpr std::size_t kMaxQueued = 4096;
+
+struct ToProto {
+  v1::ClientMessage* out;
+  void operator()(const HelloMessage& message) const {
+    v1::Hello* hello = out->mutable_hello();
+    hello->set_client_version(XSCHEDD_VERSION);
+    hello->set_token(message.token);
+    hello->set_group(message.group);
+    if (message.priority) hello->set_priority_hint(*message.priority);
+    hello->set_runtime(message.runtime);
+    hello->set_route(message.route);
+  }
+  void operator()(const DeviceMessage& message) const {
+    v1::DeviceAttached* device = out->mutable_device_attached();
+    device->set_slot(message.slot);
+    device->set_pci_address(message.pci_address);
+    device->set_name(message.name);
+    device->set_compute_units(message.compute_units);
+    device->set_vendor(message.vendor);
+  }
+  void operator()(const QueueCreatedMessage& message) const {
+    v1::QueueCreated* queue = out->mutable_queue_created();
+    queue->set_queue(message.queue);
+    queue->set_slot(message.slot);
+    queue->set_native_priority(message.native_priority);
+    queue->set_flags(message.flags);
+  }
+  void operator()(const QueueDestroyedMessage& message) const {
+    out->mutable_queue_destroyed()->set_queue(message.queue);
+  }
+  void operator()(const HintMessage& message) const { out->mutable_hint()->set_priority(message.priority); }
+  void operator()(const ActivityMessage& message) const {
+    v1::ActivityBatch* batch = out->mutable_activity();
+    batch->set_time_ns(message.time_ns);
+    for (const ActivityMessage::Queue& queue : message.queues) {
+      v1::ActivityBatch::Queue* entry = batch->add_queues();
+      entry->set_queue(queue.queue);
+      entry->set_slot(queue.slot);
+      entry->set_launches(queue.launches);
+      entry->set_completions(queue.completions);
+    }
+  }
+};
+
+SessionConfiguration FromProto(const v1::Configuration& proto) {
+  SessionConfiguration configuration;
+  configuration.passthrough.assign(proto.passthrough().begin(), proto.passthrough().end());
+  configuration.activity_interval_ms = proto.activity_interval_ms();
+  return configuration;
+}
+
+}  // namespace
+
+class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1::DaemonMessage> {
+ public:
+  Reactor(UniqueFd socket, Deliver deliver)
+      : deliver_(std::move(deliver)),
+        channel_(grpc::CreateInsecureChannelFromFd("xschedd", socket.Release())),
+        stub_(v1::ClientSession::NewStub(channel_)) {
+    stub_->async()->Session(&context_, this);
+    AddHold();  // for Send, which does not come from a reaction
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  void Send(const OutgoingMessage& message) {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_ || queue_.size() >= kMaxQueued) return;
+    std::visit(ToProto{&queue_.emplace_back()}, message);
+    if (!is_writing_) WriteNext();
+  }
+
+  void Cancel() { context_.TryCancel(); }
+  bool IsDone() const { return is_done_.load(std::memory_order_acquire); }
+
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(mutex_);
+    queue_.pop_front();
+    is_writing_ = false;
+    if (ok && !is_closed_ && !queue_.empty()) WriteNext();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      // The daemon is gone or has closed: known here within milliseconds. OnDone comes only without the hold.
+      {
+        const std::lock_guard lock(mutex_);
+        is_closed_ = true;
+      }
+      RemoveHold();
+      return;
+    }
+    switch (incoming_.message_case()) {
+      case v1::DaemonMessage::kWelcome: {
+        const v1::Welcome& welcome = incoming_.welcome();
+        deliver_(WelcomeMessage{welcome.client_id(), welcome.effective_priority(), FromProto(welcome.configuration())});
+        break;
+      }
+      case v1::DaemonMessage::kNotice:
+        deliver_(NoticeMessage{incoming_.notice().text()});
+        break;
+      case v1::DaemonMessage::kConfiguration:
+        deliver_(FromProto(incoming_.configuration()));
+        break;
+      case v1::DaemonMessage::MESSAGE_NOT_SET:
+        break;  // of a newer daemon
+    }
+    StartRead(&incoming_);
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    EndMessage end;
+    end.reason = status.error_message();
+    end.is_refusal = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ||
+                     status.error_code() == grpc::StatusCode::PERMISSION_DENIED ||
+                     status.error_code() == grpc::StatusCode::FAILED_PRECONDITION ||
+                     status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
+    deliver_(end);
+    is_done_.store(true, std::memory_order_release);  // the last touch: the agent may free this now
+  }
+
+ private:
+  void WriteNext() {
+    is_writing_ = true;
+    StartWrite(&queue_.front());
+  }
+
+  const Deliver deliver_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::ClientSession::Stub> stub_;
+  grpc::ClientContext context_;
+  v1::DaemonMessage incoming_;  // gRPC's between StartRead and OnReadDone
+  std::mutex mutex_;
+  std::deque<v1::ClientMessage> queue_;  // its front is being written while is_writing_
+  bool is_writing_ = false;
+  bool is_closed_ = false;
+  std::atomic<bool> is_done_{false};
+};
+
+GrpcStream::GrpcStream(UniqueFd socket, Deliver deliver)
+    : reactor_(std::make_unique<Reactor>(std::move(socket), std::move(deliver))) {}
+
+GrpcStream::~GrpcStream() = default;
+
+void GrpcStream::Send(const OutgoingMessage& message) {
+  reactor_->Send(message);
+}
+
+void GrpcStream::Cancel() {
+  reactor_->Cancel();
+}
+
+bool GrpcStream::IsDone() const {
+  return reactor_->IsDone();
+}
+
+}  // namespace xschedd::shim

@@ -1,0 +1,107 @@
+// dlsym and dlvsym, for programs that load HIP themselves and look its functions up (Triton does).
+//
+// Everything that is not one of our entry points goes to the C library's function by a jump, so that it sees the
+// caller's return address: that is how it finds out whom RTLD_NEXT and RTLD_DEFAULT are relative to. For one of ours:
+//   ordinary handle   look it up; if the result is in libamdhip64, answer with our wrapper of it, else as it is
+//   RTLD_NEXT         jump. Who asks for the definition behind its own wants that one
+//   RTLD_DEFAULT      jump: finds our wrapper, unless no HIP runtime is loaded. Then the answer must be null, and a
+//   name
+//                     that cannot exist is looked up in its place, which also sets dlerror
+// x86-64 only. Thread rule: any thread.
+#include <dlfcn.h>
+#include <string.h>
+
+#include "client-shim/hip/runtime.h"
+#include "client-shim/stub/client.h"
+
+namespace xschedd::shim {
+
+// Returned in rax and rdx.
+struct Answer {
+  void* jump;   // where to go on; null: `value` is the result
+  void* value;  // with `jump`: the name to look up instead of the caller's, or null
+};
+
+namespace {
+
+char g_no_such_name[] = "(a HIP function, and no HIP runtime is loaded)";
+
+bool MayBeOurs(const char* name) {
+  return name != nullptr &&
+         ((name[0] == 'h' && name[1] == 'i' && name[2] == 'p') || (name[0] == '_' && name[1] == 'Z'));
+}
+
+template <typename LookUp>
+Answer Decide(void* real, void* handle, const char* name, LookUp look_up) {
+  if (!MayBeOurs(name) || real == nullptr) return {real, nullptr};
+  const uint32_t entry = EntryByName(name);
+  if (entry == kEntryCount || IsTablePatched() || IsInert() || IsDisabled() || handle == RTLD_NEXT) {
+    return {real, nullptr};
+  }
+  if (handle == RTLD_DEFAULT) {
+    return {real, FindObjectByName("libamdhip64.so").IsFound() ? nullptr : g_no_such_name};
+  }
+  void* found = look_up();
+  return {nullptr, found != nullptr && IsRuntimeCode(found) ? kWrappers[kSymbols][entry] : found};
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((used)) Answer xschedd_decide_dlsym(void* handle, const char* name) {
+  const DlsymFunction real = RealDlsym();
+  return Decide(reinterpret_cast<void*>(real), handle, name, [&] { return real(handle, name); });
+}
+
+__attribute__((used)) Answer xschedd_decide_dlvsym(void* handle, const char* name, const char* version) {
+  using Function = void* (*)(void*, const char*, const char*);
+  const auto real = reinterpret_cast<Function>(RealDlvsym());
+  return Decide(reinterpret_cast<void*>(real), handle, name, [&] { return real(handle, name, version); });
+}
+
+}  // extern "C"
+
+// Keeps the three arguments, asks, and then returns the answer or jumps with the stack as it was at entry.
+#define XS_LOOK_UP_HOOK(name, decide) \
+  asm(".pushsection .text\n"          \
+      ".globl " #name                 \
+      "\n"                            \
+      ".type " #name                  \
+      ", @function\n"                 \
+      ".p2align 4\n" #name            \
+      ":\n"                           \
+      "  .cfi_startproc\n"            \
+      "  endbr64\n"                   \
+      "  pushq %rdi\n"                \
+      "  .cfi_adjust_cfa_offset 8\n"  \
+      "  pushq %rsi\n"                \
+      "  .cfi_adjust_cfa_offset 8\n"  \
+      "  pushq %rdx\n"                \
+      "  .cfi_adjust_cfa_offset 8\n"  \
+      "  call " #decide               \
+      "\n"                            \
+      "  movq %rdx, %rcx\n"           \
+      "  popq %rdx\n"                 \
+      "  .cfi_adjust_cfa_offset -8\n" \
+      "  popq %rsi\n"                 \
+      "  .cfi_adjust_cfa_offset -8\n" \
+      "  popq %rdi\n"                 \
+      "  .cfi_adjust_cfa_offset -8\n" \
+      "  testq %rax, %rax\n"          \
+      "  je 1f\n"                     \
+      "  testq %rcx, %rcx\n"          \
+      "  cmovneq %rcx, %rsi\n"        \
+      "  jmpq *%rax\n"                \
+      "1:\n"                          \
+      "  movq %rcx, %rax\n"           \
+      "  ret\n"                       \
+      "  .cfi_endproc\n"              \
+      ".size " #name ", . - " #name   \
+      "\n"                            \
+      ".popsection\n")
+
+XS_LOOK_UP_HOOK(dlsym, xschedd_decide_dlsym);
+XS_LOOK_UP_HOOK(dlvsym, xschedd_decide_dlvsym);
+
+}  // namespace xschedd::shim

@@ -1,0 +1,48 @@
+// The real HIP runtime behind the wrappers: which of the loaded ones it is, and where its functions are.
+//
+// One runtime of a process is scheduled: the first whose dispatch table is registered or whose functions are called.
+// A second one (a wheel's own libamdhip64 beside the system's) runs unscheduled, and the user is told.
+// Thread rule: any thread.
+#pragma once
+
+#include <atomic>
+
+#include "client-shim/hip/entry_points.h"
+#include "client-shim/hip/types.h"
+#include "client-shim/stub/elf_objects.h"
+#include "client-shim/stub/launch_path.h"
+
+namespace xschedd::shim {
+
+// By route: the runtime's exports, and what was in its dispatch table before us. Never null once resolved: a function
+// that the runtime lacks is one that returns hipErrorNotSupported.
+extern std::atomic<void*> g_real[kRoutes][kEntryCount];
+// By route: our wrappers.
+extern void* const kWrappers[kRoutes][kEntryCount];
+
+// Finds the runtime and its exports if that is not done yet. False: no libamdhip64 is loaded.
+bool ResolveSymbols();
+// Makes sure that every way in is known before the client starts: exports, and the dispatch table if the runtime
+// registers one (it does so on its first call, so one is made). False: no runtime.
+bool PrepareRuntime();
+
+// The function `name` of the runtime, or null. Only after ResolveSymbols.
+void* RuntimeSymbol(const char* name);
+// hipRuntimeGetVersion, as of PrepareRuntime.
+int RuntimeVersion();
+// Whether our wrappers are in the runtime's dispatch table.
+bool IsTablePatched();
+// Whether `address` is code of the scheduled runtime (or, while none is chosen, of any libamdhip64).
+bool IsRuntimeCode(const void* address);
+
+// Replaces the entries of a dispatch table (a size, then function pointers) by our wrappers.
+void PatchTable(void* table);
+
+// The real function of `entry`; the type is the caller's to know.
+template <Route route, typename Function>
+[[gnu::always_inline]] inline Function Real(uint32_t entry) {
+  // relaxed: written before the summary word that led here was published, or by ResolveSymbols in this thread.
+  return reinterpret_cast<Function>(g_real[route][entry].load(std::memory_order_relaxed));
+}
+
+}  // namespace xschedd::shim

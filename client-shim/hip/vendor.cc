@@ -1,0 +1,189 @@
+#include "client-shim/hip/vendor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client-shim/hip/runtime.h"
+
+namespace xschedd::shim {
+namespace {
+
+// The runtime's exports that the core's questions need. They lead through our own wrappers where the dispatch table is
+// patched; the depth guard lets them pass.
+struct Functions {
+  HipError (*get_device)(int*);
+  HipError (*set_device)(int);
+  HipError (*stream_device)(Stream, int*);  // hipStreamGetDevice, from ROCm 5.6
+  int (*stream_device_id)(Stream);          // hipGetStreamDeviceId, always there, not in the headers
+  HipError (*pci_bus_id)(char*, int, int);
+  HipError (*device_name)(char*, int, int);
+  HipError (*attribute)(int*, int, int);
+  HipError (*is_capturing)(Stream, int*);
+  HipError (*exchange_capture_mode)(int*);
+  HipError (*event_create)(Event*);
+  HipError (*event_destroy)(Event);
+  HipError (*event_record)(Event, Stream);
+  HipError (*event_query)(Event);
+  HipError (*event_elapsed)(float*, Event, Event);
+  HipError (*get_last_error)();
+};
+Functions g_hip;
+
+constexpr int kMultiprocessorCount = 63;  // hipDeviceAttributeMultiprocessorCount, the same from ROCm 4.5 on
+constexpr int kCaptureModeRelaxed = 2;    // hipStreamCaptureModeRelaxed
+
+template <typename Function>
+void Find(Function* function, const char* name) {
+  *function = reinterpret_cast<Function>(RuntimeSymbol(name));
+}
+
+// A call of ours failed where the application's last call succeeded: what hipGetLastError says must not be ours.
+void ForgetError() {
+  if (g_hip.get_last_error != nullptr) (void)g_hip.get_last_error();
+}
+
+int CurrentDevice() {
+  int device = -1;
+  return g_hip.get_device != nullptr && g_hip.get_device(&device) == kHipSuccess ? device : -1;
+}
+
+int DeviceOfStream(void* stream) {
+  int device = -1;
+  if (g_hip.stream_device != nullptr) {
+    if (g_hip.stream_device(stream, &device) == kHipSuccess) return device;
+    ForgetError();
+    return -1;
+  }
+  return g_hip.stream_device_id != nullptr ? g_hip.stream_device_id(stream) : -1;
+}
+
+bool PciAddress(int device, char* out, size_t size) {
+  if (g_hip.pci_bus_id == nullptr || g_hip.pci_bus_id(out, static_cast<int>(size), device) != kHipSuccess) return false;
+  for (char* c = out; *c != '\0'; ++c) {
+    if (*c >= 'A' && *c <= 'F') *c = static_cast<char>(*c - 'A' + 'a');
+  }
+  return true;
+}
+
+bool DeviceName(int device, char* out, size_t size) {
+  return g_hip.device_name != nullptr && g_hip.device_name(out, static_cast<int>(size), device) == kHipSuccess;
+}
+
+uint32_t ComputeUnits(int device) {
+  int count = 0;
+  if (g_hip.attribute == nullptr || g_hip.attribute(&count, kMultiprocessorCount, device) != kHipSuccess) return 0;
+  return count > 0 ? static_cast<uint32_t>(count) : 0;
+}
+
+bool IsCapturing(void* stream) {
+  // The legacy default stream cannot be captured, and asking about it during a capture is an error.
+  if (stream == nullptr || g_hip.is_capturing == nullptr) return false;
+  int status = 0;
+  if (g_hip.is_capturing(stream, &status) == kHipSuccess) return status != 0;
+  ForgetError();
+  return false;
+}
+
+// Runs `body` with `device` current. A marker belongs to the device that is current when it is made, and the null
+// stream means the current device's.
+template <typename Body>
+bool OnDevice(int device, Body body) {
+  const int current = CurrentDevice();
+  if (current == device) return body();
+  if (g_hip.set_device == nullptr || g_hip.set_device(device) != kHipSuccess) return false;
+  const bool result = body();
+  if (current >= 0) (void)g_hip.set_device(current);
+  return result;
+}
+
+void* CreateMarker(int device) {
+  Event marker = nullptr;
+  const bool made =
+      g_hip.event_create != nullptr && OnDevice(device, [&] { return g_hip.event_create(&marker) == kHipSuccess; });
+  if (!made) ForgetError();
+  return made ? marker : nullptr;
+}
+
+bool RecordMarker(int device, void* marker, void* stream) {
+  const bool recorded = g_hip.event_record != nullptr &&
+                        OnDevice(device, [&] { return g_hip.event_record(marker, stream) == kHipSuccess; });
+  if (!recorded) ForgetError();
+  return recorded;
+}
+
+MarkerState QueryMarker(void* marker) {
+  const HipError result = g_hip.event_query != nullptr ? g_hip.event_query(marker) : kHipErrorNotSupported;
+  if (result == kHipSuccess) return MarkerState::kDone;
+  if (result == kHipErrorNotReady) return MarkerState::kPending;
+  ForgetError();
+  return MarkerState::kBroken;
+}
+
+bool ElapsedNs(void* from, void* to, uint64_t* out) {
+  float milliseconds = 0;
+  if (g_hip.event_elapsed == nullptr || g_hip.event_elapsed(&milliseconds, from, to) != kHipSuccess) {
+    ForgetError();
+    return false;
+  }
+  *out = milliseconds > 0 ? static_cast<uint64_t>(static_cast<double>(milliseconds) * 1e6) : 0;
+  return true;
+}
+
+void AdoptThread() {
+  ++g_depth;
+  int mode = kCaptureModeRelaxed;
+  if (g_hip.exchange_capture_mode != nullptr) (void)g_hip.exchange_capture_mode(&mode);
+}
+
+// "HIP 5.2.21153": the version number is major * 10^7 + minor * 10^5 + patch.
+void FormatVersion(int version, char* out) {
+  const auto put = [&out](int number) {
+    char digits[12];
+    int count = 0;
+    do {
+      digits[count++] = static_cast<char>('0' + number % 10);
+      number /= 10;
+    } while (number > 0);
+    while (count > 0)
+      *out++ = digits[--count];
+  };
+  memcpy(out, "HIP ", 4);
+  out += 4;
+  put(version / 10000000);
+  *out++ = '.';
+  put(version / 100000 % 100);
+  *out++ = '.';
+  put(version % 100000);
+  *out = '\0';
+}
+
+}  // namespace
+
+const Vendor* MakeVendor() {
+  Find(&g_hip.get_device, "hipGetDevice");
+  Find(&g_hip.set_device, "hipSetDevice");
+  Find(&g_hip.stream_device, "hipStreamGetDevice");
+  Find(&g_hip.stream_device_id, "hipGetStreamDeviceId");
+  Find(&g_hip.pci_bus_id, "hipDeviceGetPCIBusId");
+  Find(&g_hip.device_name, "hipDeviceGetName");
+  Find(&g_hip.attribute, "hipDeviceGetAttribute");
+  Find(&g_hip.is_capturing, "hipStreamIsCapturing");
+  Find(&g_hip.exchange_capture_mode, "hipThreadExchangeStreamCaptureMode");
+  Find(&g_hip.event_create, "hipEventCreate");
+  Find(&g_hip.event_destroy, "hipEventDestroy");
+  Find(&g_hip.event_record, "hipEventRecord");
+  Find(&g_hip.event_query, "hipEventQuery");
+  Find(&g_hip.event_elapsed, "hipEventElapsedTime");
+  Find(&g_hip.get_last_error, "hipGetLastError");
+
+  static char runtime[32];
+  FormatVersion(RuntimeVersion(), runtime);
+  static const Vendor vendor = {"amd",         runtime,        IsTablePatched() ? "dispatch table" : "symbols",
+                                CurrentDevice, DeviceOfStream, PciAddress,
+                                DeviceName,    ComputeUnits,   IsCapturing,
+                                CreateMarker,  RecordMarker,   QueryMarker,
+                                ElapsedNs,     AdoptThread};
+  return &vendor;
+}
+
+}  // namespace xschedd::shim

@@ -1,0 +1,221 @@
+// The wrappers of all entry points, generated from entry_points.def: for each, one for callers of the symbol (exported
+// under the runtime's own name, without a version node, so that references to any version bind to it) and one for the
+// runtime's dispatch table.
+//
+// The launch path of a wrapper is: load a pointer, load a word, test it, jump to the real function with all arguments
+// where they were. Only a non-zero word leads to the `Slow` function behind it.
+//
+// Rules of the slow functions: the real call is made by the calling thread, once, with the caller's arguments, and its
+// result is returned unchanged. Calls of the runtime that the core makes come before the real call, or after one that
+// succeeded: up to ROCm 6 every call overwrites what hipGetLastError returns, so a "not ready" of ours must be
+// overwritten in turn, and a success of ours must not hide the caller's error.
+// Thread rule: any thread.
+#include "client-shim/core/interface.h"
+#include "client-shim/hip/runtime.h"
+#include "client-shim/stub/client.h"
+#include "client-shim/stub/launch_path.h"
+
+namespace xschedd::shim {
+namespace {
+
+#define XS_SLOW [[gnu::noinline, gnu::cold]] static
+#define XS_CALLER __builtin_return_address(0)
+
+// The client if this call is the application's own and is to be looked at; starts the client on the way. The real
+// functions are known afterwards.
+template <Route route>
+const ClientTable* ClientForWork() {
+  if (route == kSymbols) ResolveSymbols();
+  if (g_depth != 0) return nullptr;
+  return StartClient();
+}
+
+// The same for calls that are no reason to start a client.
+template <Route route>
+const ClientTable* ClientIfRunning() {
+  if (route == kSymbols) ResolveSymbols();
+  if (g_depth != 0) return nullptr;
+  return RunningClient();
+}
+
+// A process that calls HIP with no runtime loaded was linked against the shim itself.
+template <Route route, typename Function>
+Function RealOrAbsent(uint32_t entry) {
+  const auto real = Real<route, Function>(entry);
+  static_assert(sizeof(Function) == sizeof(void*));
+  if (real != nullptr) return real;
+  return reinterpret_cast<Function>(reinterpret_cast<void*>(+[]() -> HipError { return kHipErrorNotSupported; }));
+}
+
+Submission MakeSubmission(Stream stream, uint32_t entry, SubmitKind kind, bool drains, const void* caller) {
+  Submission submission;
+  submission.stream = stream;
+  submission.caller = caller;
+  submission.entry = entry;
+  submission.kind = kind;
+  submission.drains = drains;
+  return submission;
+}
+
+// clang-format off
+#define XS_REAL(name, params) RealOrAbsent<route, HipError (*) params>(kEntry_##name)
+
+#define XS_CALL(name, params, args)                                       \
+  [[gnu::always_inline]] static inline HipError Call params {             \
+    if (IsOpen<route>()) [[likely]] {                                     \
+      return Real<route, HipError (*) params>(kEntry_##name) args;        \
+    }                                                                     \
+    return Slow args;                                                     \
+  }
+
+#define XS_SUBMISSION(name, params, args, stream, kind, drains)                            \
+  template <Route route> struct Wrap_##name {                                               \
+    XS_SLOW HipError Slow params {                                                          \
+      const ClientTable* client = ClientForWork<route>();                                   \
+      const auto real = XS_REAL(name, params);                                              \
+      if (client == nullptr) return real args;                                              \
+      const Inside inside;                                                                  \
+      Submission submission = MakeSubmission(stream, kEntry_##name, kind, drains, XS_CALLER); \
+      client->submit_begin(&submission);                                                    \
+      const HipError result = real args;                                                    \
+      client->submit_end(&submission, result == kHipSuccess);                      \
+      return result;                                                                        \
+    }                                                                                       \
+    XS_CALL(name, params, args)                                                             \
+  };
+
+#define XS_SUBMIT(name, index, params, args, stream) \
+  XS_SUBMISSION(name, params, args, stream, SubmitKind::kWork, false)
+#define XS_GATE(name, index, params, args, stream) \
+  XS_SUBMISSION(name, params, args, stream, SubmitKind::kOrdering, false)
+#define XS_COPY(name, index, params, args, proves) \
+  XS_SUBMISSION(name, params, args, nullptr, SubmitKind::kWork, proves)
+
+// More streams than this in one call are launched all the same, the rest uncounted.
+constexpr unsigned kMaxMulti = 16;
+
+#define XS_MULTI(name, index, params, args, list, count)                                                   \
+  template <Route route> struct Wrap_##name {                                                              \
+    XS_SLOW HipError Slow params {                                                                         \
+      const ClientTable* client = ClientForWork<route>();                                                  \
+      const auto real = XS_REAL(name, params);                                                             \
+      if (client == nullptr || list == nullptr) return real args;                                          \
+      const Inside inside;                                                                                 \
+      Submission submissions[kMaxMulti];                                                                   \
+      unsigned used = 0;                                                                                   \
+      for (; used < static_cast<unsigned>(count) && used < kMaxMulti; ++used) {                            \
+        submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, SubmitKind::kWork, false, XS_CALLER); \
+        client->submit_begin(&submissions[used]);                                                          \
+      }                                                                                                    \
+      const HipError result = real args;                                                                   \
+      while (used > 0) client->submit_end(&submissions[--used], result == kHipSuccess);             \
+      return result;                                                                                       \
+    }                                                                                                      \
+    XS_CALL(name, params, args)                                                                            \
+  };
+
+#define XS_SYNC(name, index, params, args, scope, object)        \
+  template <Route route> struct Wrap_##name {                    \
+    XS_SLOW HipError Slow params {                               \
+      const ClientTable* client = ClientIfRunning<route>();      \
+      const auto real = XS_REAL(name, params);                   \
+      if (client == nullptr) return real args;                   \
+      const Inside inside;                                       \
+      Sync sync;                                                 \
+      client->sync_begin(&sync, SyncScope::scope, object);       \
+      const HipError result = real args;                         \
+      client->sync_end(&sync, result == kHipSuccess);            \
+      return result;                                             \
+    }                                                            \
+    XS_CALL(name, params, args)                                  \
+  };
+
+#define XS_LOOK(name, index, params, args)                       \
+  template <Route route> struct Wrap_##name {                    \
+    XS_SLOW HipError Slow params {                               \
+      const ClientTable* client = ClientIfRunning<route>();      \
+      const auto real = XS_REAL(name, params);                   \
+      if (client == nullptr) return real args;                   \
+      const Inside inside;                                       \
+      const HipError result = real args;                         \
+      if (result == kHipSuccess) client->look();                 \
+      return result;                                             \
+    }                                                            \
+    XS_CALL(name, params, args)                                  \
+  };
+
+// Streams are noted whether or not anything is gated at the moment: what was missed could not be learnt later.
+#define XS_STREAM(name, index, params, args, out, priority_, flags_)                                  \
+  template <Route route> struct Wrap_##name {                                                         \
+    static HipError Call params {                                                                     \
+      const ClientTable* client = ClientForWork<route>();                                             \
+      const auto real = XS_REAL(name, params);                                                        \
+      if (client == nullptr) return real args;                                                        \
+      const Inside inside;                                                                            \
+      const HipError result = real args;                                                              \
+      if (result == kHipSuccess && out != nullptr) client->stream_created(*out, priority_, flags_);   \
+      return result;                                                                                  \
+    }                                                                                                 \
+  };
+
+#define XS_CUSTOM(name, index)
+#define XS_LISTED(name, index, why)
+
+#include "client-shim/hip/entry_points.def"
+#include "client-shim/hip/entry_points_undef.inc"
+// clang-format on
+
+#include "client-shim/hip/custom_wrappers.inc"
+
+}  // namespace
+}  // namespace xschedd::shim
+
+// ---- the exported symbols
+
+using namespace xschedd::shim;
+
+// clang-format off
+#define XS_SYMBOL(name, params, args)                                       \
+  extern "C" __attribute__((visibility("default"))) HipError name params {  \
+    return Wrap_##name<kSymbols>::Call args;                                \
+  }
+#define XS_SUBMIT(name, index, params, args, stream) XS_SYMBOL(name, params, args)
+#define XS_GATE(name, index, params, args, stream) XS_SYMBOL(name, params, args)
+#define XS_COPY(name, index, params, args, proves) XS_SYMBOL(name, params, args)
+#define XS_MULTI(name, index, params, args, list, count) XS_SYMBOL(name, params, args)
+#define XS_SYNC(name, index, params, args, scope, object) XS_SYMBOL(name, params, args)
+#define XS_LOOK(name, index, params, args) XS_SYMBOL(name, params, args)
+#define XS_STREAM(name, index, params, args, out, priority, flags) XS_SYMBOL(name, params, args)
+#define XS_CUSTOM(name, index)
+#define XS_LISTED(name, index, why)
+#include "client-shim/hip/entry_points.def"
+#include "client-shim/hip/entry_points_undef.inc"
+
+XS_CUSTOM_SYMBOLS(XS_SYMBOL)
+
+// ---- both sets by number
+
+#define XS_SUBMIT(name, index, params, args, stream) XS_ROW(name)
+#define XS_GATE(name, index, params, args, stream) XS_ROW(name)
+#define XS_COPY(name, index, params, args, proves) XS_ROW(name)
+#define XS_MULTI(name, index, params, args, list, count) XS_ROW(name)
+#define XS_SYNC(name, index, params, args, scope, object) XS_ROW(name)
+#define XS_LOOK(name, index, params, args) XS_ROW(name)
+#define XS_STREAM(name, index, params, args, out, priority, flags) XS_ROW(name)
+#define XS_CUSTOM(name, index) XS_ROW(name)
+#define XS_LISTED(name, index, why)
+
+void* const xschedd::shim::kWrappers[kRoutes][kEntryCount] = {
+#define XS_ROW(name) reinterpret_cast<void*>(&::name),
+  {
+#include "client-shim/hip/entry_points.def"
+  },
+#undef XS_ROW
+#define XS_ROW(name) reinterpret_cast<void*>(&Wrap_##name<kTable>::Call),
+  {
+#include "client-shim/hip/entry_points.def"
+  },
+#undef XS_ROW
+};
+#include "client-shim/hip/entry_points_undef.inc"
+// clang-format on

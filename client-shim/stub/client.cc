@@ -1,0 +1,200 @@
+#include "client-shim/stub/client.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client-shim/hip/runtime.h"
+#include "client-shim/hip/vendor.h"
+#include "client-shim/stub/elf_objects.h"
+#include "client-shim/stub/launch_path.h"
+#include "client-shim/stub/say.h"
+
+namespace xschedd::shim {
+
+const abi::Word g_word_start{1};
+const abi::Word g_word_open{0};
+std::atomic<const abi::Word*> g_summary[kRoutes] = {{&g_word_start}, {&g_word_start}};
+__thread int g_depth __attribute__((tls_model("initial-exec"))) = 0;
+
+namespace {
+
+constexpr char kLibraryName[] = "libxschedd-client.so";
+
+enum Stage : int { kFresh, kRunning, kInert };
+
+std::atomic<int> g_stage{kFresh};
+std::atomic<const ClientTable*> g_client{nullptr};
+std::atomic<uint64_t> g_devices{0};
+std::atomic<int> g_priority{kNoPriority};
+pthread_mutex_t g_start_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void PointAt(const abi::Word* word) {
+  // release: pairs with IsOpen, the board behind the word is mapped.
+  const bool by_table = IsTablePatched();
+  g_summary[kTable].store(by_table ? word : &g_word_open, std::memory_order_release);
+  g_summary[kSymbols].store(by_table ? &g_word_open : word, std::memory_order_release);
+}
+
+void SetSummary(const abi::Word* word) {
+  PointAt(word != nullptr && g_stage.load(std::memory_order_acquire) != kInert ? word : &g_word_open);
+}
+
+void BecomeInert() {
+  g_stage.store(kInert, std::memory_order_release);
+  PointAt(&g_word_open);
+}
+
+// In a child of fork there is no agent thread, and the session is the parent's. HIP itself does not survive fork once
+// it is initialised, so the child is left alone for good.
+void AfterForkInChild() {
+  const ClientTable* client = g_client.exchange(nullptr, std::memory_order_acq_rel);
+  BecomeInert();
+  if (client != nullptr) client->forked();
+}
+
+// XSCHEDD_CLIENT_LIB, else the file beside this one.
+bool LibraryPath(char* out, unsigned long size) {
+  const char* given = secure_getenv("XSCHEDD_CLIENT_LIB");
+  if (given != nullptr && *given != '\0') {
+    strncpy(out, given, size - 1);
+    out[size - 1] = '\0';
+    return true;
+  }
+  FindObjectByAddress(reinterpret_cast<const void*>(&LibraryPath), out, size);
+  char* slash = strrchr(out, '/');
+  char* name = slash != nullptr ? slash + 1 : out;
+  if (static_cast<unsigned long>(name - out) + sizeof kLibraryName > size) return false;
+  memcpy(name, kLibraryName, sizeof kLibraryName);
+  return true;
+}
+
+const ClientTable* Load() {
+  char path[4096] = "";
+  const DlopenFunction open = RealDlopen();
+  const DlsymFunction look_up = RealDlsym();
+  if (open == nullptr || look_up == nullptr || !LibraryPath(path, sizeof path)) {
+    Say("cannot load ", kLibraryName, ": this C library has no dlopen; this process runs unscheduled");
+    return nullptr;
+  }
+  // No RTLD_DEEPBIND: it would bypass the program's own malloc (shared reference grpc-in-a-preload.md, 1.3).
+  void* library = open(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    const DlerrorFunction why = RealDlerror();
+    const char* reason = why != nullptr ? why() : nullptr;
+    Say("this process runs unscheduled: ", reason != nullptr ? reason : path,
+        "; install libxschedd-client.so beside libxschedd-shim.so, or unset LD_PRELOAD");
+    return nullptr;
+  }
+  const auto start = reinterpret_cast<StartFunction>(look_up(library, kStartSymbol));
+  static const StubTable stub = {kInterfaceVersion, MakeVendor(),     kEntryNames,
+                                 kEntryCount,       g_devices.load(), SetSummary};
+  const ClientTable* client = start != nullptr ? start(&stub) : nullptr;
+  if (client == nullptr || client->version != kInterfaceVersion) {
+    Say("this process runs unscheduled: ", path, " is of another release; install both libraries from one package");
+    return nullptr;
+  }
+  return client;
+}
+
+void Start() {
+  if (IsDisabled() || !PrepareRuntime()) {
+    BecomeInert();
+    return;
+  }
+  pthread_atfork(nullptr, nullptr, AfterForkInChild);
+  // Until the library says otherwise, calls of other threads go straight through.
+  PointAt(&g_word_open);
+  const ClientTable* client = Load();
+  if (client == nullptr) {
+    BecomeInert();
+    return;
+  }
+  // What the application asked before counts; its answer was given then.
+  const int priority = g_priority.load(std::memory_order_relaxed);
+  if (priority != kNoPriority) client->set_priority(priority);
+  g_client.store(client, std::memory_order_release);
+  g_stage.store(kRunning, std::memory_order_release);
+}
+
+}  // namespace
+
+const ClientTable* StartClient() {
+  if (g_stage.load(std::memory_order_acquire) == kFresh) {
+    const int saved_errno = errno;
+    pthread_mutex_lock(&g_start_lock);
+    if (g_stage.load(std::memory_order_relaxed) == kFresh) {
+      const Inside inside;
+      Start();
+    }
+    pthread_mutex_unlock(&g_start_lock);
+    errno = saved_errno;
+  }
+  return RunningClient();
+}
+
+const ClientTable* RunningClient() {
+  return g_client.load(std::memory_order_acquire);
+}
+
+bool IsInert() {
+  return g_stage.load(std::memory_order_acquire) == kInert;
+}
+
+void NoteDevice(int device) {
+  if (device < 0 || device >= 64) return;
+  const uint64_t bit = uint64_t{1} << device;
+  // relaxed: a set that only grows.
+  if ((g_devices.load(std::memory_order_relaxed) & bit) != 0) return;
+  g_devices.fetch_or(bit, std::memory_order_relaxed);
+  if (const ClientTable* client = RunningClient()) client->device_current(device);
+}
+
+void RememberPriority(int priority) {
+  g_priority.store(priority, std::memory_order_relaxed);
+}
+
+bool IsDisabled() {
+  const char* value = getenv("XSCHEDD_DISABLE");
+  return value != nullptr && *value != '\0' && strcmp(value, "0") != 0;
+}
+
+namespace {
+
+// glibc 2.34 and later have these in libc.so.6, earlier ones in libdl.so.2. Looked up by hand: linking against them
+// would demand the build machine's glibc version, and `dlsym` is ours.
+void* FindInLibc(const char* name) {
+  void* found = FindSymbol(FindObjectByName("libc.so.6"), name);
+  return found != nullptr ? found : FindSymbol(FindObjectByName("libdl.so.2"), name);
+}
+
+}  // namespace
+
+DlopenFunction RealDlopen() {
+  return reinterpret_cast<DlopenFunction>(FindInLibc("dlopen"));
+}
+DlerrorFunction RealDlerror() {
+  return reinterpret_cast<DlerrorFunction>(FindInLibc("dlerror"));
+}
+DlsymFunction RealDlsym() {
+  static std::atomic<void*> known{nullptr};
+  void* found = known.load(std::memory_order_relaxed);
+  if (found == nullptr) {
+    found = FindInLibc("dlsym");
+    known.store(found, std::memory_order_relaxed);
+  }
+  return reinterpret_cast<DlsymFunction>(found);
+}
+void* RealDlvsym() {
+  static std::atomic<void*> known{nullptr};
+  void* found = known.load(std::memory_order_relaxed);
+  if (found == nullptr) {
+    found = FindInLibc("dlvsym");
+    known.store(found, std::memory_order_relaxed);
+  }
+  return found;
+}
+
+}  // namespace xschedd::shim

@@ -1,0 +1,137 @@
+#include "client-shim/stub/elf_objects.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+
+namespace xschedd::shim {
+namespace {
+
+struct Search {
+  const char* prefix = nullptr;
+  uintptr_t address = 0;
+  ElfObject found;
+  char* path = nullptr;
+  unsigned long path_size = 0;
+};
+
+const char* Basename(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash != nullptr ? slash + 1 : path;
+}
+
+ElfObject Describe(const dl_phdr_info* info) {
+  ElfObject object;
+  object.base = info->dlpi_addr;
+  object.first = UINTPTR_MAX;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    const uintptr_t start = info->dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_DYNAMIC) object.dynamic = start;
+    if (segment.p_type == PT_LOAD) {
+      if (start < object.first) object.first = start;
+      if (start + segment.p_memsz > object.end) object.end = start + segment.p_memsz;
+    }
+  }
+  return object;
+}
+
+int Visit(dl_phdr_info* info, size_t, void* data) {
+  auto* search = static_cast<Search*>(data);
+  if (search->prefix != nullptr && strncmp(Basename(info->dlpi_name), search->prefix, strlen(search->prefix)) != 0) {
+    return 0;
+  }
+  const ElfObject object = Describe(info);
+  if (search->prefix == nullptr && !object.Covers(reinterpret_cast<const void*>(search->address))) return 0;
+  search->found = object;
+  if (search->path != nullptr && search->path_size > 0) {
+    strncpy(search->path, info->dlpi_name, search->path_size - 1);
+    search->path[search->path_size - 1] = '\0';
+  }
+  return 1;
+}
+
+// glibc relocates most of these pointers in place when it maps an object, but not all of them (the vDSO's).
+uintptr_t Pointer(const ElfObject& object, uintptr_t value) {
+  return value < object.base ? object.base + value : value;
+}
+
+uint32_t GnuHash(const char* name) {
+  uint32_t hash = 5381;
+  for (const char* c = name; *c != '\0'; ++c)
+    hash = hash * 33 + static_cast<unsigned char>(*c);
+  return hash;
+}
+
+constexpr uint16_t kHiddenVersion = 0x8000;  // not the default version of its name (the "@" of nm, against "@@")
+
+}  // namespace
+
+ElfObject FindObjectByName(const char* prefix) {
+  Search search;
+  search.prefix = prefix;
+  dl_iterate_phdr(Visit, &search);
+  return search.found;
+}
+
+ElfObject FindObjectByAddress(const void* address, char* path, unsigned long size) {
+  Search search;
+  search.address = reinterpret_cast<uintptr_t>(address);
+  search.path = path;
+  search.path_size = size;
+  dl_iterate_phdr(Visit, &search);
+  return search.found;
+}
+
+void* FindSymbol(const ElfObject& object, const char* name) {
+  if (!object.IsFound()) return nullptr;
+  const ElfW(Sym)* symbols = nullptr;
+  const char* strings = nullptr;
+  const uint32_t* table = nullptr;
+  const uint16_t* versions = nullptr;
+  for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dynamic); entry->d_tag != DT_NULL; ++entry) {
+    const uintptr_t pointer = Pointer(object, entry->d_un.d_ptr);
+    switch (entry->d_tag) {
+      case DT_SYMTAB:
+        symbols = reinterpret_cast<const ElfW(Sym)*>(pointer);
+        break;
+      case DT_STRTAB:
+        strings = reinterpret_cast<const char*>(pointer);
+        break;
+      case DT_GNU_HASH:
+        table = reinterpret_cast<const uint32_t*>(pointer);
+        break;
+      case DT_VERSYM:
+        versions = reinterpret_cast<const uint16_t*>(pointer);
+        break;
+      default:
+        break;
+    }
+  }
+  if (symbols == nullptr || strings == nullptr || table == nullptr) return nullptr;
+
+  // DT_GNU_HASH: count of buckets, first symbol, words of bloom filter, shift; filter; buckets; one hash a symbol,
+  // whose lowest bit ends a bucket's chain. The bloom filter only saves time.
+  const uint32_t bucket_count = table[0];
+  const uint32_t first_symbol = table[1];
+  const uint32_t filter_words = table[2];
+  if (bucket_count == 0) return nullptr;
+  const uint32_t* buckets = table + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+  const uint32_t* hashes = buckets + bucket_count;
+  const uint32_t hash = GnuHash(name);
+  uint32_t index = buckets[hash % bucket_count];
+  if (index < first_symbol) return nullptr;
+  for (;; ++index) {
+    const uint32_t candidate = hashes[index - first_symbol];
+    if ((candidate | 1) == (hash | 1)) {
+      const ElfW(Sym)& symbol = symbols[index];
+      const bool is_default = versions == nullptr || (versions[index] & kHiddenVersion) == 0;
+      if (symbol.st_shndx != SHN_UNDEF && is_default && strcmp(strings + symbol.st_name, name) == 0) {
+        return reinterpret_cast<void*>(object.base + symbol.st_value);
+      }
+    }
+    if ((candidate & 1) != 0) return nullptr;
+  }
+}
+
+}  // namespace xschedd::shim

@@ -1,0 +1,45 @@
+// What the launch path reads: one pointer, one word. Everything else is behind the word being non-zero.
+//
+// A call reaches the shim on one of two routes: by the symbol that the application was bound to (kSymbols), or by the
+// runtime's own dispatch table (kTable). Each route has its pointer, so that a call that travels both is gated once:
+// where the table is ours, the symbols point at a word that is always zero.
+//
+//   at the start     both point at a word that is 1: the slow path starts the client first
+//   with a session   the active route points at board.summary.flags
+//   without          both point at a word that is 0: every call goes straight through
+//
+// Thread rule: read by any thread; written by whoever starts, ends or renews the session.
+#pragma once
+
+#include <atomic>
+
+#include "common/abi.h"
+
+namespace xschedd::shim {
+
+enum Route : unsigned { kSymbols = 0, kTable = 1, kRoutes = 2 };
+
+extern std::atomic<const abi::Word*> g_summary[kRoutes];
+extern const abi::Word g_word_start;  // 1
+extern const abi::Word g_word_open;   // 0
+
+template <Route route>
+[[gnu::always_inline]] inline bool IsOpen() {
+  // acquire on the pointer: the board behind it is mapped. acquire on the word: see BoardWriter::WriteSummary.
+  return g_summary[route].load(std::memory_order_acquire)->load(std::memory_order_acquire) == 0;
+}
+
+// How deep the calling thread is inside the shim or the library. Not zero: a call comes from the runtime itself (which
+// reaches some of its own exports through the PLT) or from the library, and passes. Only the slow paths look.
+// initial-exec: the stub is there from program start, so its thread-local variables have a fixed place.
+extern __thread int g_depth __attribute__((tls_model("initial-exec")));
+
+class Inside {
+ public:
+  Inside() { ++g_depth; }
+  ~Inside() { --g_depth; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
+}  // namespace xschedd::shim

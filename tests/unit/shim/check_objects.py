@@ -1,0 +1,88 @@
+"""Checks the two built objects of the shim with readelf, nm and objdump.
+
+  shim    needs libc only; asks for no glibc version above 2.31; exports the listed entry points and the hooks, nothing
+          else, without version nodes; runs no constructor; its launch path is short
+  client  needs only libc, libm and the loader; exports one function
+usage: check_objects.py SHIM CLIENT ENTRY_POINTS_DEF
+"""
+import re
+import subprocess
+import sys
+
+import entry_points
+
+HIGHEST_GLIBC = (2, 31)
+LONGEST_LAUNCH_PATH = 60  # instructions: the promise of docs/design.md
+HOOKS = {'rocprofiler_register_library_api_table', 'dlsym', 'dlvsym', 'xschedd_version', 'xschedd_set_priority',
+         'xschedd_get_status'}
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def needed(path):
+    return set(re.findall(r'NEEDED.*\[(.*)\]', run('readelf', '-dW', path)))
+
+
+def exported(path):
+    return {line.split()[-1] for line in run('nm', '-D', '--defined-only', path).splitlines()}
+
+
+def launch_path(path, name):
+    """Instructions from the entry of `name` to its jump to the real function, the branch to the slow path not taken."""
+    text = run('objdump', '-d', '--no-show-raw-insn', f'--disassemble={name}', path)
+    count = 0
+    for line in text.splitlines():
+        match = re.match(r'\s*[0-9a-f]+:\s+(\S+)\s*(.*)', line)
+        if not match:
+            continue
+        count += 1
+        operation, operand = match.groups()
+        if operation == 'jmp' and operand.startswith('*'):
+            return count
+        if operation in ('ret', 'call'):
+            break
+    return None
+
+
+def main():
+    shim, client, definition = sys.argv[1:4]
+    problems = []
+
+    if needed(shim) != {'libc.so.6'}:
+        problems.append(f'shim needs {needed(shim)}')
+    versions = {tuple(map(int, v.split('.'))) for v in re.findall(r'GLIBC_([0-9.]+)', run('readelf', '-VW', shim))}
+    if max(versions) > HIGHEST_GLIBC:
+        problems.append(f'shim asks for glibc {max(versions)}')
+    if 'INIT_ARRAY' in run('readelf', '-dW', shim):
+        # The C runtime's frame_dummy is the one entry that every shared object has.
+        size = int(re.search(r'INIT_ARRAYSZ\)\s+(\d+)', run('readelf', '-dW', shim)).group(1))
+        if size > 8:
+            problems.append(f'shim has {size // 8 - 1} static constructors')
+    wanted = {name for macro, name, _ in entry_points.read(definition) if macro != 'XS_LISTED'} | HOOKS
+    for name in sorted(wanted ^ exported(shim)):
+        problems.append(f'shim {"does not export" if name in wanted else "exports"} {name}')
+
+    lengths = {name: launch_path(shim, name)
+               for macro, name, _ in entry_points.read(definition) if macro in ('XS_SUBMIT', 'XS_GATE', 'XS_COPY')}
+    for name, length in lengths.items():
+        if length is None or length > LONGEST_LAUNCH_PATH:
+            problems.append(f'launch path of {name}: {length} instructions')
+    found = [length for length in lengths.values() if length is not None]
+    print(f'launch path: {min(found)} to {max(found)} instructions; hipLaunchKernel {lengths["hipLaunchKernel"]}, '
+          f'hipModuleLaunchKernel {lengths["hipModuleLaunchKernel"]}, hipGraphLaunch {lengths["hipGraphLaunch"]}')
+
+    if not needed(client) <= {'libc.so.6', 'libm.so.6', 'ld-linux-x86-64.so.2'}:
+        problems.append(f'client library needs {needed(client)}')
+    if exported(client) != {'xschedd_client_start'}:
+        problems.append(f'client library exports {len(exported(client))} names')
+    weak = set(re.findall(r' w (\S+)', run('nm', '-D', client)))
+    if any('grpc' in name or 'absl' in name or 'google' in name for name in weak):
+        problems.append(f'client library may bind to the host: {weak}')
+
+    if problems:
+        sys.exit('\n'.join(problems))
+
+
+main()

@@ -1,0 +1,83 @@
+// A runtime for the tracker's tests: events complete when the test says that their stream has come that far.
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "client-shim/core/interface.h"
+
+namespace xschedd::shim {
+
+class FakeVendor {
+ public:
+  FakeVendor() { current = this; }
+
+  // Everything recorded on `stream` up to now has finished at `time_ns`.
+  void Finish(void* stream, std::uint64_t time_ns) {
+    for (auto& marker : markers) {
+      if (marker->stream == stream && marker->is_recorded && !marker->is_done) {
+        marker->is_done = true;
+        marker->time_ns = time_ns;
+      }
+    }
+  }
+  std::size_t Recorded() const { return records; }
+
+  const Vendor* Table() const {
+    static const Vendor vendor = {
+        "fake",
+        "fake 1",
+        "test",
+        [] { return 0; },
+        [](void*) { return 0; },
+        [](int, char*, std::size_t) { return false; },
+        [](int, char*, std::size_t) { return false; },
+        [](int) { return 0u; },
+        [](void*) { return false; },
+        [](int) { return current->Create(); },
+        [](int, void* marker, void* stream) { return current->Record(marker, stream); },
+        [](void* marker) { return current->Query(marker); },
+        [](void* from, void* to, std::uint64_t* out) { return current->Elapsed(from, to, out); },
+        [] {}};
+    return &vendor;
+  }
+
+  bool refuses_to_record = false;
+  std::size_t records = 0;
+  std::size_t queries = 0;
+
+ private:
+  struct Marker {
+    void* stream = nullptr;
+    bool is_recorded = false;
+    bool is_done = false;
+    std::uint64_t time_ns = 0;
+  };
+
+  void* Create() { return markers.emplace_back(std::make_unique<Marker>()).get(); }
+  bool Record(void* marker, void* stream) {
+    if (refuses_to_record) return false;
+    ++records;
+    *static_cast<Marker*>(marker) = Marker{stream, true, false, 0};
+    return true;
+  }
+  MarkerState Query(void* marker) {
+    ++queries;
+    return static_cast<Marker*>(marker)->is_done ? MarkerState::kDone : MarkerState::kPending;
+  }
+  bool Elapsed(void* from, void* to, std::uint64_t* out) {
+    const auto* first = static_cast<Marker*>(from);
+    const auto* last = static_cast<Marker*>(to);
+    if (!first->is_done || !last->is_done) return false;
+    *out = last->time_ns - first->time_ns;
+    return true;
+  }
+
+  static inline FakeVendor* current = nullptr;
+  std::vector<std::unique_ptr<Marker>> markers;
+};
+
+}  // namespace xschedd::shim
