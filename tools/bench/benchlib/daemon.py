@@ -32,6 +32,9 @@ class Daemon:
         wait_for("the daemon's admin socket", lambda: os.path.exists(os.path.join(self.folder, "admin.sock")),
                  [self.child])
 
+    def follow_events(self, children: Children) -> Child:
+        return children.start("events", [self.xschedctl, "--runtime-dir", self.folder, "--json", "events", "--follow"])
+
     def run_command(self, words: List[str], priority: int) -> List[str]:
         return [self.xschedctl, "--runtime-dir", self.folder, "run", "--priority", str(priority), "--"] + words
 

@@ -45,22 +45,29 @@ def caught_up_ns(requests: Sequence[Request], after_ns: int) -> Optional[int]:
     return None
 
 
-def down_visible_ns(requests: Sequence[Request], neighbour_starts: Sequence[int], command_ns: int,
-                    settle_ns: int) -> Optional[int]:
-    """The first neighbour's kernel that starts after the command in the midst of a request: since `settle_ns` a request
-    was being served, so under the old priorities the device was the request tenant's."""
-    for start in neighbour_starts:
-        if start < command_ns:
-            continue
-        if any(request.begun_ns + settle_ns <= start < request.done_ns for request in requests):
-            return start
+def first_within(times: Sequence[int], after_ns: int, intervals: Sequence[Tuple[int, int]]) -> Optional[int]:
+    """The first of `times` after `after_ns` that lies in one of `intervals`."""
+    for time_ns in times:
+        if time_ns >= after_ns and any(begin <= time_ns < end for begin, end in intervals):
+            return time_ns
     return None
 
 
-def up_visible_ns(neighbour_ends: Sequence[int], command_ns: int, gap_ns: int) -> Optional[int]:
-    """When the device became the request tenant's: the end of the first neighbour's kernel after the command that no
-    other neighbour's kernel follows for `gap_ns`. (The tenant has a backlog then: its gate is all that it waits for.)"""
-    ends = [end for end in neighbour_ends if end >= command_ns]
+def served_intervals(requests: Sequence[Request], kernel_starts: Sequence[int], settle_ns: int) -> List[Tuple[int, int]]:
+    """When the device was surely the request tenant's under its high priority: from `settle_ns` after the first kernel of
+    a request until its last one started. A request without two kernels there gives nothing."""
+    intervals = []
+    for request in requests:
+        starts = [start for start in kernel_starts if request.begun_ns <= start < request.done_ns]
+        if len(starts) >= 2 and starts[0] + settle_ns < starts[-1]:
+            intervals.append((starts[0] + settle_ns, starts[-1]))
+    return intervals
+
+
+def handed_over_ns(neighbour_ends: Sequence[int], after_ns: int, gap_ns: int) -> Optional[int]:
+    """When the device had become the request tenant's alone: the end of the first neighbour's kernel that no other
+    neighbour's kernel follows for `gap_ns`."""
+    ends = [end for end in neighbour_ends if end >= after_ns]
     for this, following in zip(ends, ends[1:]):
         if following - this >= gap_ns:
             return this

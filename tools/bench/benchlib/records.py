@@ -59,12 +59,21 @@ def read_dispatches(path: str) -> List[Dispatch]:
 class Progress:
     """How many kernels of a tenant had completed by when."""
 
-    def __init__(self, path: str):
-        self.times: List[int] = []
-        self.counts: List[int] = []
-        for entry in _lines(path):
-            self.times.append(entry["t_mono_ns"])
-            self.counts.append(entry["completed"])
+    def __init__(self, times: List[int], counts: List[int]):
+        self.times = times
+        self.counts = counts
+
+    @staticmethod
+    def told(path: str) -> "Progress":
+        """What the tenant told. It sees what has completed when it looks, which is late when it is held."""
+        entries = list(_lines(path))
+        return Progress([entry["t_mono_ns"] for entry in entries], [entry["completed"] for entry in entries])
+
+    @staticmethod
+    def traced(dispatches: Sequence[Dispatch]) -> "Progress":
+        """What the device did: exact."""
+        times = sorted(dispatch.end_ns for dispatch in dispatches if dispatch.kind == "kernel")
+        return Progress(times, list(range(1, len(times) + 1)))
 
     def at(self, time_ns: int) -> float:
         """The count at a time, on the straight line between the two lines around it."""
