@@ -4,6 +4,7 @@
 //   1  cannot start: sockets, gRPC, another daemon
 //   2  wrong options
 //   3  wrong configuration
+#include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
@@ -58,6 +59,8 @@ int Serve(const Options& options) {
     std::printf("%s: good\n", source.path.c_str());
     return kExitOk;
   }
+  // gRPC's many threads would each get a heap of their own, and keep what a thousand clients once needed.
+  ::mallopt(M_ARENA_MAX, 2);
   // A write to a connection that has just closed must not end the daemon.
   std::signal(SIGPIPE, SIG_IGN);
   RaiseDescriptorLimit();

@@ -28,7 +28,7 @@ struct HeldSpan {
 
 class HeldLog {
  public:
-  static constexpr std::size_t kSpans = 256;
+  static constexpr std::size_t kSpans = 128;
 
   void Add(HeldSpan span) {
     if (spans_.size() == kSpans) {

@@ -66,7 +66,8 @@ std::string CleanText(std::string_view text, std::size_t limit) {
   std::string clean;
   while (!text.empty()) {
     const std::size_t length = SequenceLength(text);
-    const bool control = length == 1 && (text[0] < 0x20 || text[0] == 0x7f);
+    // Quotes, too: a log line puts such text in quotes.
+    const bool control = length == 1 && (text[0] < 0x20 || text[0] == 0x7f || text[0] == '"');
     const std::size_t taken = length == 0 ? 1 : length;
     if (clean.size() + taken > limit) break;
     if (length == 0 || control) {

@@ -37,8 +37,8 @@ ProcessInfo ReadProcess(pid_t pid, int pidfd);
 // Whether the process behind a pidfd has exited.
 bool HasExited(int pidfd);
 
-// At most `limit` bytes of `text`, with what is not printable UTF-8 replaced by '?': fit for a log line and for
-// protobuf.
+// At most `limit` bytes of `text`, with what is not printable UTF-8, and '"', replaced by '?': fit for a log line and
+// for protobuf.
 std::string CleanText(std::string_view text, std::size_t limit);
 
 }  // namespace xschedd

@@ -12,7 +12,7 @@ std::string Ms(std::uint64_t ns) {
 }
 
 std::string Percent(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? "0 %" : std::to_string(part / (whole / 100 + 1)) + " %";
+  return whole == 0 ? "0 %" : std::to_string(part * 100 / whole) + " %";
 }
 
 std::vector<HeldSpan> SpansSince(const Client& client, std::uint64_t from_ns, std::uint64_t now_ns) {

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <grpcpp/create_channel.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +13,8 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+
+#include "common/unique_fd.h"
 
 namespace xschedd::test {
 namespace {
@@ -29,16 +33,41 @@ bool DeadlineHasPassed(int looks) {
 }
 
 pid_t Spawn(const std::vector<std::string>& arguments, const std::string& output) {
+  return SpawnWithSockets(arguments, {}, output);
+}
+
+pid_t SpawnWithSockets(const std::vector<std::string>& arguments,
+                       const std::vector<std::pair<std::string, std::string>>& sockets, const std::string& output) {
   std::vector<char*> argv;
   for (const std::string& argument : arguments)
     argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  std::vector<UniqueFd> listening;
+  std::string names;
+  for (const auto& [name, path] : sockets) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    listening.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const bool bound = ::bind(listening.back().Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    if (!bound || ::listen(listening.back().Get(), 8) != 0) throw std::runtime_error("cannot listen on " + path);
+    // Out of the way of the numbers that the child must have.
+    listening.back().Reset(::fcntl(listening.back().Get(), F_DUPFD_CLOEXEC, 100));
+    names += (names.empty() ? "" : ":") + name;
+  }
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
   if (!output.empty()) {
     const int fd = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ::dup2(fd, STDOUT_FILENO);
     ::dup2(fd, STDERR_FILENO);
+  }
+  if (!listening.empty()) {
+    for (std::size_t i = 0; i < listening.size(); ++i)
+      ::dup2(listening[i].Get(), 3 + static_cast<int>(i));
+    ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
+    ::setenv("LISTEN_FDS", std::to_string(listening.size()).c_str(), 1);
+    ::setenv("LISTEN_FDNAMES", names.c_str(), 1);
   }
   ::execv(argv[0], argv.data());
   ::_exit(127);

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "admin.grpc.pb.h"
@@ -13,6 +14,9 @@ namespace xschedd::test {
 
 // Runs a program; stdout and stderr go to `output`, if given.
 pid_t Spawn(const std::vector<std::string>& arguments, const std::string& output = {});
+// The same with listening sockets as systemd gives them: name and path.
+pid_t SpawnWithSockets(const std::vector<std::string>& arguments,
+                       const std::vector<std::pair<std::string, std::string>>& sockets, const std::string& output);
 // Waits for its end; the exit code, or -signal.
 int Reap(pid_t pid);
 std::string ReadFile(const std::string& path);

@@ -1,55 +1,22 @@
 // The real daemon, over its real sockets. Nothing here depends on how long something takes; conditions are waited for.
-#include <fcntl.h>
 #include <grpcpp/create_channel.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/catch.h"
+#include "tests/integration/daemon/admin_calls.h"
 #include "tests/integration/daemon/daemon_process.h"
 #include "tests/integration/daemon/fake_shim.h"
 
 using namespace xschedd;
 using namespace xschedd::test;
-
-namespace {
-
-constexpr char kGpu[] = "0000:c1:00.0";
-constexpr char kOtherGpu[] = "0000:c2:00.0";
-
-v1::ListClientsResponse List(DaemonProcess& daemon) {
-  grpc::ClientContext context;
-  v1::ListClientsResponse response;
-  REQUIRE(daemon.Admin().ListClients(&context, {}, &response).ok());
-  return response;
-}
-
-std::optional<v1::Client> Find(DaemonProcess& daemon, std::uint64_t id) {
-  const v1::ListClientsResponse list = List(daemon);
-  for (const v1::Client& client : list.clients()) {
-    if (client.id() == id) return client;
-  }
-  return std::nullopt;
-}
-
-v1::Stats Stats(DaemonProcess& daemon) {
-  grpc::ClientContext context;
-  v1::Stats stats;
-  REQUIRE(daemon.Admin().GetStats(&context, {}, &stats).ok());
-  return stats;
-}
-
-std::uint64_t OwnPid() {
-  return static_cast<std::uint64_t>(::getpid());
-}
-
-}  // namespace
 
 TEST_CASE("a client is who the kernel says, and is listed with all it said") {
   DaemonProcess daemon;
@@ -470,94 +437,4 @@ TEST_CASE("a uid over its quota is refused, and administrators still get in") {
   CHECK(List(daemon).clients_size() == 2);
   CHECK(Stats(daemon).refused_total() >= 1);
   second.Finish();
-}
-
-TEST_CASE("a second daemon on the same folder is refused; a dead one's sockets are replaced") {
-  DaemonProcess daemon;
-  const std::string output = daemon.Dir() + "/second";
-  const pid_t second = Spawn({DaemonProcess::Binary(), "--runtime-dir", daemon.Dir()}, output);
-  CHECK(Reap(second) == 1);
-  CHECK(ReadFile(output).find("another xschedd serves") != std::string::npos);
-  CHECK(List(daemon).clients_size() == 0);
-
-  daemon.Signal(SIGKILL);
-  REQUIRE(Eventually([&] { return !ConnectTo(daemon.Dir() + "/client.sock").IsValid(); }));
-  const std::string third_output = daemon.Dir() + "/third";
-  const pid_t third = Spawn({DaemonProcess::Binary(), "--runtime-dir", daemon.Dir()}, third_output);
-  CHECK(Eventually([&] { return ReadFile(third_output).find("ready version") != std::string::npos; }));
-  ::kill(third, SIGTERM);
-  CHECK(Reap(third) == 0);
-}
-
-TEST_CASE("a wrong configuration at reload keeps the old one") {
-  DaemonProcess daemon("[policy]\nlinger_us = 123\n");
-  FakeShim shim(daemon.Dir(), 0);
-  daemon.WriteConfig("[policy]\nlinger_us = \"long\"\n");
-  daemon.Signal(SIGHUP);
-  REQUIRE(Eventually([&] { return daemon.Log().find("config.toml:2:13") != std::string::npos; }));
-  const auto linger = [&] {
-    grpc::ClientContext context;
-    v1::Policy policy;
-    REQUIRE(daemon.Admin().GetPolicy(&context, {}, &policy).ok());
-    return policy.linger_us();
-  };
-  CHECK(linger() == 123);
-  daemon.WriteConfig("passthrough = [\"librccl.so\"]\n[policy]\nlinger_us = 456\n");
-  daemon.Signal(SIGHUP);
-  REQUIRE(Eventually([&] { return linger() == 456; }));
-  const auto configuration = shim.NextConfiguration();
-  REQUIRE(configuration);
-  REQUIRE(configuration->passthrough_size() == 1);
-  CHECK(configuration->passthrough(0) == "librccl.so");
-}
-
-TEST_CASE("draining opens all gates and takes nobody new") {
-  DaemonProcess daemon;
-  FakeShim high(daemon.Dir(), 50);
-  FakeShim low(daemon.Dir(), 0);
-  high.Attach(0, kGpu);
-  low.Attach(0, kGpu);
-  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
-  high.Report(0, true);
-  REQUIRE(Eventually([&] { return low.IsHeld(0); }));
-  grpc::ClientContext context;
-  v1::DrainResponse response;
-  REQUIRE(daemon.Admin().Drain(&context, {}, &response).ok());
-  CHECK(response.clients() == 2);
-  CHECK(!low.IsHeld(0));
-  const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
-  const auto welcomed = SayHello(socket.Get(), GoodHello());
-  REQUIRE(welcomed);
-  CHECK(welcomed->welcome.status == PreambleStatus::kDraining);
-}
-
-TEST_CASE("SIGTERM opens all gates, removes the sockets and exits 0") {
-  DaemonProcess daemon;
-  FakeShim high(daemon.Dir(), 50);
-  FakeShim low(daemon.Dir(), 0);
-  high.Attach(0, kGpu);
-  low.Attach(0, kGpu);
-  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
-  high.Report(0, true);
-  REQUIRE(Eventually([&] { return low.IsHeld(0); }));
-  CHECK(daemon.Stop() == 0);
-  CHECK(!low.IsHeld(0));
-  CHECK(!high.IsTracked(0));
-  struct stat status {};
-  CHECK(::stat((daemon.Dir() + "/client.sock").c_str(), &status) != 0);
-  CHECK(::stat((daemon.Dir() + "/admin.sock").c_str(), &status) != 0);
-}
-
-TEST_CASE("a killed daemon holds nobody for longer than the lease") {
-  DaemonProcess daemon;
-  FakeShim high(daemon.Dir(), 50);
-  FakeShim low(daemon.Dir(), 0);
-  high.Attach(0, kGpu);
-  low.Attach(0, kGpu);
-  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
-  high.Report(0, true);
-  REQUIRE(Eventually([&] { return low.IsHeld(0); }));
-  daemon.Signal(SIGKILL);
-  low.WaitAtGate(0);
-  CHECK(low.IsHeld(0));  // nobody opened it: the lease ran out
 }

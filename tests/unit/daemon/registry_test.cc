@@ -140,6 +140,7 @@ TEST_CASE("selectors: all that is set must fit") {
 
 TEST_CASE("text from outside is cleaned") {
   CHECK(CleanText("plain", 10) == "plain");
+  CHECK(CleanText("a\" uid=0", 10) == "a? uid=0");
   CHECK(CleanText("new\nline\x7f", 100) == "new?line?");
   CHECK(CleanText("gr\xc3\xbc\xc3\x9f", 100) == "gr\xc3\xbc\xc3\x9f");
   CHECK(CleanText("\xff\xc0\x80\xed\xa0\x80", 100) == "??????");

@@ -1,0 +1,150 @@
+// Starting, reloading, draining, stopping and killing the real daemon.
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <string>
+#include <vector>
+
+#include "daemon/build_config.h"
+#include "tests/catch.h"
+#include "tests/integration/daemon/admin_calls.h"
+#include "tests/integration/daemon/daemon_process.h"
+#include "tests/integration/daemon/fake_shim.h"
+
+using namespace xschedd;
+using namespace xschedd::test;
+
+TEST_CASE("a second daemon on the same folder is refused; a dead one's sockets are replaced") {
+  DaemonProcess daemon;
+  const std::string output = daemon.Dir() + "/second";
+  const pid_t second = Spawn({DaemonProcess::Binary(), "--runtime-dir", daemon.Dir()}, output);
+  CHECK(Reap(second) == 1);
+  CHECK(ReadFile(output).find("another xschedd serves") != std::string::npos);
+  CHECK(List(daemon).clients_size() == 0);
+
+  daemon.Signal(SIGKILL);
+  REQUIRE(Eventually([&] { return !ConnectTo(daemon.Dir() + "/client.sock").IsValid(); }));
+  const std::string third_output = daemon.Dir() + "/third";
+  const pid_t third = Spawn({DaemonProcess::Binary(), "--runtime-dir", daemon.Dir()}, third_output);
+  CHECK(Eventually([&] { return ReadFile(third_output).find("ready version") != std::string::npos; }));
+  ::kill(third, SIGTERM);
+  CHECK(Reap(third) == 0);
+}
+
+TEST_CASE("a wrong configuration at reload keeps the old one") {
+  DaemonProcess daemon("[policy]\nlinger_us = 123\n");
+  FakeShim shim(daemon.Dir(), 0);
+  daemon.WriteConfig("[policy]\nlinger_us = \"long\"\n");
+  daemon.Signal(SIGHUP);
+  REQUIRE(Eventually([&] { return daemon.Log().find("config.toml:2:13") != std::string::npos; }));
+  const auto linger = [&] {
+    grpc::ClientContext context;
+    v1::Policy policy;
+    REQUIRE(daemon.Admin().GetPolicy(&context, {}, &policy).ok());
+    return policy.linger_us();
+  };
+  CHECK(linger() == 123);
+  daemon.WriteConfig("passthrough = [\"librccl.so\"]\n[policy]\nlinger_us = 456\n");
+  daemon.Signal(SIGHUP);
+  REQUIRE(Eventually([&] { return linger() == 456; }));
+  const auto configuration = shim.NextConfiguration();
+  REQUIRE(configuration);
+  REQUIRE(configuration->passthrough_size() == 1);
+  CHECK(configuration->passthrough(0) == "librccl.so");
+}
+
+TEST_CASE("options and files that are wrong have exit codes of their own") {
+  const TemporaryFolder folder;
+  const std::string output = folder.Path() + "/output";
+  const auto run = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> command{DaemonProcess::Binary()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return Reap(Spawn(command, output));
+  };
+  CHECK(run({"--version"}) == 0);
+  CHECK(run({"--nonsense"}) == 2);
+  CHECK(run({"--policy", "best"}) == 2);
+  CHECK(run({"--log-level", "loud"}) == 2);
+  CHECK(run({"--config", folder.Path() + "/absent.toml"}) == 3);
+  CHECK(run({"--check-config", "--config", folder.Path()}) == 3);
+  CHECK(run({"--runtime-dir", folder.Path() + "/a/b"}) == 1);
+  CHECK(run({"--runtime-dir", folder.Path() + "/" + std::string(120, 'x')}) == 1);
+  CHECK(ReadFile(output).find("there is no policy \"best\"; choose") != std::string::npos);
+  CHECK(ReadFile(output).find("longer than 107 bytes; choose a shorter --runtime-dir") != std::string::npos);
+}
+
+#if XSCHEDD_HAVE_SYSTEMD
+TEST_CASE("sockets that systemd hands over are used and left in place") {
+  const TemporaryFolder folder;
+  const std::string output = folder.Path() + "/output";
+  const pid_t daemon =
+      SpawnWithSockets({DaemonProcess::Binary(), "--runtime-dir", folder.Path()},
+                       {{"client", folder.Path() + "/client.sock"}, {"admin", folder.Path() + "/admin.sock"}}, output);
+  REQUIRE(Eventually([&] { return ReadFile(output).find("ready version") != std::string::npos; }));
+  {
+    FakeShim shim(folder.Path(), 5);
+    CHECK(shim.Welcome().effective_priority() == 5);
+  }
+  ::kill(daemon, SIGTERM);
+  CHECK(Reap(daemon) == 0);
+  struct stat status {};
+  CHECK(::stat((folder.Path() + "/client.sock").c_str(), &status) == 0);
+
+  const std::string refused = folder.Path() + "/refused";
+  const pid_t wrong = SpawnWithSockets({DaemonProcess::Binary(), "--runtime-dir", folder.Path()},
+                                       {{"other", folder.Path() + "/other.sock"}}, refused);
+  CHECK(Reap(wrong) == 1);
+  CHECK(ReadFile(refused).find("\"other\" that is not expected") != std::string::npos);
+}
+#endif
+
+TEST_CASE("draining opens all gates and takes nobody new") {
+  DaemonProcess daemon;
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), 0);
+  high.Attach(0, kGpu);
+  low.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+  high.Report(0, true);
+  REQUIRE(Eventually([&] { return low.IsHeld(0); }));
+  grpc::ClientContext context;
+  v1::DrainResponse response;
+  REQUIRE(daemon.Admin().Drain(&context, {}, &response).ok());
+  CHECK(response.clients() == 2);
+  CHECK(!low.IsHeld(0));
+  const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
+  const auto welcomed = SayHello(socket.Get(), GoodHello());
+  REQUIRE(welcomed);
+  CHECK(welcomed->welcome.status == PreambleStatus::kDraining);
+}
+
+TEST_CASE("SIGTERM opens all gates, removes the sockets and exits 0") {
+  DaemonProcess daemon;
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), 0);
+  high.Attach(0, kGpu);
+  low.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+  high.Report(0, true);
+  REQUIRE(Eventually([&] { return low.IsHeld(0); }));
+  CHECK(daemon.Stop() == 0);
+  CHECK(!low.IsHeld(0));
+  CHECK(!high.IsTracked(0));
+  struct stat status {};
+  CHECK(::stat((daemon.Dir() + "/client.sock").c_str(), &status) != 0);
+  CHECK(::stat((daemon.Dir() + "/admin.sock").c_str(), &status) != 0);
+}
+
+TEST_CASE("a killed daemon holds nobody for longer than the lease") {
+  DaemonProcess daemon;
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), 0);
+  high.Attach(0, kGpu);
+  low.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+  high.Report(0, true);
+  REQUIRE(Eventually([&] { return low.IsHeld(0); }));
+  daemon.Signal(SIGKILL);
+  low.WaitAtGate(0);
+  CHECK(low.IsHeld(0));  // nobody opened it: the lease ran out
+}
