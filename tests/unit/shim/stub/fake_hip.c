@@ -1,0 +1,120 @@
+/* A libamdhip64 of a few functions, to test the ways in without a GPU. With FAKE_HIP_TABLE it has a dispatch table and
+ * registers it on the first call, as ROCm 6.2 and later do; without, it is as older ones are.
+ * Thread rule: one thread. */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct {
+  uint32_t x, y, z;
+} dim3;
+
+int fake_hip_calls;     /* real functions reached */
+int fake_hip_last_arg;  /* the last argument of the last launch, to see that none is lost on the way */
+
+#define REAL __attribute__((noinline)) static
+REAL int real_launch(const void* f, dim3 grid, dim3 block, void** args, size_t shared, void* stream) {
+  (void)f, (void)args, (void)stream;
+  ++fake_hip_calls;
+  fake_hip_last_arg = (int)(grid.x + grid.y + grid.z + block.x + block.y + block.z + shared);
+  return 0;
+}
+REAL int real_module_launch(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                            unsigned shared, void* stream, void** params, void** extra) {
+  (void)f, (void)stream, (void)params, (void)extra;
+  ++fake_hip_calls;
+  fake_hip_last_arg = (int)(gx + gy + gz + bx + by + bz + shared);
+  return 7; /* an error, to be returned as it is */
+}
+REAL int real_memcpy_async(void* to, const void* from, size_t n, int kind, void* stream) {
+  (void)to, (void)from, (void)n, (void)kind, (void)stream;
+  ++fake_hip_calls;
+  return 0;
+}
+int hipMemcpyAsync(void* to, const void* from, size_t n, int kind, void* stream);
+REAL int real_memcpy_from_symbol_async(void* to, const void* symbol, size_t n, size_t offset, int kind, void* stream) {
+  (void)offset;
+  return hipMemcpyAsync(to, symbol, n, kind, stream); /* through the PLT, as the real one does */
+}
+REAL int real_stream_synchronize(void* stream) {
+  (void)stream;
+  ++fake_hip_calls;
+  return 0;
+}
+REAL int real_version(int* version) {
+  *version = 60200000;
+  return 0;
+}
+
+/* The positions in HipDispatchTable: shared reference hip-dispatch-table.txt. */
+enum { kMemcpyAsync = 268, kMemcpyFromSymbolAsync = 276, kLaunch = 214, kModuleLaunch = 308, kStreamSynchronize = 346,
+       kVersion = 326, kEntries = 452 };
+typedef void (*function)(void);
+static struct {
+  size_t size;
+  function entries[kEntries];
+} table = {sizeof table, {0}};
+
+#ifdef FAKE_HIP_TABLE
+int rocprofiler_register_library_api_table(const char* name, function import, uint32_t version, void** tables,
+                                           uint64_t count, void* identifier) __attribute__((weak));
+#endif
+
+static void prepare(void) {
+  static int done;
+  if (done) return;
+  done = 1;
+  table.entries[kMemcpyAsync] = (function)real_memcpy_async;
+  table.entries[kMemcpyFromSymbolAsync] = (function)real_memcpy_from_symbol_async;
+  table.entries[kLaunch] = (function)real_launch;
+  table.entries[kModuleLaunch] = (function)real_module_launch;
+  table.entries[kStreamSynchronize] = (function)real_stream_synchronize;
+  table.entries[kVersion] = (function)real_version;
+#ifdef FAKE_HIP_TABLE
+  void* tables[] = {&table};
+  uint64_t identifier = 0;
+  if (rocprofiler_register_library_api_table)
+    rocprofiler_register_library_api_table("hip", 0, 60200, tables, 1, &identifier);
+#endif
+}
+#define CALL(index, type) (prepare(), (type)table.entries[index])
+
+#define EXPORT __attribute__((visibility("default")))
+EXPORT int hipRuntimeGetVersion(int* version) { return CALL(kVersion, int (*)(int*))(version); }
+EXPORT int hipLaunchKernel(const void* f, dim3 grid, dim3 block, void** args, size_t shared, void* stream) {
+  return CALL(kLaunch, int (*)(const void*, dim3, dim3, void**, size_t, void*))(f, grid, block, args, shared, stream);
+}
+EXPORT int hipModuleLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                                 unsigned shared, void* stream, void** params, void** extra) {
+  return CALL(kModuleLaunch, int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                                     void**, void**))(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+}
+EXPORT int hipMemcpyAsync(void* to, const void* from, size_t n, int kind, void* stream) {
+  return CALL(kMemcpyAsync, int (*)(void*, const void*, size_t, int, void*))(to, from, n, kind, stream);
+}
+EXPORT int hipMemcpyFromSymbolAsync(void* to, const void* symbol, size_t n, size_t offset, int kind, void* stream) {
+  return CALL(kMemcpyFromSymbolAsync, int (*)(void*, const void*, size_t, size_t, int, void*))(to, symbol, n, offset,
+                                                                                              kind, stream);
+}
+EXPORT int hipStreamSynchronize(void* stream) { return CALL(kStreamSynchronize, int (*)(void*))(stream); }
+EXPORT int hipGetProcAddress(const char* name, void** out, int version, uint64_t flags, void* status) {
+  (void)version, (void)flags, (void)status;
+  *out = 0;
+  if (strcmp(name, "hipLaunchKernel") == 0) *out = (void*)hipLaunchKernel;
+  if (strcmp(name, "hipModuleLaunchKernel") == 0) *out = (void*)real_module_launch; /* an inner function */
+  return *out ? 0 : 1;
+}
+EXPORT int hip_not_an_entry_point(void) { return 5; }
+EXPORT int hipMalloc(void** out, size_t n) {
+  *out = (void*)n;
+  return 0;
+}
+EXPORT int* fake_hip_counter(void) { return &fake_hip_calls; }
+EXPORT int* fake_hip_argument(void) { return &fake_hip_last_arg; }
+EXPORT int fake_hip_has_table(void) {
+#ifdef FAKE_HIP_TABLE
+  return 1;
+#else
+  return 0;
+#endif
+}

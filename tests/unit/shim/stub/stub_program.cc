@@ -1,0 +1,146 @@
+// A program under the preloaded stub, with a fake HIP and a counting client library: each way in gates a call exactly
+// once. usage: stub_program linked|dlopen|none FAKE_HIP
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "client-shim/include/xschedd.h"
+
+namespace {
+
+int g_failures = 0;
+
+void Expect(bool condition, const char* what, int line) {
+  if (condition) return;
+  std::fprintf(stderr, "line %d: not so: %s\n", line, what);
+  ++g_failures;
+}
+#define EXPECT(condition) Expect(condition, #condition, __LINE__)
+
+struct Dim3 {
+  unsigned x, y, z;
+};
+using Launch = int (*)(const void*, Dim3, Dim3, void**, size_t, void*);
+using ModuleLaunch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                             void**);
+using FromSymbol = int (*)(void*, const void*, size_t, size_t, int, void*);
+using Synchronize = int (*)(void*);
+using GetProcAddress = int (*)(const char*, void**, int, unsigned long, void*);
+
+xschedd_status Status() {
+  xschedd_status status{};
+  status.size = sizeof status;
+  const auto get = reinterpret_cast<int (*)(xschedd_status*)>(dlsym(RTLD_DEFAULT, "xschedd_get_status"));
+  EXPECT(get != nullptr && get(&status) == XSCHEDD_OK);
+  return status;
+}
+
+std::string FileOf(void* address) {
+  Dl_info info{};
+  return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fname : "";
+}
+bool IsShim(void* address) {
+  return FileOf(address).find("libxschedd-shim") != std::string::npos;
+}
+
+template <typename Function>
+Function Look(void* handle, const char* name) {
+  return reinterpret_cast<Function>(dlsym(handle, name));
+}
+
+int Main(const std::string& mode, const char* path) {
+  // Before any HIP is there, nobody may be led to believe that it is.
+  if (mode == "dlopen") {
+    EXPECT(dlsym(RTLD_DEFAULT, "hipLaunchKernel") == nullptr);
+    EXPECT(dlerror() != nullptr);
+    EXPECT(Status().state == XSCHEDD_STATE_IDLE);
+  }
+  void* hip = dlopen(path, RTLD_NOW | (mode == "linked" ? RTLD_GLOBAL : RTLD_LOCAL));
+  EXPECT(hip != nullptr);
+  if (hip == nullptr) return 1;
+  const bool has_table = Look<int (*)()>(hip, "fake_hip_has_table")() != 0;
+  int* calls = Look<int* (*)()>(hip, "fake_hip_counter")();
+  const int* argument = Look<int* (*)()>(hip, "fake_hip_argument")();
+
+  // What is not ours comes back as it is.
+  EXPECT(FileOf(dlsym(hip, "hip_not_an_entry_point")) == path);
+  EXPECT(FileOf(dlsym(hip, "hipMalloc")) == path);
+  EXPECT(dlsym(hip, "hipGraphLaunch") == nullptr);
+  EXPECT(FileOf(dlsym(RTLD_NEXT, "malloc")).find("libc") != std::string::npos);
+  EXPECT(dlsym(RTLD_DEFAULT, "xschedd_no_such_symbol") == nullptr);
+  EXPECT(dlvsym(RTLD_DEFAULT, "printf", "GLIBC_2.2.5") != nullptr);
+
+  const auto launch = Look<Launch>(hip, "hipLaunchKernel");
+  EXPECT(IsShim(reinterpret_cast<void*>(launch)));
+  errno = 77;
+  EXPECT(launch(nullptr, Dim3{1, 2, 3}, Dim3{4, 5, 6}, nullptr, 100, nullptr) == 0);
+  EXPECT(errno == 77);
+  EXPECT(*argument == 121);
+  EXPECT(*calls == 1);
+  const bool counts = Status().state == XSCHEDD_STATE_SCHEDULED;
+  EXPECT(counts == (mode != "none"));
+  if (!counts) return g_failures;  // without a client library everything still works
+  EXPECT(Status().submitted == 1);
+  // The caller is this program, also behind the dispatch table.
+  EXPECT(FileOf(reinterpret_cast<void*>(Status().client_id)).find("stub_program") != std::string::npos);
+
+  // Arguments on the stack arrive, and an error is returned as it is.
+  const auto module_launch = Look<ModuleLaunch>(hip, "hipModuleLaunchKernel");
+  EXPECT(module_launch(nullptr, 1, 2, 3, 4, 5, 6, 100, nullptr, nullptr, nullptr) == 7);
+  EXPECT(*argument == 121);
+  EXPECT(*calls == 2);
+  EXPECT(Status().submitted == 2);
+  EXPECT(Status().passthrough == 1);  // failed
+
+  // A function that reaches another by the PLT is gated once, as the outer one.
+  EXPECT(Look<FromSymbol>(hip, "hipMemcpyFromSymbolAsync")(nullptr, nullptr, 0, 0, 0, nullptr) == 0);
+  EXPECT(*calls == 3);
+  EXPECT(Status().submitted == 3);
+
+  EXPECT(Look<Synchronize>(hip, "hipStreamSynchronize")(nullptr) == 0);
+  EXPECT(Status().held_ns == 1);  // synchronisations
+
+  // Addresses by hipGetProcAddress: the export, and an inner function.
+  void* found = nullptr;
+  const auto get = Look<GetProcAddress>(hip, "hipGetProcAddress");
+  EXPECT(get("hipLaunchKernel", &found, 60200, 0, nullptr) == 0);
+  EXPECT(reinterpret_cast<Launch>(found)(nullptr, Dim3{}, Dim3{}, nullptr, 0, nullptr) == 0);
+  EXPECT(Status().submitted == 4);
+  if (!has_table) {
+    EXPECT(get("hipModuleLaunchKernel", &found, 60200, 0, nullptr) == 0);
+    EXPECT(reinterpret_cast<ModuleLaunch>(found)(nullptr, 0, 0, 0, 0, 0, 0, 0, nullptr, nullptr, nullptr) == 7);
+    EXPECT(Status().submitted == 5);
+  }
+  EXPECT(get("hipNothing", &found, 60200, 0, nullptr) == 1);
+
+  // The symbol that is first in the global scope, which is how a linked program is bound.
+  const auto global = Look<Launch>(RTLD_DEFAULT, "hipLaunchKernel");
+  EXPECT(IsShim(reinterpret_cast<void*>(global)));
+  const unsigned long long before = Status().submitted;
+  EXPECT(global(nullptr, Dim3{}, Dim3{}, nullptr, 0, nullptr) == 0);
+  EXPECT(Status().submitted == before + 1);
+  // A child of fork is let alone; the parent is not disturbed.
+  const pid_t child = fork();
+  if (child == 0) {
+    const int result = global(nullptr, Dim3{}, Dim3{}, nullptr, 0, nullptr);
+    _exit(result == 0 && Status().state == XSCHEDD_STATE_INERT ? 0 : 1);
+  }
+  int status = 1;
+  EXPECT(waitpid(child, &status, 0) == child && status == 0);
+  EXPECT(global(nullptr, Dim3{}, Dim3{}, nullptr, 0, nullptr) == 0);
+  EXPECT(Status().submitted == before + 2);
+  return g_failures;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  return Main(argv[1], argv[2]) == 0 ? 0 : 1;
+}
