@@ -1,6 +1,8 @@
 // Memory and an event of one process used by another one: the parent exports, the child attaches, waits for the parent's
 // work, writes and ends.
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "device_test.h"
@@ -68,6 +70,7 @@ int main(int argc, char** argv) {
   HIP(hipEventRecord(done, nullptr));
   const pid_t pid = fork();
   if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when a check fails here
     execl("/proc/self/exe", argv[0], to_hex(memory_handle).c_str(), to_hex(event_handle).c_str(), nullptr);
     _exit(127);
   }

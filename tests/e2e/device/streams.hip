@@ -32,7 +32,7 @@ void event_times() {
   HIP(hipStreamCreate(&stream));
   Event from;
   Event to;
-  spin(1'000, kFullGrid, stream);
+  spin(50'000, kFullGrid, stream);  // long enough to queue the rest behind it
   HIP(hipEventRecord(from.handle, stream));
   for (int i = 0; i < 10; ++i)
     spin(2'000, kFullGrid, stream);

@@ -81,7 +81,8 @@ TEST_CASE("a good code object is loaded, relocated and listed") {
   CHECK(loaded.symbols[0].kernarg_size == 24);
   CHECK(loaded.symbols[1].name == "v");
   uint64_t value = 0;
-  std::memcpy(&value, reinterpret_cast<const void*>(loaded.symbols[1].address), sizeof value);
+  const uint64_t at = loaded.symbols[1].address - reinterpret_cast<uintptr_t>(loaded.memory);
+  std::memcpy(&value, static_cast<const char*>(loaded.memory) + at, sizeof value);
   CHECK(value == loaded.symbols[0].address);
   std::free(loaded.memory);
 }

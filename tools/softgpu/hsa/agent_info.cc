@@ -180,13 +180,11 @@ hsa_status_t gpu_info(const Agent& agent, int attribute, void* value) {
     }
     case kAgentInfoAsicFamilyId:
       return answer(value, uint32_t{143});
-    case kAgentInfoUcodeVersion:
-    case kAgentInfoSdmaUcodeVersion:
-      return answer(value, uint32_t{0});
     case kAgentInfoNumSdmaEngines:
       return answer(value, kCopyEngines);
+    case kAgentInfoUcodeVersion:
+    case kAgentInfoSdmaUcodeVersion:
     case kAgentInfoNumSdmaXgmiEngines:
-      return answer(value, uint32_t{0});
     case kAgentInfoIommuSupport:
       return answer(value, uint32_t{0});
     case kAgentInfoNumXcc:

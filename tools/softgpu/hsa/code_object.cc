@@ -33,19 +33,18 @@ class Loader {
     for (size_t i = 0; i < segments.size(); ++i) {
       if (!read(header.e_phoff + i * sizeof(Elf64_Phdr), segments[i])) return "program headers lie outside the file";
     }
-    if (const std::string error = place(segments, allocate); !error.empty()) return error;
+    if (std::string error = place(segments, allocate); !error.empty()) return error;
     for (uint16_t i = 0; i < header.e_shnum; ++i) {
       Elf64_Shdr section;
       if (!read(header.e_shoff + i * sizeof section, section)) return "section headers lie outside the file";
       if (section.sh_type == SHT_DYNSYM) {
-        if (const std::string error = symbols(header, section); !error.empty()) return error;
+        if (std::string error = symbols(header, section); !error.empty()) return error;
       }
     }
     for (uint16_t i = 0; i < header.e_shnum; ++i) {
       Elf64_Shdr section;
-      read(header.e_shoff + i * sizeof section, section);
-      if (section.sh_type == SHT_RELA) {
-        if (const std::string error = relocate(section); !error.empty()) return error;
+      if (read(header.e_shoff + i * sizeof section, section) && section.sh_type == SHT_RELA) {
+        if (std::string error = relocate(section); !error.empty()) return error;
       }
     }
     return "";

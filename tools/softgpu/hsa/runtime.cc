@@ -25,7 +25,7 @@ std::atomic<Runtime*> instance{nullptr};
 std::atomic<bool> is_inert{false};
 
 std::string target_id(const std::string& isa) {
-  const std::string base = "amdgcn-amd-amdhsa--" + isa;
+  std::string base = "amdgcn-amd-amdhsa--" + isa;
   if (isa.find(':') != std::string::npos) return base;
   for (std::string_view with_features : {"gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"}) {
     if (isa == with_features) return base + ":sramecc+:xnack-";

@@ -134,8 +134,10 @@ SOFTGPU_API hsa_status_t hsa_amd_vmem_unmap(void* address, size_t size) {
   const std::lock_guard guard(state().lock);
   const auto it = state().mappings.find(key);
   if (it == state().mappings.end() || it->second.size != size) return HSA_STATUS_ERROR_INVALID_ALLOCATION;
+  // Reserved as before: nobody else may get the range until it is given back.
+  if (mmap(address, size, PROT_NONE, kReserved | MAP_FIXED, -1, 0) == MAP_FAILED)
+    return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
   remove_allocation(key, MemoryKind::kMapped);
-  mmap(address, size, PROT_NONE, kReserved | MAP_FIXED, -1, 0);
   drop(it->second.piece);
   state().mappings.erase(it);
   return HSA_STATUS_SUCCESS;
