@@ -1,13 +1,14 @@
 // How long it takes from a transition in one client to the gate of another one: two processes, two fake clients, the
 // real daemon between them; and, turn about with it, a bare futex round trip between the same two processes.
 //
-//   held     the important client becomes busy  → the other one's gate word says held (seen by spinning on it, as a
-//            launch path sees it)
+//   held     the important client becomes busy  → the other one's gate word says held (seen by looking at it
+//            without end, as a launch path sees it)
 //   opened   the important client becomes idle  → the thread that sleeps at the other one's gate runs again
 //   futex    one process wakes the other, which wakes it back: two wake-ups, as `opened` needs two
 //
 // Ask the daemon for no linger first (xschedctl policy set --linger 0), or `opened` has it on top.
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -62,8 +63,9 @@ void Watch(Shared& shared, FakeClient& client, std::uint32_t rounds) {
   std::uint32_t changes = 0;
   for (std::uint32_t round = 1; round <= rounds; ++round) {
     shared.armed = ++changes;
-    while (!client.IsHeld()) {
-    }
+    // Yielding: on a machine without a core to spare, spinning would keep the daemon from the very thing measured.
+    while (!client.IsHeld())
+      sched_yield();
     shared.seen_at = MonotonicNs();
     shared.seen = changes;
 
