@@ -82,6 +82,7 @@ Json ToJson(const v1::Policy& policy) {
                {"guard_ms_per_s", policy.guard_ms_per_s()},
                {"window_us", policy.window_us()},
                {"max_concurrent", policy.max_concurrent()},
+               {"max_concurrent_by_vendor", policy.max_concurrent_by_vendor()},
                {"turn_ms", policy.turn_ms()},
                {"available", Json::array()}};
   for (const std::string& name : policy.available())

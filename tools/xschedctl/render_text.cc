@@ -88,9 +88,10 @@ std::string RenderPolicy(const v1::Policy& policy) {
   std::string available;
   for (const std::string& name : policy.available())
     available += (available.empty() ? "" : ", ") + name;
-  const std::string limit = policy.max_concurrent() == 0
-                                ? "no limit"
-                                : fmt::format("{} background clients a device", policy.max_concurrent());
+  std::string limit = policy.max_concurrent() == 0
+                          ? "no limit"
+                          : fmt::format("{} background clients a device", policy.max_concurrent());
+  if (policy.max_concurrent_by_vendor()) limit = "by the device's vendor: no limit on AMD, 1 elsewhere";
   const std::string guard = policy.guard_ms_per_s() == 0
                                 ? "off"
                                 : fmt::format("{} ms of every second for each busy client", policy.guard_ms_per_s());
@@ -133,9 +134,11 @@ std::string RenderStats(const v1::Stats& stats) {
 }
 
 std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, const TextStyle& style) {
-  std::string text = fmt::format("pid {} was held {} of the last {} ({})\n", pid, Duration(answer.held_ns()),
-                                 Duration(answer.observed_ns()), Share(answer.held_ns(), answer.observed_ns()));
-  if (!answer.summary().empty()) text += Harmless(answer.summary()) + "\n";
+  // The daemon's own words go before ours.
+  std::string text = !answer.summary().empty()
+                         ? Harmless(answer.summary()) + "\n"
+                         : fmt::format("pid {} was held {} of the last {} ({})\n", pid, Duration(answer.held_ns()),
+                                       Duration(answer.observed_ns()), Share(answer.held_ns(), answer.observed_ns()));
   if (answer.held_size() > 0) {
     Table table({{.header = "AGO", .right = true},
                  {.header = "HELD", .right = true},

@@ -1,0 +1,1 @@
+"""Parts of tools/bench/demo and tools/bench/bench. Standard library only."""

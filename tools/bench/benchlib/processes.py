@@ -1,0 +1,119 @@
+"""Child processes that never outlive us, whatever ends us: an error, Ctrl-C, SIGTERM, even SIGKILL.
+
+Thread rule: main thread.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import IO, Dict, List, Optional, Sequence
+
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class ToolError(Exception):
+    """Something that the user can act on, as one line."""
+
+
+def _die_with_parent() -> None:
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def stop_on_signals() -> None:
+    """SIGTERM and SIGHUP end the program as Ctrl-C does: through the `finally` blocks."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
+
+
+class Child:
+    def __init__(self, name: str, process: subprocess.Popen, log_path: str):
+        self.name = name
+        self.process = process
+        self.log_path = log_path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def log_tail(self) -> str:
+        with open(self.log_path, encoding="utf-8", errors="replace") as log:
+            lines = [line.strip() for line in log if line.strip()]
+        return lines[-1] if lines else "it said nothing"
+
+    def check_alive(self) -> None:
+        status = self.process.poll()
+        if status is not None:
+            raise ToolError(f"{self.name} ended early with status {status}: {self.log_tail()}")
+
+
+class Children:
+    """Starts children with their output in files of `folder`; leaving the context ends those that are left."""
+
+    def __init__(self, folder: str):
+        self.folder = folder
+        self._children: List[Child] = []
+
+    def __enter__(self) -> "Children":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop(self._children[::-1])
+
+    def start(self, name: str, command: Sequence[str], environment: Optional[Dict[str, str]] = None) -> Child:
+        log_path = os.path.join(self.folder, name + ".log")
+        with open(log_path, "wb") as log:
+            # A session of its own: Ctrl-C reaches us alone, and we decide in which order things end.
+            process = subprocess.Popen(list(command), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                       env=environment, start_new_session=True, preexec_fn=_die_with_parent)
+        child = Child(name, process, log_path)
+        self._children.append(child)
+        return child
+
+    def stop(self, children: Sequence[Child], patience_s: float = 5.0) -> None:
+        """SIGTERM, then SIGKILL for those that do not end."""
+        chosen = list(children)
+        for child in chosen:
+            if child.process.poll() is None:
+                child.process.terminate()
+        deadline = time.monotonic() + patience_s
+        for child in chosen:
+            try:
+                child.process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                print(f"{child.name} did not end on SIGTERM and is killed", file=sys.stderr)
+                child.process.kill()
+                child.process.wait()
+        self._children = [child for child in self._children if child not in chosen]
+
+
+def wait_for(what: str, condition, children: Sequence[Child], limit_s: float = 15.0) -> None:
+    """Polls until `condition()` holds; says who died, or what did not come, instead of hanging."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        for child in children:
+            child.check_alive()
+        if time.monotonic() > deadline:
+            raise ToolError(f"{what} did not come within {limit_s:.0f} s")
+        time.sleep(0.01)
+
+
+def run_text(command: Sequence[str], environment: Optional[Dict[str, str]] = None, limit_s: float = 30.0) -> str:
+    """Standard output of a short command; a failure is an error with its last line."""
+    done = subprocess.run(list(command), env=environment, capture_output=True, text=True, timeout=limit_s, check=False)
+    if done.returncode != 0:
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+        raise ToolError(f"{' '.join(command[:4])}… ended with status {done.returncode}: {lines[-1]}")
+    return done.stdout
+
+
+def last_line(stream: IO[str]) -> str:
+    lines = stream.read().splitlines()
+    return lines[-1] if lines else ""

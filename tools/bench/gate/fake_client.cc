@@ -1,0 +1,133 @@
+#include "tools/bench/gate/fake_client.h"
+
+#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "common/clock.h"
+#include "common/preamble.h"
+#include "common/runtime_dir.h"
+
+namespace xschedd::bench {
+namespace {
+
+std::string Reason() {
+  return std::strerror(errno);
+}
+
+Result<UniqueFd> ConnectTo(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) return Fail(path + " is too long for a socket", "use a shorter folder");
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd.IsValid() || connect(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    return Fail("cannot connect to " + path + ": " + Reason(), "start xschedd");
+  }
+  return fd;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FakeClient>> FakeClient::Connect(const std::string& runtime_dir, int priority,
+                                                        const std::string& group, const FakeDevice& device) {
+  Result<UniqueFd> fd = ConnectTo(ClientSocketPath(RuntimeDir(runtime_dir)));
+  if (!fd) return tl::unexpected<Error>(fd.error());
+  std::unique_ptr<FakeClient> client(new FakeClient);
+  std::string token;
+  if (const auto greeted = client->Greet(fd->Get(), token); !greeted) return tl::unexpected<Error>(greeted.error());
+  const auto started = client->StartSession(std::move(*fd), token, priority, group, device);
+  if (!started) return tl::unexpected<Error>(started.error());
+  return client;
+}
+
+Result<void> FakeClient::Greet(int fd, std::string& token) {
+  PreambleHello hello{};
+  std::memcpy(hello.magic, kHelloMagic, sizeof(hello.magic));
+  hello.abi_version = abi::kVersion;
+  hello.layout_hash = abi::kLayoutHash;
+  if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
+    return Fail("cannot greet the daemon: " + Reason());
+
+  PreambleWelcome welcome{};
+  iovec part{&welcome, sizeof(welcome)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kPreambleDescriptors)];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  if (recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL) != sizeof(welcome)) {
+    return Fail("the daemon did not answer the greeting");
+  }
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (welcome.status != PreambleStatus::kOk || header == nullptr ||
+      header->cmsg_len != CMSG_LEN(sizeof(int) * kPreambleDescriptors)) {
+    return Fail("the daemon refused the greeting, status " +
+                std::to_string(static_cast<std::uint32_t>(welcome.status)));
+  }
+  int descriptors[kPreambleDescriptors];
+  std::memcpy(descriptors, CMSG_DATA(header), sizeof(descriptors));
+  const UniqueFd board(descriptors[0]);
+  const UniqueFd ledger(descriptors[1]);
+  eventfd_.Reset(descriptors[2]);
+  void* const board_memory = mmap(nullptr, sizeof(abi::Board), PROT_READ, MAP_SHARED, board.Get(), 0);
+  void* const ledger_memory = mmap(nullptr, sizeof(abi::Ledger), PROT_READ | PROT_WRITE, MAP_SHARED, ledger.Get(), 0);
+  if (board_memory == MAP_FAILED || ledger_memory == MAP_FAILED) return Fail("cannot map the board: " + Reason());
+  board_memory_ = static_cast<const abi::Board*>(board_memory);
+  ledger_memory_ = static_cast<abi::Ledger*>(ledger_memory);
+
+  const Result<BoardReader> reader = BoardReader::Open(board_memory_);
+  if (!reader) return tl::unexpected<Error>(reader.error());
+  board_ = std::make_unique<BoardReader>(*reader);
+  const Result<LedgerWriter*> writer = LedgerWriter::Open(ledger_memory_, board_memory_, eventfd_.Get());
+  if (!writer) return tl::unexpected<Error>(writer.error());
+  ledger_.reset(*writer);
+  token.assign(welcome.token, sizeof(welcome.token));
+  return {};
+}
+
+Result<void> FakeClient::StartSession(UniqueFd fd, const std::string& token, int priority, const std::string& group,
+                                      const FakeDevice& device) {
+  if (fcntl(fd.Get(), F_SETFL, O_NONBLOCK) != 0) return Fail("cannot set the socket non-blocking: " + Reason());
+  stub_ = v1::ClientSession::NewStub(grpc::CreateInsecureChannelFromFd("xschedd", fd.Release()));
+  stream_ = stub_->Session(&context_);
+  v1::ClientMessage message;
+  v1::Hello& hello = *message.mutable_hello();
+  hello.set_client_version("bench");
+  hello.set_token(token);
+  hello.set_group(group);
+  hello.set_priority_hint(priority);
+  hello.set_runtime("none");
+  v1::DaemonMessage answer;
+  if (!stream_->Write(message) || !stream_->Read(&answer) || !answer.has_welcome()) {
+    return Fail("the daemon did not welcome the session: " + stream_->Finish().error_message());
+  }
+  v1::DeviceAttached& attached = *message.mutable_device_attached();
+  attached.set_slot(0);
+  attached.set_pci_address(device.pci_address);
+  attached.set_name(device.name);
+  attached.set_compute_units(1);
+  attached.set_vendor("amd");
+  if (!stream_->Write(message)) return Fail("the daemon ended the session");
+  return {};
+}
+
+FakeClient::~FakeClient() {
+  context_.TryCancel();
+  if (stream_ != nullptr) (void)stream_->Finish();
+  ledger_.reset();
+  if (board_memory_ != nullptr) munmap(const_cast<abi::Board*>(board_memory_), sizeof(abi::Board));
+  if (ledger_memory_ != nullptr) munmap(ledger_memory_, sizeof(abi::Ledger));
+}
+
+void FakeClient::ReportBusy(bool busy) {
+  ledger_->Report(0, busy ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, MonotonicNs());
+}
+
+}  // namespace xschedd::bench

@@ -1,0 +1,56 @@
+// A client without a GPU: makes a session as the shim does (preamble, shared memory, session stream) and says by itself
+// when it is busy. For measuring the daemon, and for tests of xschedctl that need somebody to list.
+// Thread rule: one thread, but for what ledger.h and board.h allow to any.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "common/board.h"
+#include "common/ledger.h"
+#include "common/result.h"
+#include "common/unique_fd.h"
+#include "session.grpc.pb.h"
+
+namespace xschedd::bench {
+
+struct FakeDevice {
+  std::string pci_address = "0000:fa:ce.0";
+  std::string name = "no device (fake client)";
+};
+
+class FakeClient {
+ public:
+  // Connected, welcomed and attached to `device` as slot 0 when it returns.
+  static Result<std::unique_ptr<FakeClient>> Connect(const std::string& runtime_dir, int priority,
+                                                     const std::string& group, const FakeDevice& device);
+  ~FakeClient();
+  FakeClient(const FakeClient&) = delete;
+  FakeClient& operator=(const FakeClient&) = delete;
+
+  const BoardReader& Board() const { return *board_; }
+  LedgerWriter& Ledger() { return *ledger_; }
+  // Level, record and wake-up, as the shim reports it. Slot 0.
+  void ReportBusy(bool busy);
+  bool IsHeld() const { return (board_->Word(0) & abi::kHeld) != 0; }
+  bool IsTracked() const { return (board_->Word(0) & abi::kTracked) != 0; }
+
+ private:
+  FakeClient() = default;
+  Result<void> Greet(int fd, std::string& token);
+  Result<void> StartSession(UniqueFd fd, const std::string& token, int priority, const std::string& group,
+                            const FakeDevice& device);
+
+  std::unique_ptr<BoardReader> board_;
+  std::unique_ptr<LedgerWriter> ledger_;
+  const abi::Board* board_memory_ = nullptr;
+  abi::Ledger* ledger_memory_ = nullptr;
+  UniqueFd eventfd_;
+  std::unique_ptr<v1::ClientSession::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::ClientMessage, v1::DaemonMessage>> stream_;
+};
+
+}  // namespace xschedd::bench

@@ -1,0 +1,44 @@
+// Launches an empty kernel over and over on the default stream, in batches with a synchronisation after each: what a
+// launch costs the host. Only the launches are timed, and only LaunchBatch is to be counted by callgrind.
+#include <algorithm>
+#include <CLI/CLI.hpp>
+#include <vector>
+
+#include "tools/bench/hip/burn.h"
+#include "tools/bench/hip/tenant.h"
+
+// Not inlined and with a C name: `callgrind --toggle-collect=LaunchBatch` counts the instructions of what it calls.
+extern "C" __attribute__((noinline)) void LaunchBatch(unsigned count) {
+  for (unsigned i = 0; i < count; ++i)
+    burn_nothing<<<1, 64, 0, nullptr>>>();
+}
+
+int main(int argc, char** argv) {
+  unsigned launches = 100'000;
+  unsigned batch = 64;
+  double settle = 0;
+  CLI::App app("Launches an empty kernel over and over and says what a launch costs the host.");
+  app.add_option("--launches", launches, "how many")->check(CLI::PositiveNumber);
+  app.add_option("--batch", batch, "launches between two synchronisations")->check(CLI::PositiveNumber);
+  app.add_option("--settle", settle, "seconds to wait after the first launch: a session may be made in that time");
+  CLI11_PARSE(app, argc, argv);
+
+  tenant::UseDevice();
+  burn_nothing<<<1, 64, 0, nullptr>>>();
+  TENANT_HIP(hipDeviceSynchronize());
+  if (settle > 0) tenant::SleepUntil(xschedd::MonotonicNs() + static_cast<std::uint64_t>(settle * 1e9));
+
+  std::vector<double> batches;
+  for (unsigned done = 0; done < launches; done += batch) {
+    const std::uint64_t start = xschedd::MonotonicNs();
+    LaunchBatch(batch);
+    const std::uint64_t end = xschedd::MonotonicNs();
+    TENANT_HIP(hipDeviceSynchronize());
+    batches.push_back(static_cast<double>(end - start) / batch);
+  }
+  TENANT_HIP(hipGetLastError());
+  std::nth_element(batches.begin(), batches.begin() + static_cast<long>(batches.size() / 2), batches.end());
+  // The median of the batches: preempted batches must not count.
+  std::printf("{\"launches\": %u, \"ns_per_launch\": %.1f}\n", launches, batches[batches.size() / 2]);
+  return 0;
+}

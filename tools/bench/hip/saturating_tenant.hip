@@ -1,0 +1,173 @@
+// A background job in small: keeps `--depth` kernels queued on `--streams` streams for as long as it runs, each using
+// the whole device. Counts what has completed, and now and then copies a stream's data back and checks it.
+//
+// Output (--out): a JSON line at most every 10 ms: time (CLOCK_MONOTONIC) and how many kernels had completed by then.
+#include <CLI/CLI.hpp>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "tools/bench/hip/burn.h"
+#include "tools/bench/hip/tenant.h"
+
+namespace {
+
+constexpr std::uint64_t kLineEveryNs = 10'000'000;
+
+struct Options {
+  std::uint32_t kernel_us = 1300;
+  std::uint32_t streams = 2;
+  std::uint32_t depth = 64;         // kernels queued, all streams together
+  std::uint32_t batch = 4;          // kernels between two events: how finely progress is seen
+  std::uint32_t check_every = 512;  // kernels of a stream between two checks
+  std::uint32_t words = 1024;
+  double seconds = 10;  // 0: until SIGTERM
+  std::string out;
+};
+
+// One stream, its data, and the events that say how far it is.
+class Lane {
+ public:
+  Lane(const Options& options, unsigned workgroups) : options_(options), workgroups_(workgroups) {
+    TENANT_HIP(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking));
+    const std::size_t bytes = options.words * sizeof(std::uint32_t);
+    TENANT_HIP(hipMalloc(reinterpret_cast<void**>(&data_), bytes));
+    TENANT_HIP(hipMemsetAsync(data_, 0, bytes, stream_));
+    TENANT_HIP(hipStreamSynchronize(stream_));
+    expected_.resize(options.words, 0);
+    ticks_ = burn::TicksFor(options.kernel_us);
+  }
+  ~Lane() {
+    for (const hipEvent_t event : idle_)
+      (void)hipEventDestroy(event);
+    for (const hipEvent_t event : pending_)
+      (void)hipEventDestroy(event);
+    (void)hipFree(data_);
+    (void)hipStreamDestroy(stream_);
+  }
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  // Queues one batch; first waits until there is room for it. Returns how many kernels were seen to complete.
+  std::uint32_t Submit(std::uint32_t most_batches) {
+    std::uint32_t completed = 0;
+    while (pending_.size() >= most_batches)
+      completed += WaitOldest();
+    for (std::uint32_t i = 0; i < options_.batch; ++i) {
+      const burn::Arguments arguments{data_, options_.words, step_, options_.kernel_us, ticks_};
+      burn_mix<<<workgroups_, burn::kWorkgroupSize, 0, stream_>>>(arguments);
+      TENANT_HIP(hipGetLastError());
+      for (std::uint32_t& value : expected_)
+        value = burn::Mix(value, step_);
+      ++step_;
+    }
+    hipEvent_t event = nullptr;
+    if (idle_.empty()) {
+      TENANT_HIP(hipEventCreateWithFlags(&event, hipEventBlockingSync | hipEventDisableTiming));
+    } else {
+      event = idle_.back();
+      idle_.pop_back();
+    }
+    TENANT_HIP(hipEventRecord(event, stream_));
+    pending_.push_back(event);
+    return completed;
+  }
+
+  std::uint32_t Drain() {
+    std::uint32_t completed = 0;
+    while (!pending_.empty())
+      completed += WaitOldest();
+    return completed;
+  }
+
+  bool IsCheckDue() const { return step_ - checked_ >= options_.check_every; }
+
+  // The copy back is behind all that is queued on the stream, so it shows the result of all.
+  bool IsResultRight() {
+    std::vector<std::uint32_t> result(options_.words);
+    TENANT_HIP(hipMemcpyAsync(result.data(), data_, result.size() * sizeof(result[0]), hipMemcpyDeviceToHost, stream_));
+    TENANT_HIP(hipStreamSynchronize(stream_));
+    checked_ = step_;
+    return result == expected_;
+  }
+
+ private:
+  std::uint32_t WaitOldest() {
+    TENANT_HIP(hipEventSynchronize(pending_.front()));
+    idle_.push_back(pending_.front());
+    pending_.pop_front();
+    return options_.batch;
+  }
+
+  const Options& options_;
+  const unsigned workgroups_;
+  hipStream_t stream_ = nullptr;
+  std::uint32_t* data_ = nullptr;
+  std::uint32_t ticks_ = 0;
+  std::uint32_t step_ = 0;
+  std::uint32_t checked_ = 0;
+  std::vector<std::uint32_t> expected_;
+  std::deque<hipEvent_t> pending_;
+  std::vector<hipEvent_t> idle_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Keeps the device busy with long kernels and counts those that complete.");
+  app.add_option("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
+  app.add_option("--streams", options.streams, "streams")->check(CLI::Range(1, 64));
+  app.add_option("--depth", options.depth, "kernels queued, all streams together")->check(CLI::PositiveNumber);
+  app.add_option("--batch", options.batch, "kernels between two events")->check(CLI::PositiveNumber);
+  app.add_option("--check-every", options.check_every, "kernels of a stream between two checks");
+  app.add_option("--words", options.words, "32-bit words that each kernel changes")->check(CLI::Range(1, 65536));
+  app.add_option("--seconds", options.seconds, "how long; 0: until SIGTERM")->check(CLI::NonNegativeNumber);
+  app.add_option("--out", options.out, "file for JSON lines with the count of completed kernels");
+  CLI11_PARSE(app, argc, argv);
+
+  tenant::StopOnSignal();
+  tenant::UseDevice();
+  tenant::LineFile out(options.out);
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (std::uint32_t i = 0; i < options.streams; ++i) {
+    lanes.push_back(std::make_unique<Lane>(options, burn::WorkgroupsForWholeDevice(tenant::ComputeUnits())));
+  }
+  std::printf("{\"ready\": true}\n");
+  std::fflush(stdout);
+
+  const std::uint32_t most_batches = std::max(1u, options.depth / (options.batch * options.streams));
+  const std::uint64_t start = xschedd::MonotonicNs();
+  const auto end = options.seconds > 0 ? start + static_cast<std::uint64_t>(options.seconds * 1e9) : UINT64_MAX;
+  std::uint64_t completed = 0;
+  std::uint64_t written_ns = 0;
+  std::uint32_t checks = 0;
+  std::uint32_t wrong = 0;
+  const auto report = [&](bool always) {
+    const std::uint64_t now = xschedd::MonotonicNs();
+    if (!always && now - written_ns < kLineEveryNs) return;
+    written_ns = now;
+    out.Write("{\"t_mono_ns\": %llu, \"completed\": %llu}\n", static_cast<unsigned long long>(now),
+              static_cast<unsigned long long>(completed));
+  };
+  report(true);
+  const auto check = [&](Lane& lane) {
+    completed += lane.Drain();
+    ++checks;
+    wrong += lane.IsResultRight() ? 0 : 1;
+  };
+  while (!tenant::IsStopping() && xschedd::MonotonicNs() < end) {
+    for (const auto& lane : lanes) {
+      completed += lane->Submit(most_batches);
+      if (lane->IsCheckDue()) check(*lane);
+      report(false);
+    }
+  }
+  for (const auto& lane : lanes)
+    check(*lane);
+  report(true);
+  const double elapsed = static_cast<double>(xschedd::MonotonicNs() - start) / 1e9;
+  std::printf("{\"completed\": %llu, \"per_second\": %.1f, \"checks\": %u, \"wrong_results\": %u}\n",
+              static_cast<unsigned long long>(completed), static_cast<double>(completed) / elapsed, checks, wrong);
+  return wrong == 0 ? 0 : 1;
+}
