@@ -63,6 +63,16 @@ class Failure(harness.NodeTest):
         node.tell(high, "stop")
         node.finish(low)
 
+    def test_daemon_killed_again_and_again(self):
+        node = self.node
+        high, low = self.start_pair()
+        for _ in range(8):
+            node.stop_daemon(signal.SIGKILL)
+            node.start_daemon()
+            wait_for(lambda: high.pid in node.clients(), "the busy client is back")
+        node.tell(high, "stop")
+        node.finish(low)
+
     def test_daemon_started_after_the_client(self):
         node = self.node
         anchor_program = node.start("anchor", interactive=True)
