@@ -1,17 +1,17 @@
 /* Public interface of the software GPU: how a kernel gets a host function and a duration.
  *
- * The software GPU does not execute GPU code. A kernel is known by its symbol name; a kernel table may give it a function
- * that computes its results on the host and a function that says how long it takes. Kernels without either only take time.
+ * The software GPU does not execute GPU code. A kernel is known by its symbol name; a kernel table may give it a host
+ * function that computes its results and a function that says how long it takes. Kernels without either only take time.
  *
  * A table comes from
  *   - each shared object named in SOFTGPU_KERNELS (paths separated by colons), and
  *   - the program itself, when it exports `softgpu_kernels` (linked with -rdynamic).
  * The first table that names a kernel wins, in that order.
  *
- * Thread rule: run and cost_ns are called from the packet processor thread of the hardware queue, one dispatch of a queue
- * at a time, dispatches of different queues concurrently. They must not call HIP or HSA. run is called between the
- * dispatch's simulated start and end; when it needs longer than the dispatch's duration the completion is late on the host,
- * while the time stamps stay those of the device model.
+ * Thread rule: run and cost_ns are called from the packet processor thread of the hardware queue, one dispatch of a
+ * queue at a time, dispatches of different queues concurrently. They must not call HIP or HSA. cost_ns is called first,
+ * then run, between the dispatch's simulated start and end; when run needs longer than the dispatch's duration the
+ * completion is late on the host, while the time stamps stay those of the device model.
  */
 #ifndef SOFTGPU_H
 #define SOFTGPU_H
@@ -40,9 +40,9 @@ typedef struct softgpu_dispatch {
 } softgpu_dispatch;
 
 typedef struct softgpu_kernel {
-  const char* name;                               /* symbol name as in the code object: mangled, without ".kd" */
-  void (*run)(const softgpu_dispatch*);           /* null: the kernel computes nothing */
-  uint64_t (*cost_ns)(const softgpu_dispatch*);   /* null: SOFTGPU_DURATIONS, else the cost model */
+  const char* name;                             /* symbol name as in the code object: mangled, without ".kd" */
+  void (*run)(const softgpu_dispatch*);         /* null: the kernel computes nothing */
+  uint64_t (*cost_ns)(const softgpu_dispatch*); /* null: SOFTGPU_DURATIONS, else the cost model */
 } softgpu_kernel;
 
 typedef struct softgpu_kernel_table {

@@ -1,5 +1,5 @@
-// Memory and an event of one process used by another one: the parent exports, the child attaches, waits for the parent's
-// work, writes and ends.
+// Memory and an event of one process used by another one: the parent exports, the child attaches, waits for the
+// parent's work, writes and ends.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

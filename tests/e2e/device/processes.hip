@@ -19,7 +19,8 @@ int flood(int ready) {
   hipStream_t stream;
   hipEvent_t done[kInFlight];
   HIP(hipStreamCreate(&stream));
-  for (hipEvent_t& e : done) HIP(hipEventCreateWithFlags(&e, hipEventDisableTiming));
+  for (hipEvent_t& e : done)
+    HIP(hipEventCreateWithFlags(&e, hipEventDisableTiming));
   for (int i = 0;; ++i) {
     hipEvent_t oldest = done[i % kInFlight];
     if (i >= kInFlight) HIP(hipEventSynchronize(oldest));
@@ -69,7 +70,8 @@ double short_kernel_ms() {
 
 double median_ms(int repetitions) {
   std::vector<double> all;
-  for (int i = 0; i < repetitions; ++i) all.push_back(short_kernel_ms());
+  for (int i = 0; i < repetitions; ++i)
+    all.push_back(short_kernel_ms());
   std::nth_element(all.begin(), all.begin() + repetitions / 2, all.end());
   return all[repetitions / 2];
 }
@@ -90,7 +92,8 @@ void contention_and_death() {
   HIP(hipEventCreate(&from));
   HIP(hipEventCreate(&to));
   HIP(hipEventRecord(from, nullptr));
-  for (int i = 0; i < kKernels; ++i) softgpu_spin_us<<<kFullGrid, kBlock>>>(5'000);
+  for (int i = 0; i < kKernels; ++i)
+    softgpu_spin_us<<<kFullGrid, kBlock>>>(5'000);
   HIP(hipEventRecord(to, nullptr));
   HIP(hipEventSynchronize(to));
   float ms = 0;

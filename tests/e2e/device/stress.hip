@@ -1,5 +1,5 @@
-// Threads that issue random work on streams of their own, on two devices, with events across: every buffer ends with the
-// number that the operations issued on it add up to. The seed is fixed.
+// Threads that issue random work on streams of their own, on two devices, with events across: every buffer ends with
+// the number that the operations issued on it add up to. The seed is fixed.
 #include <random>
 #include <thread>
 
@@ -57,7 +57,8 @@ void work(int thread) {
     HIP(hipMalloc(&lane.spare, kCount * sizeof(int)));
     HIP(hipMemsetAsync(lane.values, 0, kCount * sizeof(int), lane.stream));
   }
-  for (int i = 0; i < kOperations; ++i) step(lanes[random() % kStreams], lanes[random() % kStreams], random);
+  for (int i = 0; i < kOperations; ++i)
+    step(lanes[random() % kStreams], lanes[random() % kStreams], random);
   for (Lane& lane : lanes) {
     HIP(hipStreamSynchronize(lane.stream));
     REQUIRE(all_equal(read_back(lane.values, kCount), lane.expected));
@@ -73,6 +74,8 @@ int main() {
   setenv("SOFTGPU_DEVICES", "2", 1);
   setenv("SOFTGPU_CLOCK_SCALE", "0.05", 0);
   std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) threads.emplace_back(work, i);
-  for (std::thread& t : threads) t.join();
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back(work, i);
+  for (std::thread& t : threads)
+    t.join();
 }
