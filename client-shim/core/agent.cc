@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -77,6 +78,14 @@ void Agent::Deliver(IncomingMessage message) {
   wake_.notify_one();
 }
 
+void Agent::WaitUntilOutOfRuntime() const {
+  // The exit of the process must not wait for long: a call of ours takes microseconds.
+  for (int i = 0; i < 50 && is_in_runtime_.load(std::memory_order_seq_cst); ++i) {
+    const timespec nap{0, 100'000};
+    ::nanosleep(&nap, nullptr);
+  }
+}
+
 void Agent::Notify() {
   const std::lock_guard lock(mutex_);
   is_notified_ = true;
@@ -122,10 +131,10 @@ void Agent::Loop() {
     std::uint64_t until = stream_ == nullptr ? next_attempt_ns_ : kNever;
     if (is_watching_.load(std::memory_order_relaxed)) {
       has_activity_ = true;
-      if (client_->TickTrackers(now) == DeviceTracker::Attention::kNone) {
+      if (Watch(now) == DeviceTracker::Attention::kNone) {
         is_watching_.store(false, std::memory_order_seq_cst);
         // Once more: see WorkSubmitted.
-        if (client_->TickTrackers(now) != DeviceTracker::Attention::kNone) {
+        if (Watch(now) != DeviceTracker::Attention::kNone) {
           is_watching_.store(true, std::memory_order_seq_cst);
         }
       }
@@ -138,6 +147,16 @@ void Agent::Loop() {
     Sleep(until);
   }
   client_->EndSession();
+}
+
+DeviceTracker::Attention Agent::Watch(std::uint64_t now_ns) {
+  // seq_cst, with the fence before the trackers look at what is forbidden: either they see that the process exits, or
+  // the exiting thread sees us in here.
+  is_in_runtime_.store(true, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const auto attention = client_->TickTrackers(now_ns);
+  is_in_runtime_.store(false, std::memory_order_seq_cst);
+  return attention;
 }
 
 void Agent::Sleep(std::uint64_t until_ns) {

@@ -38,6 +38,8 @@ class Agent {
   // A device was used for the first time.
   void DevicesChanged();
   void Deliver(IncomingMessage message);
+  // After Captures::ForbidForGood: returns when the agent is not in a call of the runtime, or after a few milliseconds.
+  void WaitUntilOutOfRuntime() const;
 
  private:
   static void* Run(void* self);
@@ -45,6 +47,7 @@ class Agent {
   void Connect();
   void Greet(const std::string& token);
   void SendDevices();
+  DeviceTracker::Attention Watch(std::uint64_t now_ns);
   void Handle(const IncomingMessage& message);
   void DropSession(const EndMessage& end);
   void SendMessages();
@@ -63,6 +66,7 @@ class Agent {
 
   // seq_cst with the trackers' locks: see WorkSubmitted.
   std::atomic<bool> is_watching_{false};
+  std::atomic<bool> is_in_runtime_{false};
 
   // The agent's own.
   std::unique_ptr<GrpcStream> stream_;

@@ -29,6 +29,12 @@ class Captures {
     open_.erase(found);
     Count();
   }
+  // The runtime is not to be called any more, as if a capture went on for ever.
+  void ForbidForGood() {
+    const std::lock_guard lock(mutex_);
+    open_.push_back({this, true});  // no stream has this handle
+    Count();
+  }
   // relaxed: a thread that captures sees its own; others cannot order themselves against it in any case.
   bool Any() const { return any_.load(std::memory_order_relaxed) != 0; }
   bool Forbid() const { return forbidding_.load(std::memory_order_relaxed) != 0; }
@@ -40,9 +46,10 @@ class Captures {
   };
   void Count() {
     any_.store(static_cast<int>(open_.size()), std::memory_order_relaxed);
+    // seq_cst: see Agent::Watch.
     forbidding_.store(
         static_cast<int>(std::count_if(open_.begin(), open_.end(), [](const Open& open) { return open.forbids; })),
-        std::memory_order_relaxed);
+        std::memory_order_seq_cst);
   }
 
   std::mutex mutex_;

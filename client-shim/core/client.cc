@@ -319,6 +319,11 @@ void Client::GiveUp() {
   agent_.DevicesChanged();  // wakes the agent, which ends the session
 }
 
+void Client::Exiting() {
+  captures_.ForbidForGood();
+  agent_.WaitUntilOutOfRuntime();
+}
+
 void Client::Forked() {
   // No locks: another thread of the parent may have held them. The ledger is shared with the parent and stays untouched
   // because nobody reaches it without the session.
@@ -368,6 +373,7 @@ void Client::SetPassthrough(const std::vector<std::string>& names) {
   std::vector<std::string> unknown;
   auto* rules = new PassthroughRules(PassthroughRules::Parse(all, stub_.entry_names, stub_.entry_count, &unknown));
   for (const std::string& name : unknown) {
+    if (!told_unknown_.insert(name).second) continue;  // the environment's names come again with each configuration
     Warn("passthrough: \"" + name + "\" is neither an entry point that is gated nor a library; it is ignored");
   }
   // release: see IsPassedThrough.

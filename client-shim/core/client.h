@@ -13,6 +13,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 
 #include "client-shim/core/agent.h"
 #include "client-shim/core/caller_library.h"
@@ -47,6 +49,7 @@ class Client {
   void DeviceReset();
   void CaptureBegun(void* stream, int mode) { captures_.Begin(stream, mode); }
   void CaptureEnded(void* stream) { captures_.End(stream); }
+  void Exiting();
   void Forked();
   int SetPriority(int priority);
   int GetStatus(xschedd_status* status);
@@ -88,6 +91,7 @@ class Client {
   StreamTable streams_;
   CallerLibraries callers_;
   std::atomic<const PassthroughRules*> passthrough_{nullptr};  // replaced, never freed: it may be in use
+  std::set<std::string> told_unknown_;                         // SetPassthrough's: the constructor, then the agent
   std::mutex session_mutex_;                                   // orders making a tracker against a change of session
   std::atomic<Session*> session_{nullptr};
   std::array<std::atomic<DeviceTracker*>, abi::kMaxDevices> trackers_{};

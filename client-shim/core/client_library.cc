@@ -45,6 +45,7 @@ const ClientTable kTable = {
     [] { Guarded([] { g_client->DeviceReset(); }); },
     [](void* stream, int mode) { Guarded([&] { g_client->CaptureBegun(stream, mode); }); },
     [](void* stream) { Guarded([&] { g_client->CaptureEnded(stream); }); },
+    [] { Guarded([] { g_client->Exiting(); }); },
     [] { g_client->Forked(); },
     [](int priority) { return GuardedResult([&] { return g_client->SetPriority(priority); }); },
     [](xschedd_status* status) { return GuardedResult([&] { return g_client->GetStatus(status); }); },

@@ -91,9 +91,9 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms) {
   std::memcpy(hello.magic, kHelloMagic, sizeof hello.magic);
   hello.abi_version = abi::kVersion;
   hello.layout_hash = abi::kLayoutHash;
-  // 16 bytes into the empty buffer of a fresh socket are taken whole.
-  if (::send(socket.Get(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello)
-    return Unreachable("the daemon hung up");
+  // 16 bytes into the empty buffer of a fresh socket are taken whole, or not at all when the daemon has refused us on
+  // sight and hung up: then its reason can still be read.
+  [[maybe_unused]] const ssize_t sent = ::send(socket.Get(), &hello, sizeof hello, MSG_NOSIGNAL);
 
   PreambleWelcome welcome{};
   UniqueFd descriptors[kPreambleDescriptors];

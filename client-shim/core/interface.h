@@ -93,6 +93,9 @@ struct ClientTable {
   void (*device_reset)();                   // all streams and markers of the current device are about to go
   void (*capture_begun)(void* stream, int mode);
   void (*capture_ended)(void* stream);
+  // The process is exiting: no call of the runtime any more, which is about to be torn down. Waits a few milliseconds
+  // at most for one that is under way.
+  void (*exiting)();
   void (*forked)();  // in a child of fork: from now on nothing here touches the parent's session
   int (*set_priority)(int priority);
   int (*get_status)(xschedd_status* status);

@@ -55,6 +55,11 @@ void AfterForkInChild() {
   if (client != nullptr) client->forked();
 }
 
+// Registered after the runtime was loaded, so it runs before the runtime's own destructors.
+void AtExit() {
+  if (const ClientTable* client = g_client.load(std::memory_order_acquire)) client->exiting();
+}
+
 // XSCHEDD_CLIENT_LIB, else the file beside this one.
 bool LibraryPath(char* out, unsigned long size) {
   const char* given = secure_getenv("XSCHEDD_CLIENT_LIB");
@@ -105,6 +110,7 @@ void Start() {
     return;
   }
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
+  atexit(AtExit);
   // Until the library says otherwise, calls of other threads go straight through.
   PointAt(&g_word_open);
   const ClientTable* client = Load();

@@ -36,6 +36,7 @@ const ClientTable kTable = {
     [] {},
     [](void*, int) {},
     [](void*) {},
+    [] {},
     [] { ++g_counts.forks; },
     [](int) { return XSCHEDD_OK; },
     [](xschedd_status* status) {

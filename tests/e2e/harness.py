@@ -1,0 +1,163 @@
+"""A node for one test: a software GPU, a daemon, and clients on them, all private to the test and gone after it.
+
+Used by the test_*.py beside this file. Everything waits for conditions, never for time to pass; deadlines are generous,
+because the machine is shared. Thread rule: one test, one thread.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+BUILD = pathlib.Path(os.environ.get("XSCHEDD_BUILD", "build")).resolve()
+DEADLINE_S = 60.0
+
+ctl_path = BUILD / "tools/xschedctl/xschedctl"
+daemon_path = BUILD / "daemon/xschedd"
+programs = BUILD / "tests/e2e"
+
+
+def wait_for(condition, what, deadline_s=DEADLINE_S):
+    """Returns condition()'s first true value; fails the test with `what` after the deadline."""
+    end = time.monotonic() + deadline_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {deadline_s:.0f} s: {what}")
+        time.sleep(0.005)
+
+
+class Node:
+    """One software GPU and, unless told otherwise, one daemon."""
+
+    def __init__(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="xschedd-e2e-"))
+        self.runtime_dir = self.dir / "run"
+        self.runtime_dir.mkdir()
+        self.name = f"e2e-{os.getpid()}-{self.dir.name[-8:]}"
+        self.trace_prefix = self.dir / "trace"
+        self.daemon = None
+        self.processes = []
+
+    # ---- daemon ---------------------------------------------------------------------------------------------------
+    def start_daemon(self, *arguments):
+        log = open(self.dir / "daemon.log", "ab")
+        self.daemon = subprocess.Popen(
+            [daemon_path, "--runtime-dir", self.runtime_dir, "--log-level", "debug", *arguments],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.close()
+        wait_for(self._daemon_answers, "the daemon answers")
+
+    def _daemon_answers(self):
+        if self.daemon.poll() is not None:
+            raise AssertionError("the daemon ended:\n" + self.daemon_log())
+        return self.ctl("version", check=False).returncode == 0
+
+    def stop_daemon(self, how=signal.SIGTERM):
+        """Ends the daemon, stopped or not, and returns its exit code; None where none was started."""
+        if self.daemon is None:
+            return None
+        if self.daemon.poll() is None:
+            self.daemon.send_signal(how)
+            self.daemon.send_signal(signal.SIGCONT)
+        return self.daemon.wait(DEADLINE_S)
+
+    def daemon_log(self):
+        path = self.dir / "daemon.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    # ---- xschedctl ------------------------------------------------------------------------------------------------
+    def ctl(self, *arguments, check=True):
+        result = subprocess.run([ctl_path, "--runtime-dir", self.runtime_dir, *map(str, arguments)],
+                                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S)
+        if check and result.returncode != 0:
+            raise AssertionError(f"xschedctl {arguments}: {result.returncode}: {result.stderr}")
+        return result
+
+    def clients(self):
+        """The clients by pid, as `xschedctl ps --json` shows them."""
+        return {int(client["pid"]): client for client in json.loads(self.ctl("--json", "ps").stdout)["clients"]}
+
+    def device_state(self, pid):
+        """The first device entry of a client in `ps`, or an empty dict."""
+        devices = self.clients().get(pid, {}).get("devices", [])
+        return devices[0] if devices else {}
+
+    # ---- clients --------------------------------------------------------------------------------------------------
+    def start(self, program, *arguments, priority=None, shim=True, environment=None, interactive=False):
+        """Starts a program of tests/e2e/programs as a client: under `xschedctl run`, on this node's software GPU."""
+        command = [BUILD / "tools/softgpu/softgpu-run", "--name", self.name, "--trace", self.trace_prefix,
+                   "--kernels", programs / "libe2e_kernels.so", "--"]
+        if shim:
+            command += [ctl_path, "--runtime-dir", self.runtime_dir, "run"]
+            command += ["--priority", priority] if priority is not None else []
+            command += ["--"]
+        command += [programs / program, *arguments]
+        process = subprocess.Popen(list(map(str, command)), text=True,
+                                   stdin=subprocess.PIPE if interactive else subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env={**os.environ, **(environment or {})})
+        self.processes.append(process)
+        return process
+
+    def start_anchor(self, priority):
+        """A client that has attached to the device and waits for words on its standard input."""
+        anchor = self.start("anchor", priority=priority, interactive=True)
+        line = anchor.stdout.readline()
+        if line.strip() != "ready":
+            raise AssertionError("anchor did not start: " + anchor.stderr.read())
+        return anchor
+
+    def tell(self, anchor, line):
+        anchor.stdin.write(line + "\n")
+        anchor.stdin.flush()
+
+    def finish(self, process, deadline_s=DEADLINE_S):
+        """Waits for a program's end; returns (launches, submissions) of its last line. Fails unless it was right."""
+        out, err = process.communicate(timeout=deadline_s)
+        if process.returncode != 0 or "right:" not in out:
+            raise AssertionError(f"{process.args[-3:]}: exit code {process.returncode}\n{out}\n{err}\n{self.daemon_log()}")
+        words = out.split("right:")[1].replace(",", "").split()
+        return int(words[0]), int(words[2])
+
+    # ---- what the device saw --------------------------------------------------------------------------------------
+    def dispatches(self, pid, kernel="scale_add"):
+        """The dispatches of a process in order of start, from the software GPU's own trace."""
+        path = pathlib.Path(f"{self.trace_prefix}.{pid}.jsonl")
+        if not path.exists():
+            return []
+        found = []
+        for line in path.read_text().splitlines():
+            with contextlib.suppress(json.JSONDecodeError):  # the last line of a killed process may be cut
+                record = json.loads(line)
+                if record.get("name") == kernel:
+                    found.append(record)
+        return sorted(found, key=lambda record: record["start_ns"])
+
+    def close(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            with contextlib.suppress(Exception):
+                process.communicate(timeout=DEADLINE_S)
+        self.stop_daemon(signal.SIGKILL)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"/dev/shm/softgpu.{self.name}")
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class NodeTest(unittest.TestCase):
+    """A test with a node; self.node.start_daemon() is left to the test."""
+
+    def setUp(self):
+        self.node = Node()
+        self.addCleanup(self.node.close)

@@ -1,0 +1,65 @@
+// A client that attaches to the device with one launch and then does what it is told on standard input, a line each:
+//   work N MICROS   launches N kernels and waits for them, then prints "done"
+//   start MICROS    keeps the device busy until the next line
+//   stop            nothing: ends a start
+// and ends at the end of input. It prints "ready" once it has attached.
+#include <poll.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <sstream>
+#include <string>
+
+#include "program.h"
+
+namespace {
+
+bool InputWaits() {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  return std::cin.rdbuf()->in_avail() > 0 || poll(&input, 1, 0) > 0;
+}
+
+}  // namespace
+
+int main() {
+  e2e::Value* buffer;
+  E2E_CHECK(hipMalloc(reinterpret_cast<void**>(&buffer), e2e::kBytes));
+  const auto work = [&](unsigned launches, std::uint64_t micros) {
+    for (unsigned launch = 0; launch < launches; ++launch) {
+      scale_add<<<2, 128>>>(buffer, buffer, launch, e2e::kCount, micros);
+    }
+  };
+  work(1, 1);
+  E2E_CHECK(hipDeviceSynchronize());
+  std::cout << "ready" << std::endl;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    std::istringstream words(line);
+    std::string verb;
+    unsigned launches = 0;
+    std::uint64_t micros = 0;
+    words >> verb;
+    if (verb == "work" && words >> launches >> micros) {
+      work(launches, micros);
+      E2E_CHECK(hipDeviceSynchronize());
+      std::cout << "done" << std::endl;
+    } else if (verb == "start" && words >> micros) {
+      // Two launches ahead at all times, so that the client never becomes idle between them.
+      hipEvent_t events[2];
+      for (hipEvent_t& event : events) E2E_CHECK(hipEventCreate(&event));
+      unsigned turn = 0;
+      work(1, micros);
+      E2E_CHECK(hipEventRecord(events[0], nullptr));
+      while (!InputWaits()) {
+        turn ^= 1u;
+        work(1, micros);
+        E2E_CHECK(hipEventRecord(events[turn], nullptr));
+        E2E_CHECK(hipEventSynchronize(events[turn ^ 1u]));
+      }
+      E2E_CHECK(hipDeviceSynchronize());
+    } else if (verb != "stop") {
+      std::cerr << "not understood: " << line << std::endl;
+      return 2;
+    }
+  }
+}

@@ -1,0 +1,40 @@
+// Host functions for the end-to-end programs' kernels: what the software GPU runs in place of GPU code.
+// Thread rule: called by the software GPU's packet processors, several at a time; no state.
+#include <cstring>
+
+#include "kernels.h"
+#include "tools/softgpu/softgpu.h"
+
+namespace {
+
+struct ScaleAddArguments {  // in kernarg order, natural alignment
+  e2e::Value* y;
+  const e2e::Value* x;
+  e2e::Value step;
+  std::uint32_t count;
+  std::uint64_t micros;
+};
+
+ScaleAddArguments Arguments(const softgpu_dispatch* dispatch) {
+  ScaleAddArguments arguments;
+  std::memcpy(&arguments, dispatch->kernarg, sizeof arguments);
+  return arguments;
+}
+
+void RunScaleAdd(const softgpu_dispatch* dispatch) {
+  const ScaleAddArguments arguments = Arguments(dispatch);
+  for (std::uint32_t i = 0; i < arguments.count; ++i) {
+    arguments.y[i] = e2e::Step(arguments.y[i], arguments.x[i], arguments.step);
+  }
+}
+
+std::uint64_t CostScaleAdd(const softgpu_dispatch* dispatch) { return Arguments(dispatch).micros * 1000; }
+
+const softgpu_kernel kKernels[] = {{"scale_add", RunScaleAdd, CostScaleAdd}};
+const softgpu_kernel_table kTable = {SOFTGPU_ABI_VERSION, 1, kKernels};
+
+}  // namespace
+
+const softgpu_kernel_table* softgpu_kernels(uint32_t abi_version) {
+  return abi_version == SOFTGPU_ABI_VERSION ? &kTable : nullptr;
+}

@@ -1,0 +1,2 @@
+// The code object that `module` loads: nothing but the kernel.
+#include "kernels.h"

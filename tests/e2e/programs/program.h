@@ -1,0 +1,61 @@
+// What every end-to-end program shares: its two arguments, its check of HIP's return codes, its last line.
+//
+//   PROGRAM LAUNCHES MICROS     launches `scale_add` LAUNCHES times, each taking MICROS of device time
+//
+// Exit code 0 and a last line "right: L launches, S submissions" when every value is as the host computed it; 1 and a line
+// on stderr otherwise. `submissions` is how many calls that submit work the program made: what the daemon should count.
+// Thread rule: main thread, but for the checks.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "kernels.h"
+
+#define E2E_CHECK(call)                                                                            \
+  do {                                                                                             \
+    const int e2e_status = static_cast<int>(call);                                                 \
+    if (e2e_status != 0) {                                                                         \
+      std::fprintf(stderr, "%s:%d: %s gave error %d\n", __FILE__, __LINE__, #call, e2e_status);    \
+      std::_Exit(1);                                                                               \
+    }                                                                                              \
+  } while (0)
+
+namespace e2e {
+
+inline constexpr std::uint32_t kCount = 256;  // values in a buffer
+inline constexpr std::size_t kBytes = kCount * sizeof(Value);
+
+struct Arguments {
+  unsigned launches = 100;
+  std::uint64_t micros = 1000;
+};
+
+inline Arguments ParseArguments(int argc, char** argv) {
+  Arguments arguments;
+  if (argc > 1) arguments.launches = static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10));
+  if (argc > 2) arguments.micros = std::strtoull(argv[2], nullptr, 10);
+  return arguments;
+}
+
+inline std::vector<Value> InitialX() {
+  std::vector<Value> x(kCount);
+  for (std::uint32_t i = 0; i < kCount; ++i) x[i] = 3 * i + 1;
+  return x;
+}
+
+// Ends the program with its verdict.
+[[noreturn]] inline void Finish(const std::vector<Value>& got, const std::vector<Value>& wanted, unsigned launches,
+                                unsigned submissions) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (got[i] != wanted[i]) {
+      std::fprintf(stderr, "wrong: value %zu is %u, should be %u\n", i, got[i], wanted[i]);
+      std::exit(1);
+    }
+  }
+  std::printf("right: %u launches, %u submissions\n", launches, submissions);
+  std::exit(0);
+}
+
+}  // namespace e2e

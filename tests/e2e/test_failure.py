@@ -1,0 +1,115 @@
+"""What happens when a side goes away: programs end with right results whatever becomes of the daemon, and the daemon
+forgets clients that die while held or busy."""
+
+import signal
+import unittest
+
+import harness
+from harness import wait_for
+
+LAUNCHES = 300
+MICROS = 1000
+
+
+class Failure(harness.NodeTest):
+    def start_pair(self):
+        """A low client that is held by a busy high one."""
+        node = self.node
+        node.start_daemon()
+        node.ctl("policy", "set", "--guard", 0)
+        high = node.start_anchor(priority=50)
+        low = node.start("default_stream", LAUNCHES, MICROS, priority=-10)
+        wait_for(lambda: len(node.dispatches(low.pid)) >= 5, "the low client launches")
+        node.tell(high, "start 1000")
+        wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the low client is held")
+        return high, low
+
+    def test_daemon_absent(self):
+        process = self.node.start("default_stream", 50, MICROS, priority=10)
+        self.node.finish(process)
+
+    def test_daemon_absent_without_xschedctl(self):
+        process = self.node.start("default_stream", 50, MICROS, shim=False, environment={
+            "LD_PRELOAD": str(harness.BUILD / "client-shim/libxschedd-shim.so"),
+            "XSCHEDD_RUNTIME_DIR": str(self.node.dir / "nowhere")})
+        self.node.finish(process)
+
+    def test_daemon_killed_while_a_client_is_held(self):
+        high, low = self.start_pair()
+        self.node.stop_daemon(signal.SIGKILL)
+        self.node.finish(low)
+        self.node.tell(high, "stop")
+
+    def test_daemon_stopped_while_a_client_is_held(self):
+        high, low = self.start_pair()
+        self.node.daemon.send_signal(signal.SIGSTOP)
+        self.node.finish(low)
+        self.node.tell(high, "stop")
+
+    def test_daemon_ended_while_a_client_is_held(self):
+        high, low = self.start_pair()
+        self.assertEqual(self.node.stop_daemon(signal.SIGTERM), 0)
+        self.node.finish(low)
+        self.node.tell(high, "stop")
+
+    def test_daemon_restarted_takes_its_clients_back(self):
+        node = self.node
+        high, low = self.start_pair()
+        node.stop_daemon(signal.SIGKILL)
+        node.start_daemon()
+        wait_for(lambda: {high.pid, low.pid} <= set(node.clients()), "both clients are back")
+        wait_for(lambda: node.device_state(low.pid).get("state") == "held" or low.poll() is not None,
+                 "the policy is restored")
+        node.tell(high, "stop")
+        node.finish(low)
+
+    def test_daemon_started_after_the_client(self):
+        node = self.node
+        anchor_program = node.start("anchor", interactive=True)
+        self.assertEqual(anchor_program.stdout.readline().strip(), "ready")
+        node.start_daemon()
+        wait_for(lambda: anchor_program.pid in node.clients(), "the client connects")
+
+    def test_client_killed_while_held(self):
+        node = self.node
+        high, low = self.start_pair()
+        low.kill()
+        wait_for(lambda: low.pid not in node.clients(), "the daemon forgets it")
+        self.assertIn(high.pid, node.clients())
+        node.tell(high, "stop")
+
+    def test_client_killed_while_busy(self):
+        node = self.node
+        high, low = self.start_pair()
+        high.kill()
+        wait_for(lambda: high.pid not in node.clients(), "the daemon forgets it")
+        node.finish(low)
+
+    def test_client_exits_while_others_are_held(self):
+        node = self.node
+        high, low = self.start_pair()
+        node.tell(high, "stop")
+        high.stdin.close()
+        self.assertEqual(high.wait(harness.DEADLINE_S), 0)
+        node.finish(low)
+
+    def test_stopped_client_delays_nobody(self):
+        node = self.node
+        node.start_daemon()
+        stopped = node.start_anchor(priority=-10)
+        stopped.send_signal(signal.SIGSTOP)
+        other = node.start("default_stream", 50, MICROS, priority=-20)
+        node.finish(other)
+
+    def test_shim_without_its_library_runs_unscheduled(self):
+        node = self.node
+        node.start_daemon()
+        process = node.start("default_stream", 20, MICROS, environment={"XSCHEDD_CLIENT_LIB": "/nonexistent.so"})
+        out, err = process.communicate(timeout=harness.DEADLINE_S)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn("right:", out)
+        self.assertEqual(err.count("unscheduled"), 1, "says so once: " + err)
+
+
+if __name__ == "__main__":
+    unittest.main()

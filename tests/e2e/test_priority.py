@@ -1,0 +1,74 @@
+"""What the product is for: the more important client goes first, and priorities change under running programs."""
+
+import unittest
+
+import harness
+from harness import wait_for
+
+
+class Priority(harness.NodeTest):
+    def progress(self, process):
+        return len(self.node.dispatches(process.pid))
+
+    def test_lower_waits_while_higher_is_busy(self):
+        node = self.node
+        node.start_daemon()
+        node.ctl("policy", "set", "--guard", 0)
+        high = node.start_anchor(priority=50)
+        low = node.start("default_stream", 400, 1000, priority=-10)
+        wait_for(lambda: self.progress(low) >= 5, "the lower client runs while the higher is idle")
+
+        node.tell(high, "start 1000")
+        wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
+        seen = wait_for(lambda: self.progress(high) > 20 and self.progress(low), "the higher client runs")
+        before = self.progress(high)
+        wait_for(lambda: self.progress(high) > before + 20, "the higher client goes on")
+        # At most what was in flight when the gate shut came after.
+        self.assertLessEqual(self.progress(low) - seen, 4)
+        self.assertIn(str(high.pid), node.device_state(low.pid)["held_for"])
+
+        node.tell(high, "stop")
+        node.finish(low)
+
+    def test_swap_while_running(self):
+        node = self.node
+        node.start_daemon()
+        node.ctl("policy", "set", "--guard", 0)
+        one = node.start_anchor(priority=50)
+        two = node.start_anchor(priority=-10)
+        node.tell(one, "start 1000")
+        node.tell(two, "start 1000")
+        for important, other, priority in ((one, two, None), (two, one, 80), (one, two, -20)):
+            if priority is not None:
+                node.ctl("set", "--pid", two.pid, "--priority", priority)
+            wait_for(lambda: node.device_state(other.pid).get("state") == "held", "the other is held")
+            self.assertEqual(node.device_state(important.pid)["state"], "running")
+            before = self.progress(important)
+            wait_for(lambda: self.progress(important) > before + 20, "the important one runs")
+        node.tell(one, "stop")
+        node.tell(two, "stop")
+
+    def test_starvation_guard_gives_turns(self):
+        node = self.node
+        node.start_daemon()
+        node.ctl("policy", "set", "--guard", "50ms")
+        high = node.start_anchor(priority=50)
+        low = node.start("default_stream", 40, 2000, priority=-10)
+        node.tell(high, "start 1000")
+        wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
+        # The higher client never stops: without turns this would not end.
+        node.finish(low)
+        node.tell(high, "stop")
+
+    def test_fifo_lets_all_run(self):
+        node = self.node
+        node.start_daemon("--policy", "fifo")
+        high = node.start_anchor(priority=50)
+        node.tell(high, "start 1000")
+        low = node.start("default_stream", 100, 1000, priority=-10)
+        node.finish(low)
+        node.tell(high, "stop")
+
+
+if __name__ == "__main__":
+    unittest.main()
