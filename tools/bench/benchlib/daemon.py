@@ -7,7 +7,7 @@ import json
 import os
 import time
 from dataclasses import dataclass
-from typing import Dict, List
+from typing import List
 
 from .processes import Child, Children, ToolError, run_text, wait_for
 
@@ -52,6 +52,3 @@ class Daemon:
         issued = time.monotonic_ns()
         answer = self.ask("set", "--priority", str(priority), "--pid", str(child.pid))
         return Change(issued, answer["applied_ns"], time.monotonic_ns())
-
-    def clients(self) -> Dict[int, dict]:
-        return {client["pid"]: client for client in self.ask("ps")["clients"]}

@@ -71,7 +71,8 @@ def find_device(build: str, folder: str) -> Device:
     name = _probe([run, "--"], environment)
     if name is None:
         raise ToolError(f"the software GPU does not work; see {run} -- rocminfo, or the tests of suite softgpu")
-    return Device(f"software GPU shown as {name}", True, [run], environment, os.path.join(folder, "dispatches"))
+    name = name if "software GPU" in name else f"software GPU shown as {name}"
+    return Device(name, True, [run], environment, os.path.join(folder, "dispatches"))
 
 
 def remove_device(device: Device, build: str) -> None:

@@ -118,7 +118,7 @@ def draw(path: str, title: str, subtitle: str, phases: Sequence[Phase]) -> None:
             y = y_latency(phase.p99_ms)
             canvas.line(x0 + 2, y, x1 - 2, y, LINE, 1.4, "6 3")
             # Above the line, or below where the line is at the top.
-            canvas.text(x1 - 4, y - 5 if y > LATENCY_TOP + 18 else y + 14, f"p99 {phase.p99_ms:.3g} ms", 11, LINE, "end")
+            canvas.text(x1 - 4, y - 5 if y > LATENCY_TOP + 18 else y + 14, f"p99 {_milliseconds(float(f'{phase.p99_ms:.3g}'))}", 11, LINE, "end")
         if index > 0:
             canvas.line(x0, LATENCY_TOP, x0, RATE_BOTTOM, SWAP if phase.mark else MUTED, 1.6 if phase.mark else 0.8,
                         "" if phase.mark else "2 3")
@@ -131,7 +131,7 @@ def draw(path: str, title: str, subtitle: str, phases: Sequence[Phase]) -> None:
         canvas.line(x_at(tick), RATE_BOTTOM, x_at(tick), RATE_BOTTOM + 5, MUTED)
         canvas.text(x_at(tick), RATE_BOTTOM + 20, f"{tick}", 12, MUTED, "middle")
     canvas.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 16,
-                "time in seconds (dotted: a new start of the tenants; solid: a change to running ones)", 12, MUTED, "middle")
+                "time in seconds (dotted line: the tenants start anew; solid line: xschedctl changes a running one)", 12, MUTED, "middle")
     canvas.add("</svg>")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(canvas.parts) + "\n")

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import IO, Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -112,8 +112,3 @@ def run_text(command: Sequence[str], environment: Optional[Dict[str, str]] = Non
         lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
         raise ToolError(f"{' '.join(command[:4])}… ended with status {done.returncode}: {lines[-1]}")
     return done.stdout
-
-
-def last_line(stream: IO[str]) -> str:
-    lines = stream.read().splitlines()
-    return lines[-1] if lines else ""

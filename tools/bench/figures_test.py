@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""The figures of the demo, on records made by hand."""
+
+import math
+import os
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from benchlib import figures  # noqa: E402
+from benchlib.records import Dispatch, Progress, Request, rate  # noqa: E402
+
+MS = 1_000_000
+
+
+def request(arrival_ms: float, latency_ms: float, service_ms: float) -> Request:
+    return Request(round(arrival_ms * MS), latency_ms, service_ms, True)
+
+
+class Figures(unittest.TestCase):
+    def test_quantiles_are_values_that_were_measured(self) -> None:
+        values = [float(value) for value in range(1, 101)]
+        self.assertEqual(figures.quantile(values, 0.5), 50)
+        self.assertEqual(figures.quantile(values, 0.99), 99)
+        self.assertEqual(figures.quantile([7.0], 0.99), 7)
+        self.assertTrue(math.isnan(figures.quantile([], 0.5)))
+
+    def test_a_request_counts_where_it_arrived(self) -> None:
+        requests = [request(9, 100, 10), request(10, 1, 1), request(20, 1, 1)]
+        self.assertEqual(figures.in_window(requests, 10 * MS, 20 * MS), requests[1:2])
+
+    def test_longest_busy_stretch(self) -> None:
+        requests = [request(0, 16, 16), request(100, 16, 16), request(110, 22, 16), request(200, 16, 16)]
+        self.assertEqual(figures.longest_busy_stretch(requests), (100 * MS, 132 * MS))
+
+    def test_the_backlog_ends_with_a_request_served_at_once(self) -> None:
+        requests = [request(10, 500, 16), request(20, 300, 16), request(400, 16.5, 16), request(500, 16, 16)]
+        self.assertEqual(figures.caught_up_ns(requests, 15 * MS), 400 * MS)
+        self.assertIsNone(figures.caught_up_ns(requests[:2], 15 * MS))
+
+    def test_down_shows_only_in_the_midst_of_a_request(self) -> None:
+        requests = [request(100, 20, 20), request(200, 60, 60)]
+        kernels = [100 * MS, 118 * MS, 200 * MS, 255 * MS]
+        intervals = figures.served_intervals(requests, kernels, 8 * MS)
+        self.assertEqual(intervals, [(108 * MS, 118 * MS), (208 * MS, 255 * MS)])
+        # While nobody is served, at a request's begin and after its last kernel, neighbours run under any priorities.
+        starts = [at * MS for at in (99, 101, 119, 150, 201, 230)]
+        self.assertEqual(figures.first_within(starts, 100 * MS, intervals), 230 * MS)
+        self.assertIsNone(figures.first_within(starts, 231 * MS, intervals))
+
+    def test_handed_over_when_no_neighbour_follows(self) -> None:
+        ends = [at * MS for at in (1, 2, 5, 9, 30, 31)]
+        self.assertEqual(figures.handed_over_ns(ends, 3 * MS, 10 * MS), 9 * MS)
+        self.assertIsNone(figures.handed_over_ns(ends, 30 * MS, 10 * MS))
+
+    def test_throughput_kept_is_a_part_of_what_is_left_over(self) -> None:
+        self.assertAlmostEqual(figures.throughput_kept(720, 1000, 0.2), 0.9)
+
+    def test_rates(self) -> None:
+        told = Progress([0, 1000 * MS], [0, 500])
+        self.assertAlmostEqual(rate([told], 0, 500 * MS), 500)
+        traced = Progress.traced([Dispatch(1, 0, "kernel", "k", 0, 0, at * MS) for at in range(10, 110, 10)] +
+                                 [Dispatch(1, 0, "blit", "b", 0, 0, 5 * MS)])
+        self.assertAlmostEqual(rate([told, traced], 20 * MS, 60 * MS), 500 + 100)
+
+
+if __name__ == "__main__":
+    unittest.main()
