@@ -70,8 +70,9 @@ def find_device(build: str, folder: str) -> Device:
     environment["SOFTGPU_NAME"] = f"bench-{os.getpid()}"
     name = _probe([run, "--"], environment)
     if name is None:
-        raise ToolError(f"the software GPU does not work; see {run} -- rocminfo, or the tests of suite softgpu")
-    name = name if "software GPU" in name else f"software GPU shown as {name}"
+        raise ToolError(f"the software GPU does not work; what fails is shown by ./dev test --suite e2e")
+    # libamdhip64 5.2.3 gives the agent's own name, which says it; other releases may give what the board is called.
+    name = name if "software GPU" in name else f"software GPU ({name})"
     return Device(name, True, [run], environment, os.path.join(folder, "dispatches"))
 
 
