@@ -10,14 +10,14 @@
 
 using namespace xschedd::shim;
 
-// Integers, enumerations and pointers go into one integer register each. 8- and 16-bit ones fill it up, so that they may
-// be written as 32-bit ones. Structures: of one size, but for dim3, which types.h explains.
+// Integers, enumerations and pointers go into one integer register each. 8- and 16-bit ones fill it up, so that they
+// may be written as 32-bit ones. Structures: of one size, but for dim3, which types.h explains.
 template <typename Ours, typename Theirs>
-constexpr bool kSameArgument =
-    (std::is_scalar_v<Ours> && std::is_scalar_v<Theirs> && !std::is_floating_point_v<Theirs> &&
-     (sizeof(Ours) == sizeof(Theirs) || (sizeof(Ours) == 4 && sizeof(Theirs) < 4))) ||
-    (std::is_class_v<Ours> && std::is_class_v<Theirs> && sizeof(Ours) == sizeof(Theirs)) ||
-    (std::is_same_v<Ours, Dim3> && std::is_same_v<Theirs, dim3> && sizeof(dim3) == 12);
+constexpr bool kSameArgument = (std::is_scalar_v<Ours> && std::is_scalar_v<Theirs> &&
+                                !std::is_floating_point_v<Theirs> &&
+                                (sizeof(Ours) == sizeof(Theirs) || (sizeof(Ours) == 4 && sizeof(Theirs) < 4))) ||
+                               (std::is_class_v<Ours> && std::is_class_v<Theirs> && sizeof(Ours) == sizeof(Theirs)) ||
+                               (std::is_same_v<Ours, Dim3> && std::is_same_v<Theirs, dim3> && sizeof(dim3) == 12);
 
 template <typename Ours, typename Theirs>
 constexpr bool kTravelsAlike = false;

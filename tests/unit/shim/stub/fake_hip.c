@@ -9,8 +9,8 @@ typedef struct {
   uint32_t x, y, z;
 } dim3;
 
-int fake_hip_calls;     /* real functions reached */
-int fake_hip_last_arg;  /* the last argument of the last launch, to see that none is lost on the way */
+int fake_hip_calls;    /* real functions reached */
+int fake_hip_last_arg; /* the last argument of the last launch, to see that none is lost on the way */
 
 #define REAL __attribute__((noinline)) static
 REAL int real_launch(const void* f, dim3 grid, dim3 block, void** args, size_t shared, void* stream) {
@@ -47,8 +47,15 @@ REAL int real_version(int* version) {
 }
 
 /* The positions in HipDispatchTable: shared reference hip-dispatch-table.txt. */
-enum { kMemcpyAsync = 268, kMemcpyFromSymbolAsync = 276, kLaunch = 214, kModuleLaunch = 308, kStreamSynchronize = 346,
-       kVersion = 326, kEntries = 452 };
+enum {
+  kMemcpyAsync = 268,
+  kMemcpyFromSymbolAsync = 276,
+  kLaunch = 214,
+  kModuleLaunch = 308,
+  kStreamSynchronize = 346,
+  kVersion = 326,
+  kEntries = 452
+};
 typedef void (*function)(void);
 static struct {
   size_t size;
@@ -80,7 +87,9 @@ static void prepare(void) {
 #define CALL(index, type) (prepare(), (type)table.entries[index])
 
 #define EXPORT __attribute__((visibility("default")))
-EXPORT int hipRuntimeGetVersion(int* version) { return CALL(kVersion, int (*)(int*))(version); }
+EXPORT int hipRuntimeGetVersion(int* version) {
+  return CALL(kVersion, int (*)(int*))(version);
+}
 EXPORT int hipLaunchKernel(const void* f, dim3 grid, dim3 block, void** args, size_t shared, void* stream) {
   return CALL(kLaunch, int (*)(const void*, dim3, dim3, void**, size_t, void*))(f, grid, block, args, shared, stream);
 }
@@ -94,9 +103,11 @@ EXPORT int hipMemcpyAsync(void* to, const void* from, size_t n, int kind, void* 
 }
 EXPORT int hipMemcpyFromSymbolAsync(void* to, const void* symbol, size_t n, size_t offset, int kind, void* stream) {
   return CALL(kMemcpyFromSymbolAsync, int (*)(void*, const void*, size_t, size_t, int, void*))(to, symbol, n, offset,
-                                                                                              kind, stream);
+                                                                                               kind, stream);
 }
-EXPORT int hipStreamSynchronize(void* stream) { return CALL(kStreamSynchronize, int (*)(void*))(stream); }
+EXPORT int hipStreamSynchronize(void* stream) {
+  return CALL(kStreamSynchronize, int (*)(void*))(stream);
+}
 EXPORT int hipGetProcAddress(const char* name, void** out, int version, uint64_t flags, void* status) {
   (void)version, (void)flags, (void)status;
   *out = 0;
@@ -104,13 +115,19 @@ EXPORT int hipGetProcAddress(const char* name, void** out, int version, uint64_t
   if (strcmp(name, "hipModuleLaunchKernel") == 0) *out = (void*)real_module_launch; /* an inner function */
   return *out ? 0 : 1;
 }
-EXPORT int hip_not_an_entry_point(void) { return 5; }
+EXPORT int hip_not_an_entry_point(void) {
+  return 5;
+}
 EXPORT int hipMalloc(void** out, size_t n) {
   *out = (void*)n;
   return 0;
 }
-EXPORT int* fake_hip_counter(void) { return &fake_hip_calls; }
-EXPORT int* fake_hip_argument(void) { return &fake_hip_last_arg; }
+EXPORT int* fake_hip_counter(void) {
+  return &fake_hip_calls;
+}
+EXPORT int* fake_hip_argument(void) {
+  return &fake_hip_last_arg;
+}
 EXPORT int fake_hip_has_table(void) {
 #ifdef FAKE_HIP_TABLE
   return 1;
