@@ -4,8 +4,7 @@
 // caller's return address: that is how it finds out whom RTLD_NEXT and RTLD_DEFAULT are relative to. For one of ours:
 //   ordinary handle   look it up; if the result is in libamdhip64, answer with our wrapper of it, else as it is
 //   RTLD_NEXT         jump. Who asks for the definition behind its own wants that one
-//   RTLD_DEFAULT      jump: finds our wrapper, unless no HIP runtime is loaded. Then the answer must be null, and a
-//   name
+//   RTLD_DEFAULT      jump: finds our wrapper, unless no HIP runtime is loaded. Then the answer must be null: a name
 //                     that cannot exist is looked up in its place, which also sets dlerror
 // x86-64 only. Thread rule: any thread.
 #include <dlfcn.h>

@@ -73,6 +73,9 @@ class Programs(harness.NodeTest):
     def test_graph(self):
         self.check_counted("graph")
 
+    def test_launch_by_ptr(self):
+        self.check_counted("launch_by_ptr")
+
     def test_threads(self):
         self.check_counted("threads")
 
