@@ -48,7 +48,7 @@ Status AdminOperations::Select(const v1::Selector& selector, std::vector<Client*
     if (Matches(selector, *client)) clients.push_back(client.get());
   }
   if (clients.empty()) {
-    return {StatusCode::NOT_FOUND, "no client fits " + Describe(selector) + "; see the list for who is connected"};
+    return {StatusCode::NOT_FOUND, "no client fits " + Describe(selector) + "; xschedctl ps shows who is connected"};
   }
   return Status::OK;
 }
@@ -185,7 +185,7 @@ Status AdminOperations::Explain(const Actor&, const v1::ExplainRequest& request,
   const std::vector<Client*> clients = core_.Clients().FindPid(request.pid());
   if (clients.empty()) {
     return {StatusCode::NOT_FOUND,
-            "no client has pid " + std::to_string(request.pid()) + "; see the list for who is connected"};
+            "no client has pid " + std::to_string(request.pid()) + "; xschedctl ps shows who is connected"};
   }
   const Explanation explanation =
       ExplainClient(*clients.back(), core_.Settings().policy, request.seconds(), MonotonicNs());
