@@ -174,9 +174,10 @@ void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
   config_.policy = settings;
   scheduler_.SetSettings(settings);
   const std::string what = "policy " + std::string(policy::Text(settings.name)) + " " + By(by);
-  SPDLOG_INFO("policy set name={} linger_us={} guard_ms_per_s={} window_us={} turn_ms={} by_uid={} by_pid={}",
-              policy::Text(settings.name), settings.linger_us, settings.guard_ms_per_s, settings.window_us,
-              settings.turn_ms, by.uid, by.pid);
+  SPDLOG_INFO(
+      "policy set name={} linger_us={} guard_ms_per_s={} window_us={} top_window_us={} turn_ms={} by_uid={} by_pid={}",
+      policy::Text(settings.name), settings.linger_us, settings.guard_ms_per_s, settings.window_us,
+      settings.top_window_us, settings.turn_ms, by.uid, by.pid);
   Event event;
   event.kind = EventKind::kPolicy;
   event.time_ns = MonotonicNs();

@@ -24,7 +24,8 @@ void ReadDaemon(ConfigReader& reader, const toml::table& table, Config& config) 
 }
 
 void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings& settings) {
-  reader.OnlyKeys(table, "[policy]", {"name", "linger_us", "guard_ms_per_s", "window_us", "max_concurrent", "turn_ms"});
+  reader.OnlyKeys(table, "[policy]",
+                  {"name", "linger_us", "guard_ms_per_s", "window_us", "top_window_us", "max_concurrent", "turn_ms"});
   std::string name(policy::Text(settings.name));
   reader.Text(table, "name", name);
   if (const auto known = policy::NameFrom(name)) {
@@ -35,6 +36,7 @@ void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings
   reader.Number(table, "linger_us", policy::kLingerLimits, settings.linger_us);
   reader.Number(table, "guard_ms_per_s", policy::kGuardLimits, settings.guard_ms_per_s);
   reader.Number(table, "window_us", policy::kWindowLimits, settings.window_us);
+  reader.Number(table, "top_window_us", policy::kWindowLimits, settings.top_window_us);
   std::uint32_t concurrent = 0;
   if (reader.Number(table, "max_concurrent", policy::kConcurrentLimits, concurrent)) {
     settings.max_concurrent = concurrent;

@@ -155,6 +155,8 @@ Status AdminOperations::SetPolicy(const Actor& by, const v1::SetPolicyRequest& r
       take(request.has_guard_ms_per_s(), "guard_ms_per_s", request.guard_ms_per_s(), policy::kGuardLimits,
            settings.guard_ms_per_s),
       take(request.has_window_us(), "window_us", request.window_us(), policy::kWindowLimits, settings.window_us),
+      take(request.has_top_window_us(), "top_window_us", request.top_window_us(), policy::kWindowLimits,
+           settings.top_window_us),
       take(request.has_max_concurrent(), "max_concurrent", request.max_concurrent(), policy::kConcurrentLimits,
            settings.max_concurrent),
       take(request.has_turn_ms(), "turn_ms", request.turn_ms(), policy::kTurnLimits, settings.turn_ms),

@@ -100,6 +100,7 @@ void FillPolicy(const policy::Settings& settings, v1::Policy& out) {
   out.set_linger_us(settings.linger_us);
   out.set_guard_ms_per_s(settings.guard_ms_per_s);
   out.set_window_us(settings.window_us);
+  out.set_top_window_us(settings.top_window_us);
   out.set_max_concurrent(settings.max_concurrent.value_or(0));
   out.set_max_concurrent_by_vendor(!settings.max_concurrent.has_value());
   out.set_turn_ms(settings.turn_ms);

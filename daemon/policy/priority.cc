@@ -11,6 +11,9 @@ namespace xschedd::policy {
 namespace {
 
 constexpr int kNobody = std::numeric_limits<int>::min();
+// Long kernels on several streams of the most important client must be able to run side by side: a HIP process has four
+// hardware queues (GPU_MAX_HW_QUEUES).
+constexpr std::uint32_t kTopFloor = 4;
 
 struct DeviceView {
   int top_attached = kNobody;
@@ -23,7 +26,8 @@ struct DeviceView {
   bool awaited = false;                  // a group waits for a turn here
   std::uint32_t background_groups = 0;   // admitted, below the top attached
   std::uint32_t guarded_groups = 0;      // open by the guard
-  std::uint32_t background_clients = 0;  // busy and open, below the top attached: these divide the window
+  std::uint32_t background_clients = 0;  // busy and open, below the top attached: these divide its window
+  std::uint32_t top_clients = 0;         // busy and open, of the top attached priority: likewise
 
   bool IsMixed() const { return top_attached != kNobody && top_attached != bottom_attached; }
 };
@@ -231,9 +235,9 @@ class Priority {
     for (const Tenant& tenant : state_.tenants) {
       const GroupView& view = views_[tenant.group];
       const bool open = view.guarded || view.blocked == Why::kOpen;
-      if (tenant.busy && open && !groups_[tenant.group].hold && IsBackground(tenant)) {
-        ++devices_[tenant.device].background_clients;
-      }
+      if (!tenant.busy || !open || groups_[tenant.group].hold) continue;
+      DeviceView& device = devices_[tenant.device];
+      ++(IsBackground(tenant) ? device.background_clients : device.top_clients);
     }
   }
 
@@ -256,12 +260,14 @@ class Priority {
       if (!tenant.busy && IsBackground(tenant) && IsFull(tenant.device)) return Held(Why::kTurn, device.claimant);
     }
     Gate gate{.tracked = true, .why = view.guarded ? Why::kGuard : Why::kOpen};
-    if (IsBackground(tenant) && state_.settings.window_us != 0) {
-      const std::uint32_t sharers = std::max(1u, device.background_clients);
-      gate.window_us = std::max(1u, state_.settings.window_us / sharers);
-      // A lone tenant needs a second launch in flight to keep its pipeline full; several keep the device full together.
-      gate.window_floor = sharers == 1 ? 2 : 1;
-    }
+    const bool background = IsBackground(tenant);
+    const std::uint32_t budget = background ? state_.settings.window_us : state_.settings.top_window_us;
+    if (budget == 0) return gate;
+    const std::uint32_t sharers = std::max(1u, background ? device.background_clients : device.top_clients);
+    gate.window_us = std::max(1u, budget / sharers);
+    // A lone background tenant needs a second launch in flight to keep its pipeline full; several keep the device full
+    // together.
+    gate.window_floor = !background ? kTopFloor : sharers == 1 ? 2 : 1;
     return gate;
   }
 

@@ -30,6 +30,7 @@ struct Settings {
   std::uint32_t linger_us = 200;
   std::uint32_t guard_ms_per_s = 10;            // 0: off
   std::uint32_t window_us = 500;                // 0: no limit
+  std::uint32_t top_window_us = 20'000;         // 0: no limit
   std::optional<std::uint32_t> max_concurrent;  // 0: no limit; not given: each device's default
   std::uint32_t turn_ms = 25;
   bool operator==(const Settings&) const = default;

@@ -10,11 +10,12 @@ namespace xschedd::ctl {
 namespace {
 
 struct PolicyOptions {
-  std::string name, linger, guard, window, max_concurrent, turn;
+  std::string name, linger, guard, window, top_window, max_concurrent, turn;
   bool dry_run = false;
 
   bool IsEmpty() const {
-    return name.empty() && linger.empty() && guard.empty() && window.empty() && max_concurrent.empty() && turn.empty();
+    return name.empty() && linger.empty() && guard.empty() && window.empty() && top_window.empty() &&
+           max_concurrent.empty() && turn.empty();
   }
 };
 
@@ -36,6 +37,11 @@ Result<v1::SetPolicyRequest> ParsePolicy(const PolicyOptions& options) {
     const auto value = ParseMicroseconds(options.window);
     if (!value) return tl::unexpected<Error>(value.error());
     request.set_window_us(*value);
+  }
+  if (!options.top_window.empty()) {
+    const auto value = ParseMicroseconds(options.top_window);
+    if (!value) return tl::unexpected<Error>(value.error());
+    request.set_top_window_us(*value);
   }
   if (!options.max_concurrent.empty()) {
     const auto value =
@@ -74,6 +80,7 @@ std::vector<Command> AddPolicy(CLI::App& app, const GlobalOptions& global) {
   set->add_option("--linger", options->linger, "how long gates stay shut after the important one went idle: 500us");
   set->add_option("--guard", options->guard, "turn of every busy client in each second: 10ms; 0 is off");
   set->add_option("--window", options->window, "GPU time that clients below the top may have in flight: 2ms");
+  set->add_option("--top-window", options->top_window, "the same for the top itself, beside others: 20ms; 0: no limit");
   set->add_option("--max-concurrent", options->max_concurrent, "background clients open on a device; 0: no limit");
   set->add_option("--turn", options->turn, "length of a background turn: 25ms");
   set->add_flag("--dry-run", options->dry_run, "check and show, change nothing");

@@ -81,6 +81,7 @@ Json ToJson(const v1::Policy& policy) {
                {"linger_us", policy.linger_us()},
                {"guard_ms_per_s", policy.guard_ms_per_s()},
                {"window_us", policy.window_us()},
+               {"top_window_us", policy.top_window_us()},
                {"max_concurrent", policy.max_concurrent()},
                {"max_concurrent_by_vendor", policy.max_concurrent_by_vendor()},
                {"turn_ms", policy.turn_ms()},

@@ -15,6 +15,10 @@ std::string Signed(int priority) {
   return fmt::format("{}", priority);
 }
 
+std::string Budget(std::uint32_t window_us) {
+  return window_us == 0 ? "no limit" : Duration(window_us * std::uint64_t{1000}) + " of GPU time in flight";
+}
+
 // More spans than this tell a person nothing; --json has them all.
 constexpr int kSpansShown = 20;
 
@@ -99,11 +103,12 @@ std::string RenderPolicy(const v1::Policy& policy) {
       "policy          {} (available: {})\n"
       "linger          {} after the last work of the more important\n"
       "guard           {}\n"
-      "window          {} of GPU time in flight below the top\n"
+      "window          {} below the top\n"
+      "top-window      {} for the top\n"
       "max-concurrent  {}\n"
       "turn            {} ms\n",
       Harmless(policy.name()), Harmless(available), Duration(policy.linger_us() * std::uint64_t{1000}), guard,
-      Duration(policy.window_us() * std::uint64_t{1000}), limit, policy.turn_ms());
+      Budget(policy.window_us()), Budget(policy.top_window_us()), limit, policy.turn_ms());
 }
 
 std::string RenderEvent(const v1::Event& event) {

@@ -167,7 +167,8 @@ TEST_CASE("priority: windows") {
   world.Add(1, 50, 0, false);
   world.Add(2, 0, 0, true);
   Decision decision = world.At(kNow);
-  CHECK(decision.gates[0].window_us == 0);
+  CHECK(decision.gates[0].window_us == 20'000);
+  CHECK(decision.gates[0].window_floor == 4);
   CHECK(decision.gates[1].window_us == 500);
   CHECK(decision.gates[1].window_floor == 2);
   world.Add(3, 0, 0, true);
@@ -183,6 +184,22 @@ TEST_CASE("priority: windows") {
   decision = world.At(kNow);
   CHECK(decision.gates[1].window_us == 0);
   CHECK(decision.gates[1].window_floor == 0);
+}
+
+TEST_CASE("priority: those at the top divide their window, and have none among equals") {
+  World world(1);
+  world.Add(1, 50, 0, true);
+  world.Add(2, 50, 0, true);
+  CHECK(world.At(kNow).gates[0].window_us == 0);
+  world.Add(3, 0, 0, true);
+  Decision decision = world.At(kNow);
+  CHECK(decision.gates[0].window_us == 10'000);
+  CHECK(decision.gates[1].window_us == 10'000);
+  CHECK(decision.gates[1].window_floor == 4);
+  world.state.settings.top_window_us = 0;
+  decision = world.At(kNow);
+  CHECK(decision.gates[0].window_us == 0);
+  CHECK(decision.gates[0].window_floor == 0);
 }
 
 TEST_CASE("priority: linger") {

@@ -110,7 +110,8 @@ TEST_CASE("a policy's settings are shown with units, zero as what it means") {
   const std::string text = RenderPolicy(policy);
   CHECK(text.find("priority (available: priority, fifo)") != std::string::npos);
   CHECK(text.find("linger          500 us") != std::string::npos);
-  CHECK(text.find("window          2.00 ms") != std::string::npos);
+  CHECK(text.find("window          2.00 ms of GPU time in flight below the top") != std::string::npos);
+  CHECK(text.find("top-window      no limit") != std::string::npos);
   CHECK(text.find("guard           off") != std::string::npos);
   CHECK(text.find("max-concurrent  no limit") != std::string::npos);
 }
