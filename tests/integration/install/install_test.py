@@ -1,0 +1,56 @@
+"""What `meson install` puts where: the service starts a file that is there, and the parts find each other.
+
+usage: install_test.py MESON BUILD_DIR
+"""
+
+import configparser
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MESON, BUILD = sys.argv[1], sys.argv[2]
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="xschedd-install-")
+        subprocess.run([MESON, "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", cls.folder.name], check=True,
+                       stdout=subprocess.DEVNULL)
+        cls.root = pathlib.Path(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def one(self, pattern):
+        found = sorted(self.root.rglob(pattern))
+        self.assertEqual(len(found), 1, f"{pattern}: {found}")
+        return found[0]
+
+    def test_the_service_starts_what_is_installed(self):
+        if not list(self.root.rglob("xschedd.service")):
+            self.skipTest("built without systemd")
+        unit = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",))
+        unit.optionxform = str
+        unit.read(self.one("xschedd.service"))
+        started = self.root / unit["Service"]["ExecStart"].lstrip("/")
+        self.assertTrue(started.is_file(), f"ExecStart={started} is not there")
+        document = self.root / unit["Unit"]["Documentation"].removeprefix("file:").lstrip("/")
+        self.assertTrue(document.is_file(), f"Documentation={document} is not there")
+
+    def test_the_shim_is_beside_its_library(self):
+        self.assertEqual(self.one("libxschedd-shim.so").parent, self.one("libxschedd-client.so").parent)
+
+    def test_the_daemon_reads_the_configuration_that_is_installed(self):
+        configuration = self.one("xschedd.toml")
+        said = subprocess.run([self.one("sbin/xschedd"), "--help"], check=True, capture_output=True, text=True).stdout
+        self.assertIn("/" + str(configuration.relative_to(self.root)), said)
+        subprocess.run([self.one("sbin/xschedd"), "--check-config", "--config", configuration], check=True,
+                       stdout=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
