@@ -5,6 +5,7 @@ because the machine is shared. Thread rule: one test, one thread.
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
@@ -21,6 +22,14 @@ DEADLINE_S = 60.0
 ctl_path = BUILD / "tools/xschedctl/xschedctl"
 daemon_path = BUILD / "daemon/xschedd"
 programs = BUILD / "tests/e2e"
+
+
+_prctl = ctypes.CDLL(None).prctl
+
+
+def end_with_parent():
+    """In a child: a test that is killed leaves nothing behind (1: PR_SET_PDEATHSIG)."""
+    _prctl(1, signal.SIGKILL)
 
 
 def wait_for(condition, what, deadline_s=DEADLINE_S):
@@ -52,7 +61,7 @@ class Node:
         log = open(self.dir / "daemon.log", "ab")
         self.daemon = subprocess.Popen(
             [daemon_path, "--runtime-dir", self.runtime_dir, "--log-level", "debug", *arguments],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=end_with_parent)
         log.close()
         wait_for(self._daemon_answers, "the daemon answers")
 
@@ -104,7 +113,7 @@ class Node:
         process = subprocess.Popen(list(map(str, command)), text=True,
                                    stdin=subprocess.PIPE if interactive else subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   env={**os.environ, **(environment or {})})
+                                   env={**os.environ, **(environment or {})}, preexec_fn=end_with_parent)
         self.processes.append(process)
         return process
 

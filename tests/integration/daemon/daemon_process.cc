@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grpcpp/create_channel.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -57,6 +58,8 @@ pid_t SpawnWithSockets(const std::vector<std::string>& arguments,
   }
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
+  // A test that ends half-way leaves nothing behind.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (!output.empty()) {
     const int fd = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ::dup2(fd, STDOUT_FILENO);
