@@ -6,6 +6,7 @@
 /* gRPC makes threads by the number of processors: 53 on 128 cores (shared reference grpc-in-a-preload.md, 1.4). */
 enum { kMostProcessors = 2 };
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names are the linker's. */
 long __real_sysconf(int name);
 long __wrap_sysconf(int name);
 long __wrap_sysconf(int name) {
@@ -28,3 +29,4 @@ int __wrap___cxa_atexit(void (*function)(void*), void* argument, void* object) {
   (void)object;
   return 0;
 }
+/* NOLINTEND(bugprone-reserved-identifier) */
