@@ -95,7 +95,7 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
 }
 
 Result<void> Core::CreateQueue(Client& client, const Queue& queue) {
-  const auto added = registry_.AddQueue(client, queue, config_.quota.queues_per_client);
+  auto added = registry_.AddQueue(client, queue, config_.quota.queues_per_client);
   if (added) {
     events_.Add(ClientEvent(EventKind::kQueueCreated, client, MonotonicNs(), "queue " + std::to_string(queue.id)));
   }
@@ -103,7 +103,7 @@ Result<void> Core::CreateQueue(Client& client, const Queue& queue) {
 }
 
 Result<void> Core::DestroyQueue(Client& client, std::uint64_t queue) {
-  const auto removed = registry_.RemoveQueue(client, queue);
+  auto removed = registry_.RemoveQueue(client, queue);
   if (removed) {
     events_.Add(ClientEvent(EventKind::kQueueDestroyed, client, MonotonicNs(), "queue " + std::to_string(queue)));
   }

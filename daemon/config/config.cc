@@ -15,7 +15,7 @@
 namespace xschedd {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 1024 * 1024;
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 
 void ReadDaemon(ConfigReader& reader, const toml::table& table, Config& config) {
   reader.OnlyKeys(table, "[daemon]", {"lease_ms", "activity_interval_ms"});

@@ -192,7 +192,7 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
       client.weight = hint.weight();
     }
     if (!hint.has_priority()) return {};
-    const auto set = host_.core.SetHint(client, hint.priority());
+    auto set = host_.core.SetHint(client, hint.priority());
     if (set) Notice(host_.core.HintNote(client));
     return set;
   }

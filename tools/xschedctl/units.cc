@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 namespace xschedd::ctl {
@@ -49,7 +50,7 @@ Result<std::uint32_t> WholeUnits(std::string_view text, double microseconds_per_
   if (units > std::numeric_limits<std::uint32_t>::max()) {
     return Fail("\"" + std::string(text) + "\" is too long", "give less than an hour");
   }
-  const double rounded = static_cast<double>(static_cast<std::uint64_t>(units + 0.5));
+  const double rounded = std::round(units);
   if (units - rounded > 1e-6 || rounded - units > 1e-6) {
     return Fail("\"" + std::string(text) + "\" is no whole number of " + std::string(unit), "round it");
   }

@@ -40,6 +40,7 @@ pid_t Spawn(const std::vector<std::string>& arguments, const std::string& output
 pid_t SpawnWithSockets(const std::vector<std::string>& arguments,
                        const std::vector<std::pair<std::string, std::string>>& sockets, const std::string& output) {
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments)
     argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

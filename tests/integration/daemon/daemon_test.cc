@@ -260,7 +260,9 @@ TEST_CASE("a killed client is removed and no longer counts") {
   FakeShim low(daemon.Dir(), 0);
   low.Attach(0, kGpu);
   const std::string output = daemon.Dir() + "/client";
-  const pid_t client = Spawn({std::getenv("XSCHEDD_FAKE_CLIENT"), daemon.Dir(), "50", kGpu}, output);
+  const char* const program = std::getenv("XSCHEDD_FAKE_CLIENT");  // meson says where it is
+  REQUIRE(program != nullptr);
+  const pid_t client = Spawn({program, daemon.Dir(), "50", kGpu}, output);
   REQUIRE(Eventually([&] { return ReadFile(output) == "ready\n" && low.IsHeld(0); }));
   const v1::ListClientsResponse list = List(daemon);
   CHECK(std::any_of(list.clients().begin(), list.clients().end(),
