@@ -80,6 +80,12 @@ class Failure(harness.NodeTest):
         node.start_daemon()
         wait_for(lambda: anchor_program.pid in node.clients(), "the client connects")
 
+    def test_client_starts_while_the_daemon_is_stopped(self):
+        node = self.node
+        node.start_daemon()
+        node.daemon.send_signal(signal.SIGSTOP)
+        node.finish(node.start("default_stream", 50, MICROS, priority=10))
+
     def test_client_killed_while_held(self):
         node = self.node
         high, low = self.start_pair()
