@@ -1,15 +1,14 @@
 #include "client-shim/core/connection.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
-#include "common/preamble.h"
+#include "common/preamble_client.h"
 #include "common/runtime_dir.h"
 #include "common/shared_memory.h"
 
@@ -23,50 +22,6 @@ Failure Unreachable(const std::string& what) {
 }
 Failure Refused(const std::string& what, const std::string& remedy) {
   return Failure(ConnectError{Error{what, remedy}, true});
-}
-
-bool WaitFor(int fd, short events, int timeout_ms) {
-  pollfd waiting{fd, events, 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&waiting, 1, timeout_ms);
-  } while (ready < 0 && errno == EINTR);
-  if (ready == 0) errno = ETIMEDOUT;
-  return ready > 0;
-}
-
-// Receives the welcome and the descriptors that come with it.
-bool Receive(int socket, PreambleWelcome* welcome, UniqueFd (&descriptors)[kPreambleDescriptors], int timeout_ms) {
-  std::size_t have = 0;
-  int next = 0;
-  while (have < sizeof *welcome) {
-    if (!WaitFor(socket, POLLIN, timeout_ms)) return false;
-    iovec piece{reinterpret_cast<char*>(welcome) + have, sizeof *welcome - have};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kPreambleDescriptors)];
-    msghdr message{};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got <= 0) {
-      if (got == 0) errno = ECONNRESET;
-      return false;
-    }
-    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
-      if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-      const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (std::size_t i = 0; i < count; ++i) {
-        int fd = -1;
-        std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-        UniqueFd owned(fd);  // one too many is closed again
-        if (next < kPreambleDescriptors) descriptors[next++] = std::move(owned);
-      }
-    }
-    have += static_cast<std::size_t>(got);
-  }
-  return true;
 }
 
 }  // namespace
@@ -87,17 +42,9 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms) {
     return Unreachable("no daemon at " + path);
   }
 
-  PreambleHello hello{};
-  std::memcpy(hello.magic, kHelloMagic, sizeof hello.magic);
-  hello.abi_version = abi::kVersion;
-  hello.layout_hash = abi::kLayoutHash;
-  // 16 bytes into the empty buffer of a fresh socket are taken whole, or not at all when the daemon has refused us on
-  // sight and hung up: then its reason can still be read.
-  [[maybe_unused]] const ssize_t sent = ::send(socket.Get(), &hello, sizeof hello, MSG_NOSIGNAL);
-
-  PreambleWelcome welcome{};
-  UniqueFd descriptors[kPreambleDescriptors];
-  if (!Receive(socket.Get(), &welcome, descriptors, timeout_ms)) return Unreachable("no answer from the daemon");
+  std::optional<Welcomed> welcomed = SayHello(socket.Get(), MakeHello(), timeout_ms);
+  if (!welcomed) return Unreachable("no answer from the daemon");
+  auto& [welcome, descriptors] = *welcomed;
   if (std::memcmp(welcome.magic, kWelcomeMagic, sizeof welcome.magic) != 0) {
     return Refused("whatever listens at " + path + " is no xschedd", "check XSCHEDD_RUNTIME_DIR");
   }

@@ -21,7 +21,6 @@ struct Functions {
   HipError (*is_capturing)(Stream, int*);
   HipError (*exchange_capture_mode)(int*);
   HipError (*event_create)(Event*);
-  HipError (*event_destroy)(Event);
   HipError (*event_record)(Event, Stream);
   HipError (*event_query)(Event);
   HipError (*event_elapsed)(float*, Event, Event);
@@ -170,7 +169,6 @@ const Vendor* MakeVendor() {
   Find(&g_hip.is_capturing, "hipStreamIsCapturing");
   Find(&g_hip.exchange_capture_mode, "hipThreadExchangeStreamCaptureMode");
   Find(&g_hip.event_create, "hipEventCreate");
-  Find(&g_hip.event_destroy, "hipEventDestroy");
   Find(&g_hip.event_record, "hipEventRecord");
   Find(&g_hip.event_query, "hipEventQuery");
   Find(&g_hip.event_elapsed, "hipEventElapsedTime");

@@ -288,16 +288,16 @@ TEST_CASE("garbage on a socket harms nobody") {
   }
   SECTION("another version is told so") {
     const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
-    PreambleHello hello = GoodHello();
+    PreambleHello hello = MakeHello();
     hello.abi_version = 999;
-    const auto welcomed = SayHello(socket.Get(), hello);
+    const auto welcomed = SayHello(socket.Get(), hello, kAnswerLimitMs);
     REQUIRE(welcomed);
     CHECK(welcomed->welcome.status == PreambleStatus::kVersionMismatch);
     CHECK(!welcomed->descriptors[0].IsValid());
   }
   SECTION("a hello in pieces is understood") {
     const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
-    const PreambleHello hello = GoodHello();
+    const PreambleHello hello = MakeHello();
     const char* bytes = reinterpret_cast<const char*>(&hello);
     REQUIRE(::send(socket.Get(), bytes, 3, MSG_NOSIGNAL) == 3);
     ShortSleep();
@@ -433,7 +433,7 @@ TEST_CASE("a uid over its quota is refused, and administrators still get in") {
   FakeShim first(daemon.Dir(), 0);
   FakeShim second(daemon.Dir(), 0);
   const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
-  const auto welcomed = SayHello(socket.Get(), GoodHello());
+  const auto welcomed = SayHello(socket.Get(), MakeHello(), kAnswerLimitMs);
   REQUIRE(welcomed);
   CHECK(welcomed->welcome.status == PreambleStatus::kQuota);
   CHECK(List(daemon).clients_size() == 2);

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -12,12 +11,6 @@
 #include "common/clock.h"
 
 namespace xschedd::test {
-namespace {
-
-constexpr int kAnswerLimitMs = 30'000;
-
-}  // namespace
-
 UniqueFd ConnectTo(const std::string& path) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -27,44 +20,12 @@ UniqueFd ConnectTo(const std::string& path) {
   return fd;
 }
 
-PreambleHello GoodHello() {
-  PreambleHello hello{};
-  std::memcpy(hello.magic, kHelloMagic, sizeof hello.magic);
-  hello.abi_version = abi::kVersion;
-  hello.layout_hash = abi::kLayoutHash;
-  return hello;
-}
-
-std::optional<Welcomed> SayHello(int socket, const PreambleHello& hello) {
-  // A daemon that refuses on sight may have hung up already: its reason can still be read.
-  [[maybe_unused]] const ssize_t sent = ::send(socket, &hello, sizeof hello, MSG_NOSIGNAL);
-  pollfd entry{socket, POLLIN, 0};
-  if (::poll(&entry, 1, kAnswerLimitMs) != 1) return std::nullopt;
-  Welcomed welcomed;
-  iovec bytes{&welcomed.welcome, sizeof welcomed.welcome};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kPreambleDescriptors)] = {};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  if (size != static_cast<ssize_t>(sizeof welcomed.welcome)) return std::nullopt;
-  if (const cmsghdr* header = CMSG_FIRSTHDR(&message)) {
-    int descriptors[kPreambleDescriptors];
-    std::memcpy(descriptors, CMSG_DATA(header), sizeof descriptors);
-    for (int i = 0; i < kPreambleDescriptors; ++i)
-      welcomed.descriptors[i].Reset(descriptors[i]);
-  }
-  return welcomed;
-}
-
 FakeShim::FakeShim(const std::string& runtime_dir, const Options& options) {
   UniqueFd socket = ConnectTo(runtime_dir + "/client.sock");
   if (!socket.IsValid()) throw std::runtime_error("cannot connect");
   v1::ClientMessage hello;
   if (options.preamble) {
-    auto welcomed = SayHello(socket.Get(), GoodHello());
+    auto welcomed = SayHello(socket.Get(), MakeHello(), kAnswerLimitMs);
     if (!welcomed || welcomed->welcome.status != PreambleStatus::kOk) throw std::runtime_error("no welcome");
     auto board = MapSharedMemory(welcomed->descriptors[0].Get(), sizeof(abi::Board), Access::kReadOnly);
     auto ledger = MapSharedMemory(welcomed->descriptors[1].Get(), sizeof(abi::Ledger), Access::kReadWrite);

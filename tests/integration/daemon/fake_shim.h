@@ -7,7 +7,7 @@
 
 #include "common/board.h"
 #include "common/ledger.h"
-#include "common/preamble.h"
+#include "common/preamble_client.h"
 #include "common/shared_memory.h"
 #include "session.grpc.pb.h"
 
@@ -15,13 +15,7 @@ namespace xschedd::test {
 
 // A connected socket, -1 if nobody listens.
 UniqueFd ConnectTo(const std::string& path);
-// Sends `hello` and takes the answer; `descriptors` are those that came with it. None: the daemon closed.
-struct Welcomed {
-  PreambleWelcome welcome{};
-  UniqueFd descriptors[kPreambleDescriptors];
-};
-std::optional<Welcomed> SayHello(int socket, const PreambleHello& hello);
-PreambleHello GoodHello();
+inline constexpr int kAnswerLimitMs = 30'000;  // for SayHello
 
 class FakeShim {
  public:

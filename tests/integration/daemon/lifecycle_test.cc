@@ -113,7 +113,7 @@ TEST_CASE("draining opens all gates and takes nobody new") {
   CHECK(response.clients() == 2);
   CHECK(!low.IsHeld(0));
   const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
-  const auto welcomed = SayHello(socket.Get(), GoodHello());
+  const auto welcomed = SayHello(socket.Get(), MakeHello(), kAnswerLimitMs);
   REQUIRE(welcomed);
   CHECK(welcomed->welcome.status == PreambleStatus::kDraining);
 }

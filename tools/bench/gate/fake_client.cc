@@ -2,19 +2,22 @@
 
 #include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "common/clock.h"
-#include "common/preamble.h"
+#include "common/preamble_client.h"
 #include "common/runtime_dir.h"
 
 namespace xschedd::bench {
 namespace {
+
+constexpr int kAnswerLimitMs = 30'000;
 
 std::string Reason() {
   return std::strerror(errno);
@@ -47,45 +50,27 @@ Result<std::unique_ptr<FakeClient>> FakeClient::Connect(const std::string& runti
 }
 
 Result<void> FakeClient::Greet(int fd, std::string& token) {
-  PreambleHello hello{};
-  std::memcpy(hello.magic, kHelloMagic, sizeof(hello.magic));
-  hello.abi_version = abi::kVersion;
-  hello.layout_hash = abi::kLayoutHash;
-  if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
-    return Fail("cannot greet the daemon: " + Reason());
-
-  PreambleWelcome welcome{};
-  iovec part{&welcome, sizeof(welcome)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kPreambleDescriptors)];
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  if (recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL) != sizeof(welcome)) {
-    return Fail("the daemon did not answer the greeting");
-  }
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (welcome.status != PreambleStatus::kOk || header == nullptr ||
-      header->cmsg_len != CMSG_LEN(sizeof(int) * kPreambleDescriptors)) {
+  std::optional<Welcomed> welcomed = SayHello(fd, MakeHello(), kAnswerLimitMs);
+  if (!welcomed) return Fail("the daemon did not answer the greeting: " + Reason());
+  auto& [welcome, descriptors] = *welcomed;
+  if (welcome.status != PreambleStatus::kOk) {
     return Fail("the daemon refused the greeting, status " +
                 std::to_string(static_cast<std::uint32_t>(welcome.status)));
   }
-  int descriptors[kPreambleDescriptors];
-  std::memcpy(descriptors, CMSG_DATA(header), sizeof(descriptors));
-  const UniqueFd board(descriptors[0]);
-  const UniqueFd ledger(descriptors[1]);
-  eventfd_.Reset(descriptors[2]);
-  void* const board_memory = mmap(nullptr, sizeof(abi::Board), PROT_READ, MAP_SHARED, board.Get(), 0);
-  void* const ledger_memory = mmap(nullptr, sizeof(abi::Ledger), PROT_READ | PROT_WRITE, MAP_SHARED, ledger.Get(), 0);
-  if (board_memory == MAP_FAILED || ledger_memory == MAP_FAILED) return Fail("cannot map the board: " + Reason());
-  board_memory_ = static_cast<const abi::Board*>(board_memory);
-  ledger_memory_ = static_cast<abi::Ledger*>(ledger_memory);
+  Result<Mapping> board = MapSharedMemory(descriptors[0].Get(), sizeof(abi::Board), Access::kReadOnly);
+  if (!board) return tl::unexpected<Error>(board.error());
+  Result<Mapping> ledger = MapSharedMemory(descriptors[1].Get(), sizeof(abi::Ledger), Access::kReadWrite);
+  if (!ledger) return tl::unexpected<Error>(ledger.error());
+  board_mapping_ = std::move(*board);
+  ledger_mapping_ = std::move(*ledger);
+  eventfd_ = std::move(descriptors[2]);
+  const auto* const board_memory = static_cast<const abi::Board*>(board_mapping_.Address());
 
-  const Result<BoardReader> reader = BoardReader::Open(board_memory_);
+  const Result<BoardReader> reader = BoardReader::Open(board_memory);
   if (!reader) return tl::unexpected<Error>(reader.error());
   board_ = std::make_unique<BoardReader>(*reader);
-  const Result<LedgerWriter*> writer = LedgerWriter::Open(ledger_memory_, board_memory_, eventfd_.Get());
+  const Result<LedgerWriter*> writer =
+      LedgerWriter::Open(static_cast<abi::Ledger*>(ledger_mapping_.Address()), board_memory, eventfd_.Get());
   if (!writer) return tl::unexpected<Error>(writer.error());
   ledger_.reset(*writer);
   token.assign(welcome.token, sizeof(welcome.token));
@@ -121,9 +106,6 @@ Result<void> FakeClient::StartSession(UniqueFd fd, const std::string& token, int
 FakeClient::~FakeClient() {
   context_.TryCancel();
   if (stream_ != nullptr) (void)stream_->Finish();
-  ledger_.reset();
-  if (board_memory_ != nullptr) munmap(const_cast<abi::Board*>(board_memory_), sizeof(abi::Board));
-  if (ledger_memory_ != nullptr) munmap(ledger_memory_, sizeof(abi::Ledger));
 }
 
 void FakeClient::ReportBusy(bool busy) {

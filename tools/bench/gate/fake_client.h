@@ -11,6 +11,7 @@
 #include "common/board.h"
 #include "common/ledger.h"
 #include "common/result.h"
+#include "common/shared_memory.h"
 #include "common/unique_fd.h"
 #include "session.grpc.pb.h"
 
@@ -43,10 +44,11 @@ class FakeClient {
   Result<void> StartSession(UniqueFd fd, const std::string& token, int priority, const std::string& group,
                             const FakeDevice& device);
 
+  // Before what points into them, so that they go after it.
+  Mapping board_mapping_;
+  Mapping ledger_mapping_;
   std::unique_ptr<BoardReader> board_;
   std::unique_ptr<LedgerWriter> ledger_;
-  const abi::Board* board_memory_ = nullptr;
-  abi::Ledger* ledger_memory_ = nullptr;
   UniqueFd eventfd_;
   std::unique_ptr<v1::ClientSession::Stub> stub_;
   grpc::ClientContext context_;

@@ -1,0 +1,80 @@
+#include "common/preamble_client.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "common/abi.h"
+
+namespace xschedd {
+namespace {
+
+bool WaitFor(int fd, short events, int timeout_ms) {
+  pollfd waiting{fd, events, 0};
+  int ready = 0;
+  do {
+    ready = ::poll(&waiting, 1, timeout_ms);
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) errno = ETIMEDOUT;
+  return ready > 0;
+}
+
+// Receives the welcome and the descriptors that come with it.
+bool Receive(int socket, Welcomed* welcomed, int timeout_ms) {
+  PreambleWelcome* const welcome = &welcomed->welcome;
+  std::size_t have = 0;
+  int next = 0;
+  while (have < sizeof *welcome) {
+    if (!WaitFor(socket, POLLIN, timeout_ms)) return false;
+    iovec piece{reinterpret_cast<char*>(welcome) + have, sizeof *welcome - have};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kPreambleDescriptors)];
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) {
+      if (got == 0) errno = ECONNRESET;
+      return false;
+    }
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+      if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+      const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (std::size_t i = 0; i < count; ++i) {
+        int fd = -1;
+        std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+        UniqueFd owned(fd);  // one too many is closed again
+        if (next < kPreambleDescriptors) welcomed->descriptors[next++] = std::move(owned);
+      }
+    }
+    have += static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+}  // namespace
+
+PreambleHello MakeHello() {
+  PreambleHello hello{};
+  std::memcpy(hello.magic, kHelloMagic, sizeof hello.magic);
+  hello.abi_version = abi::kVersion;
+  hello.layout_hash = abi::kLayoutHash;
+  return hello;
+}
+
+std::optional<Welcomed> SayHello(int socket, const PreambleHello& hello, int timeout_ms) {
+  // 16 bytes into the empty buffer of a fresh socket are taken whole, or not at all when the daemon has refused us on
+  // sight and hung up: then its reason can still be read.
+  [[maybe_unused]] const ssize_t sent = ::send(socket, &hello, sizeof hello, MSG_NOSIGNAL);
+  std::optional<Welcomed> welcomed(std::in_place);
+  if (!Receive(socket, &*welcomed, timeout_ms)) return std::nullopt;
+  return welcomed;
+}
+
+}  // namespace xschedd
