@@ -41,6 +41,7 @@
 // Transitions: when a tracked client becomes busy or idle on a device, it (1) writes LedgerDevice::busy, (2) appends a
 // Transition to the ring and publishes it by ring_head, (3) writes the eventfd if daemon_sleeping is 1. A full ring
 // drops the record and adds one to `lost`; the daemon then reads the levels (LedgerDevice::busy), which are the truth.
+// A busy client whose deadline changes publishes it and appends another kBusy record.
 //
 // Memory orders are named beside each field as (writer / reader). "relaxed" is said where no other data hangs on the
 // value. Field offsets are asserted below and hashed into kLayoutHash; both sides compare version and hash before use.
@@ -58,8 +59,10 @@ inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::uint32_t kBoardMagic = 0x44425358;   // "XSBD"
 inline constexpr std::uint32_t kLedgerMagic = 0x474c5358;  // "XSLG"
 inline constexpr std::uint32_t kMaxDevices = 64;
-inline constexpr std::uint32_t kRingSize = 1024;  // records; a power of two
-inline constexpr std::size_t kLine = 64;          // bytes; one cache line
+// A client has at most two transitions for each burst of work; the levels make up for what does not fit. Each record is
+// memory that the daemon has for every client.
+inline constexpr std::uint32_t kRingSize = 256;  // records; a power of two
+inline constexpr std::size_t kLine = 64;         // bytes; one cache line
 
 // ---- gate word -----------------------------------------------------------------------------------------------------
 inline constexpr std::uint32_t kHeld = 1u << 0;
@@ -132,9 +135,11 @@ struct alignas(kLine) LedgerDevice {
   Word window_limit;    // launches the window allows at the moment; 0: no limit (relaxed / relaxed)
   Counter submitted;    // work items submitted while tracked (relaxed / relaxed)
   Counter completed;    // of these, known to have finished (relaxed / relaxed)
-  Counter gpu_time_ns;  // GPU time measured by markers while tracked (relaxed / relaxed)
+  Counter gpu_time_ns;  // GPU time measured while tracked, overlap counted once (relaxed / relaxed)
   Counter held_ns;      // time threads waited at the gate (relaxed / relaxed)
   Counter passthrough;  // calls let through ungated by configuration (relaxed / relaxed)
+  Counter deadline_ns;  // CLOCK_MONOTONIC: by when the most urgent unfinished work is wanted; 0: no deadline (release,
+                        // before the ring record / acquire)
 };
 
 struct Ledger {
@@ -155,7 +160,8 @@ static_assert(offsetof(Ledger, control) == 64 && offsetof(Ledger, devices) == 12
 static_assert(offsetof(Ledger, ring) == 128 + 64 * kMaxDevices);
 static_assert(offsetof(LedgerControl, lost) == 8);
 static_assert(offsetof(LedgerDevice, waiters) == 4 && offsetof(LedgerDevice, submitted) == 16);
-static_assert(offsetof(LedgerDevice, gpu_time_ns) == 32 && offsetof(LedgerDevice, passthrough) == 48);
+static_assert(offsetof(LedgerDevice, gpu_time_ns) == 32 && offsetof(LedgerDevice, passthrough) == 48 &&
+              offsetof(LedgerDevice, deadline_ns) == 56);
 
 namespace detail {
 // FNV-1a over the numbers that make the layout: two builds agree on the hash exactly when they agree on these.
@@ -194,6 +200,7 @@ constexpr std::uint64_t HashLayout() {
                               offsetof(LedgerDevice, gpu_time_ns),
                               offsetof(LedgerDevice, held_ns),
                               offsetof(LedgerDevice, passthrough),
+                              offsetof(LedgerDevice, deadline_ns),
                               offsetof(Transition, kind),
                               offsetof(Transition, slot)}) {
     hash = Mix(hash, value);

@@ -111,6 +111,16 @@ bool LedgerReader::Busy(std::uint32_t slot) const {
   return ledger_->devices[slot].busy.load(std::memory_order_acquire) == 1;
 }
 
+std::uint64_t LedgerReader::GpuTimeNs(std::uint32_t slot) const {
+  // relaxed: no other data hangs on it.
+  return ledger_->devices[slot].gpu_time_ns.load(std::memory_order_relaxed);
+}
+
+std::uint64_t LedgerReader::DeadlineNs(std::uint32_t slot) const {
+  // acquire: pairs with the writer's release before the ring record.
+  return ledger_->devices[slot].deadline_ns.load(std::memory_order_acquire);
+}
+
 bool LedgerReader::HasWaiters(std::uint32_t slot) const {
   // seq_cst: second half of the Dekker pair with the gate word, see BoardWriter::Set.
   return ledger_->devices[slot].waiters.load(std::memory_order_seq_cst) != 0;

@@ -33,6 +33,13 @@ struct Settings {
   std::uint32_t top_window_us = 20'000;         // 0: no limit
   std::optional<std::uint32_t> max_concurrent;  // 0: no limit; not given: each device's default
   std::uint32_t turn_ms = 25;
+  // share: the GPU time by which a group may be ahead of its share, and the most that all who share have in flight.
+  std::uint32_t share_slack_us = 5'000;
+  // laxity: how long before the latest possible start a tenant becomes urgent.
+  std::uint32_t laxity_margin_us = 2'000;
+  // fair: GPU time after which a group goes to the second of kFairLevels levels; to each further one after four times
+  // as much.
+  std::uint32_t fair_quantum_ms = 20;
   bool operator==(const Settings&) const = default;
 };
 
@@ -45,6 +52,12 @@ inline constexpr Limits kGuardLimits{500, 0};
 inline constexpr Limits kWindowLimits{1'000'000, 0};
 inline constexpr Limits kConcurrentLimits{1024, 0};
 inline constexpr Limits kTurnLimits{1000, 1};
+inline constexpr Limits kShareSlackLimits{1'000'000, 500};
+inline constexpr Limits kLaxityMarginLimits{1'000'000, 0};
+inline constexpr Limits kFairQuantumLimits{60'000, 1};
+inline constexpr Limits kWeightLimits{10'000, 1};
+inline constexpr std::uint32_t kWeightDefault = 100;
+inline constexpr Limits kDeadlineLimits{3'600'000'000, 1};  // µs
 
 struct Device {
   std::uint32_t default_max_concurrent = 0;  // background groups open at a time; 0: no limit
@@ -60,10 +73,11 @@ struct GroupMemory {
 };
 
 struct Group {
-  std::uint64_t id = 0;  // grows with arrival
-  int priority = 0;      // effective; the highest of its clients
-  bool hold = false;     // by an administrator: one held client holds its group
-  GroupMemory memory;
+  std::uint64_t id = 0;                   // grows with arrival
+  int priority = 0;                       // effective; the highest of its clients
+  std::uint32_t weight = kWeightDefault;  // the highest of its clients
+  bool hold = false;                      // by an administrator: one held client holds its group
+  GroupMemory memory = {};
 };
 
 // One client on one device.
@@ -73,6 +87,15 @@ struct Tenant {
   std::uint32_t device = 0;  // index into State::devices
   bool busy = false;
   std::uint64_t idle_since_ns = 0;  // when it last stopped being busy; 0: it never was
+  std::uint64_t busy_since_ns = 0;  // when it became busy, if it is
+  // GPU time, as its client measures it, limited to what is possible in the time that has passed:
+  std::uint64_t ran_ns = 0;    // since the last decision about this tenant
+  std::uint64_t burst_ns = 0;  // since it became busy, if it is
+  std::uint64_t usual_ns = 0;  // of its earlier bursts, from busy to idle, on average; 0: not known
+  // Of its most urgent unfinished work: by when it is wanted; 0: no deadline.
+  std::uint64_t deadline_ns = 0;
+  // The shortest time, from becoming busy, in which it wants work done; 0: it has no deadlines. Known also while idle.
+  std::uint64_t deadline_after_ns = 0;
 };
 
 struct State {
@@ -90,6 +113,9 @@ enum class Why {
   kLinger,    // held for one that has just become idle
   kGang,      // held for one on another device that its group needs
   kTurn,      // held while it is another background group's turn
+  kShare,     // held because it is ahead of its share, for the one that is furthest behind
+  kDeadline,  // held for one of the same priority whose deadline comes before
+  kFair,      // held for one of the same priority that has had less of the device
 };
 
 struct Gate {

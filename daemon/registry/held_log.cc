@@ -19,6 +19,12 @@ std::string Reason::Text() const {
       return who + " is busy on another device of the group";
     case policy::Why::kTurn:
       return "it is the turn of " + who;
+    case policy::Why::kShare:
+      return "ahead of its share; " + who + " is behind";
+    case policy::Why::kDeadline:
+      return who + " has a deadline that comes before";
+    case policy::Why::kFair:
+      return who + " has had less of the device";
   }
   return "unknown";
 }

@@ -50,6 +50,15 @@ std::string RemedyFor(const Client& client, const Reason& reason, const policy::
       return "give it a priority of " + std::to_string(reason.priority) + " or more to share the device with pid " +
              std::to_string(reason.pid) + ", or raise guard_ms_per_s (now " + std::to_string(settings.guard_ms_per_s) +
              ")";
+    case policy::Why::kShare:
+      return "give it more weight (now " + std::to_string(client.weight) +
+             "), or let it be further ahead: raise share_slack_us (now " + std::to_string(settings.share_slack_us) +
+             ")";
+    case policy::Why::kDeadline:
+      return "give it an earlier deadline or a higher priority than pid " + std::to_string(reason.pid);
+    case policy::Why::kFair:
+      return "give it a higher priority than pid " + std::to_string(reason.pid) + ", or raise fair_quantum_ms (now " +
+             std::to_string(settings.fair_quantum_ms) + ")";
     case policy::Why::kOpen:
     case policy::Why::kGuard:
       break;

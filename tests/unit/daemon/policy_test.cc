@@ -36,7 +36,7 @@ class World {
     std::size_t index = 0;
     while (index < state.groups.size() && state.groups[index].id != group)
       ++index;
-    if (index == state.groups.size()) state.groups.push_back({group, priority, false, {}});
+    if (index == state.groups.size()) state.groups.push_back({.id = group, .priority = priority});
     state.groups[index].hold = state.groups[index].hold || hold;
     state.tenants.push_back({group * 100 + device, static_cast<std::uint32_t>(index), device, busy, 0});
     return state.tenants.back();
