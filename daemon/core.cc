@@ -35,7 +35,7 @@ Result<Config> ConfigSource::Load() const {
   auto config = LoadConfig(path, may_be_absent);
   if (!config || policy_override.empty()) return config;
   const auto name = policy::NameFrom(policy_override);
-  if (!name) return Fail("there is no policy \"" + policy_override + "\"", "choose \"priority\" or \"fifo\"");
+  if (!name) return Fail("there is no policy \"" + policy_override + "\"", "choose " + policy::NamesText());
   config->policy.name = *name;
   return config;
 }

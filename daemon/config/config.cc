@@ -31,7 +31,7 @@ void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings
   if (const auto known = policy::NameFrom(name)) {
     settings.name = *known;
   } else {
-    reader.Refuse(*table.get("name"), "there is no policy \"" + name + "\"", "choose \"priority\" or \"fifo\"");
+    reader.Refuse(*table.get("name"), "there is no policy \"" + name + "\"", "choose " + policy::NamesText());
   }
   reader.Number(table, "linger_us", policy::kLingerLimits, settings.linger_us);
   reader.Number(table, "guard_ms_per_s", policy::kGuardLimits, settings.guard_ms_per_s);

@@ -140,7 +140,7 @@ Status AdminOperations::SetPolicy(const Actor& by, const v1::SetPolicyRequest& r
   if (request.has_name()) {
     const auto name = policy::NameFrom(request.name());
     if (!name) {
-      return {StatusCode::INVALID_ARGUMENT, "there is no such policy; choose \"priority\" or \"fifo\""};
+      return {StatusCode::INVALID_ARGUMENT, "there is no such policy; choose " + policy::NamesText()};
     }
     settings.name = *name;
   }

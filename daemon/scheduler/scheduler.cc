@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "daemon/policy/decide.h"
-
 namespace xschedd {
 
 Scheduler::Scheduler(Registry& registry, EventLog& events, Clock clock)
@@ -130,7 +128,7 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
   for (Device* device : gathered.devices)
     device->dirty = false;
   if (open_for_good_) return;
-  const policy::Decision decision = policy::Decide(gathered.state, now_ns);
+  const policy::Decision& decision = decider_.Decide(gathered.state, now_ns);
   ++counts_.decisions;
   for (std::size_t i = 0; i < gathered.groups.size(); ++i)
     gathered.groups[i]->memory = decision.memory[i];

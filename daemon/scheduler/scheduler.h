@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "daemon/policy/decide.h"
 #include "daemon/registry/registry.h"
 #include "daemon/scheduler/events.h"
 #include "daemon/scheduler/gather.h"
@@ -75,6 +76,7 @@ class Scheduler {
   policy::Settings settings_;
   std::uint64_t lease_ns_ = 100 * policy::kNsPerMs;
   Gatherer gatherer_;
+  policy::Decider decider_;
   std::vector<Device*> dirty_;
   std::set<Client*> leased_;
   bool open_for_good_ = false;

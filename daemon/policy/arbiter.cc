@@ -1,0 +1,339 @@
+#include "daemon/policy/arbiter.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace xschedd::policy {
+namespace {
+
+// Long kernels on several streams of the most important client must be able to run side by side: a HIP process has four
+// hardware queues (GPU_MAX_HW_QUEUES).
+constexpr std::uint32_t kTopFloor = 4;
+// A second launch in flight keeps the pipeline of one tenant full between two long kernels; several keep the device
+// full together.
+constexpr std::uint32_t kPipelineFloor = 2;
+
+}  // namespace
+
+void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_ns, Decision& decision) {
+  state_ = &state;
+  decision_ = &decision;
+  now_ns_ = now_ns;
+  why_ = rules.why;
+  guard_ = Guard(state.settings.guard_ms_per_s, now_ns);
+  turns_ = Turns(state.settings.turn_ms, now_ns);
+  decision.next_look_ns = kNever;
+
+  roster_.Build(state);
+  share_.Begin(state, roster_, rules.share, now_ns);
+  Survey(rules);
+  FindTracked();
+  Order();
+  for (const Place& place : order_)
+    Admit(place.group);
+  for (const Place& place : order_) {
+    WatchTurns(place.group);
+    GiveGuardTurn(place.group);
+  }
+  FinishShares();
+  CountWindows();
+  decision.gates.resize(state.tenants.size());
+  for (std::uint32_t i = 0; i < state.tenants.size(); ++i)
+    decision.gates[i] = GateOf(i);
+}
+
+// Who is attached where, and how each group stands.
+void Arbiter::Survey(const Rules& rules) {
+  devices_.assign(state_->devices.size(), DeviceView{});
+  groups_.assign(state_->groups.size(), GroupView{});
+  decision_->memory.assign(state_->groups.size(), GroupMemory{});
+  for (std::uint32_t index = 0; index < groups_.size(); ++index) {
+    const Group& group = state_->groups[index];
+    if (group.hold) continue;
+    GroupView& view = groups_[index];
+    const auto tenants = roster_.TenantsOf(index);
+    for (const std::uint32_t i : tenants) {
+      const Tenant& tenant = state_->tenants[i];
+      view.busy = view.busy || tenant.busy;
+      view.present = view.present || tenant.busy || Lingers(tenant);
+    }
+    Standing standing;
+    if (rules.standing != nullptr) {
+      standing = rules.standing({*state_, group, tenants, view.busy, now_ns_}, decision_->memory[index]);
+    }
+    view.rank = {group.priority, standing.level};
+    view.next_look_ns = standing.next_look_ns;
+    Attach(index, {group.priority, standing.potential}, standing.ranked);
+  }
+}
+
+void Arbiter::Attach(std::uint32_t group, Rank potential, bool ranked) {
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    DeviceView& device = devices_[state_->tenants[i].device];
+    device.bottom_priority = std::min(device.bottom_priority, potential.priority);
+    device.ranked = device.ranked || ranked;
+    if (device.top_group == group) continue;
+    if (device.top_group == kNobody || potential > device.top) {
+      device.second = device.top;
+      device.second_group = device.top_group;
+      device.top = potential;
+      device.top_group = group;
+    } else if (device.second_group == kNobody || potential > device.second) {
+      device.second = potential;
+      device.second_group = group;
+    }
+  }
+}
+
+bool Arbiter::IsMixed(const DeviceView& device) const {
+  if (device.second_group == kNobody) return false;
+  return device.ranked || device.bottom_priority != device.top.priority;
+}
+
+void Arbiter::FindTracked() {
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    if (state_->groups[group].hold) continue;
+    GroupView& view = groups_[group];
+    view.tracked = share_.Keeps(group);
+    for (const std::uint32_t i : roster_.TenantsOf(group))
+      view.tracked = view.tracked || IsMixed(devices_[state_->tenants[i].device]);
+    if (view.tracked) {
+      Remember(group);
+    } else {
+      decision_->memory[group] = GroupMemory{};
+    }
+  }
+}
+
+// Carries forward what belongs to no policy.
+void Arbiter::Remember(std::uint32_t group) {
+  const GroupView& view = groups_[group];
+  const GroupMemory& before = state_->groups[group].memory;
+  GroupMemory& next = decision_->memory[group];
+  next.turn_since_ns = before.turn_since_ns;
+  next.last_turn_ns = before.last_turn_ns;
+  turns_.Expire(next);
+  if (view.busy) {
+    next.open_since_ns = before.open_since_ns;
+    next.starved_since_ns = before.starved_since_ns;
+    next.guard_until_ns = before.guard_until_ns;
+  } else {
+    turns_.NoteIdle(next);
+  }
+  LookAt(view.next_look_ns);
+}
+
+bool Arbiter::Place::operator<(const Place& other) const {
+  if (rank != other.rank) return rank > other.rank;
+  if (kept != other.kept) return kept;
+  if (share != other.share) return share < other.share;
+  return std::tuple(waits, last_turn_ns, id) < std::tuple(other.waits, other.last_turn_ns, other.id);
+}
+
+// Highest rank first. Groups that are idle claim nothing and need no place.
+void Arbiter::Order() {
+  order_.clear();
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    const GroupView& view = groups_[group];
+    if (!view.tracked || !view.present) continue;
+    const GroupMemory& memory = decision_->memory[group];
+    const bool has_turn = memory.turn_since_ns != 0;
+    const bool kept = share_.Keeps(group);
+    order_.push_back({.rank = view.rank,
+                      .kept = kept,
+                      .share = kept ? share_.Order(group, has_turn) : 0,
+                      .waits = !has_turn,
+                      .last_turn_ns = memory.last_turn_ns,
+                      .id = state_->groups[group].id,
+                      .group = group});
+  }
+  std::sort(order_.begin(), order_.end());
+}
+
+bool Arbiter::CanBeOvertaken(const Tenant& tenant) const {
+  const DeviceView& device = devices_[tenant.device];
+  const Rank& top = device.top_group == tenant.group ? device.second : device.top;
+  return groups_[tenant.group].rank < top;
+}
+
+bool Arbiter::IsFull(std::uint32_t device) const {
+  const std::uint32_t limit = ConcurrentLimit(state_->settings, state_->devices[device]);
+  return limit != 0 && devices_[device].background_groups >= limit;
+}
+
+void Arbiter::Admit(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  WaitForClaims(group);
+  if (view.blocked == Why::kOpen && share_.IsAhead(group)) {
+    view.blocked = Why::kShare;
+    view.blocked_for = share_.HeldFor(group);
+  }
+  if (view.blocked == Why::kOpen) WaitForTurn(group);
+  if (view.blocked == Why::kOpen) return Claim(group);
+  // Who gives way inside its class gives its turn back; for a higher rank it would keep it.
+  const bool gives_way = view.blocked == Why::kShare || view.blocked == Why::kTurn;
+  if (gives_way && share_.Keeps(group)) turns_.NoteIdle(decision_->memory[group]);
+}
+
+void Arbiter::WaitForClaims(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  Rank strongest;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[i];
+    const DeviceView& device = devices_[tenant.device];
+    if (!tenant.busy || device.claim <= view.rank) continue;
+    // Of several claims, the answer to "for whom?" must not depend on the order of tenants.
+    const bool says_more =
+        device.claim > strongest || (device.claim == strongest && device.claimant < view.blocked_for);
+    if (!says_more) continue;
+    strongest = device.claim;
+    view.blocked = WhyClaimed(device, view.rank);
+    view.blocked_for = device.claimant;
+  }
+}
+
+void Arbiter::WaitForTurn(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[i];
+    if (!tenant.busy || !CanBeOvertaken(tenant) || !IsFull(tenant.device)) continue;
+    DeviceView& device = devices_[tenant.device];
+    device.awaited = true;
+    if (view.blocked == Why::kOpen || device.claimant < view.blocked_for) view.blocked_for = device.claimant;
+    view.blocked = Why::kTurn;
+  }
+}
+
+void Arbiter::Claim(std::uint32_t group) {
+  const Rank& rank = groups_[group].rank;
+  bool takes_turn = false;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[i];
+    const bool lingers = Lingers(tenant);
+    if (!tenant.busy && !lingers) continue;
+    DeviceView& device = devices_[tenant.device];
+    if (lingers && device.second_group != kNobody) LookAt(LingerEnd(tenant));
+    const bool first = device.claimant_group == kNobody;
+    const bool equal = !first && device.claim == rank;
+    const bool busier = equal && device.claim_lingers && tenant.busy;
+    const bool older =
+        equal && device.claimant_group == group && device.claim_lingers == lingers && tenant.client < device.claimant;
+    if (first || busier || older) {
+      device.claim = rank;
+      device.claimant = tenant.client;
+      device.claimant_group = group;
+      device.claim_lingers = lingers;
+    }
+    if (!tenant.busy || !CanBeOvertaken(tenant)) continue;
+    takes_turn = true;
+    if (device.counted_group != group) ++device.background_groups;
+    device.counted_group = group;
+  }
+  if (takes_turn) turns_.NoteOpen(decision_->memory[group]);
+  share_.Admit(group);
+}
+
+void Arbiter::FinishShares() {
+  if (!share_.KeepsAny()) return;
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    if (!share_.Keeps(group)) continue;
+    GroupView& view = groups_[group];
+    if (!view.present && share_.IsAhead(group)) {
+      view.blocked = Why::kShare;
+      view.blocked_for = share_.HeldFor(group);
+    }
+    share_.Finish(group, view.blocked, decision_->memory[group].share, decision_->next_look_ns);
+  }
+}
+
+// The turns that somebody waits for must be looked at when they end.
+void Arbiter::WatchTurns(std::uint32_t group) {
+  if (groups_[group].blocked != Why::kOpen) return;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    if (devices_[state_->tenants[i].device].awaited) {
+      turns_.NoteAwaited(decision_->memory[group], decision_->next_look_ns);
+    }
+  }
+}
+
+void Arbiter::GiveGuardTurn(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  GroupMemory& memory = decision_->memory[group];
+  if (!view.busy) return;
+  if (view.blocked == Why::kOpen) return guard_.NoteOpen(memory);
+  // Who waits for a turn among equals will get it; the guard is for who could wait for ever.
+  if (view.blocked == Why::kTurn) return guard_.NoteWaiting(memory);
+  if ((guard_.IsOpen(memory) || guard_.IsDue(memory)) && GuardHasRoom(group)) {
+    view.guarded = true;
+    for (const std::uint32_t i : roster_.TenantsOf(group))
+      ++devices_[state_->tenants[i].device].guarded_groups;
+    return guard_.NoteTurn(memory, decision_->next_look_ns);
+  }
+  guard_.NoteHeld(memory, decision_->next_look_ns);
+}
+
+bool Arbiter::GuardHasRoom(std::uint32_t group) const {
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const std::uint32_t device = state_->tenants[i].device;
+    const std::uint32_t limit = ConcurrentLimit(state_->settings, state_->devices[device]);
+    if (limit != 0 && devices_[device].guarded_groups >= limit) return false;
+  }
+  return true;
+}
+
+void Arbiter::CountWindows() {
+  for (const Tenant& tenant : state_->tenants) {
+    const GroupView& view = groups_[tenant.group];
+    const bool open = view.guarded || view.blocked == Why::kOpen;
+    if (!tenant.busy || !open || state_->groups[tenant.group].hold) continue;
+    DeviceView& device = devices_[tenant.device];
+    ++(CanBeOvertaken(tenant) ? device.background_clients : device.top_clients);
+  }
+}
+
+Why Arbiter::WhyClaimed(const DeviceView& device, const Rank& rank) const {
+  if (device.claim_lingers) return Why::kLinger;
+  return device.claim.priority == rank.priority ? why_ : Why::kPriority;
+}
+
+Gate Arbiter::GateOf(std::uint32_t index) const {
+  const auto held = [](Why why, std::uint64_t held_for) {
+    return Gate{.held = true, .tracked = true, .why = why, .held_for = held_for};
+  };
+  const Tenant& tenant = state_->tenants[index];
+  const GroupView& view = groups_[tenant.group];
+  const DeviceView& device = devices_[tenant.device];
+  if (state_->groups[tenant.group].hold) return held(Why::kHold, 0);
+  if (!view.tracked) return Gate{};
+  if (!view.guarded) {
+    if (device.claim > view.rank) return held(WhyClaimed(device, view.rank), device.claimant);
+    if (view.blocked == Why::kTurn || view.blocked == Why::kShare) return held(view.blocked, view.blocked_for);
+    if (view.blocked != Why::kOpen) return held(Why::kGang, view.blocked_for);
+    if (!tenant.busy && CanBeOvertaken(tenant) && IsFull(tenant.device)) return held(Why::kTurn, device.claimant);
+  }
+  Gate gate{.tracked = true, .why = view.guarded ? Why::kGuard : Why::kOpen};
+  gate.window_us = WindowOf(index, gate.window_floor);
+  return gate;
+}
+
+// In µs; 0: no limit.
+std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const {
+  const Tenant& tenant = state_->tenants[index];
+  const DeviceView& device = devices_[tenant.device];
+  const Settings& settings = state_->settings;
+  const bool background = CanBeOvertaken(tenant);
+  const bool shares = !background && share_.KeepsTenant(index);
+  const std::uint32_t budget = background ? settings.window_us
+                               : shares   ? settings.share_slack_us
+                                          : settings.top_window_us;
+  if (budget == 0) return 0;
+  const std::uint32_t clients = std::max(1u, background ? device.background_clients : device.top_clients);
+  if (background) {
+    floor = clients == 1 ? kPipelineFloor : 1;
+  } else {
+    floor = shares && clients > 1 ? kPipelineFloor : kTopFloor;
+  }
+  return std::max(1u, budget / clients);
+}
+
+}  // namespace xschedd::policy
