@@ -3,7 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "common/clock.h"
-#include "daemon/registry/priorities.h"
+#include "daemon/registry/effective.h"
 
 namespace xschedd {
 namespace {
@@ -35,7 +35,7 @@ Result<Config> ConfigSource::Load() const {
   auto config = LoadConfig(path, may_be_absent);
   if (!config || policy_override.empty()) return config;
   const auto name = policy::NameFrom(policy_override);
-  if (!name) return Fail("there is no policy \"" + policy_override + "\"", "choose \"priority\" or \"fifo\"");
+  if (!name) return Fail("there is no policy \"" + policy_override + "\"", PolicyChoices());
   config->policy.name = *name;
   return config;
 }
@@ -54,7 +54,8 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config)
 
 Client& Core::AddClient(NewClient fresh) {
   Client& client = registry_.Add(std::move(fresh), MonotonicNs());
-  client.effective = EffectivePriority(client, config_);
+  client.effective = EffectiveOf(client, config_);
+  registry_.Join(client, GroupNameOf(client, config_));
   const ClientIdentity& who = client.identity;
   SPDLOG_INFO("client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}",
               client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
@@ -115,10 +116,8 @@ Result<void> Core::SetHint(Client& client, int priority) {
     return Fail("priority hint " + std::to_string(priority) + " is out of range", "give a number from -100 to 100");
   }
   client.hint = priority;
-  if (UpdateEffective(client, "hint of the client")) {
-    scheduler_.Changed(client);
-    loop_.DecideSoon();
-  }
+  UpdateEffective(client, "hint of the client");
+  loop_.DecideSoon();
   return {};
 }
 
@@ -135,26 +134,58 @@ std::string Core::HintNote(const Client& client) const {
 
 bool Core::UpdateEffective(Client& client, const std::string& why) {
   const Effective before = client.effective;
-  client.effective = EffectivePriority(client, config_);
-  if (client.effective.priority == before.priority) return false;
-  SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"", client.identity.pid,
-              before.priority, client.effective.priority, SourceText(client.effective.source), client.effective.limited,
-              why);
-  events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(), why));
+  const Effective after = EffectiveOf(client, config_);
+  client.effective = after;
+  const bool reranked = after.priority != before.priority;
+  if (reranked) {
+    SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"", client.identity.pid,
+                before.priority, after.priority, SourceText(after.source), after.limited, why);
+    events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(), why));
+  }
+  const bool reweighted = after.weight != before.weight;
+  if (reweighted) {
+    SPDLOG_INFO("weight changed pid={} from={} to={} source={} limited={} reason=\"{}\"", client.identity.pid,
+                before.weight, after.weight, SourceText(after.weight_source), after.weight_limited, why);
+    events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(),
+                            "weight " + std::to_string(after.weight) + ": " + why));
+  }
+  if (reranked || reweighted) scheduler_.Changed(client);
+  return reranked || reweighted;
+}
+
+bool Core::UpdateGroup(Client& client) {
+  const std::string name = GroupNameOf(client, config_);
+  const std::string before = client.group->name;
+  scheduler_.Changed(client);  // those that it leaves
+  if (!registry_.Join(client, name)) return false;
+  SPDLOG_INFO("group changed pid={} from=\"{}\" to=\"{}\"", client.identity.pid, before, client.group->name);
+  scheduler_.Changed(client);
   return true;
 }
 
 // ---- administrators
 
 Effective Core::EffectiveWith(const Client& client, std::optional<int> admin) const {
-  return EffectivePriority(client, admin, config_);
+  return EffectiveOf(client, {admin, client.admin_weight}, config_);
+}
+
+Effective Core::EffectiveWithWeight(const Client& client, std::optional<std::uint32_t> admin) const {
+  return EffectiveOf(client, {client.admin, admin}, config_);
 }
 
 void Core::SetAdminPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
   for (Client* client : clients) {
     client->admin = priority;
     const std::string what = priority ? "set to " + std::to_string(*priority) : "reset";
-    if (UpdateEffective(*client, what + " " + By(by))) scheduler_.Changed(*client);
+    UpdateEffective(*client, what + " " + By(by));
+  }
+  loop_.DecideNow();
+}
+
+void Core::SetAdminWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by) {
+  for (Client* client : clients) {
+    client->admin_weight = weight;
+    UpdateEffective(*client, (weight ? "set " : "reset ") + By(by));
   }
   loop_.DecideNow();
 }
@@ -198,12 +229,15 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   loop_.SetLease(config_.lease_ms);
   scheduler_.SetSettings(config_.policy);
   std::size_t changed = 0;
+  std::size_t moved = 0;
   for (const auto& [id, client] : registry_.Clients()) {
     if (UpdateEffective(*client, "configuration reloaded")) ++changed;
+    if (UpdateGroup(*client)) ++moved;
   }
-  notes.push_back("priorities changed: " + std::to_string(changed));
-  SPDLOG_INFO("configuration reloaded file=\"{}\" priorities_changed={} by_uid={} by_pid={}", source_.path, changed,
-              by.uid, by.pid);
+  notes.push_back("clients whose priority or weight changed: " + std::to_string(changed));
+  if (moved != 0) notes.push_back("clients moved to another group: " + std::to_string(moved));
+  SPDLOG_INFO("configuration reloaded file=\"{}\" clients_changed={} clients_moved={} by_uid={} by_pid={}",
+              source_.path, changed, moved, by.uid, by.pid);
   Event event;
   event.kind = EventKind::kReloaded;
   event.time_ns = MonotonicNs();

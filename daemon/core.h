@@ -47,8 +47,12 @@ class Core {
   std::string HintNote(const Client& client) const;
 
   // ---- administrators; each returns when the gates are written
+  // What would count if the administrator's priority, or weight, were `admin`; not given: reset.
   Effective EffectiveWith(const Client& client, std::optional<int> admin) const;
+  Effective EffectiveWithWeight(const Client& client, std::optional<std::uint32_t> admin) const;
   void SetAdminPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
+  // 1..10000; not given: rules and hints count again.
+  void SetAdminWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
   void SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by);
   void SetPolicy(const policy::Settings& settings, const Actor& by);
   // Keeps the old configuration if the new one is wrong. The notes say what changed.
@@ -70,8 +74,10 @@ class Core {
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
 
  private:
-  // Computes the effective priority anew; logs and returns whether it changed.
+  // Computes what counts for the client anew; logs, tells the scheduler and returns whether it changed.
   bool UpdateEffective(Client& client, const std::string& why);
+  // Puts the client into the group that the configuration says; logs and returns whether that is another.
+  bool UpdateGroup(Client& client);
 
   ConfigSource source_;
   Config config_;

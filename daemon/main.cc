@@ -49,7 +49,7 @@ int Complain(const Error& error, ExitCode code) {
 int Serve(const Options& options) {
   if (const auto log = StartLog(options.log_level); !log) return Complain(log.error(), kExitUsage);
   if (!options.policy.empty() && !policy::NameFrom(options.policy)) {
-    return Complain({"there is no policy \"" + options.policy + "\"", "choose \"priority\" or \"fifo\""}, kExitUsage);
+    return Complain({"there is no policy \"" + options.policy + "\"", PolicyChoices()}, kExitUsage);
   }
   const bool is_default = options.config.empty();
   const ConfigSource source{is_default ? kDefaultConfigPath : options.config, is_default, options.policy};

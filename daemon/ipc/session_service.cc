@@ -189,7 +189,7 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
       if (hint.weight() < 1 || hint.weight() > 10'000) {
         return Fail("weight " + std::to_string(hint.weight()) + " is out of range", "give a number from 1 to 10000");
       }
-      client.weight = hint.weight();
+      client.hint_weight = hint.weight();
     }
     if (!hint.has_priority()) return {};
     auto set = host_.core.SetHint(client, hint.priority());

@@ -36,24 +36,44 @@ Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
   client->version = std::move(fresh.version);
   client->channel = fresh.channel;
   client->connected_ns = now_ns;
-  Group& group = GroupFor(*client);
-  client->group = &group;
-  group.clients.push_back(client.get());
   Client& added = *client;
+  Join(added, added.group_name);
   clients_.emplace(added.id, std::move(client));
   return added;
 }
 
-Group& Registry::GroupFor(Client& client) {
-  const auto key = std::pair(client.identity.uid, client.group_name);
-  if (!client.group_name.empty()) {
+bool Registry::Join(Client& client, const std::string& group_name) {
+  const bool is_shared = !group_name.empty();
+  const Group* const now = client.group;
+  if (now != nullptr && now->is_shared == is_shared && (!is_shared || now->name == group_name)) return false;
+  Leave(client);
+  Group& group = GroupFor(client, group_name);
+  client.group = &group;
+  group.clients.push_back(&client);
+  return true;
+}
+
+void Registry::Leave(Client& client) {
+  if (client.group == nullptr) return;
+  Group& group = *client.group;
+  client.group = nullptr;
+  std::erase(group.clients, &client);
+  if (!group.clients.empty()) return;
+  if (group.is_shared) group_by_name_.erase({client.identity.uid, group.name});
+  groups_.erase(group.id);
+}
+
+Group& Registry::GroupFor(const Client& client, const std::string& name) {
+  const auto key = std::pair(client.identity.uid, name);
+  if (!name.empty()) {
     const auto known = group_by_name_.find(key);
     if (known != group_by_name_.end()) return *groups_.at(known->second);
   }
   auto group = std::make_unique<Group>();
   group->id = next_group_++;
-  group->name = client.group_name.empty() ? "pid " + std::to_string(client.identity.pid) : client.group_name;
-  if (!client.group_name.empty()) group_by_name_.emplace(key, group->id);
+  group->name = name.empty() ? "pid " + std::to_string(client.identity.pid) : name;
+  group->is_shared = !name.empty();
+  if (!name.empty()) group_by_name_.emplace(key, group->id);
   Group& added = *group;
   groups_.emplace(added.id, std::move(group));
   return added;
@@ -65,12 +85,7 @@ void Registry::Remove(std::uint64_t client_id) {
   Client& client = *found->second;
   for (auto& [slot, attachment] : client.attachments)
     Detach(*attachment);
-  Group& group = *client.group;
-  std::erase(group.clients, &client);
-  if (group.clients.empty()) {
-    if (!client.group_name.empty()) group_by_name_.erase({client.identity.uid, client.group_name});
-    groups_.erase(group.id);
-  }
+  Leave(client);
   clients_.erase(found);
 }
 

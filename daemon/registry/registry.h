@@ -44,8 +44,9 @@ struct Queue {
 };
 
 struct Group {
-  std::uint64_t id = 0;  // grows with arrival
-  std::string name;      // as listed; of a client without a group: its pid
+  std::uint64_t id = 0;    // grows with arrival
+  std::string name;        // as listed; of a client without a group: its pid
+  bool is_shared = false;  // others of its uid can join it by its name
   std::vector<Client*> clients;
   policy::GroupMemory memory;
   std::uint64_t visited = 0;  // the scheduler's mark while it gathers a State
@@ -68,10 +69,14 @@ struct Device {
 
 enum class PrioritySource { kDefault, kAdmin, kRule, kHint };
 
+// What counts (effective.h).
 struct Effective {
   int priority = kPriorityDefault;
   PrioritySource source = PrioritySource::kDefault;
   bool limited = false;  // by the uid's ceiling
+  std::uint32_t weight = policy::kWeightDefault;
+  PrioritySource weight_source = PrioritySource::kDefault;
+  bool weight_limited = false;
 };
 
 // Who a client is; from the kernel and constant, but for `command`, which arrives later.
@@ -93,9 +98,10 @@ struct Client {
   std::string version;
   std::optional<int> hint;
   std::optional<int> admin;
+  std::optional<std::uint32_t> hint_weight;
+  std::optional<std::uint32_t> admin_weight;
   Effective effective;
   bool hold = false;
-  std::uint32_t weight = 100;
   std::uint64_t connected_ns = 0;
   std::map<std::uint32_t, std::unique_ptr<Attachment>> attachments;  // by slot
   std::map<std::uint64_t, Queue> queues;
@@ -124,6 +130,9 @@ class Registry {
  public:
   // `channel` must stay until Remove. The client has no devices yet.
   Client& Add(NewClient client, std::uint64_t now_ns);
+  // Puts the client into the group of its uid with this name; empty: a group of its own. True: it was in another. A
+  // group that nobody is in any more goes.
+  bool Join(Client& client, const std::string& group_name);
   // Gone from its group and devices; devices and groups that nobody uses any more go, too.
   void Remove(std::uint64_t client_id);
 
@@ -142,7 +151,8 @@ class Registry {
   const std::map<std::string, std::unique_ptr<Device>>& Devices() const { return devices_; }
 
  private:
-  Group& GroupFor(Client& client);
+  Group& GroupFor(const Client& client, const std::string& name);
+  void Leave(Client& client);
   void Detach(Attachment& attachment);
 
   std::uint64_t next_client_ = 1;

@@ -18,7 +18,7 @@ TEST_CASE("an empty file gives the defaults") {
   REQUIRE(config);
   CHECK(config->lease_ms == 100);
   CHECK(config->policy == policy::Settings{});
-  CHECK(config->CeilingOf(1000) == 100);
+  CHECK(config->PriorityCeiling(1000) == 100);
 }
 
 TEST_CASE("the shipped file is the defaults") {
@@ -69,14 +69,14 @@ priority = 20
   CHECK(config->passthrough.size() == 2);
   REQUIRE(config->rules.size() == 2);
   CHECK(config->rules[1].priority == -100);
-  CHECK(config->CeilingOf(1000) == 0);
-  CHECK(config->CeilingOf(0) == 20);
+  CHECK(config->PriorityCeiling(1000) == 0);
+  CHECK(config->PriorityCeiling(0) == 20);
 }
 
 TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[policy]\nlinger = 1\n") ==
         "x.toml:2:1: unknown key \"linger\" in [policy]; known are name, linger_us, guard_ms_per_s, window_us, "
-        "top_window_us, max_concurrent, turn_ms");
+        "top_window_us, max_concurrent, turn_ms, share_slack_us, laxity_margin_us, fair_quantum_ms");
   CHECK(ErrorOf("[policy]\nlinger_us = \"1\"\n") ==
         "x.toml:2:13: \"linger_us\" is not a whole number; give a number from 0 to 100000");
   CHECK(ErrorOf("[policy]\nlinger_us = -1\n") ==
@@ -86,7 +86,7 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[[rule]]\nuid = 1\npriority = 101\n") ==
         "x.toml:3:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
   CHECK(ErrorOf("[[rule]]\npriority = 1\n").find("fits every client; give it a uid") != std::string::npos);
-  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("has no \"priority\"") != std::string::npos);
+  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("sets nothing; give it a priority, weight or join") != std::string::npos);
   CHECK(ErrorOf("[rule]\nuid = 1\n").find("write [[rule]]") != std::string::npos);
   CHECK(ErrorOf("[[ceiling]]\nuid=1\npriority=1\n[[ceiling]]\nuid=1\npriority=2\n").find("second [[ceiling]]") !=
         std::string::npos);

@@ -7,7 +7,7 @@
 
 #include "daemon/ipc/selector.h"
 #include "daemon/registry/match.h"
-#include "daemon/registry/priorities.h"
+#include "daemon/registry/effective.h"
 #include "daemon/registry/process.h"
 #include "tests/catch.h"
 
@@ -82,22 +82,22 @@ TEST_CASE("effective priority: override, rule, hint, ceiling") {
   Registry registry;
   Client& client = registry.Add(Make(1, 1000, "job"), 0);
   Config config;
-  CHECK(EffectivePriority(client, config).priority == 0);
+  CHECK(EffectiveOf(client, config).priority == 0);
   client.hint = 30;
-  CHECK(EffectivePriority(client, config).source == PrioritySource::kHint);
+  CHECK(EffectiveOf(client, config).source == PrioritySource::kHint);
   Rule rule;
   rule.exe = "python3.11";
   rule.priority = -5;
   config.rules.push_back(rule);
-  CHECK(EffectivePriority(client, config).priority == -5);
+  CHECK(EffectiveOf(client, config).priority == -5);
   client.admin = 60;
-  CHECK(EffectivePriority(client, config).priority == 60);
-  config.ceilings[1000] = 40;
-  CHECK(EffectivePriority(client, config).priority == 40);
-  CHECK(EffectivePriority(client, config).limited);
-  CHECK(EffectivePriority(client, std::nullopt, config).priority == -5);
+  CHECK(EffectiveOf(client, config).priority == 60);
+  config.ceilings[1000].priority = 40;
+  CHECK(EffectiveOf(client, config).priority == 40);
+  CHECK(EffectiveOf(client, config).limited);
+  CHECK(EffectiveOf(client, AdminSettings{}, config).priority == -5);
   config.rules[0].uid = 1;  // both must fit
-  CHECK(EffectivePriority(client, std::nullopt, config).priority == 30);
+  CHECK(EffectiveOf(client, AdminSettings{}, config).priority == 30);
 }
 
 TEST_CASE("executables and cgroups are matched by path") {
