@@ -111,25 +111,43 @@ Result<void> Core::DestroyQueue(Client& client, std::uint64_t queue) {
   return removed;
 }
 
-Result<void> Core::SetHint(Client& client, int priority) {
-  if (!IsPriority(priority)) {
-    return Fail("priority hint " + std::to_string(priority) + " is out of range", "give a number from -100 to 100");
+Result<void> Core::SetHints(Client& client, const Hints& hints) {
+  if (const auto checked = Check(hints); !checked) return checked;
+  if (hints.deadline_us) {
+    const auto set = registry_.SetDeadline(client, *hints.deadline_us, hints.queue);
+    if (!set) return set;
+    scheduler_.Changed(client);
   }
-  client.hint = priority;
+  if (hints.priority) client.hint = hints.priority;
+  if (hints.weight) client.hint_weight = hints.weight;
   UpdateEffective(client, "hint of the client");
   loop_.DecideSoon();
   return {};
 }
 
 std::string Core::HintNote(const Client& client) const {
-  if (!client.hint || *client.hint == client.effective.priority) return {};
-  const std::string hint = "priority hint " + std::to_string(*client.hint);
-  const std::string now = std::to_string(client.effective.priority);
-  if (client.effective.limited) {
-    return hint + " limited to " + now + " by the ceiling of uid " + std::to_string(client.identity.uid);
+  const Effective& now = client.effective;
+  const auto note = [&client](const std::string& hint, const std::string& effective, bool limited,
+                              PrioritySource source) {
+    if (hint == effective) return std::string();
+    if (limited) {
+      return " hint " + hint + " limited to " + effective + " by the ceiling of uid " +
+             std::to_string(client.identity.uid);
+    }
+    const bool by_rule = source == PrioritySource::kRule;
+    return " hint " + hint + " not used: " + (by_rule ? "a rule of the configuration" : "an administrator") + " set " +
+           effective;
+  };
+  std::string priority;
+  std::string weight;
+  if (client.hint) priority = note(std::to_string(*client.hint), std::to_string(now.priority), now.limited, now.source);
+  if (client.hint_weight) {
+    weight = note(std::to_string(*client.hint_weight), std::to_string(now.weight), now.weight_limited,
+                  now.weight_source);
   }
-  const bool by_rule = client.effective.source == PrioritySource::kRule;
-  return hint + " not used: " + (by_rule ? "a rule of the configuration" : "an administrator") + " set " + now;
+  if (!priority.empty()) priority.insert(0, "priority");
+  if (!weight.empty()) weight.insert(0, priority.empty() ? "weight" : "; weight");
+  return priority + weight;
 }
 
 bool Core::UpdateEffective(Client& client, const std::string& why) {

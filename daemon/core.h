@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/config/config.h"
+#include "daemon/registry/hints.h"
 #include "daemon/registry/registry.h"
 #include "daemon/scheduler/events.h"
 #include "daemon/scheduler/loop.h"
@@ -41,9 +42,10 @@ class Core {
   Result<void> AttachDevice(Client& client, NewDevice device);
   Result<void> CreateQueue(Client& client, const Queue& queue);
   Result<void> DestroyQueue(Client& client, std::uint64_t queue);
-  // A hint out of range is refused; one that something else goes before, or a ceiling limits, is kept.
-  Result<void> SetHint(Client& client, int priority);
-  // For the person who runs the client: why the effective priority is not the hint. Empty: it is.
+  // All of them or, where one is out of range or for a queue that is not known, none. A hint that something else goes
+  // before, or a ceiling limits, is kept.
+  Result<void> SetHints(Client& client, const Hints& hints);
+  // For the person who runs the client: why what counts is not what was hinted. Empty: it is.
   std::string HintNote(const Client& client) const;
 
   // ---- administrators; each returns when the gates are written

@@ -31,7 +31,9 @@ Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
   client->id = next_client_++;
   client->identity = std::move(fresh.identity);
   client->group_name = std::move(fresh.group_name);
-  client->hint = fresh.hint;
+  client->hint = fresh.hints.priority;
+  client->hint_weight = fresh.hints.weight;
+  client->hint_deadline_us = fresh.hints.deadline_us.value_or(0);
   client->runtime = std::move(fresh.runtime);
   client->version = std::move(fresh.version);
   client->channel = fresh.channel;
@@ -123,6 +125,7 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
   device->attachments.push_back(attachment.get());
   Attachment* added = attachment.get();
   client.attachments.emplace(fresh.slot, std::move(attachment));
+  UpdateDeadlines(client);
   return added;
 }
 
@@ -143,8 +146,39 @@ Result<void> Registry::AddQueue(Client& client, const Queue& queue, std::size_t 
 }
 
 Result<void> Registry::RemoveQueue(Client& client, std::uint64_t queue) {
-  if (client.queues.erase(queue) == 0) return Fail("queue " + std::to_string(queue) + " is not known");
+  const auto found = client.queues.find(queue);
+  if (found == client.queues.end()) return Fail("queue " + std::to_string(queue) + " is not known");
+  const bool had_deadline = found->second.deadline_us != 0;
+  client.queues.erase(found);
+  if (had_deadline) UpdateDeadlines(client);
   return {};
+}
+
+Result<void> Registry::SetDeadline(Client& client, std::uint64_t deadline_us, std::optional<std::uint64_t> queue) {
+  if (!queue) {
+    client.hint_deadline_us = deadline_us;
+  } else if (const auto found = client.queues.find(*queue); found != client.queues.end()) {
+    found->second.deadline_us = deadline_us;
+  } else if (*queue == kDefaultStream) {
+    client.default_stream_deadline_us = deadline_us;
+  } else {
+    return Fail("queue " + std::to_string(*queue) + " is not known", "give a deadline to a queue that was created");
+  }
+  UpdateDeadlines(client);
+  return {};
+}
+
+void Registry::UpdateDeadlines(Client& client) {
+  const auto shorter = [](std::uint64_t a, std::uint64_t b) { return a == 0 || (b != 0 && b < a) ? b : a; };
+  const std::uint64_t everywhere = shorter(client.hint_deadline_us, client.default_stream_deadline_us);
+  for (const auto& [slot, attachment] : client.attachments)
+    attachment->deadline_after_ns = everywhere * policy::kNsPerUs;
+  for (const auto& [id, queue] : client.queues) {
+    const auto attachment = client.attachments.find(queue.slot);
+    if (attachment == client.attachments.end()) continue;
+    std::uint64_t& after = attachment->second->deadline_after_ns;
+    after = shorter(after, queue.deadline_us * policy::kNsPerUs);
+  }
 }
 
 Client* Registry::Find(std::uint64_t client_id) {

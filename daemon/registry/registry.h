@@ -15,7 +15,10 @@
 #include "common/result.h"
 #include "daemon/policy/types.h"
 #include "daemon/registry/channel.h"
+#include "daemon/registry/gpu_account.h"
 #include "daemon/registry/held_log.h"
+#include "daemon/registry/hints.h"
+#include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
 
@@ -29,11 +32,19 @@ struct Attachment {
   std::uint32_t slot = 0;
   bool busy = false;
   std::uint64_t idle_since_ns = 0;  // 0: never was busy
+  std::uint64_t busy_since_ns = 0;  // of the present burst
+  GpuAccount gpu;                   // while tracked
+  // CLOCK_MONOTONIC: by when the most urgent unfinished work is wanted; 0: none has a deadline, or it is idle.
+  std::uint64_t deadline_ns = 0;
+  // The shortest deadline of its hints, from becoming busy; 0: none.
+  std::uint64_t deadline_after_ns = 0;
   policy::Gate gate;
   Reason reason;                    // of the gate
   std::uint64_t held_since_ns = 0;  // busy and held since; 0: it is not
   std::uint64_t held_ns = 0;        // ended spans of the above
 };
+
+inline constexpr std::uint64_t kDefaultStream = 0;  // a Queue::id
 
 struct Queue {
   std::uint64_t id = 0;
@@ -41,6 +52,7 @@ struct Queue {
   std::int32_t native_priority = 0;
   std::uint64_t launches = 0;
   std::uint64_t completions = 0;
+  std::uint64_t deadline_us = 0;  // hint, in place of the client's own; 0: none
 };
 
 struct Group {
@@ -89,6 +101,10 @@ struct ClientIdentity {
   std::string command;
 };
 
+// Of a client whose deadlines always pass, so many are told; all are counted.
+inline constexpr double kLateLinesPerSecond = 2;
+inline constexpr double kLateLinesBurst = 20;
+
 struct Client {
   std::uint64_t id = 0;
   ClientIdentity identity;
@@ -99,6 +115,8 @@ struct Client {
   std::optional<int> hint;
   std::optional<int> admin;
   std::optional<std::uint32_t> hint_weight;
+  std::uint64_t hint_deadline_us = 0;            // of queues that have none of their own; 0: none
+  std::uint64_t default_stream_deadline_us = 0;  // the same of the default streams, which are not in `queues`
   std::optional<std::uint32_t> admin_weight;
   Effective effective;
   bool hold = false;
@@ -107,12 +125,14 @@ struct Client {
   std::map<std::uint64_t, Queue> queues;
   Channel* channel = nullptr;  // of its connection; null for a client without shared memory: it cannot be gated
   HeldLog held_log;
+  std::uint64_t late_total = 0;  // bursts that finished after their deadline
+  TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
 };
 
 struct NewClient {
   ClientIdentity identity;
   std::string group_name;
-  std::optional<int> hint;
+  Hints hints;  // in range
   std::string runtime;
   std::string version;
   Channel* channel = nullptr;
@@ -124,6 +144,7 @@ struct NewDevice {
   std::string name;
   std::string vendor;
   std::uint32_t compute_units = 0;
+  std::string uuid;  // as the runtime names it; empty: not known
 };
 
 class Registry {
@@ -143,6 +164,9 @@ class Registry {
   Result<void> AddQueue(Client& client, const Queue& queue, std::size_t limit);
   // Refuses an id that is not known.
   Result<void> RemoveQueue(Client& client, std::uint64_t queue);
+  // Without `queue`: of all queues that have none of their own. 0: none. Refuses an id that is not known; the default
+  // stream, 0, need not have been created.
+  Result<void> SetDeadline(Client& client, std::uint64_t deadline_us, std::optional<std::uint64_t> queue);
 
   Client* Find(std::uint64_t client_id);
   std::vector<Client*> FindPid(std::uint64_t pid);
@@ -153,6 +177,7 @@ class Registry {
  private:
   Group& GroupFor(const Client& client, const std::string& name);
   void Leave(Client& client);
+  static void UpdateDeadlines(Client& client);
   void Detach(Attachment& attachment);
 
   std::uint64_t next_client_ = 1;

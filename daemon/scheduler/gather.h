@@ -19,15 +19,18 @@ struct Gathered {
 
 class Gatherer {
  public:
-  // The result is valid until the next call.
-  Gathered& Gather(Device& start, const policy::Settings& settings);
+  // Call it only to decide: each tenant's GPU time since the last call about it is taken. The result is valid until the
+  // next call.
+  Gathered& Gather(Device& start, const policy::Settings& settings, std::uint64_t now_ns);
 
  private:
   void VisitDevice(Device& device);
   void VisitGroup(Group& group);
+  policy::Tenant View(Attachment& attachment, const Group& group) const;
 
   Gathered gathered_;  // kept for its memory
   std::uint64_t epoch_ = 0;
+  std::uint64_t now_ns_ = 0;
 };
 
 // How many background groups a device runs at a time where the configuration does not say: as many as there are on AMD,

@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "daemon/scheduler/scheduler.h"
-#include "daemon/scheduler/token_bucket.h"
+#include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
 

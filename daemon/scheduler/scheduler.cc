@@ -77,7 +77,7 @@ bool Scheduler::Serve(Client& client) {
       const auto found = client.attachments.find(slot);
       // The level of an untracked slot is not kept by the client: it says nothing.
       if (found != client.attachments.end() && found->second->gate.tracked) {
-        SetBusy(*found->second, ledger.Busy(slot), now);
+        ReadLevels(*found->second, now);
       }
     };
     if (drained.resync) {
@@ -92,10 +92,22 @@ bool Scheduler::Serve(Client& client) {
   return asleep;
 }
 
-void Scheduler::SetBusy(Attachment& attachment, bool busy, std::uint64_t now_ns) {
+void Scheduler::ReadLevels(Attachment& attachment, std::uint64_t now_ns) {
+  const LedgerReader& ledger = attachment.client->channel->Ledger();
+  const bool busy = ledger.Busy(attachment.slot);
+  SetBusy(attachment, busy, true, now_ns);
+  SetDeadline(attachment, busy ? ledger.DeadlineNs(attachment.slot) : 0, now_ns);
+}
+
+void Scheduler::SetBusy(Attachment& attachment, bool busy, bool whole, std::uint64_t now_ns) {
   if (attachment.busy == busy) return;
   attachment.busy = busy;
-  if (!busy) {
+  if (busy) {
+    attachment.busy_since_ns = now_ns;
+    attachment.gpu.BeginBurst(whole, now_ns);
+  } else {
+    attachment.gpu.Read(attachment.client->channel->Ledger().GpuTimeNs(attachment.slot), now_ns);
+    attachment.gpu.EndBurst();
     attachment.idle_since_ns = now_ns;
     EndSpan(attachment, now_ns);
   }
@@ -103,6 +115,45 @@ void Scheduler::SetBusy(Attachment& attachment, bool busy, std::uint64_t now_ns)
   if (seen_ns_ == 0) seen_ns_ = now_ns;
   events_.Add(DeviceEvent(busy ? EventKind::kBusy : EventKind::kIdle, attachment, now_ns));
   MarkDirty(*attachment.device);
+}
+
+void Scheduler::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, std::uint64_t now_ns) {
+  // No honest client plans further ahead than a hint may say; a policy must not have to think of an overflow.
+  const std::uint64_t limited = std::min(deadline_ns, now_ns + policy::kDeadlineLimits.max * policy::kNsPerUs);
+  const std::uint64_t before = attachment.deadline_ns;
+  if (limited == before) return;
+  // What was most urgent is done when something later, or nothing, is most urgent now.
+  const bool done = before != 0 && (limited == 0 || limited > before);
+  if (done && before < now_ns) NoteLate(attachment, now_ns - before, now_ns);
+  attachment.deadline_ns = limited;
+  MarkDirty(*attachment.device);
+}
+
+void Scheduler::NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns) {
+  Client& client = *attachment.client;
+  ++client.late_total;
+  if (!client.late_lines.Take(now_ns)) return;
+  Event event = DeviceEvent(EventKind::kLate, attachment, now_ns);
+  const std::uint64_t tenths = late_ns / (policy::kNsPerMs / 10);
+  event.text = "finished " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " ms after its deadline";
+  SPDLOG_DEBUG("late pid={} device={} late_us={} late_total={}", client.identity.pid, attachment.device->pci_address,
+               late_ns / policy::kNsPerUs, client.late_total);
+  events_.Add(std::move(event));
+}
+
+void Scheduler::BeginTracking(Attachment& attachment, std::uint64_t now_ns) {
+  const LedgerReader& ledger = attachment.client->channel->Ledger();
+  attachment.gpu.Start(ledger.GpuTimeNs(attachment.slot), now_ns);
+  const bool busy = ledger.Busy(attachment.slot);
+  SetBusy(attachment, busy, false, now_ns);
+  SetDeadline(attachment, busy ? ledger.DeadlineNs(attachment.slot) : 0, now_ns);
+}
+
+void Scheduler::EndTracking(Attachment& attachment) {
+  // Not known any more; nobody's gate hangs on it.
+  attachment.busy = false;
+  attachment.deadline_ns = 0;
+  attachment.gpu.Stop();
 }
 
 void Scheduler::Decide() {
@@ -126,7 +177,7 @@ void Scheduler::Decide() {
 }
 
 void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
-  const Gathered& gathered = gatherer_.Gather(start, settings_);
+  const Gathered& gathered = gatherer_.Gather(start, settings_, now_ns);
   for (Device* device : gathered.devices)
     device->dirty = false;
   if (open_for_good_) return;
@@ -151,10 +202,8 @@ void Scheduler::Apply(Attachment& attachment, const policy::Gate& gate, std::uin
   if (held_differently) attachment.reason = ReasonOf(gate);
   if (before != gate) WriteGate(attachment, gate, now_ns);
 
-  if (gate.tracked && !before.tracked)
-    SetBusy(attachment, attachment.client->channel->Ledger().Busy(attachment.slot), now_ns);
-  // Not known any more; nobody's gate hangs on it.
-  if (!gate.tracked) attachment.busy = false;
+  if (gate.tracked && !before.tracked) BeginTracking(attachment, now_ns);
+  if (!gate.tracked && before.tracked) EndTracking(attachment);
 
   if (gate.held && attachment.busy && attachment.held_since_ns == 0) attachment.held_since_ns = now_ns;
   if (!attachment.busy) return;

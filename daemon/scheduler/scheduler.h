@@ -61,7 +61,15 @@ class Scheduler {
 
  private:
   void MarkDirty(Device& device);
-  void SetBusy(Attachment& attachment, bool busy, std::uint64_t now_ns);
+  // What the client's ledger says of a tracked slot.
+  void ReadLevels(Attachment& attachment, std::uint64_t now_ns);
+  // `whole`: the burst is seen from its beginning.
+  void SetBusy(Attachment& attachment, bool busy, bool whole, std::uint64_t now_ns);
+  // 0: there is none any more, or the client is idle.
+  void SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, std::uint64_t now_ns);
+  void NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns);
+  void BeginTracking(Attachment& attachment, std::uint64_t now_ns);
+  void EndTracking(Attachment& attachment);
   void DecideFrom(Device& start, std::uint64_t now_ns);
   void Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
   void WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);

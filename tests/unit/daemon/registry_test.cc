@@ -37,8 +37,8 @@ TEST_CASE("clients, groups and devices come and go together") {
   CHECK(first.group != stranger.group);  // another uid's group of that name is another group
   CHECK(loner.group->name == "pid 4");
 
-  REQUIRE(registry.Attach(first, {0, "0000:C1:00.0", "GPU", "amd", 4}));
-  REQUIRE(registry.Attach(second, {7, "0000:c1:00.0", "liar", "x", 1}));
+  REQUIRE(registry.Attach(first, {0, "0000:C1:00.0", "GPU", "amd", 4, {}}));
+  REQUIRE(registry.Attach(second, {7, "0000:c1:00.0", "liar", "x", 1, {}}));
   REQUIRE(registry.Devices().size() == 1);
   CHECK(registry.Devices().begin()->second->name == "GPU");
   CHECK(registry.Devices().begin()->second->attachments.size() == 2);
@@ -54,17 +54,17 @@ TEST_CASE("clients, groups and devices come and go together") {
 TEST_CASE("what a client says of devices and queues is checked") {
   Registry registry;
   Client& client = registry.Add(Make(1, 1000), 0);
-  CHECK(registry.Attach(client, {64, "0000:c1:00.0", "", "", 0}).error().what == "device slot 64 is out of range");
-  REQUIRE(registry.Attach(client, {63, "0000:c1:00.0", "", "", 0}));
-  CHECK(!registry.Attach(client, {63, "0000:c2:00.0", "", "", 0}));
-  CHECK(!registry.Attach(client, {1, "c1:00.0", "", "", 0}));
+  CHECK(registry.Attach(client, {64, "0000:c1:00.0", "", "", 0, {}}).error().what == "device slot 64 is out of range");
+  REQUIRE(registry.Attach(client, {63, "0000:c1:00.0", "", "", 0, {}}));
+  CHECK(!registry.Attach(client, {63, "0000:c2:00.0", "", "", 0, {}}));
+  CHECK(!registry.Attach(client, {1, "c1:00.0", "", "", 0, {}}));
   CHECK(registry.Devices().size() == 1);
 
-  CHECK(registry.AddQueue(client, {1, 0, 0, 0, 0}, 2));
-  CHECK(!registry.AddQueue(client, {1, 0, 0, 0, 0}, 2));
-  CHECK(!registry.AddQueue(client, {2, 64, 0, 0, 0}, 2));
-  CHECK(registry.AddQueue(client, {2, 0, 0, 0, 0}, 2));
-  CHECK(registry.AddQueue(client, {3, 0, 0, 0, 0}, 2).error().remedy.find("queues_per_client") != std::string::npos);
+  CHECK(registry.AddQueue(client, {1, 0, 0, 0, 0, 0}, 2));
+  CHECK(!registry.AddQueue(client, {1, 0, 0, 0, 0, 0}, 2));
+  CHECK(!registry.AddQueue(client, {2, 64, 0, 0, 0, 0}, 2));
+  CHECK(registry.AddQueue(client, {2, 0, 0, 0, 0, 0}, 2));
+  CHECK(registry.AddQueue(client, {3, 0, 0, 0, 0, 0}, 2).error().remedy.find("queues_per_client") != std::string::npos);
   CHECK(registry.RemoveQueue(client, 1));
   CHECK(!registry.RemoveQueue(client, 1));
 }
