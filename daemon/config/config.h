@@ -22,22 +22,22 @@ inline constexpr std::string_view kJoinNone = "none";      // a group of its own
 // What clients that fit all of the first part are given. The first rule that fits counts; what it does not give is as
 // without rules.
 struct Rule {
-  std::optional<std::uint32_t> uid;
-  std::optional<std::uint32_t> gid;
-  std::optional<std::string> exe;
-  std::optional<std::string> cgroup;
-  std::optional<std::string> container;  // the beginning of its id
-  std::optional<std::string> group;      // as the client named it
+  std::optional<std::uint32_t> uid = {};
+  std::optional<std::uint32_t> gid = {};
+  std::optional<std::string> exe = {};
+  std::optional<std::string> cgroup = {};
+  std::optional<std::string> container = {};  // the beginning of its id
+  std::optional<std::string> group = {};      // as the client named it
 
-  std::optional<int> priority;
-  std::optional<std::uint32_t> weight;
-  std::optional<std::string> join;  // the group that they are put into
+  std::optional<int> priority = {};
+  std::optional<std::uint32_t> weight = {};
+  std::optional<std::string> join = {};  // the group that they are put into
 };
 
 // The most that clients of one uid get, by whatever way. What is not set is as for uids without a ceiling of their own.
 struct Ceiling {
-  std::optional<int> priority;
-  std::optional<std::uint32_t> weight;
+  std::optional<int> priority = {};
+  std::optional<std::uint32_t> weight = {};
 };
 
 struct Quota {
