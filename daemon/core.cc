@@ -90,7 +90,7 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   Event event = DeviceEvent(EventKind::kDeviceAttached, **attachment, MonotonicNs());
   event.text = attached.name;
   events_.Add(std::move(event));
-  scheduler_.Attached(**attachment);
+  scheduler_.Changed(client);
   loop_.DecideSoon();
   return {};
 }

@@ -23,6 +23,7 @@
 namespace xschedd {
 
 struct Client;
+struct Cluster;
 struct Device;
 
 // One client on one device: what the policy calls a tenant, with the daemon's own accounts of it.
@@ -42,6 +43,9 @@ struct Attachment {
   Reason reason;                    // of the gate
   std::uint64_t held_since_ns = 0;  // busy and held since; 0: it is not
   std::uint64_t held_ns = 0;        // ended spans of the above
+  // The gatherer's: its place in the device's cluster; whether it is among the touched there.
+  std::uint32_t index = 0;
+  bool touched = false;
 };
 
 inline constexpr std::uint64_t kDefaultStream = 0;  // a Queue::id
@@ -61,8 +65,7 @@ struct Group {
   bool is_shared = false;  // others of its uid can join it by its name
   std::vector<Client*> clients;
   policy::GroupMemory memory;
-  std::uint64_t visited = 0;  // the scheduler's mark while it gathers a State
-  std::uint32_t index = 0;    // the group's place in that State
+  std::uint64_t visited = 0;  // the gatherer's mark while it makes a cluster
 };
 
 struct Device {
@@ -72,10 +75,14 @@ struct Device {
   std::string vendor;
   std::uint32_t compute_units = 0;
   std::vector<Attachment*> attachments;  // in order of arrival
-  // The scheduler's: see Group; whether the device waits for a decision; when its decision must be looked at again.
+  // The gatherer's: see Group; the place in its cluster, and that; null: it must be made.
   std::uint64_t visited = 0;
   std::uint32_t index = 0;
+  Cluster* cluster = nullptr;
+  // The scheduler's: whether it waits for a decision, since when (a transition; 0: not for one), and when the decision
+  // must be looked at again.
   bool dirty = false;
+  std::uint64_t seen_ns = 0;
   std::uint64_t next_look_ns = policy::kNever;
 };
 
@@ -125,6 +132,7 @@ struct Client {
   std::map<std::uint64_t, Queue> queues;
   Channel* channel = nullptr;  // of its connection; null for a client without shared memory: it cannot be gated
   HeldLog held_log;
+  std::uint32_t flagged_gates = 0;  // the scheduler's: how many of its gates bind; while there is one, so is a lease
   std::uint64_t late_total = 0;  // bursts that finished after their deadline
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
 };

@@ -7,6 +7,13 @@
 #include "daemon/policy/decide.h"
 
 namespace xschedd {
+namespace {
+
+bool Binds(const policy::Gate& gate) {
+  return gate.held || gate.tracked;
+}
+
+}  // namespace
 
 Scheduler::Scheduler(Registry& registry, EventLog& events, Clock clock)
     : registry_(registry), events_(events), clock_(clock) {}
@@ -23,14 +30,12 @@ void Scheduler::SetSettings(const policy::Settings& settings) {
     MarkDirty(*device);
 }
 
-void Scheduler::Attached(Attachment& attachment) {
-  MarkDirty(*attachment.device);
-}
-
 void Scheduler::Changed(Client& client) {
   for (Client* member : client.group->clients) {
-    for (const auto& [slot, attachment] : member->attachments)
+    for (const auto& [slot, attachment] : member->attachments) {
+      gatherer_.Forget(*attachment->device);
       MarkDirty(*attachment->device);
+    }
   }
 }
 
@@ -45,11 +50,11 @@ void Scheduler::Leaving(Client& client) {
   }
   // A device goes with its last client, and must not be remembered then.
   for (const auto& [slot, attachment] : client.attachments) {
+    gatherer_.Forget(*attachment->device);
     const auto& all = attachment->device->attachments;
     const bool alone = std::all_of(all.begin(), all.end(), [&](const Attachment* a) { return a->client == &client; });
     if (alone) std::erase(dirty_, attachment->device);
   }
-  leased_.erase(&client);
 }
 
 void Scheduler::OpenAll() {
@@ -112,9 +117,11 @@ void Scheduler::SetBusy(Attachment& attachment, bool busy, bool whole, std::uint
     EndSpan(attachment, now_ns);
   }
   ++counts_.transitions;
-  if (seen_ns_ == 0) seen_ns_ = now_ns;
+  Device& device = *attachment.device;
+  if (device.seen_ns == 0) device.seen_ns = now_ns;
   events_.Add(DeviceEvent(busy ? EventKind::kBusy : EventKind::kIdle, attachment, now_ns));
-  MarkDirty(*attachment.device);
+  Gatherer::Touch(attachment);
+  MarkDirty(device);
 }
 
 void Scheduler::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, std::uint64_t now_ns) {
@@ -126,6 +133,7 @@ void Scheduler::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, s
   const bool done = before != 0 && (limited == 0 || limited > before);
   if (done && before < now_ns) NoteLate(attachment, now_ns - before, now_ns);
   attachment.deadline_ns = limited;
+  Gatherer::Touch(attachment);
   MarkDirty(*attachment.device);
 }
 
@@ -154,6 +162,7 @@ void Scheduler::EndTracking(Attachment& attachment) {
   attachment.busy = false;
   attachment.deadline_ns = 0;
   attachment.gpu.Stop();
+  Gatherer::Touch(attachment);
 }
 
 void Scheduler::Decide() {
@@ -162,35 +171,53 @@ void Scheduler::Decide() {
     if (device->next_look_ns <= now) MarkDirty(*device);
   }
   // Deciding may touch devices again (a gate that becomes tracked shows that its client is busy); the list is walked
-  // until it is empty, which it is after one more round: tracking begins once.
-  while (!dirty_.empty()) {
-    std::vector<Device*> round;
-    round.swap(dirty_);
-    for (Device* device : round) {
-      if (device->dirty) DecideFrom(*device, now);
-    }
+  // until its end, which comes after one more round: tracking begins once.
+  for (std::size_t i = 0; i < dirty_.size(); ++i) {
+    if (dirty_[i]->dirty) DecideFrom(*dirty_[i], now);
   }
-  if (seen_ns_ != 0) {
-    latency_.Add(clock_() - seen_ns_);
-    seen_ns_ = 0;
-  }
+  dirty_.clear();
 }
 
 void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
-  const Gathered& gathered = gatherer_.Gather(start, settings_, now_ns);
-  for (Device* device : gathered.devices)
+  Cluster& cluster = gatherer_.Gather(start, settings_, now_ns);
+  for (Device* device : cluster.devices)
     device->dirty = false;
   if (open_for_good_) return;
-  const policy::Decision decision = policy::Decide(gathered.state, now_ns);
+  const policy::Decision decision = policy::Decide(cluster.state, now_ns);
   ++counts_.decisions;
-  for (std::size_t i = 0; i < gathered.groups.size(); ++i)
-    gathered.groups[i]->memory = decision.memory[i];
-  for (Device* device : gathered.devices)
+  for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
+    if (cluster.state.groups[i].memory == decision.memory[i]) continue;
+    cluster.state.groups[i].memory = decision.memory[i];
+    cluster.groups[i]->memory = decision.memory[i];
+  }
+  for (Device* device : cluster.devices)
     device->next_look_ns = decision.next_look_ns;
+  const std::uint64_t writes = counts_.gate_writes;
+  WriteGates(cluster, decision, now_ns);
+  const std::uint64_t written = clock_();
+  if (counts_.gate_writes != writes) last_write_ns_ = written;
+  for (Device* device : cluster.devices) {
+    if (device->seen_ns == 0) continue;
+    latency_.Add(written - device->seen_ns);
+    device->seen_ns = 0;
+  }
+}
+
+void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
+  // A gate that stays as it is concerns those that have just become busy at it.
+  changed_.clear();
+  for (std::uint32_t i = 0; i < cluster.gates.size(); ++i) {
+    if (cluster.gates[i] != decision.gates[i]) changed_.push_back(i);
+  }
+  for (const std::uint32_t i : cluster.fresh) {
+    if (cluster.gates[i] == decision.gates[i]) changed_.push_back(i);
+  }
   // Shut before opening: two groups that exclude each other must not both be open, however shortly.
   for (const bool held : {true, false}) {
-    for (std::size_t i = 0; i < gathered.attachments.size(); ++i) {
-      if (decision.gates[i].held == held) Apply(*gathered.attachments[i], decision.gates[i], now_ns);
+    for (const std::uint32_t i : changed_) {
+      if (decision.gates[i].held != held) continue;
+      cluster.gates[i] = decision.gates[i];
+      Apply(*cluster.attachments[i], decision.gates[i], now_ns);
     }
   }
 }
@@ -215,32 +242,34 @@ void Scheduler::Apply(Attachment& attachment, const policy::Gate& gate, std::uin
 }
 
 void Scheduler::WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns) {
-  attachment.gate = gate;
   Client& client = *attachment.client;
-  UpdateLease(client, gate, now_ns);
+  UpdateLease(client, Binds(attachment.gate), Binds(gate), now_ns);
+  attachment.gate = gate;
   BoardWriter& board = client.channel->Board();
   if (!board.Set(attachment.slot, {gate.held, gate.tracked, gate.window_us, gate.window_floor})) return;
   if (!gate.held && client.channel->Ledger().HasWaiters(attachment.slot)) board.WakeGate(attachment.slot);
   ++counts_.gate_writes;
-  last_write_ns_ = clock_();
 }
 
-void Scheduler::UpdateLease(Client& client, const policy::Gate& gate, std::uint64_t now_ns) {
-  if (gate.held || gate.tracked) {
+void Scheduler::UpdateLease(Client& client, bool binds_before, bool binds, std::uint64_t now_ns) {
+  if (binds == binds_before) return;
+  if (binds) {
     // Before the word: it must bind from the moment that it is seen.
-    if (leased_.insert(&client).second) client.channel->Board().RenewLease(now_ns + lease_ns_);
-    return;
+    if (client.flagged_gates++ == 0) client.channel->Board().RenewLease(now_ns + lease_ns_);
+  } else {
+    --client.flagged_gates;
   }
-  const bool any = std::any_of(client.attachments.begin(), client.attachments.end(),
-                               [](const auto& entry) { return entry.second->gate.held || entry.second->gate.tracked; });
-  if (!any) leased_.erase(&client);
 }
 
 bool Scheduler::RenewLeases() {
   const std::uint64_t until = clock_() + lease_ns_;
-  for (Client* client : leased_)
+  bool any = false;
+  for (const auto& [id, client] : registry_.Clients()) {
+    if (client->flagged_gates == 0) continue;
     client->channel->Board().RenewLease(until);
-  return !leased_.empty();
+    any = true;
+  }
+  return any;
 }
 
 void Scheduler::EndSpan(Attachment& attachment, std::uint64_t now_ns) {

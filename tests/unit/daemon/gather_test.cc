@@ -1,6 +1,8 @@
 // What the policies are told: GPU time, bursts, deadlines, weights.
 #include "daemon/scheduler/gather.h"
 
+#include <random>
+
 #include "daemon/registry/gpu_account.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/world.h"
@@ -12,13 +14,9 @@ using policy::kNsPerS;
 
 namespace {
 
-// From the first device. The scheduler has a gatherer of its own, whose marks must not be taken for this one's.
-const Gathered& GatherAll(World& world, Gatherer& gatherer) {
-  Device& device = *world.registry.Devices().begin()->second;
-  device.visited = 0;
-  for (const Attachment* attachment : device.attachments)
-    attachment->client->group->visited = 0;
-  return gatherer.Gather(device, world.scheduler.Settings(), fake_now);
+// Of the first device: the cluster that the scheduler keeps, or one made by `gatherer`.
+const policy::State& StateOf(World& world, Gatherer& gatherer) {
+  return gatherer.Gather(*world.registry.Devices().begin()->second, world.scheduler.Settings(), fake_now).state;
 }
 
 }  // namespace
@@ -97,14 +95,16 @@ TEST_CASE("a tenant is described with its burst, its deadlines and what it ran s
   const auto low = world.Connect(2, 0);
   const auto look = [&]() -> policy::Tenant {
     Gatherer gatherer;
-    const Gathered& gathered = GatherAll(world, gatherer);
-    REQUIRE(gathered.state.tenants.size() == 2);
-    return gathered.state.tenants[1];
+    const policy::State& state = StateOf(world, gatherer);
+    REQUIRE(state.tenants.size() == 2);
+    return state.tenants[1];
   };
   CHECK(look().busy_since_ns == 0);
   const std::uint64_t start = fake_now;
   low->ledger->Device(0).gpu_time_ns = 500 * kNsPerMs;  // of before
   REQUIRE(world.registry.SetDeadline(*low->client, 33'000, std::nullopt));
+  world.scheduler.Changed(*low->client);
+  world.scheduler.Decide();
   CHECK(look().deadline_after_ns == 33 * kNsPerMs);
 
   fake_now += 10 * kNsPerMs;
@@ -129,18 +129,59 @@ TEST_CASE("a tenant is described with its burst, its deadlines and what it ran s
   CHECK(idle.deadline_after_ns == 33 * kNsPerMs);
 }
 
+TEST_CASE("what is kept between decisions is what would be found anew") {
+  World world;
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (std::uint64_t i = 0; i < 6; ++i)
+    peers.push_back(world.Connect(i + 1, static_cast<int>(i % 3) * 10));
+  std::minstd_rand random(7);
+  Gatherer gatherer;
+  for (int step = 0; step < 300; ++step) {
+    fake_now += random() % 5 * kNsPerMs;
+    Peer& peer = *peers[random() % peers.size()];
+    peer.ledger->Device(0).gpu_time_ns += random() % 3 * kNsPerMs;
+    peer.ledger->Device(0).deadline_ns = random() % 2 * (fake_now + random() % 10 * kNsPerMs);
+    world.Report(peer, random() % 2 == 0);
+    const policy::State kept = StateOf(world, gatherer);
+    world.scheduler.Changed(*peer.client);  // forgets
+    Gatherer fresh;
+    Device& device = *world.registry.Devices().begin()->second;
+    const policy::State anew = fresh.Gather(device, world.scheduler.Settings(), fake_now).state;
+    fresh.Forget(device);
+    REQUIRE(anew.tenants.size() == kept.tenants.size());
+    for (std::size_t i = 0; i < kept.tenants.size(); ++i) {
+      INFO("step " << step << ", tenant " << i);
+      const policy::Tenant& a = kept.tenants[i];
+      const policy::Tenant& b = anew.tenants[i];
+      CHECK(a.client == b.client);
+      CHECK(a.busy == b.busy);
+      CHECK(a.idle_since_ns == b.idle_since_ns);
+      CHECK(a.busy_since_ns == b.busy_since_ns);
+      CHECK(a.burst_ns == b.burst_ns);
+      CHECK(a.usual_ns == b.usual_ns);
+      CHECK(a.deadline_ns == b.deadline_ns);
+      CHECK(kept.groups[a.group].memory == anew.groups[b.group].memory);
+    }
+    world.scheduler.Decide();
+  }
+}
+
 TEST_CASE("a group weighs as much as its heaviest client") {
   World world;
   const auto first = world.Connect(1, 0);
   const auto second = world.Connect(2, 0);
-  world.registry.Join(*first->client, "job");
-  world.registry.Join(*second->client, "job");
   first->client->effective.weight = 30;
   second->client->effective.weight = 70;
+  for (Client* client : {first->client, second->client}) {
+    world.scheduler.Changed(*client);
+    world.registry.Join(*client, "job");
+    world.scheduler.Changed(*client);
+  }
+  world.scheduler.Decide();
   Gatherer gatherer;
-  const Gathered& gathered = GatherAll(world, gatherer);
-  REQUIRE(gathered.state.groups.size() == 1);
-  CHECK(gathered.state.groups[0].weight == 70);
+  const policy::State& state = StateOf(world, gatherer);
+  REQUIRE(state.groups.size() == 1);
+  CHECK(state.groups[0].weight == 70);
 }
 
 TEST_CASE("the shortest of the deadlines on a device counts") {

@@ -54,7 +54,8 @@ class World {
     fresh.channel = peer->channel.get();
     peer->client = &registry.Add(std::move(fresh), fake_now);
     peer->client->effective.priority = priority;
-    scheduler.Attached(**registry.Attach(*peer->client, {0, address, "GPU", "amd", 4, {}}));
+    REQUIRE(registry.Attach(*peer->client, {0, address, "GPU", "amd", 4, {}}));
+    scheduler.Changed(*peer->client);
     scheduler.Decide();
     return peer;
   }
