@@ -71,6 +71,7 @@ class LedgerReader {
   bool Busy(std::uint32_t slot) const;
   // What the policies look at while they decide, without the rest of Read().
   std::uint64_t GpuTimeNs(std::uint32_t slot) const;
+  const abi::Counter& GpuTimeCounter(std::uint32_t slot) const { return ledger_->devices[slot].gpu_time_ns; }
   std::uint64_t DeadlineNs(std::uint32_t slot) const;  // 0: none
   bool HasWaiters(std::uint32_t slot) const;
   LedgerSnapshot Read(std::uint32_t slot) const;

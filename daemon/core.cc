@@ -3,7 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "common/clock.h"
-#include "daemon/registry/priorities.h"
+#include "daemon/registry/effective.h"
 
 namespace xschedd {
 namespace {
@@ -54,7 +54,8 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config)
 
 Client& Core::AddClient(NewClient fresh) {
   Client& client = registry_.Add(std::move(fresh), MonotonicNs());
-  client.effective = EffectivePriority(client, config_);
+  client.effective = EffectiveOf(client, config_);
+  registry_.Join(client, GroupNameOf(client, config_));
   const ClientIdentity& who = client.identity;
   SPDLOG_INFO("client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}",
               client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
@@ -89,7 +90,7 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   Event event = DeviceEvent(EventKind::kDeviceAttached, **attachment, MonotonicNs());
   event.text = attached.name;
   events_.Add(std::move(event));
-  scheduler_.Attached(**attachment);
+  scheduler_.Changed(client);
   loop_.DecideSoon();
   return {};
 }
@@ -110,51 +111,99 @@ Result<void> Core::DestroyQueue(Client& client, std::uint64_t queue) {
   return removed;
 }
 
-Result<void> Core::SetHint(Client& client, int priority) {
-  if (!IsPriority(priority)) {
-    return Fail("priority hint " + std::to_string(priority) + " is out of range", "give a number from -100 to 100");
-  }
-  client.hint = priority;
-  if (UpdateEffective(client, "hint of the client")) {
+Result<void> Core::SetHints(Client& client, const Hints& hints) {
+  if (const auto checked = Check(hints); !checked) return checked;
+  if (hints.deadline_us) {
+    const auto set = registry_.SetDeadline(client, *hints.deadline_us, hints.queue);
+    if (!set) return set;
     scheduler_.Changed(client);
-    loop_.DecideSoon();
   }
+  if (hints.priority) client.hint = hints.priority;
+  if (hints.weight) client.hint_weight = hints.weight;
+  UpdateEffective(client, "hint of the client");
+  loop_.DecideSoon();
   return {};
 }
 
 std::string Core::HintNote(const Client& client) const {
-  if (!client.hint || *client.hint == client.effective.priority) return {};
-  const std::string hint = "priority hint " + std::to_string(*client.hint);
-  const std::string now = std::to_string(client.effective.priority);
-  if (client.effective.limited) {
-    return hint + " limited to " + now + " by the ceiling of uid " + std::to_string(client.identity.uid);
+  const Effective& now = client.effective;
+  const auto note = [&client](const std::string& hint, const std::string& effective, bool limited,
+                              PrioritySource source) {
+    if (hint == effective) return std::string();
+    if (limited) {
+      return " hint " + hint + " limited to " + effective + " by the ceiling of uid " +
+             std::to_string(client.identity.uid);
+    }
+    const bool by_rule = source == PrioritySource::kRule;
+    return " hint " + hint + " not used: " + (by_rule ? "a rule of the configuration" : "an administrator") + " set " +
+           effective;
+  };
+  std::string priority;
+  std::string weight;
+  if (client.hint) priority = note(std::to_string(*client.hint), std::to_string(now.priority), now.limited, now.source);
+  if (client.hint_weight) {
+    weight = note(std::to_string(*client.hint_weight), std::to_string(now.weight), now.weight_limited,
+                  now.weight_source);
   }
-  const bool by_rule = client.effective.source == PrioritySource::kRule;
-  return hint + " not used: " + (by_rule ? "a rule of the configuration" : "an administrator") + " set " + now;
+  if (!priority.empty()) priority.insert(0, "priority");
+  if (!weight.empty()) weight.insert(0, priority.empty() ? "weight" : "; weight");
+  return priority + weight;
 }
 
 bool Core::UpdateEffective(Client& client, const std::string& why) {
   const Effective before = client.effective;
-  client.effective = EffectivePriority(client, config_);
-  if (client.effective.priority == before.priority) return false;
-  SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"", client.identity.pid,
-              before.priority, client.effective.priority, SourceText(client.effective.source), client.effective.limited,
-              why);
-  events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(), why));
+  const Effective after = EffectiveOf(client, config_);
+  client.effective = after;
+  const bool reranked = after.priority != before.priority;
+  if (reranked) {
+    SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"", client.identity.pid,
+                before.priority, after.priority, SourceText(after.source), after.limited, why);
+    events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(), why));
+  }
+  const bool reweighted = after.weight != before.weight;
+  if (reweighted) {
+    SPDLOG_INFO("weight changed pid={} from={} to={} source={} limited={} reason=\"{}\"", client.identity.pid,
+                before.weight, after.weight, SourceText(after.weight_source), after.weight_limited, why);
+    events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(),
+                            "weight " + std::to_string(after.weight) + ": " + why));
+  }
+  if (reranked || reweighted) scheduler_.Changed(client);
+  return reranked || reweighted;
+}
+
+bool Core::UpdateGroup(Client& client) {
+  const std::string name = GroupNameOf(client, config_);
+  const std::string before = client.group->name;
+  scheduler_.Changed(client);  // those that it leaves
+  if (!registry_.Join(client, name)) return false;
+  SPDLOG_INFO("group changed pid={} from=\"{}\" to=\"{}\"", client.identity.pid, before, client.group->name);
+  scheduler_.Changed(client);
   return true;
 }
 
 // ---- administrators
 
 Effective Core::EffectiveWith(const Client& client, std::optional<int> admin) const {
-  return EffectivePriority(client, admin, config_);
+  return EffectiveOf(client, {admin, client.admin_weight}, config_);
+}
+
+Effective Core::EffectiveWithWeight(const Client& client, std::optional<std::uint32_t> admin) const {
+  return EffectiveOf(client, {client.admin, admin}, config_);
 }
 
 void Core::SetAdminPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
   for (Client* client : clients) {
     client->admin = priority;
     const std::string what = priority ? "set to " + std::to_string(*priority) : "reset";
-    if (UpdateEffective(*client, what + " " + By(by))) scheduler_.Changed(*client);
+    UpdateEffective(*client, what + " " + By(by));
+  }
+  loop_.DecideNow();
+}
+
+void Core::SetAdminWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by) {
+  for (Client* client : clients) {
+    client->admin_weight = weight;
+    UpdateEffective(*client, (weight ? "set " : "reset ") + By(by));
   }
   loop_.DecideNow();
 }
@@ -198,12 +247,15 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   loop_.SetLease(config_.lease_ms);
   scheduler_.SetSettings(config_.policy);
   std::size_t changed = 0;
+  std::size_t moved = 0;
   for (const auto& [id, client] : registry_.Clients()) {
     if (UpdateEffective(*client, "configuration reloaded")) ++changed;
+    if (UpdateGroup(*client)) ++moved;
   }
-  notes.push_back("priorities changed: " + std::to_string(changed));
-  SPDLOG_INFO("configuration reloaded file=\"{}\" priorities_changed={} by_uid={} by_pid={}", source_.path, changed,
-              by.uid, by.pid);
+  notes.push_back("clients whose priority or weight changed: " + std::to_string(changed));
+  if (moved != 0) notes.push_back("clients moved to another group: " + std::to_string(moved));
+  SPDLOG_INFO("configuration reloaded file=\"{}\" clients_changed={} clients_moved={} by_uid={} by_pid={}",
+              source_.path, changed, moved, by.uid, by.pid);
   Event event;
   event.kind = EventKind::kReloaded;
   event.time_ns = MonotonicNs();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/config/config.h"
+#include "daemon/registry/hints.h"
 #include "daemon/registry/registry.h"
 #include "daemon/scheduler/events.h"
 #include "daemon/scheduler/loop.h"
@@ -41,14 +42,19 @@ class Core {
   Result<void> AttachDevice(Client& client, NewDevice device);
   Result<void> CreateQueue(Client& client, const Queue& queue);
   Result<void> DestroyQueue(Client& client, std::uint64_t queue);
-  // A hint out of range is refused; one that something else goes before, or a ceiling limits, is kept.
-  Result<void> SetHint(Client& client, int priority);
-  // For the person who runs the client: why the effective priority is not the hint. Empty: it is.
+  // All of them or, where one is out of range or for a queue that is not known, none. A hint that something else goes
+  // before, or a ceiling limits, is kept.
+  Result<void> SetHints(Client& client, const Hints& hints);
+  // For the person who runs the client: why what counts is not what was hinted. Empty: it is.
   std::string HintNote(const Client& client) const;
 
   // ---- administrators; each returns when the gates are written
+  // What would count if the administrator's priority, or weight, were `admin`; not given: reset.
   Effective EffectiveWith(const Client& client, std::optional<int> admin) const;
+  Effective EffectiveWithWeight(const Client& client, std::optional<std::uint32_t> admin) const;
   void SetAdminPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
+  // 1..10000; not given: rules and hints count again.
+  void SetAdminWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
   void SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by);
   void SetPolicy(const policy::Settings& settings, const Actor& by);
   // Keeps the old configuration if the new one is wrong. The notes say what changed.
@@ -70,8 +76,10 @@ class Core {
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
 
  private:
-  // Computes the effective priority anew; logs and returns whether it changed.
+  // Computes what counts for the client anew; logs, tells the scheduler and returns whether it changed.
   bool UpdateEffective(Client& client, const std::string& why);
+  // Puts the client into the group that the configuration says; logs and returns whether that is another.
+  bool UpdateGroup(Client& client);
 
   ConfigSource source_;
   Config config_;

@@ -6,16 +6,19 @@
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <sstream>
 
 #include "common/unique_fd.h"
 #include "daemon/config/reader.h"
+#include "daemon/registry/match.h"
 
 namespace xschedd {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
+constexpr policy::Limits kAnyId{std::numeric_limits<std::uint32_t>::max(), 0};
 
 void ReadDaemon(ConfigReader& reader, const toml::table& table, Config& config) {
   reader.OnlyKeys(table, "[daemon]", {"lease_ms", "activity_interval_ms"});
@@ -25,7 +28,8 @@ void ReadDaemon(ConfigReader& reader, const toml::table& table, Config& config) 
 
 void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings& settings) {
   reader.OnlyKeys(table, "[policy]",
-                  {"name", "linger_us", "guard_ms_per_s", "window_us", "top_window_us", "max_concurrent", "turn_ms"});
+                  {"name", "linger_us", "guard_ms_per_s", "window_us", "top_window_us", "max_concurrent", "turn_ms",
+                   "share_slack_us", "laxity_margin_us", "fair_quantum_ms"});
   std::string name(policy::Text(settings.name));
   reader.Text(table, "name", name);
   if (const auto known = policy::NameFrom(name)) {
@@ -42,35 +46,57 @@ void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings
     settings.max_concurrent = concurrent;
   }
   reader.Number(table, "turn_ms", policy::kTurnLimits, settings.turn_ms);
+  reader.Number(table, "share_slack_us", policy::kShareSlackLimits, settings.share_slack_us);
+  reader.Number(table, "laxity_margin_us", policy::kLaxityMarginLimits, settings.laxity_margin_us);
+  reader.Number(table, "fair_quantum_ms", policy::kFairQuantumLimits, settings.fair_quantum_ms);
 }
 
 void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
-  reader.OnlyKeys(table, "[[rule]]", {"uid", "exe", "cgroup", "group", "priority"});
+  reader.OnlyKeys(table, "[[rule]]",
+                  {"uid", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "join"});
   Rule rule;
-  std::uint32_t uid = 0;
+  std::uint32_t number = 0;
+  int priority = 0;
   std::string text;
-  if (reader.Number(table, "uid", {std::numeric_limits<std::uint32_t>::max(), 0}, uid)) rule.uid = uid;
+  if (reader.Number(table, "uid", kAnyId, number)) rule.uid = number;
+  if (reader.Number(table, "gid", kAnyId, number)) rule.gid = number;
   if (reader.Text(table, "exe", text)) rule.exe = text;
   if (reader.Text(table, "cgroup", text)) rule.cgroup = text;
+  if (reader.Text(table, "container", text)) {
+    rule.container = text;
+    if (!IsContainerId(text)) {
+      reader.Refuse(*table.get("container"), "\"" + text + "\" is no container's id",
+                    "give 12 to 64 hexadecimal digits, as docker ps shows them");
+    }
+  }
   if (reader.Text(table, "group", text)) rule.group = text;
-  reader.Require(table, "[[rule]]", "priority");
-  reader.Priority(table, "priority", rule.priority);
-  if (!rule.uid && !rule.exe && !rule.cgroup && !rule.group) {
-    reader.Refuse(table, "a [[rule]] that fits every client", "give it a uid, exe, cgroup or group");
+  if (reader.Priority(table, "priority", priority)) rule.priority = priority;
+  if (reader.Number(table, "weight", policy::kWeightLimits, number)) rule.weight = number;
+  if (reader.Text(table, "join", text)) rule.join = text;
+  if (!rule.uid && !rule.gid && !rule.exe && !rule.cgroup && !rule.container && !rule.group) {
+    reader.Refuse(table, "a [[rule]] that fits every client",
+                  "give it a uid, gid, exe, cgroup, container or group");
+  }
+  if (!rule.priority && !rule.weight && !rule.join) {
+    reader.Refuse(table, "a [[rule]] that sets nothing", "give it a priority, weight or join");
   }
   config.rules.push_back(std::move(rule));
 }
 
 void ReadCeiling(ConfigReader& reader, const toml::table& table, Config& config) {
-  reader.OnlyKeys(table, "[[ceiling]]", {"uid", "priority"});
-  int priority = kPriorityMax;
-  reader.Require(table, "[[ceiling]]", "priority");
-  reader.Priority(table, "priority", priority);
-  std::uint32_t uid = 0;
-  if (!reader.Number(table, "uid", {std::numeric_limits<std::uint32_t>::max(), 0}, uid)) {
-    config.default_ceiling = priority;
-  } else if (!config.ceilings.emplace(uid, priority).second) {
-    reader.Refuse(table, "a second [[ceiling]] of uid " + std::to_string(uid), "keep one of them");
+  reader.OnlyKeys(table, "[[ceiling]]", {"uid", "priority", "weight"});
+  Ceiling ceiling;
+  int priority = 0;
+  std::uint32_t number = 0;
+  if (reader.Priority(table, "priority", priority)) ceiling.priority = priority;
+  if (reader.Number(table, "weight", policy::kWeightLimits, number)) ceiling.weight = number;
+  if (!ceiling.priority && !ceiling.weight) {
+    reader.Refuse(table, "a [[ceiling]] that limits nothing", "give it a priority or weight");
+  }
+  if (!reader.Number(table, "uid", kAnyId, number)) {
+    config.default_ceiling = ceiling;
+  } else if (!config.ceilings.emplace(number, ceiling).second) {
+    reader.Refuse(table, "a second [[ceiling]] of uid " + std::to_string(number), "keep one of them");
   }
 }
 

@@ -15,13 +15,29 @@
 
 namespace xschedd {
 
-// Gives clients that fit all that is set a priority. The first rule that fits counts.
+// Values of Rule::join that are no names.
+inline constexpr std::string_view kJoinCgroup = "cgroup";  // one group for each cgroup
+inline constexpr std::string_view kJoinNone = "none";      // a group of its own
+
+// What clients that fit all of the first part are given. The first rule that fits counts; what it does not give is as
+// without rules.
 struct Rule {
-  std::optional<std::uint32_t> uid;
-  std::optional<std::string> exe;
-  std::optional<std::string> cgroup;
-  std::optional<std::string> group;
-  int priority = kPriorityDefault;
+  std::optional<std::uint32_t> uid = {};
+  std::optional<std::uint32_t> gid = {};
+  std::optional<std::string> exe = {};
+  std::optional<std::string> cgroup = {};
+  std::optional<std::string> container = {};  // the beginning of its id
+  std::optional<std::string> group = {};      // as the client named it
+
+  std::optional<int> priority = {};
+  std::optional<std::uint32_t> weight = {};
+  std::optional<std::string> join = {};  // the group that they are put into
+};
+
+// The most that clients of one uid get, by whatever way. What is not set is as for uids without a ceiling of their own.
+struct Ceiling {
+  std::optional<int> priority = {};
+  std::optional<std::uint32_t> weight = {};
 };
 
 struct Quota {
@@ -34,14 +50,23 @@ struct Config {
   std::uint32_t activity_interval_ms = 1000;
   policy::Settings policy;
   std::vector<Rule> rules;
-  std::map<std::uint32_t, int> ceilings;  // by uid
-  int default_ceiling = kPriorityMax;     // for every other uid
+  std::map<std::uint32_t, Ceiling> ceilings;  // by uid
+  Ceiling default_ceiling;                    // for every other uid
   Quota quota;
   std::vector<std::string> passthrough;
 
-  int CeilingOf(std::uint32_t uid) const {
+  int PriorityCeiling(std::uint32_t uid) const {
+    return Limit(uid, &Ceiling::priority).value_or(kPriorityMax);
+  }
+  std::uint32_t WeightCeiling(std::uint32_t uid) const {
+    return Limit(uid, &Ceiling::weight).value_or(policy::kWeightLimits.max);
+  }
+
+ private:
+  template <typename Value>
+  Value Limit(std::uint32_t uid, Value Ceiling::*what) const {
     const auto found = ceilings.find(uid);
-    return found == ceilings.end() ? default_ceiling : found->second;
+    return found != ceilings.end() && found->second.*what ? found->second.*what : default_ceiling.*what;
   }
 };
 

@@ -28,12 +28,6 @@ void ConfigReader::OnlyKeys(const toml::table& table, std::string_view place,
   }
 }
 
-void ConfigReader::Require(const toml::table& table, std::string_view place, std::string_view key) {
-  if (!table.contains(key)) {
-    Refuse(table, std::string(place) + " has no \"" + std::string(key) + "\"", "add it");
-  }
-}
-
 std::optional<std::int64_t> ConfigReader::Integer(const toml::table& table, std::string_view key, std::int64_t min,
                                                   std::int64_t max) {
   const toml::node* node = table.get(key);

@@ -23,7 +23,6 @@ class ConfigReader {
 
   // `place` is how the message calls the table.
   void OnlyKeys(const toml::table& table, std::string_view place, std::initializer_list<std::string_view> keys);
-  void Require(const toml::table& table, std::string_view place, std::string_view key);
 
   // Each returns whether the key is there and right, and leaves `value` alone otherwise.
   bool Number(const toml::table& table, std::string_view key, policy::Limits limits, std::uint32_t& value);

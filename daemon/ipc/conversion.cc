@@ -76,7 +76,7 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   out.set_runtime(client.runtime);
   out.set_client_version(client.version);
   out.set_connected_ms((now_ns - client.connected_ns) / policy::kNsPerMs);
-  out.set_weight(client.weight);
+  out.set_weight(client.effective.weight);
 }
 
 void FillDevice(const Device& device, v1::Device& out) {

@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
-#include "daemon/scheduler/token_bucket.h"
+#include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
 namespace {
@@ -15,6 +15,23 @@ constexpr std::size_t kMaxWaitingNotices = 32;
 constexpr double kMessagesPerSecond = 2'000;
 constexpr double kMessagesBurst = 10'000;
 constexpr std::chrono::milliseconds kPause{10};
+
+Hints HintsOf(const v1::Hello& hello) {
+  Hints hints;
+  if (hello.has_priority_hint()) hints.priority = hello.priority_hint();
+  if (hello.has_weight()) hints.weight = hello.weight();
+  if (hello.has_deadline_us()) hints.deadline_us = hello.deadline_us();
+  return hints;
+}
+
+Hints HintsOf(const v1::Hint& hint) {
+  Hints hints;
+  if (hint.has_priority()) hints.priority = hint.priority();
+  if (hint.has_weight()) hints.weight = hint.weight();
+  if (hint.has_deadline_us()) hints.deadline_us = hint.deadline_us();
+  if (hint.has_queue()) hints.queue = hint.queue();
+  return hints;
+}
 
 class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>,
                              public ConfigurationSink {
@@ -95,15 +112,15 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
       return refuse(grpc::StatusCode::INVALID_ARGUMENT,
                     "hello has another token than the preamble; echo the preamble's");
     }
-    if (hello.has_priority_hint() && !IsPriority(hello.priority_hint())) {
-      return refuse(grpc::StatusCode::INVALID_ARGUMENT, "priority hint " + std::to_string(hello.priority_hint()) +
-                                                            " is out of range; give a number from -100 to 100");
+    const Hints hints = HintsOf(hello);
+    if (const auto checked = Check(hints); !checked) {
+      return refuse(grpc::StatusCode::INVALID_ARGUMENT, checked.error().Line());
     }
-    Register(hello);
+    Register(hello, hints);
     return true;
   }
 
-  void Register(const v1::Hello& hello) {
+  void Register(const v1::Hello& hello, const Hints& hints) {
     const PeerIdentity& peer = connection_->peer;
     const int pidfd = connection_->dead.native_handle();
     ProcessInfo process = ReadProcess(peer.pid, pidfd);
@@ -114,7 +131,7 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     fresh.identity.exe = std::move(process.exe);
     fresh.identity.cgroup = std::move(process.cgroup);
     fresh.group_name = CleanText(hello.group(), kTextLimit);
-    if (hello.has_priority_hint()) fresh.hint = hello.priority_hint();
+    fresh.hints = hints;
     fresh.runtime = CleanText(hello.runtime(), kTextLimit);
     fresh.version = CleanText(hello.client_version(), kTextLimit);
     fresh.channel = connection_->channel.get();
@@ -156,7 +173,8 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
         const v1::DeviceAttached& device = message_.device_attached();
         result =
             host_.core.AttachDevice(client, {device.slot(), device.pci_address(), CleanText(device.name(), kTextLimit),
-                                             CleanText(device.vendor(), kTextLimit), device.compute_units()});
+                                             CleanText(device.vendor(), kTextLimit), device.compute_units(),
+                                             CleanText(device.uuid(), kTextLimit)});
         break;
       }
       case v1::ClientMessage::kQueueCreated: {
@@ -185,15 +203,8 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
 
   Result<void> HandleHint(Client& client) {
     const v1::Hint& hint = message_.hint();
-    if (hint.has_weight()) {
-      if (hint.weight() < 1 || hint.weight() > 10'000) {
-        return Fail("weight " + std::to_string(hint.weight()) + " is out of range", "give a number from 1 to 10000");
-      }
-      client.weight = hint.weight();
-    }
-    if (!hint.has_priority()) return {};
-    auto set = host_.core.SetHint(client, hint.priority());
-    if (set) Notice(host_.core.HintNote(client));
+    const auto set = host_.core.SetHints(client, HintsOf(hint));
+    if (set && (hint.has_priority() || hint.has_weight())) Notice(host_.core.HintNote(client));
     return set;
   }
 

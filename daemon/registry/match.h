@@ -1,4 +1,4 @@
-// How an executable and a cgroup are named by rules and selectors. Thread rule: pure functions.
+// How an executable, a cgroup and a container are named by rules and selectors. Thread rule: pure functions.
 #pragma once
 
 #include <string_view>
@@ -10,5 +10,13 @@ bool ExeMatches(std::string_view wanted, std::string_view exe);
 
 // `wanted` itself or one below it; "/a" is above "/a/b", not above "/ab".
 bool CgroupMatches(std::string_view wanted, std::string_view cgroup);
+
+// A container's id or its beginning: 12 to 64 hexadecimal digits.
+bool IsContainerId(std::string_view text);
+
+// Whether `cgroup` is that of the container whose id begins with `wanted`, or below it. Docker, Podman, containerd and
+// CRI-O, under systemd or not, end a component of the path with the id of 64 digits: ".../ID", ".../docker-ID.scope",
+// ".../cri-containerd:ID".
+bool ContainerMatches(std::string_view wanted, std::string_view cgroup);
 
 }  // namespace xschedd

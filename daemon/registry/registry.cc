@@ -31,29 +31,51 @@ Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
   client->id = next_client_++;
   client->identity = std::move(fresh.identity);
   client->group_name = std::move(fresh.group_name);
-  client->hint = fresh.hint;
+  client->hint = fresh.hints.priority;
+  client->hint_weight = fresh.hints.weight;
+  client->hint_deadline_us = fresh.hints.deadline_us.value_or(0);
   client->runtime = std::move(fresh.runtime);
   client->version = std::move(fresh.version);
   client->channel = fresh.channel;
   client->connected_ns = now_ns;
-  Group& group = GroupFor(*client);
-  client->group = &group;
-  group.clients.push_back(client.get());
   Client& added = *client;
+  Join(added, added.group_name);
   clients_.emplace(added.id, std::move(client));
   return added;
 }
 
-Group& Registry::GroupFor(Client& client) {
-  const auto key = std::pair(client.identity.uid, client.group_name);
-  if (!client.group_name.empty()) {
+bool Registry::Join(Client& client, const std::string& group_name) {
+  const bool is_shared = !group_name.empty();
+  const Group* const now = client.group;
+  if (now != nullptr && now->is_shared == is_shared && (!is_shared || now->name == group_name)) return false;
+  Leave(client);
+  Group& group = GroupFor(client, group_name);
+  client.group = &group;
+  group.clients.push_back(&client);
+  return true;
+}
+
+void Registry::Leave(Client& client) {
+  if (client.group == nullptr) return;
+  Group& group = *client.group;
+  client.group = nullptr;
+  std::erase(group.clients, &client);
+  if (!group.clients.empty()) return;
+  if (group.is_shared) group_by_name_.erase({client.identity.uid, group.name});
+  groups_.erase(group.id);
+}
+
+Group& Registry::GroupFor(const Client& client, const std::string& name) {
+  const auto key = std::pair(client.identity.uid, name);
+  if (!name.empty()) {
     const auto known = group_by_name_.find(key);
     if (known != group_by_name_.end()) return *groups_.at(known->second);
   }
   auto group = std::make_unique<Group>();
   group->id = next_group_++;
-  group->name = client.group_name.empty() ? "pid " + std::to_string(client.identity.pid) : client.group_name;
-  if (!client.group_name.empty()) group_by_name_.emplace(key, group->id);
+  group->name = name.empty() ? "pid " + std::to_string(client.identity.pid) : name;
+  group->is_shared = !name.empty();
+  if (!name.empty()) group_by_name_.emplace(key, group->id);
   Group& added = *group;
   groups_.emplace(added.id, std::move(group));
   return added;
@@ -65,12 +87,7 @@ void Registry::Remove(std::uint64_t client_id) {
   Client& client = *found->second;
   for (auto& [slot, attachment] : client.attachments)
     Detach(*attachment);
-  Group& group = *client.group;
-  std::erase(group.clients, &client);
-  if (group.clients.empty()) {
-    if (!client.group_name.empty()) group_by_name_.erase({client.identity.uid, client.group_name});
-    groups_.erase(group.id);
-  }
+  Leave(client);
   clients_.erase(found);
 }
 
@@ -108,6 +125,7 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
   device->attachments.push_back(attachment.get());
   Attachment* added = attachment.get();
   client.attachments.emplace(fresh.slot, std::move(attachment));
+  UpdateDeadlines(client);
   return added;
 }
 
@@ -128,8 +146,39 @@ Result<void> Registry::AddQueue(Client& client, const Queue& queue, std::size_t 
 }
 
 Result<void> Registry::RemoveQueue(Client& client, std::uint64_t queue) {
-  if (client.queues.erase(queue) == 0) return Fail("queue " + std::to_string(queue) + " is not known");
+  const auto found = client.queues.find(queue);
+  if (found == client.queues.end()) return Fail("queue " + std::to_string(queue) + " is not known");
+  const bool had_deadline = found->second.deadline_us != 0;
+  client.queues.erase(found);
+  if (had_deadline) UpdateDeadlines(client);
   return {};
+}
+
+Result<void> Registry::SetDeadline(Client& client, std::uint64_t deadline_us, std::optional<std::uint64_t> queue) {
+  if (!queue) {
+    client.hint_deadline_us = deadline_us;
+  } else if (const auto found = client.queues.find(*queue); found != client.queues.end()) {
+    found->second.deadline_us = deadline_us;
+  } else if (*queue == kDefaultStream) {
+    client.default_stream_deadline_us = deadline_us;
+  } else {
+    return Fail("queue " + std::to_string(*queue) + " is not known", "give a deadline to a queue that was created");
+  }
+  UpdateDeadlines(client);
+  return {};
+}
+
+void Registry::UpdateDeadlines(Client& client) {
+  const auto shorter = [](std::uint64_t a, std::uint64_t b) { return a == 0 || (b != 0 && b < a) ? b : a; };
+  const std::uint64_t everywhere = shorter(client.hint_deadline_us, client.default_stream_deadline_us);
+  for (const auto& [slot, attachment] : client.attachments)
+    attachment->deadline_after_ns = everywhere * policy::kNsPerUs;
+  for (const auto& [id, queue] : client.queues) {
+    const auto attachment = client.attachments.find(queue.slot);
+    if (attachment == client.attachments.end()) continue;
+    std::uint64_t& after = attachment->second->deadline_after_ns;
+    after = shorter(after, queue.deadline_us * policy::kNsPerUs);
+  }
 }
 
 Client* Registry::Find(std::uint64_t client_id) {

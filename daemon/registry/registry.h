@@ -15,11 +15,15 @@
 #include "common/result.h"
 #include "daemon/policy/types.h"
 #include "daemon/registry/channel.h"
+#include "daemon/registry/gpu_account.h"
 #include "daemon/registry/held_log.h"
+#include "daemon/registry/hints.h"
+#include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
 
 struct Client;
+struct Cluster;
 struct Device;
 
 // One client on one device: what the policy calls a tenant, with the daemon's own accounts of it.
@@ -29,11 +33,22 @@ struct Attachment {
   std::uint32_t slot = 0;
   bool busy = false;
   std::uint64_t idle_since_ns = 0;  // 0: never was busy
+  std::uint64_t busy_since_ns = 0;  // of the present burst
+  GpuAccount gpu;                   // while tracked
+  // CLOCK_MONOTONIC: by when the most urgent unfinished work is wanted; 0: none has a deadline, or it is idle.
+  std::uint64_t deadline_ns = 0;
+  // The shortest deadline of its hints, from becoming busy; 0: none.
+  std::uint64_t deadline_after_ns = 0;
   policy::Gate gate;
   Reason reason;                    // of the gate
   std::uint64_t held_since_ns = 0;  // busy and held since; 0: it is not
   std::uint64_t held_ns = 0;        // ended spans of the above
+  // The gatherer's: its place in the device's cluster; whether it is among the touched there.
+  std::uint32_t index = 0;
+  bool touched = false;
 };
+
+inline constexpr std::uint64_t kDefaultStream = 0;  // a Queue::id
 
 struct Queue {
   std::uint64_t id = 0;
@@ -41,15 +56,16 @@ struct Queue {
   std::int32_t native_priority = 0;
   std::uint64_t launches = 0;
   std::uint64_t completions = 0;
+  std::uint64_t deadline_us = 0;  // hint, in place of the client's own; 0: none
 };
 
 struct Group {
-  std::uint64_t id = 0;  // grows with arrival
-  std::string name;      // as listed; of a client without a group: its pid
+  std::uint64_t id = 0;    // grows with arrival
+  std::string name;        // as listed; of a client without a group: its pid
+  bool is_shared = false;  // others of its uid can join it by its name
   std::vector<Client*> clients;
   policy::GroupMemory memory;
-  std::uint64_t visited = 0;  // the scheduler's mark while it gathers a State
-  std::uint32_t index = 0;    // the group's place in that State
+  std::uint64_t visited = 0;  // the gatherer's mark while it makes a cluster
 };
 
 struct Device {
@@ -59,19 +75,27 @@ struct Device {
   std::string vendor;
   std::uint32_t compute_units = 0;
   std::vector<Attachment*> attachments;  // in order of arrival
-  // The scheduler's: see Group; whether the device waits for a decision; when its decision must be looked at again.
+  // The gatherer's: see Group; the place in its cluster, and that; null: it must be made.
   std::uint64_t visited = 0;
   std::uint32_t index = 0;
+  Cluster* cluster = nullptr;
+  // The scheduler's: whether it waits for a decision, since when (a transition; 0: not for one), and when the decision
+  // must be looked at again.
   bool dirty = false;
+  std::uint64_t seen_ns = 0;
   std::uint64_t next_look_ns = policy::kNever;
 };
 
 enum class PrioritySource { kDefault, kAdmin, kRule, kHint };
 
+// What counts (effective.h).
 struct Effective {
   int priority = kPriorityDefault;
   PrioritySource source = PrioritySource::kDefault;
   bool limited = false;  // by the uid's ceiling
+  std::uint32_t weight = policy::kWeightDefault;
+  PrioritySource weight_source = PrioritySource::kDefault;
+  bool weight_limited = false;
 };
 
 // Who a client is; from the kernel and constant, but for `command`, which arrives later.
@@ -84,6 +108,10 @@ struct ClientIdentity {
   std::string command;
 };
 
+// Of a client whose deadlines always pass, so many are told; all are counted.
+inline constexpr double kLateLinesPerSecond = 2;
+inline constexpr double kLateLinesBurst = 20;
+
 struct Client {
   std::uint64_t id = 0;
   ClientIdentity identity;
@@ -93,20 +121,26 @@ struct Client {
   std::string version;
   std::optional<int> hint;
   std::optional<int> admin;
+  std::optional<std::uint32_t> hint_weight;
+  std::uint64_t hint_deadline_us = 0;            // of queues that have none of their own; 0: none
+  std::uint64_t default_stream_deadline_us = 0;  // the same of the default streams, which are not in `queues`
+  std::optional<std::uint32_t> admin_weight;
   Effective effective;
   bool hold = false;
-  std::uint32_t weight = 100;
   std::uint64_t connected_ns = 0;
   std::map<std::uint32_t, std::unique_ptr<Attachment>> attachments;  // by slot
   std::map<std::uint64_t, Queue> queues;
   Channel* channel = nullptr;  // of its connection; null for a client without shared memory: it cannot be gated
   HeldLog held_log;
+  std::uint32_t flagged_gates = 0;  // the scheduler's: how many of its gates bind; while there is one, so is a lease
+  std::uint64_t late_total = 0;  // bursts that finished after their deadline
+  TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
 };
 
 struct NewClient {
   ClientIdentity identity;
   std::string group_name;
-  std::optional<int> hint;
+  Hints hints;  // in range
   std::string runtime;
   std::string version;
   Channel* channel = nullptr;
@@ -118,12 +152,16 @@ struct NewDevice {
   std::string name;
   std::string vendor;
   std::uint32_t compute_units = 0;
+  std::string uuid;  // as the runtime names it; empty: not known
 };
 
 class Registry {
  public:
   // `channel` must stay until Remove. The client has no devices yet.
   Client& Add(NewClient client, std::uint64_t now_ns);
+  // Puts the client into the group of its uid with this name; empty: a group of its own. True: it was in another. A
+  // group that nobody is in any more goes.
+  bool Join(Client& client, const std::string& group_name);
   // Gone from its group and devices; devices and groups that nobody uses any more go, too.
   void Remove(std::uint64_t client_id);
 
@@ -134,6 +172,9 @@ class Registry {
   Result<void> AddQueue(Client& client, const Queue& queue, std::size_t limit);
   // Refuses an id that is not known.
   Result<void> RemoveQueue(Client& client, std::uint64_t queue);
+  // Without `queue`: of all queues that have none of their own. 0: none. Refuses an id that is not known; the default
+  // stream, 0, need not have been created.
+  Result<void> SetDeadline(Client& client, std::uint64_t deadline_us, std::optional<std::uint64_t> queue);
 
   Client* Find(std::uint64_t client_id);
   std::vector<Client*> FindPid(std::uint64_t pid);
@@ -142,7 +183,9 @@ class Registry {
   const std::map<std::string, std::unique_ptr<Device>>& Devices() const { return devices_; }
 
  private:
-  Group& GroupFor(Client& client);
+  Group& GroupFor(const Client& client, const std::string& name);
+  void Leave(Client& client);
+  static void UpdateDeadlines(Client& client);
   void Detach(Attachment& attachment);
 
   std::uint64_t next_client_ = 1;

@@ -29,6 +29,7 @@ enum class EventKind {
   kDeviceAttached = 13,
   kQueueCreated = 14,
   kQueueDestroyed = 15,
+  kLate = 17,  // 16 is a watcher's own: events that it lost
 };
 
 struct Event {

@@ -51,7 +51,7 @@ std::string RemedyFor(const Client& client, const Reason& reason, const policy::
              std::to_string(reason.pid) + ", or raise guard_ms_per_s (now " + std::to_string(settings.guard_ms_per_s) +
              ")";
     case policy::Why::kShare:
-      return "give it more weight (now " + std::to_string(client.weight) +
+      return "give it more weight (now " + std::to_string(client.effective.weight) +
              "), or let it be further ahead: raise share_slack_us (now " + std::to_string(settings.share_slack_us) +
              ")";
     case policy::Why::kDeadline:

@@ -2,62 +2,162 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace xschedd {
+namespace {
+
+void Clear(Cluster& cluster) {
+  cluster.state.devices.clear();
+  cluster.state.groups.clear();
+  cluster.state.tenants.clear();
+  cluster.devices.clear();
+  cluster.groups.clear();
+  cluster.attachments.clear();
+  cluster.gates.clear();
+  cluster.counters.clear();
+  cluster.counted_ns.clear();
+  cluster.touched.clear();
+  cluster.fresh.clear();
+}
+
+// Reads what the cluster has of the attachment's counter.
+void ReadGpuTime(Cluster& cluster, std::size_t i, std::uint64_t now_ns) {
+  Attachment& attachment = *cluster.attachments[i];
+  attachment.gpu.Read(cluster.counted_ns[i], now_ns);
+}
+
+void TakeGpuTime(Cluster& cluster, std::size_t i) {
+  Attachment& attachment = *cluster.attachments[i];
+  cluster.state.tenants[i].ran_ns = attachment.gpu.TakeRanNs();
+  cluster.state.tenants[i].burst_ns = attachment.gpu.BurstNs();
+}
+
+// relaxed: no other data hangs on it. It is the client's: it is read once.
+std::uint64_t Counter(const Cluster& cluster, std::size_t i) {
+  return cluster.counters[i]->load(std::memory_order_relaxed);
+}
+
+}  // namespace
 
 std::uint32_t DefaultMaxConcurrent(const Device& device) {
   return device.vendor == "amd" ? 0 : 1;
 }
 
-Gathered& Gatherer::Gather(Device& start, const policy::Settings& settings) {
+Cluster& Gatherer::Gather(Device& start, const policy::Settings& settings, std::uint64_t now_ns) {
+  Cluster& cluster = start.cluster != nullptr ? *start.cluster : Build(start);
+  Refresh(cluster, settings, now_ns);
+  return cluster;
+}
+
+void Gatherer::Touch(Attachment& attachment) {
+  if (attachment.device->cluster == nullptr || attachment.touched) return;
+  attachment.touched = true;
+  attachment.device->cluster->touched.push_back(attachment.index);
+}
+
+void Gatherer::Forget(Device& device) {
+  Cluster* const cluster = device.cluster;
+  if (cluster == nullptr) return;
+  for (Device* member : cluster->devices)
+    member->cluster = nullptr;
+  const auto found = std::find_if(clusters_.begin(), clusters_.end(), [&](const auto& c) { return c.get() == cluster; });
+  spare_.push_back(std::move(*found));
+  clusters_.erase(found);
+}
+
+Cluster& Gatherer::Build(Device& start) {
   ++epoch_;
-  gathered_.state.settings = settings;
-  gathered_.state.devices.clear();
-  gathered_.state.groups.clear();
-  gathered_.state.tenants.clear();
-  gathered_.devices.clear();
-  gathered_.groups.clear();
-  gathered_.attachments.clear();
-  VisitDevice(start);
+  if (spare_.empty()) spare_.push_back(std::make_unique<Cluster>());
+  clusters_.push_back(std::move(spare_.back()));
+  spare_.pop_back();
+  Cluster& cluster = *clusters_.back();
+  Clear(cluster);
+  VisitDevice(cluster, start);
   // The list grows while it is walked: each device brings its groups, each group its other devices.
-  for (std::size_t i = 0; i < gathered_.devices.size(); ++i) {
-    for (Attachment* attachment : gathered_.devices[i]->attachments) {
-      if (attachment->client->channel != nullptr) VisitGroup(*attachment->client->group);
+  for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
+    for (Attachment* attachment : cluster.devices[i]->attachments) {
+      if (attachment->client->channel != nullptr) VisitGroup(cluster, *attachment->client->group);
     }
   }
-  return gathered_;
+  return cluster;
 }
 
-void Gatherer::VisitDevice(Device& device) {
+void Gatherer::VisitDevice(Cluster& cluster, Device& device) {
   if (device.visited == epoch_) return;
   device.visited = epoch_;
-  device.index = static_cast<std::uint32_t>(gathered_.devices.size());
-  gathered_.devices.push_back(&device);
-  gathered_.state.devices.push_back({DefaultMaxConcurrent(device)});
+  device.index = static_cast<std::uint32_t>(cluster.devices.size());
+  device.cluster = &cluster;
+  cluster.devices.push_back(&device);
+  cluster.state.devices.push_back({DefaultMaxConcurrent(device)});
 }
 
-void Gatherer::VisitGroup(Group& group) {
+void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
   if (group.visited == epoch_) return;
   group.visited = epoch_;
-  group.index = static_cast<std::uint32_t>(gathered_.groups.size());
-  gathered_.groups.push_back(&group);
+  const auto group_index = static_cast<std::uint32_t>(cluster.groups.size());
+  cluster.groups.push_back(&group);
 
   policy::Group view;
   view.id = group.id;
   view.priority = std::numeric_limits<int>::min();
+  view.weight = 0;
   view.memory = group.memory;
   for (Client* client : group.clients) {
     if (client->channel == nullptr) continue;
     view.priority = std::max(view.priority, client->effective.priority);
+    view.weight = std::max(view.weight, client->effective.weight);
     view.hold = view.hold || client->hold;
     for (const auto& [slot, attachment] : client->attachments) {
-      VisitDevice(*attachment->device);
-      gathered_.attachments.push_back(attachment.get());
-      gathered_.state.tenants.push_back(
-          {client->id, group.index, attachment->device->index, attachment->busy, attachment->idle_since_ns});
+      VisitDevice(cluster, *attachment->device);
+      attachment->index = static_cast<std::uint32_t>(cluster.attachments.size());
+      attachment->touched = true;
+      cluster.touched.push_back(attachment->index);
+      cluster.attachments.push_back(attachment.get());
+      cluster.gates.push_back(attachment->gate);
+      cluster.counters.push_back(&client->channel->Ledger().GpuTimeCounter(slot));
+      cluster.counted_ns.push_back(0);
+      policy::Tenant tenant;
+      tenant.client = client->id;
+      tenant.group = group_index;
+      tenant.device = attachment->device->index;
+      cluster.state.tenants.push_back(tenant);
     }
   }
-  gathered_.state.groups.push_back(view);
+  cluster.state.groups.push_back(view);
+}
+
+void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::uint64_t now_ns) {
+  cluster.state.settings = settings;
+  // An idle client's counter stands still; it was read when it became idle.
+  for (std::size_t i = 0; i < cluster.attachments.size(); ++i) {
+    policy::Tenant& tenant = cluster.state.tenants[i];
+    tenant.ran_ns = 0;
+    if (!tenant.busy) continue;
+    const std::uint64_t counter = Counter(cluster, i);
+    if (counter == cluster.counted_ns[i] || cluster.attachments[i]->touched) continue;
+    cluster.counted_ns[i] = counter;
+    ReadGpuTime(cluster, i, now_ns);
+    TakeGpuTime(cluster, i);
+  }
+  cluster.fresh.clear();
+  cluster.fresh.swap(cluster.touched);
+  for (const std::uint32_t i : cluster.fresh) {
+    Attachment& attachment = *cluster.attachments[i];
+    policy::Tenant& tenant = cluster.state.tenants[i];
+    attachment.touched = false;
+    tenant.busy = attachment.busy;
+    tenant.idle_since_ns = attachment.idle_since_ns;
+    tenant.busy_since_ns = attachment.busy ? attachment.busy_since_ns : 0;
+    tenant.usual_ns = attachment.gpu.UsualNs();
+    tenant.deadline_ns = attachment.deadline_ns;
+    tenant.deadline_after_ns = attachment.deadline_after_ns;
+    if (attachment.busy) {
+      cluster.counted_ns[i] = Counter(cluster, i);
+      ReadGpuTime(cluster, i, now_ns);
+    }
+    TakeGpuTime(cluster, i);
+  }
 }
 
 }  // namespace xschedd

@@ -1,32 +1,51 @@
 // Makes a policy State of a device: it, all groups on it, all their other devices, and so on, until nothing outside can
-// influence the decision. What no group connects is left out, so that a decision costs what it touches.
-// Thread rule: the daemon's one thread.
+// influence the decision: a cluster. What no group connects is left out, so that a decision costs what it touches.
+//
+// A cluster is kept from one decision to the next, so that a transition costs what it changed: who is in it is found
+// anew only after Forget. Thread rule: the daemon's one thread.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "daemon/registry/registry.h"
 
 namespace xschedd {
 
-struct Gathered {
+struct Cluster {
   policy::State state;
   // Parallel to state.devices, state.groups, state.tenants.
   std::vector<Device*> devices;
   std::vector<Group*> groups;
   std::vector<Attachment*> attachments;
+  std::vector<policy::Gate> gates;  // what each attachment has
+  // The client's counter of GPU time, and what it showed when it was last read. A counter that stands still costs one
+  // look.
+  std::vector<const abi::Counter*> counters;
+  std::vector<std::uint64_t> counted_ns;
+  std::vector<std::uint32_t> touched;  // of these, what changed since the last Gather
+  std::vector<std::uint32_t> fresh;    // what had changed before it
 };
 
 class Gatherer {
  public:
-  // The result is valid until the next call.
-  Gathered& Gather(Device& start, const policy::Settings& settings);
+  // The cluster of `start` as it is now. Call it only to decide: each tenant's GPU time since the last call about it is
+  // taken, and lost unless the policy is asked. The result is valid until Forget.
+  Cluster& Gather(Device& start, const policy::Settings& settings, std::uint64_t now_ns);
+
+  // The attachment's burst or deadline has changed.
+  static void Touch(Attachment& attachment);
+  // Who is in the device's cluster, or what its groups are, has changed or is about to: call it while all still exist.
+  void Forget(Device& device);
 
  private:
-  void VisitDevice(Device& device);
-  void VisitGroup(Group& group);
+  Cluster& Build(Device& start);
+  void VisitDevice(Cluster& cluster, Device& device);
+  void VisitGroup(Cluster& cluster, Group& group);
+  static void Refresh(Cluster& cluster, const policy::Settings& settings, std::uint64_t now_ns);
 
-  Gathered gathered_;  // kept for its memory
+  std::vector<std::unique_ptr<Cluster>> clusters_;
+  std::vector<std::unique_ptr<Cluster>> spare_;  // kept for their memory
   std::uint64_t epoch_ = 0;
 };
 

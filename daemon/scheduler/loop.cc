@@ -1,9 +1,13 @@
 #include "daemon/scheduler/loop.h"
 
-#include <unistd.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
 
 #include <boost/asio/post.hpp>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <system_error>
 
 #include "common/clock.h"
 
@@ -15,17 +19,26 @@ using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kPause{5};
 constexpr std::uint32_t kRenewalsPerLease = 4;
+// As many as are decided about together; more would let the first of them wait for the last.
+constexpr int kEventsAtOnce = 64;
 
 // libstdc++'s steady clock is CLOCK_MONOTONIC, the clock of MonotonicNs().
 std::chrono::steady_clock::time_point At(std::uint64_t ns) {
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
 }
 
+int MakeEpoll() {
+  const int fd = ::epoll_create1(EPOLL_CLOEXEC);
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "cannot make an epoll set; raise LimitNOFILE");
+  return fd;
+}
+
 }  // namespace
 
 SchedulerLoop::SchedulerLoop(asio::io_context& io, Scheduler& scheduler, std::uint32_t lease_ms)
-    : io_(io), scheduler_(scheduler), look_(io), lease_(io), lease_ms_(lease_ms) {
+    : io_(io), scheduler_(scheduler), epoll_(io, MakeEpoll()), look_(io), lease_(io), lease_ms_(lease_ms) {
   scheduler_.SetLease(lease_ms);
+  AwaitEvents();
 }
 
 void SchedulerLoop::SetLease(std::uint32_t lease_ms) {
@@ -34,62 +47,87 @@ void SchedulerLoop::SetLease(std::uint32_t lease_ms) {
 }
 
 void SchedulerLoop::Watch(Client& client) {
-  const auto watched = std::make_shared<Watched>(io_, client);
-  watched->eventfd.assign(client.channel->EventFd());
-  watched_.emplace(client.id, watched);
+  Watched& watched = *watched_.emplace(client.id, std::make_unique<Watched>(client)).first->second;
+  Register(watched);
   // From here on the client must wake us; what it published before is read now.
-  if (scheduler_.Serve(client)) {
-    AwaitEvent(watched);
-  } else {
-    ServeAgainSoon(watched);
-  }
+  Serve(watched);
 }
 
 void SchedulerLoop::Unwatch(std::uint64_t client_id) {
   const auto found = watched_.find(client_id);
   if (found == watched_.end()) return;
-  Watched& watched = *found->second;
-  watched.pause.cancel();
-  if (watched.eventfd.is_open()) watched.eventfd.release();  // cancels the wait; the channel closes the descriptor
+  Unregister(*found->second);
   watched_.erase(found);
 }
 
-void SchedulerLoop::AwaitEvent(const std::shared_ptr<Watched>& watched) {
-  watched->eventfd.async_wait(asio::posix::stream_descriptor::wait_read,
-                              [this, watched, id = watched->client.id](const error_code& error) {
-                                // Unwatch may have come between the event and this handler.
-                                if (error || !watched_.contains(id)) return;
-                                OnEvent(watched);
-                              });
-}
-
-void SchedulerLoop::OnEvent(const std::shared_ptr<Watched>& watched) {
-  std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t size = ::read(watched->client.channel->EventFd(), &count, sizeof count);
-  const bool asleep = scheduler_.Serve(watched->client);
-  DecideSoon();
-  if (!watched->wakes.Take(MonotonicNs())) {
-    Pause(watched);
-  } else if (asleep) {
-    AwaitEvent(watched);
-  } else {
-    ServeAgainSoon(watched);
+void SchedulerLoop::Register(Watched& watched) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  event.data.u64 = watched.client.id;
+  // It fails for want of kernel memory only; the client is then served as far as others make us look.
+  if (::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, watched.client.channel->EventFd(), &event) != 0) {
+    SPDLOG_ERROR("cannot watch a client pid={} error=\"{}\"", watched.client.identity.pid, std::strerror(errno));
   }
 }
 
-void SchedulerLoop::ServeAgainSoon(const std::shared_ptr<Watched>& watched) {
-  asio::post(io_, [this, watched, id = watched->client.id] {
-    if (watched_.contains(id)) OnEvent(watched);
+void SchedulerLoop::Unregister(Watched& watched) {
+  // A paused one is not in the set; that is all that can be wrong.
+  ::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, watched.client.channel->EventFd(), nullptr);
+}
+
+void SchedulerLoop::AwaitEvents() {
+  epoll_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& error) {
+    if (error) return;
+    OnEvents();
+    AwaitEvents();
   });
 }
 
-void SchedulerLoop::Pause(const std::shared_ptr<Watched>& watched) {
-  watched->eventfd.release();
-  watched->pause.expires_after(kPause);
-  watched->pause.async_wait([this, watched, id = watched->client.id](const error_code& error) {
-    if (error || !watched_.contains(id)) return;
-    watched->eventfd.assign(watched->client.channel->EventFd());
-    OnEvent(watched);
+void SchedulerLoop::OnEvents() {
+  epoll_event events[kEventsAtOnce];
+  const int count = ::epoll_wait(epoll_.native_handle(), events, kEventsAtOnce, 0);
+  for (int i = 0; i < count; ++i) {
+    const auto found = watched_.find(events[i].data.u64);
+    if (found != watched_.end()) Serve(*found->second);
+  }
+  // At once: what follows in the loop is of less hurry than a gate. Events that are left are looked at next.
+  if (scheduler_.HasWork()) DecideNow();
+}
+
+void SchedulerLoop::Serve(Watched& watched) {
+  const bool asleep = scheduler_.Serve(watched.client);
+  if (!watched.wakes.Take(MonotonicNs())) {
+    Pause(watched);
+  } else if (!asleep && !watched.again) {
+    watched.again = true;
+    again_.push_back(watched.client.id);
+    if (again_.size() == 1) asio::post(io_, [this] { ServeAgain(); });
+  }
+}
+
+void SchedulerLoop::ServeAgain() {
+  std::vector<std::uint64_t> clients;
+  clients.swap(again_);
+  for (const std::uint64_t id : clients) {
+    const auto found = watched_.find(id);
+    if (found == watched_.end()) continue;
+    found->second->again = false;
+    Serve(*found->second);
+  }
+  if (scheduler_.HasWork()) DecideNow();
+}
+
+void SchedulerLoop::Pause(Watched& watched) {
+  Unregister(watched);
+  if (watched.pause == nullptr) watched.pause = std::make_unique<asio::steady_timer>(io_);
+  watched.pause->expires_after(kPause);
+  watched.pause->async_wait([this, id = watched.client.id](const error_code& error) {
+    const auto found = watched_.find(id);
+    if (error || found == watched_.end()) return;
+    Register(*found->second);
+    // What it published meanwhile need not have been followed by a wake-up.
+    Serve(*found->second);
+    if (scheduler_.HasWork()) DecideNow();
   });
 }
 
@@ -111,15 +149,15 @@ void SchedulerLoop::DecideNow() {
 
 void SchedulerLoop::ArmLook() {
   const std::uint64_t next = scheduler_.NextLookNs();
-  if (next == look_armed_ns_) return;
+  // A timer that goes off too early is cheaper than one that is set with every decision.
+  if (next >= look_armed_ns_) return;
   look_armed_ns_ = next;
-  look_.cancel();
-  if (next == policy::kNever) return;
   look_.expires_at(At(next));
   look_.async_wait([this](const error_code& error) {
     if (error) return;
     look_armed_ns_ = policy::kNever;
-    DecideNow();
+    if (scheduler_.NextLookNs() <= MonotonicNs()) return DecideNow();
+    ArmLook();
   });
 }
 
@@ -135,6 +173,7 @@ void SchedulerLoop::ArmLease() {
 
 void SchedulerLoop::Stop() {
   stopped_ = true;
+  epoll_.close();
   look_.cancel();
   lease_.cancel();
 }

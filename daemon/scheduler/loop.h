@@ -1,20 +1,24 @@
 // When the scheduler runs: on a client's eventfd, on a change, when a decision's time has come, and to renew leases.
 // Nothing runs while there is nothing to do: no client tracked, no timer.
 //
+// The clients' eventfds are watched by an epoll set of their own, edge-triggered: a wake-up costs neither a read nor
+// another registration, and those that came together are served together and decided about once.
+//
 // A client that wakes the daemon more than kWakesPerSecond times a second is left alone for a few milliseconds at a
-// time: its descriptor is taken out of the poll set, so that its writes cost the daemon nothing. Thread rule: the
-// daemon's one thread.
+// time: its descriptor is taken out of the set, so that its writes cost the daemon nothing. Thread rule: the daemon's
+// one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <unordered_map>
+#include <vector>
 
 #include "daemon/scheduler/scheduler.h"
-#include "daemon/scheduler/token_bucket.h"
+#include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
 
@@ -39,24 +43,28 @@ class SchedulerLoop {
   static constexpr double kBurst = 2'000;
 
   struct Watched {
-    Watched(boost::asio::io_context& io, Client& client_in)
-        : client(client_in), eventfd(io), pause(io), wakes(kWakesPerSecond, kBurst) {}
+    explicit Watched(Client& client_in) : client(client_in), wakes(kWakesPerSecond, kBurst) {}
     Client& client;
-    boost::asio::posix::stream_descriptor eventfd;  // lent by the client's channel
-    boost::asio::steady_timer pause;
     TokenBucket wakes;
+    std::unique_ptr<boost::asio::steady_timer> pause;  // made when it is first needed
+    bool again = false;                                // among those that have more to read
   };
 
-  void AwaitEvent(const std::shared_ptr<Watched>& watched);
-  void OnEvent(const std::shared_ptr<Watched>& watched);
-  void Pause(const std::shared_ptr<Watched>& watched);
-  void ServeAgainSoon(const std::shared_ptr<Watched>& watched);
+  void Register(Watched& watched);
+  void Unregister(Watched& watched);
+  void AwaitEvents();
+  void OnEvents();
+  void Serve(Watched& watched);
+  void Pause(Watched& watched);
+  void ServeAgain();
   void ArmLook();
   void ArmLease();
 
   boost::asio::io_context& io_;
   Scheduler& scheduler_;
-  std::map<std::uint64_t, std::shared_ptr<Watched>> watched_;  // by client
+  boost::asio::posix::stream_descriptor epoll_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> watched_;  // by client
+  std::vector<std::uint64_t> again_;                                     // clients that have more to read
   boost::asio::steady_timer look_;
   std::uint64_t look_armed_ns_ = policy::kNever;
   boost::asio::steady_timer lease_;

@@ -5,6 +5,13 @@
 #include <algorithm>
 
 namespace xschedd {
+namespace {
+
+bool Binds(const policy::Gate& gate) {
+  return gate.held || gate.tracked;
+}
+
+}  // namespace
 
 Scheduler::Scheduler(Registry& registry, EventLog& events, Clock clock)
     : registry_(registry), events_(events), clock_(clock) {}
@@ -21,14 +28,12 @@ void Scheduler::SetSettings(const policy::Settings& settings) {
     MarkDirty(*device);
 }
 
-void Scheduler::Attached(Attachment& attachment) {
-  MarkDirty(*attachment.device);
-}
-
 void Scheduler::Changed(Client& client) {
   for (Client* member : client.group->clients) {
-    for (const auto& [slot, attachment] : member->attachments)
+    for (const auto& [slot, attachment] : member->attachments) {
+      gatherer_.Forget(*attachment->device);
       MarkDirty(*attachment->device);
+    }
   }
 }
 
@@ -43,11 +48,11 @@ void Scheduler::Leaving(Client& client) {
   }
   // A device goes with its last client, and must not be remembered then.
   for (const auto& [slot, attachment] : client.attachments) {
+    gatherer_.Forget(*attachment->device);
     const auto& all = attachment->device->attachments;
     const bool alone = std::all_of(all.begin(), all.end(), [&](const Attachment* a) { return a->client == &client; });
     if (alone) std::erase(dirty_, attachment->device);
   }
-  leased_.erase(&client);
 }
 
 void Scheduler::OpenAll() {
@@ -75,7 +80,7 @@ bool Scheduler::Serve(Client& client) {
       const auto found = client.attachments.find(slot);
       // The level of an untracked slot is not kept by the client: it says nothing.
       if (found != client.attachments.end() && found->second->gate.tracked) {
-        SetBusy(*found->second, ledger.Busy(slot), now);
+        ReadLevels(*found->second, now);
       }
     };
     if (drained.resync) {
@@ -90,17 +95,72 @@ bool Scheduler::Serve(Client& client) {
   return asleep;
 }
 
-void Scheduler::SetBusy(Attachment& attachment, bool busy, std::uint64_t now_ns) {
+void Scheduler::ReadLevels(Attachment& attachment, std::uint64_t now_ns) {
+  const LedgerReader& ledger = attachment.client->channel->Ledger();
+  const bool busy = ledger.Busy(attachment.slot);
+  SetBusy(attachment, busy, true, now_ns);
+  SetDeadline(attachment, busy ? ledger.DeadlineNs(attachment.slot) : 0, now_ns);
+}
+
+void Scheduler::SetBusy(Attachment& attachment, bool busy, bool whole, std::uint64_t now_ns) {
   if (attachment.busy == busy) return;
   attachment.busy = busy;
-  if (!busy) {
+  if (busy) {
+    attachment.busy_since_ns = now_ns;
+    attachment.gpu.BeginBurst(whole, now_ns);
+  } else {
+    attachment.gpu.Read(attachment.client->channel->Ledger().GpuTimeNs(attachment.slot), now_ns);
+    attachment.gpu.EndBurst();
     attachment.idle_since_ns = now_ns;
     EndSpan(attachment, now_ns);
   }
   ++counts_.transitions;
-  if (seen_ns_ == 0) seen_ns_ = now_ns;
+  Device& device = *attachment.device;
+  if (device.seen_ns == 0) device.seen_ns = now_ns;
   events_.Add(DeviceEvent(busy ? EventKind::kBusy : EventKind::kIdle, attachment, now_ns));
+  Gatherer::Touch(attachment);
+  MarkDirty(device);
+}
+
+void Scheduler::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, std::uint64_t now_ns) {
+  // No honest client plans further ahead than a hint may say; a policy must not have to think of an overflow.
+  const std::uint64_t limited = std::min(deadline_ns, now_ns + policy::kDeadlineLimits.max * policy::kNsPerUs);
+  const std::uint64_t before = attachment.deadline_ns;
+  if (limited == before) return;
+  // What was most urgent is done when something later, or nothing, is most urgent now.
+  const bool done = before != 0 && (limited == 0 || limited > before);
+  if (done && before < now_ns) NoteLate(attachment, now_ns - before, now_ns);
+  attachment.deadline_ns = limited;
+  Gatherer::Touch(attachment);
   MarkDirty(*attachment.device);
+}
+
+void Scheduler::NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns) {
+  Client& client = *attachment.client;
+  ++client.late_total;
+  if (!client.late_lines.Take(now_ns)) return;
+  Event event = DeviceEvent(EventKind::kLate, attachment, now_ns);
+  const std::uint64_t tenths = late_ns / (policy::kNsPerMs / 10);
+  event.text = "finished " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " ms after its deadline";
+  SPDLOG_DEBUG("late pid={} device={} late_us={} late_total={}", client.identity.pid, attachment.device->pci_address,
+               late_ns / policy::kNsPerUs, client.late_total);
+  events_.Add(std::move(event));
+}
+
+void Scheduler::BeginTracking(Attachment& attachment, std::uint64_t now_ns) {
+  const LedgerReader& ledger = attachment.client->channel->Ledger();
+  attachment.gpu.Start(ledger.GpuTimeNs(attachment.slot), now_ns);
+  const bool busy = ledger.Busy(attachment.slot);
+  SetBusy(attachment, busy, false, now_ns);
+  SetDeadline(attachment, busy ? ledger.DeadlineNs(attachment.slot) : 0, now_ns);
+}
+
+void Scheduler::EndTracking(Attachment& attachment) {
+  // Not known any more; nobody's gate hangs on it.
+  attachment.busy = false;
+  attachment.deadline_ns = 0;
+  attachment.gpu.Stop();
+  Gatherer::Touch(attachment);
 }
 
 void Scheduler::Decide() {
@@ -109,35 +169,53 @@ void Scheduler::Decide() {
     if (device->next_look_ns <= now) MarkDirty(*device);
   }
   // Deciding may touch devices again (a gate that becomes tracked shows that its client is busy); the list is walked
-  // until it is empty, which it is after one more round: tracking begins once.
-  while (!dirty_.empty()) {
-    std::vector<Device*> round;
-    round.swap(dirty_);
-    for (Device* device : round) {
-      if (device->dirty) DecideFrom(*device, now);
-    }
+  // until its end, which comes after one more round: tracking begins once.
+  for (std::size_t i = 0; i < dirty_.size(); ++i) {
+    if (dirty_[i]->dirty) DecideFrom(*dirty_[i], now);
   }
-  if (seen_ns_ != 0) {
-    latency_.Add(clock_() - seen_ns_);
-    seen_ns_ = 0;
-  }
+  dirty_.clear();
 }
 
 void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
-  const Gathered& gathered = gatherer_.Gather(start, settings_);
-  for (Device* device : gathered.devices)
+  Cluster& cluster = gatherer_.Gather(start, settings_, now_ns);
+  for (Device* device : cluster.devices)
     device->dirty = false;
   if (open_for_good_) return;
-  const policy::Decision& decision = decider_.Decide(gathered.state, now_ns);
+  const policy::Decision& decision = decider_.Decide(cluster.state, now_ns);
   ++counts_.decisions;
-  for (std::size_t i = 0; i < gathered.groups.size(); ++i)
-    gathered.groups[i]->memory = decision.memory[i];
-  for (Device* device : gathered.devices)
+  for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
+    if (cluster.state.groups[i].memory == decision.memory[i]) continue;
+    cluster.state.groups[i].memory = decision.memory[i];
+    cluster.groups[i]->memory = decision.memory[i];
+  }
+  for (Device* device : cluster.devices)
     device->next_look_ns = decision.next_look_ns;
+  const std::uint64_t writes = counts_.gate_writes;
+  WriteGates(cluster, decision, now_ns);
+  const std::uint64_t written = clock_();
+  if (counts_.gate_writes != writes) last_write_ns_ = written;
+  for (Device* device : cluster.devices) {
+    if (device->seen_ns == 0) continue;
+    latency_.Add(written - device->seen_ns);
+    device->seen_ns = 0;
+  }
+}
+
+void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
+  // A gate that stays as it is concerns those that have just become busy at it.
+  changed_.clear();
+  for (std::uint32_t i = 0; i < cluster.gates.size(); ++i) {
+    if (cluster.gates[i] != decision.gates[i]) changed_.push_back(i);
+  }
+  for (const std::uint32_t i : cluster.fresh) {
+    if (cluster.gates[i] == decision.gates[i]) changed_.push_back(i);
+  }
   // Shut before opening: two groups that exclude each other must not both be open, however shortly.
   for (const bool held : {true, false}) {
-    for (std::size_t i = 0; i < gathered.attachments.size(); ++i) {
-      if (decision.gates[i].held == held) Apply(*gathered.attachments[i], decision.gates[i], now_ns);
+    for (const std::uint32_t i : changed_) {
+      if (decision.gates[i].held != held) continue;
+      cluster.gates[i] = decision.gates[i];
+      Apply(*cluster.attachments[i], decision.gates[i], now_ns);
     }
   }
 }
@@ -149,10 +227,8 @@ void Scheduler::Apply(Attachment& attachment, const policy::Gate& gate, std::uin
   if (held_differently) attachment.reason = ReasonOf(gate);
   if (before != gate) WriteGate(attachment, gate, now_ns);
 
-  if (gate.tracked && !before.tracked)
-    SetBusy(attachment, attachment.client->channel->Ledger().Busy(attachment.slot), now_ns);
-  // Not known any more; nobody's gate hangs on it.
-  if (!gate.tracked) attachment.busy = false;
+  if (gate.tracked && !before.tracked) BeginTracking(attachment, now_ns);
+  if (!gate.tracked && before.tracked) EndTracking(attachment);
 
   if (gate.held && attachment.busy && attachment.held_since_ns == 0) attachment.held_since_ns = now_ns;
   if (!attachment.busy) return;
@@ -164,32 +240,34 @@ void Scheduler::Apply(Attachment& attachment, const policy::Gate& gate, std::uin
 }
 
 void Scheduler::WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns) {
-  attachment.gate = gate;
   Client& client = *attachment.client;
-  UpdateLease(client, gate, now_ns);
+  UpdateLease(client, Binds(attachment.gate), Binds(gate), now_ns);
+  attachment.gate = gate;
   BoardWriter& board = client.channel->Board();
   if (!board.Set(attachment.slot, {gate.held, gate.tracked, gate.window_us, gate.window_floor})) return;
   if (!gate.held && client.channel->Ledger().HasWaiters(attachment.slot)) board.WakeGate(attachment.slot);
   ++counts_.gate_writes;
-  last_write_ns_ = clock_();
 }
 
-void Scheduler::UpdateLease(Client& client, const policy::Gate& gate, std::uint64_t now_ns) {
-  if (gate.held || gate.tracked) {
+void Scheduler::UpdateLease(Client& client, bool binds_before, bool binds, std::uint64_t now_ns) {
+  if (binds == binds_before) return;
+  if (binds) {
     // Before the word: it must bind from the moment that it is seen.
-    if (leased_.insert(&client).second) client.channel->Board().RenewLease(now_ns + lease_ns_);
-    return;
+    if (client.flagged_gates++ == 0) client.channel->Board().RenewLease(now_ns + lease_ns_);
+  } else {
+    --client.flagged_gates;
   }
-  const bool any = std::any_of(client.attachments.begin(), client.attachments.end(),
-                               [](const auto& entry) { return entry.second->gate.held || entry.second->gate.tracked; });
-  if (!any) leased_.erase(&client);
 }
 
 bool Scheduler::RenewLeases() {
   const std::uint64_t until = clock_() + lease_ns_;
-  for (Client* client : leased_)
+  bool any = false;
+  for (const auto& [id, client] : registry_.Clients()) {
+    if (client->flagged_gates == 0) continue;
     client->channel->Board().RenewLease(until);
-  return !leased_.empty();
+    any = true;
+  }
+  return any;
 }
 
 void Scheduler::EndSpan(Attachment& attachment, std::uint64_t now_ns) {

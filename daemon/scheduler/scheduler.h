@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <vector>
 
 #include "daemon/policy/decide.h"
@@ -32,8 +31,8 @@ class Scheduler {
 
   // ---- what changed; each needs a Decide afterwards
   void SetSettings(const policy::Settings& settings);
-  void Attached(Attachment& attachment);
-  // Priority, hold or group: whatever the policy sees of a client.
+  // Priority, weight, hold, deadline hint, group or devices: whatever the policy sees of a client. For a client that
+  // changes its group, call it before and after.
   void Changed(Client& client);
   // Opens the client's gates for good. Call before Registry::Remove.
   void Leaving(Client& client);
@@ -62,11 +61,20 @@ class Scheduler {
 
  private:
   void MarkDirty(Device& device);
-  void SetBusy(Attachment& attachment, bool busy, std::uint64_t now_ns);
+  // What the client's ledger says of a tracked slot.
+  void ReadLevels(Attachment& attachment, std::uint64_t now_ns);
+  // `whole`: the burst is seen from its beginning.
+  void SetBusy(Attachment& attachment, bool busy, bool whole, std::uint64_t now_ns);
+  // 0: there is none any more, or the client is idle.
+  void SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, std::uint64_t now_ns);
+  void NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns);
+  void BeginTracking(Attachment& attachment, std::uint64_t now_ns);
+  void EndTracking(Attachment& attachment);
   void DecideFrom(Device& start, std::uint64_t now_ns);
+  void WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns);
   void Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
   void WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
-  void UpdateLease(Client& client, const policy::Gate& gate, std::uint64_t now_ns);
+  void UpdateLease(Client& client, bool binds_before, bool binds, std::uint64_t now_ns);
   void EndSpan(Attachment& attachment, std::uint64_t now_ns);
   Reason ReasonOf(const policy::Gate& gate);
 
@@ -78,9 +86,8 @@ class Scheduler {
   Gatherer gatherer_;
   policy::Decider decider_;
   std::vector<Device*> dirty_;
-  std::set<Client*> leased_;
+  std::vector<std::uint32_t> changed_;  // of one decision; kept for its memory
   bool open_for_good_ = false;
-  std::uint64_t seen_ns_ = 0;  // when the oldest transition was seen that no decision covers yet; 0: there is none
   std::uint64_t last_write_ns_ = 0;
   SchedulerCounts counts_;
   LatencyWindow latency_;

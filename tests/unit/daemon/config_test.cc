@@ -18,7 +18,7 @@ TEST_CASE("an empty file gives the defaults") {
   REQUIRE(config);
   CHECK(config->lease_ms == 100);
   CHECK(config->policy == policy::Settings{});
-  CHECK(config->CeilingOf(1000) == 100);
+  CHECK(config->PriorityCeiling(1000) == 100);
 }
 
 TEST_CASE("the shipped file is the defaults") {
@@ -40,6 +40,9 @@ passthrough = ["librccl.so", "hipMemcpy"]
 lease_ms = 50
 [policy]
 name = "fifo"
+share_slack_us = 900
+laxity_margin_us = 0
+fair_quantum_ms = 60000
 linger_us = 0
 guard_ms_per_s = 0
 window_us = 1000
@@ -54,11 +57,20 @@ priority = 50
 uid = 1000
 cgroup = "/user.slice"
 priority = -100
+[[rule]]
+gid = 44
+container = "0123456789ab"
+weight = 10000
+join = "cgroup"
 [[ceiling]]
 uid = 1000
 priority = 0
 [[ceiling]]
+uid = 1001
+weight = 50
+[[ceiling]]
 priority = 20
+weight = 200
 )",
                                   "x.toml");
   REQUIRE(config);
@@ -67,16 +79,28 @@ priority = 20
   CHECK(config->policy.max_concurrent == 3u);
   CHECK(config->quota.connections_per_uid == 5);
   CHECK(config->passthrough.size() == 2);
-  REQUIRE(config->rules.size() == 2);
+  CHECK(config->policy.share_slack_us == 900);
+  CHECK(config->policy.laxity_margin_us == 0);
+  CHECK(config->policy.fair_quantum_ms == 60'000);
+  REQUIRE(config->rules.size() == 3);
   CHECK(config->rules[1].priority == -100);
-  CHECK(config->CeilingOf(1000) == 0);
-  CHECK(config->CeilingOf(0) == 20);
+  CHECK(!config->rules[1].weight);
+  CHECK(config->rules[2].gid == 44u);
+  CHECK(config->rules[2].container == "0123456789ab");
+  CHECK(config->rules[2].weight == 10'000u);
+  CHECK(config->rules[2].join == kJoinCgroup);
+  CHECK(!config->rules[2].priority);
+  CHECK(config->PriorityCeiling(1000) == 0);
+  CHECK(config->PriorityCeiling(1001) == 20);
+  CHECK(config->PriorityCeiling(0) == 20);
+  CHECK(config->WeightCeiling(1000) == 200);
+  CHECK(config->WeightCeiling(1001) == 50);
 }
 
 TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[policy]\nlinger = 1\n") ==
         "x.toml:2:1: unknown key \"linger\" in [policy]; known are name, linger_us, guard_ms_per_s, window_us, "
-        "top_window_us, max_concurrent, turn_ms");
+        "top_window_us, max_concurrent, turn_ms, share_slack_us, laxity_margin_us, fair_quantum_ms");
   CHECK(ErrorOf("[policy]\nlinger_us = \"1\"\n") ==
         "x.toml:2:13: \"linger_us\" is not a whole number; give a number from 0 to 100000");
   CHECK(ErrorOf("[policy]\nlinger_us = -1\n") ==
@@ -86,7 +110,11 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[[rule]]\nuid = 1\npriority = 101\n") ==
         "x.toml:3:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
   CHECK(ErrorOf("[[rule]]\npriority = 1\n").find("fits every client; give it a uid") != std::string::npos);
-  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("has no \"priority\"") != std::string::npos);
+  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("sets nothing; give it a priority, weight or join") != std::string::npos);
+  CHECK(ErrorOf("[[rule]]\ncontainer = \"my-container\"\nweight = 1\n") ==
+        "x.toml:2:13: \"my-container\" is no container's id; give 12 to 64 hexadecimal digits, as docker ps shows them");
+  CHECK(ErrorOf("[[rule]]\nuid = 1\nweight = 0\n").find("give a number from 1 to 10000") != std::string::npos);
+  CHECK(ErrorOf("[[ceiling]]\nuid = 1\n").find("limits nothing; give it a priority or weight") != std::string::npos);
   CHECK(ErrorOf("[rule]\nuid = 1\n").find("write [[rule]]") != std::string::npos);
   CHECK(ErrorOf("[[ceiling]]\nuid=1\npriority=1\n[[ceiling]]\nuid=1\npriority=2\n").find("second [[ceiling]]") !=
         std::string::npos);

@@ -7,7 +7,7 @@
 
 #include "daemon/ipc/selector.h"
 #include "daemon/registry/match.h"
-#include "daemon/registry/priorities.h"
+#include "daemon/registry/effective.h"
 #include "daemon/registry/process.h"
 #include "tests/catch.h"
 
@@ -37,8 +37,8 @@ TEST_CASE("clients, groups and devices come and go together") {
   CHECK(first.group != stranger.group);  // another uid's group of that name is another group
   CHECK(loner.group->name == "pid 4");
 
-  REQUIRE(registry.Attach(first, {0, "0000:C1:00.0", "GPU", "amd", 4}));
-  REQUIRE(registry.Attach(second, {7, "0000:c1:00.0", "liar", "x", 1}));
+  REQUIRE(registry.Attach(first, {0, "0000:C1:00.0", "GPU", "amd", 4, {}}));
+  REQUIRE(registry.Attach(second, {7, "0000:c1:00.0", "liar", "x", 1, {}}));
   REQUIRE(registry.Devices().size() == 1);
   CHECK(registry.Devices().begin()->second->name == "GPU");
   CHECK(registry.Devices().begin()->second->attachments.size() == 2);
@@ -54,17 +54,17 @@ TEST_CASE("clients, groups and devices come and go together") {
 TEST_CASE("what a client says of devices and queues is checked") {
   Registry registry;
   Client& client = registry.Add(Make(1, 1000), 0);
-  CHECK(registry.Attach(client, {64, "0000:c1:00.0", "", "", 0}).error().what == "device slot 64 is out of range");
-  REQUIRE(registry.Attach(client, {63, "0000:c1:00.0", "", "", 0}));
-  CHECK(!registry.Attach(client, {63, "0000:c2:00.0", "", "", 0}));
-  CHECK(!registry.Attach(client, {1, "c1:00.0", "", "", 0}));
+  CHECK(registry.Attach(client, {64, "0000:c1:00.0", "", "", 0, {}}).error().what == "device slot 64 is out of range");
+  REQUIRE(registry.Attach(client, {63, "0000:c1:00.0", "", "", 0, {}}));
+  CHECK(!registry.Attach(client, {63, "0000:c2:00.0", "", "", 0, {}}));
+  CHECK(!registry.Attach(client, {1, "c1:00.0", "", "", 0, {}}));
   CHECK(registry.Devices().size() == 1);
 
-  CHECK(registry.AddQueue(client, {1, 0, 0, 0, 0}, 2));
-  CHECK(!registry.AddQueue(client, {1, 0, 0, 0, 0}, 2));
-  CHECK(!registry.AddQueue(client, {2, 64, 0, 0, 0}, 2));
-  CHECK(registry.AddQueue(client, {2, 0, 0, 0, 0}, 2));
-  CHECK(registry.AddQueue(client, {3, 0, 0, 0, 0}, 2).error().remedy.find("queues_per_client") != std::string::npos);
+  CHECK(registry.AddQueue(client, {1, 0, 0, 0, 0, 0}, 2));
+  CHECK(!registry.AddQueue(client, {1, 0, 0, 0, 0, 0}, 2));
+  CHECK(!registry.AddQueue(client, {2, 64, 0, 0, 0, 0}, 2));
+  CHECK(registry.AddQueue(client, {2, 0, 0, 0, 0, 0}, 2));
+  CHECK(registry.AddQueue(client, {3, 0, 0, 0, 0, 0}, 2).error().remedy.find("queues_per_client") != std::string::npos);
   CHECK(registry.RemoveQueue(client, 1));
   CHECK(!registry.RemoveQueue(client, 1));
 }
@@ -82,22 +82,135 @@ TEST_CASE("effective priority: override, rule, hint, ceiling") {
   Registry registry;
   Client& client = registry.Add(Make(1, 1000, "job"), 0);
   Config config;
-  CHECK(EffectivePriority(client, config).priority == 0);
+  CHECK(EffectiveOf(client, config).priority == 0);
   client.hint = 30;
-  CHECK(EffectivePriority(client, config).source == PrioritySource::kHint);
+  CHECK(EffectiveOf(client, config).source == PrioritySource::kHint);
   Rule rule;
   rule.exe = "python3.11";
   rule.priority = -5;
   config.rules.push_back(rule);
-  CHECK(EffectivePriority(client, config).priority == -5);
+  CHECK(EffectiveOf(client, config).priority == -5);
   client.admin = 60;
-  CHECK(EffectivePriority(client, config).priority == 60);
-  config.ceilings[1000] = 40;
-  CHECK(EffectivePriority(client, config).priority == 40);
-  CHECK(EffectivePriority(client, config).limited);
-  CHECK(EffectivePriority(client, std::nullopt, config).priority == -5);
+  CHECK(EffectiveOf(client, config).priority == 60);
+  config.ceilings[1000].priority = 40;
+  CHECK(EffectiveOf(client, config).priority == 40);
+  CHECK(EffectiveOf(client, config).limited);
+  CHECK(EffectiveOf(client, AdminSettings{}, config).priority == -5);
   config.rules[0].uid = 1;  // both must fit
-  CHECK(EffectivePriority(client, std::nullopt, config).priority == 30);
+  CHECK(EffectiveOf(client, AdminSettings{}, config).priority == 30);
+}
+
+TEST_CASE("effective weight: override, rule, hint, ceiling, each apart from the priority") {
+  Registry registry;
+  Client& client = registry.Add(Make(1, 1000, "job"), 0);
+  Config config;
+  const auto weight = [&] { return EffectiveOf(client, config).weight; };
+  CHECK(weight() == 100);
+  client.hint_weight = 300;
+  client.hint = 7;
+  CHECK(weight() == 300);
+  config.rules.push_back({.uid = 1000, .weight = 50});
+  CHECK(weight() == 50);
+  CHECK(EffectiveOf(client, config).weight_source == PrioritySource::kRule);
+  CHECK(EffectiveOf(client, config).priority == 7);  // the rule does not set it
+  config.rules.insert(config.rules.begin(), {.exe = "python3.11", .priority = 9});
+  CHECK(weight() == 300);  // the first rule that fits is the only one
+  CHECK(EffectiveOf(client, config).priority == 9);
+  client.admin_weight = 5'000;
+  CHECK(weight() == 5'000);
+  CHECK(EffectiveOf(client, AdminSettings{}, config).weight == 300);
+  config.default_ceiling.weight = 200;
+  CHECK(weight() == 200);
+  CHECK(EffectiveOf(client, config).weight_limited);
+  CHECK(!EffectiveOf(client, config).limited);
+  config.ceilings[1000].weight = 1'000;
+  CHECK(weight() == 1'000);
+}
+
+TEST_CASE("rules put clients into groups") {
+  Registry registry;
+  Client& first = registry.Add(Make(1, 1000), 0);
+  Client& second = registry.Add(Make(2, 1000, "own"), 0);
+  Client& stranger = registry.Add(Make(3, 1001), 0);
+  Config config;
+  const auto apply = [&] {
+    for (Client* client : {&first, &second, &stranger})
+      registry.Join(*client, GroupNameOf(*client, config));
+  };
+  config.rules.push_back({.exe = "python3.11", .join = "job"});
+  apply();
+  CHECK(first.group == second.group);
+  CHECK(first.group->name == "job");
+  CHECK(first.group != stranger.group);
+  CHECK(first.group->clients.size() == 2);
+  CHECK(!registry.Join(first, "job"));
+
+  config.rules[0].join = kJoinCgroup;
+  second.identity.cgroup = "/user.slice/job-2";
+  apply();
+  CHECK(first.group->name == "/user.slice/job-1");
+  CHECK(second.group->name == "/user.slice/job-2");
+
+  config.rules[0].join = kJoinNone;
+  apply();
+  CHECK(second.group->name == "pid 2");
+
+  config.rules.clear();
+  apply();
+  CHECK(second.group->name == "own");
+  // Nothing is left of the groups that nobody is in: the next of that name has no memory of them.
+  first.group->memory.turn_since_ns = 1;
+  registry.Join(first, "job");
+  CHECK(first.group->memory == policy::GroupMemory{});
+}
+
+TEST_CASE("rules fit by gid and container") {
+  const std::string id(64, 'a');
+  Registry registry;
+  Client& client = registry.Add(Make(1, 1000), 0);
+  client.identity.gid = 44;
+  client.identity.cgroup = "/system.slice/docker-" + id + ".scope";
+  Config config;
+  config.rules.push_back({.gid = 44, .container = id.substr(0, 12), .priority = 3});
+  CHECK(EffectiveOf(client, config).priority == 3);
+  config.rules[0].gid = 45;
+  CHECK(EffectiveOf(client, config).priority == 0);
+  config.rules[0].gid = 44;
+  config.rules[0].container = "bbbbbbbbbbbb";
+  CHECK(EffectiveOf(client, config).priority == 0);
+}
+
+TEST_CASE("containers are found in cgroups as the runtimes write them") {
+  const std::string id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+  for (const std::string& cgroup : {
+           "/docker/" + id,
+           "/system.slice/docker-" + id + ".scope",
+           "/machine.slice/libpod-" + id + ".scope/container",
+           "/kubepods/besteffort/pod6b1c/" + id,
+           "/kubepods.slice/kubepods-pod6b1c.slice/cri-containerd-" + id + ".scope",
+           "/kubepods-pod6b1c.slice:cri-containerd:" + id,
+           "/kubepods.slice/crio-" + id + ".scope",
+           "/default/" + id + "/nested",
+           "/docker/" + std::string(64, 'f') + "/docker/" + id,
+       }) {
+    INFO(cgroup);
+    CHECK(ContainerMatches(id, cgroup));
+    CHECK(ContainerMatches(id.substr(0, 12), cgroup));
+    CHECK(!ContainerMatches(id.substr(1, 12), cgroup));
+    CHECK(!ContainerMatches(id.substr(0, 11), cgroup));  // too short to name one
+  }
+  CHECK(!ContainerMatches(id, ""));
+  CHECK(!ContainerMatches(id, "/user.slice/" + id.substr(0, 12)));
+  CHECK(!ContainerMatches("user.slice/u", "/user.slice/user-1000.slice"));
+}
+
+TEST_CASE("hints out of range are told, each with its range") {
+  CHECK(Check(Hints{}));
+  CHECK(Check(Hints{.priority = 100, .weight = 1, .deadline_us = 0}));
+  CHECK(Check(Hints{.priority = 101}).error().Line() ==
+        "priority hint 101 is out of range; give a number from -100 to 100");
+  CHECK(Check(Hints{.weight = 0}).error().Line() == "weight hint 0 is out of range; give a number from 1 to 10000");
+  CHECK(Check(Hints{.deadline_us = 3'600'000'001}).error().remedy == "give a number from 0 to 3600000000");
 }
 
 TEST_CASE("executables and cgroups are matched by path") {

@@ -1,84 +1,13 @@
-// The scheduler with real boards and ledgers, a clock that the test turns, and no process.
+// The scheduler: gates, held time, tracking, deadlines.
 #include "daemon/scheduler/scheduler.h"
 
-#include <sys/mman.h>
-
-#include <memory>
-
 #include "daemon/scheduler/explain.h"
-#include "daemon/scheduler/token_bucket.h"
+#include "daemon/registry/token_bucket.h"
 #include "tests/catch.h"
+#include "tests/unit/daemon/world.h"
 
 using namespace xschedd;
-
-namespace {
-
-std::uint64_t fake_now = 0;
-std::uint64_t FakeClock() {
-  return fake_now;
-}
-
-// A client's two ends: the daemon's record and channel, the shim's reader and writer.
-struct Peer {
-  std::unique_ptr<Channel> channel;
-  Mapping board_mapping;
-  Mapping ledger_mapping;
-  std::unique_ptr<BoardReader> board;
-  std::unique_ptr<LedgerWriter> ledger;
-  Client* client = nullptr;
-
-  bool Held(std::uint32_t slot) const { return (board->Word(slot) & abi::kHeld) != 0; }
-  bool Tracked(std::uint32_t slot) const { return (board->Word(slot) & abi::kTracked) != 0; }
-};
-
-class World {
- public:
-  World() : scheduler(registry, events, &FakeClock) {
-    fake_now = 1'000 * policy::kNsPerS;
-    policy::Settings settings;
-    settings.linger_us = 0;
-    scheduler.SetSettings(settings);
-  }
-
-  std::unique_ptr<Peer> Connect(std::uint64_t pid, int priority) {
-    auto peer = std::make_unique<Peer>();
-    peer->channel = Channel::Make().value();
-    peer->board_mapping = MapSharedMemory(peer->channel->BoardFd(), sizeof(abi::Board), Access::kReadOnly).value();
-    peer->ledger_mapping = MapSharedMemory(peer->channel->LedgerFd(), sizeof(abi::Ledger), Access::kReadWrite).value();
-    const auto* board = static_cast<const abi::Board*>(peer->board_mapping.Address());
-    peer->board = std::make_unique<BoardReader>(BoardReader::Open(board).value());
-    peer->ledger.reset(
-        LedgerWriter::Open(static_cast<abi::Ledger*>(peer->ledger_mapping.Address()), board, peer->channel->EventFd())
-            .value());
-    NewClient fresh;
-    fresh.identity.pid = pid;
-    fresh.channel = peer->channel.get();
-    peer->client = &registry.Add(std::move(fresh), fake_now);
-    peer->client->effective.priority = priority;
-    scheduler.Attached(**registry.Attach(*peer->client, {0, "0000:c1:00.0", "GPU", "amd", 4}));
-    scheduler.Decide();
-    return peer;
-  }
-
-  void Report(Peer& peer, bool busy) {
-    peer.ledger->Report(0, busy ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, fake_now);
-    CHECK(scheduler.Serve(*peer.client));
-    scheduler.Decide();
-  }
-
-  void Disconnect(Peer& peer) {
-    scheduler.Changed(*peer.client);
-    scheduler.Leaving(*peer.client);
-    registry.Remove(peer.client->id);
-    scheduler.Decide();
-  }
-
-  Registry registry;
-  EventLog events;
-  Scheduler scheduler;
-};
-
-}  // namespace
+using namespace xschedd::test;
 
 TEST_CASE("gates follow transitions, and held time is the daemon's own") {
   World world;
@@ -218,4 +147,69 @@ TEST_CASE("a token bucket gives its burst, then its rate") {
   CHECK(!bucket.Take(1'000'000'000));
   CHECK(!bucket.Take(1'050'000'000));
   CHECK(bucket.Take(1'110'000'000));
+}
+
+TEST_CASE("a deadline that has passed when the work is done is told and counted") {
+  World world;
+  const auto high = world.Connect(1, 50);
+  const auto low = world.Connect(2, 0);
+  const auto late = [&] {
+    std::vector<std::string> texts;
+    for (const Event& event : world.events.Remembered()) {
+      if (event.kind == EventKind::kLate) texts.push_back(event.ReasonText());
+    }
+    return texts;
+  };
+  const Attachment& attachment = *low->client->attachments.at(0);
+  const std::uint64_t start = fake_now;
+  world.ReportDeadline(*low, start + 10 * policy::kNsPerMs);
+  CHECK(attachment.deadline_ns == start + 10 * policy::kNsPerMs);
+
+  // A change without becoming idle is a reason to decide again.
+  const std::uint64_t decisions = world.scheduler.Counts().decisions;
+  fake_now += policy::kNsPerMs;
+  world.ReportDeadline(*low, start + 5 * policy::kNsPerMs);
+  CHECK(attachment.deadline_ns == start + 5 * policy::kNsPerMs);
+  CHECK(world.scheduler.Counts().decisions == decisions + 1);
+
+  SECTION("in time") {
+    fake_now = start + 5 * policy::kNsPerMs;
+    world.Report(*low, false);
+    CHECK(late().empty());
+    CHECK(low->client->late_total == 0);
+    CHECK(attachment.deadline_ns == 0);
+  }
+  SECTION("late") {
+    fake_now = start + 8 * policy::kNsPerMs + 200 * policy::kNsPerUs;
+    world.Report(*low, false);
+    CHECK(late() == std::vector<std::string>{"finished 3.2 ms after its deadline"});
+    CHECK(low->client->late_total == 1);
+  }
+  SECTION("late, while other work goes on") {
+    fake_now = start + 6 * policy::kNsPerMs;
+    world.ReportDeadline(*low, start + 20 * policy::kNsPerMs);
+    CHECK(late() == std::vector<std::string>{"finished 1.0 ms after its deadline"});
+    // Something more urgent came: what was late already is not done.
+    fake_now = start + 30 * policy::kNsPerMs;
+    world.ReportDeadline(*low, start + 15 * policy::kNsPerMs);
+    CHECK(low->client->late_total == 1);
+  }
+  SECTION("the log is not flooded, and all are counted") {
+    for (int i = 0; i < 1'000; ++i) {
+      world.ReportDeadline(*low, fake_now);
+      fake_now += 100 * policy::kNsPerUs;
+      world.Report(*low, false);
+    }
+    CHECK(low->client->late_total == 1'000);
+    CHECK(late().size() < 30);
+  }
+  SECTION("nonsense does not overflow a policy's sums") {
+    world.ReportDeadline(*low, ~std::uint64_t{0});
+    CHECK(attachment.deadline_ns < fake_now + 2 * 3600 * policy::kNsPerS);
+  }
+  SECTION("who is not tracked has none") {
+    world.Disconnect(*high);
+    CHECK(attachment.deadline_ns == 0);
+    CHECK(!attachment.busy);
+  }
 }

@@ -103,6 +103,15 @@ Result<void> FakeClient::StartSession(UniqueFd fd, const std::string& token, int
   return {};
 }
 
+Result<void> FakeClient::CreateQueues(std::uint32_t count) {
+  for (std::uint32_t queue = 1; queue <= count; ++queue) {
+    v1::ClientMessage message;
+    message.mutable_queue_created()->set_queue(queue);
+    if (!stream_->Write(message)) return Fail("the daemon ended the session");
+  }
+  return {};
+}
+
 FakeClient::~FakeClient() {
   context_.TryCancel();
   if (stream_ != nullptr) (void)stream_->Finish();

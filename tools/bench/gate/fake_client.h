@@ -31,6 +31,9 @@ class FakeClient {
   FakeClient(const FakeClient&) = delete;
   FakeClient& operator=(const FakeClient&) = delete;
 
+  // Queues 1 to `count`, on slot 0.
+  Result<void> CreateQueues(std::uint32_t count);
+
   const BoardReader& Board() const { return *board_; }
   LedgerWriter& Ledger() { return *ledger_; }
   // Level, record and wake-up, as the shim reports it. Slot 0.

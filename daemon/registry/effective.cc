@@ -1,0 +1,69 @@
+#include "daemon/registry/effective.h"
+
+#include <algorithm>
+
+#include "daemon/registry/match.h"
+
+namespace xschedd {
+namespace {
+
+const Rule* FirstRule(const Client& client, const Config& config) {
+  const ClientIdentity& who = client.identity;
+  for (const Rule& rule : config.rules) {
+    const bool fits = (!rule.uid || *rule.uid == who.uid) && (!rule.gid || *rule.gid == who.gid) &&
+                      (!rule.group || *rule.group == client.group_name) &&
+                      (!rule.exe || ExeMatches(*rule.exe, who.exe)) &&
+                      (!rule.cgroup || CgroupMatches(*rule.cgroup, who.cgroup)) &&
+                      (!rule.container || ContainerMatches(*rule.container, who.cgroup));
+    if (fits) return &rule;
+  }
+  return nullptr;
+}
+
+template <typename Value>
+struct Chosen {
+  Value value;
+  PrioritySource source;
+};
+
+template <typename Value>
+Chosen<Value> Choose(const std::optional<Value>& admin, const std::optional<Value>& rule,
+                     const std::optional<Value>& hint, Value otherwise) {
+  if (admin) return {*admin, PrioritySource::kAdmin};
+  if (rule) return {*rule, PrioritySource::kRule};
+  if (hint) return {*hint, PrioritySource::kHint};
+  return {otherwise, PrioritySource::kDefault};
+}
+
+}  // namespace
+
+Effective EffectiveOf(const Client& client, const Config& config) {
+  return EffectiveOf(client, {client.admin, client.admin_weight}, config);
+}
+
+Effective EffectiveOf(const Client& client, const AdminSettings& admin, const Config& config) {
+  static const Rule kNoRule;
+  const Rule* const fitting = FirstRule(client, config);
+  const Rule& rule = fitting != nullptr ? *fitting : kNoRule;
+  const auto priority = Choose(admin.priority, rule.priority, client.hint, kPriorityDefault);
+  const auto weight = Choose(admin.weight, rule.weight, client.hint_weight, policy::kWeightDefault);
+  const int priority_ceiling = config.PriorityCeiling(client.identity.uid);
+  const std::uint32_t weight_ceiling = config.WeightCeiling(client.identity.uid);
+  return {.priority = std::min(priority.value, priority_ceiling),
+          .source = priority.source,
+          .limited = priority.value > priority_ceiling,
+          .weight = std::min(weight.value, weight_ceiling),
+          .weight_source = weight.source,
+          .weight_limited = weight.value > weight_ceiling};
+}
+
+std::string GroupNameOf(const Client& client, const Config& config) {
+  const Rule* const rule = FirstRule(client, config);
+  if (rule == nullptr || !rule->join) return client.group_name;
+  if (*rule->join == kJoinNone) return {};
+  // A client whose cgroup cannot be read stays as it is.
+  if (*rule->join == kJoinCgroup) return client.identity.cgroup.empty() ? client.group_name : client.identity.cgroup;
+  return *rule->join;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,28 @@
+// What counts for a client: its priority, its weight and its group.
+//
+// Priority and weight, each for itself: the administrator's, else that of the first rule that fits, else the client's
+// hint, else the default; limited to the ceiling of the uid. The first rule that fits is the only one that is looked
+// at: what it does not set is as without rules. Thread rule: pure functions.
+#pragma once
+
+#include <string>
+
+#include "daemon/config/config.h"
+#include "daemon/registry/registry.h"
+
+namespace xschedd {
+
+// What an administrator has set for a client, or would.
+struct AdminSettings {
+  std::optional<int> priority;
+  std::optional<std::uint32_t> weight;
+};
+
+Effective EffectiveOf(const Client& client, const Config& config);
+// The same if the administrator's settings were `admin`.
+Effective EffectiveOf(const Client& client, const AdminSettings& admin, const Config& config);
+
+// The name of the group that the client belongs to; empty: a group of its own.
+std::string GroupNameOf(const Client& client, const Config& config);
+
+}  // namespace xschedd

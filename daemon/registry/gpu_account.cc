@@ -1,0 +1,60 @@
+#include "daemon/registry/gpu_account.h"
+
+#include <algorithm>
+
+#include "daemon/policy/types.h"
+
+namespace xschedd {
+namespace {
+
+// The daemon hears of a burst later than it began, and by that much its GPU time may seem too long.
+constexpr std::uint64_t kHeardLateNs = 10 * policy::kNsPerMs;
+// The usual burst follows with a quarter of each new one.
+constexpr std::uint64_t kFollow = 4;
+
+}  // namespace
+
+void GpuAccount::Start(std::uint64_t counter_ns, std::uint64_t now_ns) {
+  Stop();
+  counter_ns_ = counter_ns;
+  spent_until_ns_ = now_ns;
+}
+
+void GpuAccount::Stop() {
+  ran_ns_ = 0;
+  burst_ns_ = 0;
+  whole_ = false;
+}
+
+void GpuAccount::BeginBurst(bool whole, std::uint64_t now_ns) {
+  burst_ns_ = 0;
+  whole_ = whole;
+  // Idle time is nothing to draw on.
+  spent_until_ns_ = std::max(spent_until_ns_, now_ns - std::min(now_ns, kHeardLateNs));
+}
+
+void GpuAccount::EndBurst() {
+  if (whole_ && burst_ns_ != 0) {
+    usual_ns_ = usual_ns_ == 0 ? burst_ns_ : usual_ns_ - usual_ns_ / kFollow + burst_ns_ / kFollow;
+  }
+  burst_ns_ = 0;
+  whole_ = false;
+}
+
+void GpuAccount::Read(std::uint64_t counter_ns, std::uint64_t now_ns) {
+  const std::uint64_t claimed = counter_ns - std::min(counter_ns_, counter_ns);
+  const std::uint64_t added = std::min(claimed, now_ns - std::min(spent_until_ns_, now_ns));
+  counter_ns_ = counter_ns;
+  // A long kernel is counted when it ends: what is not claimed yet can still be.
+  spent_until_ns_ += added;
+  ran_ns_ += added;
+  burst_ns_ += added;
+}
+
+std::uint64_t GpuAccount::TakeRanNs() {
+  const std::uint64_t ran = ran_ns_;
+  ran_ns_ = 0;
+  return ran;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,210 @@
+// What the policies are told: GPU time, bursts, deadlines, weights.
+#include "daemon/scheduler/gather.h"
+
+#include <random>
+
+#include "daemon/registry/gpu_account.h"
+#include "tests/catch.h"
+#include "tests/unit/daemon/world.h"
+
+using namespace xschedd;
+using namespace xschedd::test;
+using policy::kNsPerMs;
+using policy::kNsPerS;
+
+namespace {
+
+// Of the first device: the cluster that the scheduler keeps, or one made by `gatherer`.
+const policy::State& StateOf(World& world, Gatherer& gatherer) {
+  return gatherer.Gather(*world.registry.Devices().begin()->second, world.scheduler.Settings(), fake_now).state;
+}
+
+}  // namespace
+
+TEST_CASE("GPU time is what the counter adds, and never more than the time that has passed") {
+  struct Step {
+    std::uint64_t at_ms;
+    std::uint64_t counter_ms;
+    std::uint64_t ran_ms;  // that it must add
+  };
+  struct Case {
+    const char* what;
+    std::vector<Step> steps;
+  };
+  const Case cases[] = {
+      {"what was counted before it was tracked", {{1, 1'000, 0}, {2, 1'001, 1}}},
+      {"a long kernel is counted when it ends", {{60, 1'000, 0}, {61, 1'050, 50}}},
+      {"more than passed is not believed", {{10, 900'000, 10}, {11, 900'001, 1}}},
+      {"a counter that goes back adds nothing", {{10, 1'005, 5}, {20, 3, 0}, {30, 8, 5}}},
+      {"what was not believed is not added later", {{10, 9'000, 10}, {1'000, 9'001, 1}}},
+  };
+  for (const Case& one : cases) {
+    INFO(one.what);
+    const std::uint64_t start = 1'000 * kNsPerS;
+    GpuAccount account;
+    account.Start(1'000 * kNsPerMs, start);
+    account.BeginBurst(true, start);
+    for (const Step& step : one.steps) {
+      account.Read(step.counter_ms * kNsPerMs, start + step.at_ms * kNsPerMs);
+      CHECK(account.TakeRanNs() == step.ran_ms * kNsPerMs);
+      CHECK(account.TakeRanNs() == 0);
+    }
+  }
+}
+
+TEST_CASE("idle time is nothing to draw on") {
+  const std::uint64_t start = 1'000 * kNsPerS;
+  GpuAccount account;
+  account.Start(0, start);
+  account.BeginBurst(true, start + 3'600 * kNsPerS);
+  account.Read(3'000 * kNsPerS, start + 3'600 * kNsPerS + 5 * kNsPerMs);
+  CHECK(account.TakeRanNs() <= 15 * kNsPerMs);
+}
+
+TEST_CASE("the usual burst is an average of whole ones") {
+  std::uint64_t now = 1'000 * kNsPerS;
+  std::uint64_t counter = 0;
+  GpuAccount account;
+  account.Start(0, now);
+  const auto burst = [&](std::uint64_t ms, bool whole) {
+    account.BeginBurst(whole, now);
+    now += ms * kNsPerMs;
+    counter += ms * kNsPerMs;
+    account.Read(counter, now);
+    CHECK(account.BurstNs() == ms * kNsPerMs);
+    account.EndBurst();
+    CHECK(account.BurstNs() == 0);
+  };
+  burst(90, false);
+  CHECK(account.UsualNs() == 0);
+  burst(8, true);
+  CHECK(account.UsualNs() == 8 * kNsPerMs);
+  burst(16, true);
+  CHECK(account.UsualNs() == 10 * kNsPerMs);
+  // Tracking ends and begins: a burst that was cut counts for nothing, and what is known stays known.
+  account.BeginBurst(true, now);
+  account.Stop();
+  account.Start(counter + 77, now);
+  CHECK(account.UsualNs() == 10 * kNsPerMs);
+  CHECK(account.TakeRanNs() == 0);
+}
+
+TEST_CASE("a tenant is described with its burst, its deadlines and what it ran since the last decision") {
+  World world;
+  const auto high = world.Connect(1, 50);
+  const auto low = world.Connect(2, 0);
+  const auto look = [&]() -> policy::Tenant {
+    Gatherer gatherer;
+    const policy::State& state = StateOf(world, gatherer);
+    REQUIRE(state.tenants.size() == 2);
+    return state.tenants[1];
+  };
+  CHECK(look().busy_since_ns == 0);
+  const std::uint64_t start = fake_now;
+  low->ledger->Device(0).gpu_time_ns = 500 * kNsPerMs;  // of before
+  REQUIRE(world.registry.SetDeadline(*low->client, 33'000, std::nullopt));
+  world.scheduler.Changed(*low->client);
+  world.scheduler.Decide();
+  CHECK(look().deadline_after_ns == 33 * kNsPerMs);
+
+  fake_now += 10 * kNsPerMs;
+  world.ReportDeadline(*low, start + 43 * kNsPerMs);
+  CHECK(look().busy_since_ns == fake_now);
+  CHECK(look().deadline_ns == start + 43 * kNsPerMs);
+  look();
+  fake_now += 6 * kNsPerMs;
+  low->ledger->Device(0).gpu_time_ns += 6 * kNsPerMs;
+  CHECK(look().ran_ns == 6 * kNsPerMs);
+  CHECK(look().ran_ns == 0);
+  fake_now += 2 * kNsPerMs;
+  low->ledger->Device(0).gpu_time_ns += 2 * kNsPerMs;
+  world.Report(*low, false);
+  const policy::Tenant idle = look();
+  CHECK(!idle.busy);
+  CHECK(idle.busy_since_ns == 0);
+  CHECK(idle.idle_since_ns == fake_now);
+  CHECK(idle.burst_ns == 0);
+  CHECK(idle.usual_ns != 0);
+  CHECK(idle.deadline_ns == 0);
+  CHECK(idle.deadline_after_ns == 33 * kNsPerMs);
+}
+
+TEST_CASE("what is kept between decisions is what would be found anew") {
+  World world;
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (std::uint64_t i = 0; i < 6; ++i)
+    peers.push_back(world.Connect(i + 1, static_cast<int>(i % 3) * 10));
+  std::minstd_rand random(7);
+  Gatherer gatherer;
+  for (int step = 0; step < 300; ++step) {
+    fake_now += random() % 5 * kNsPerMs;
+    Peer& peer = *peers[random() % peers.size()];
+    peer.ledger->Device(0).gpu_time_ns += random() % 3 * kNsPerMs;
+    peer.ledger->Device(0).deadline_ns = random() % 2 * (fake_now + random() % 10 * kNsPerMs);
+    world.Report(peer, random() % 2 == 0);
+    const policy::State kept = StateOf(world, gatherer);
+    world.scheduler.Changed(*peer.client);  // forgets
+    Gatherer fresh;
+    Device& device = *world.registry.Devices().begin()->second;
+    const policy::State anew = fresh.Gather(device, world.scheduler.Settings(), fake_now).state;
+    fresh.Forget(device);
+    REQUIRE(anew.tenants.size() == kept.tenants.size());
+    for (std::size_t i = 0; i < kept.tenants.size(); ++i) {
+      INFO("step " << step << ", tenant " << i);
+      const policy::Tenant& a = kept.tenants[i];
+      const policy::Tenant& b = anew.tenants[i];
+      CHECK(a.client == b.client);
+      CHECK(a.busy == b.busy);
+      CHECK(a.idle_since_ns == b.idle_since_ns);
+      CHECK(a.busy_since_ns == b.busy_since_ns);
+      CHECK(a.burst_ns == b.burst_ns);
+      CHECK(a.usual_ns == b.usual_ns);
+      CHECK(a.deadline_ns == b.deadline_ns);
+      CHECK(kept.groups[a.group].memory == anew.groups[b.group].memory);
+    }
+    world.scheduler.Decide();
+  }
+}
+
+TEST_CASE("a group weighs as much as its heaviest client") {
+  World world;
+  const auto first = world.Connect(1, 0);
+  const auto second = world.Connect(2, 0);
+  first->client->effective.weight = 30;
+  second->client->effective.weight = 70;
+  for (Client* client : {first->client, second->client}) {
+    world.scheduler.Changed(*client);
+    world.registry.Join(*client, "job");
+    world.scheduler.Changed(*client);
+  }
+  world.scheduler.Decide();
+  Gatherer gatherer;
+  const policy::State& state = StateOf(world, gatherer);
+  REQUIRE(state.groups.size() == 1);
+  CHECK(state.groups[0].weight == 70);
+}
+
+TEST_CASE("the shortest of the deadlines on a device counts") {
+  Registry registry;
+  Client& client = registry.Add({}, 0);
+  const Attachment& first = **registry.Attach(client, {0, "0000:c1:00.0", "", "", 0, {}});
+  const Attachment& second = **registry.Attach(client, {1, "0000:c2:00.0", "", "", 0, {}});
+  REQUIRE(registry.AddQueue(client, {7, 0, 0, 0, 0, 0}, 10));
+  REQUIRE(registry.SetDeadline(client, 5'000, 7));
+  CHECK(first.deadline_after_ns == 5 * kNsPerMs);
+  CHECK(second.deadline_after_ns == 0);
+  REQUIRE(registry.SetDeadline(client, 9'000, std::nullopt));
+  CHECK(first.deadline_after_ns == 5 * kNsPerMs);
+  CHECK(second.deadline_after_ns == 9 * kNsPerMs);
+  REQUIRE(registry.SetDeadline(client, 3'000, kDefaultStream));
+  CHECK(first.deadline_after_ns == 3 * kNsPerMs);
+  REQUIRE(registry.SetDeadline(client, 0, kDefaultStream));
+  REQUIRE(registry.RemoveQueue(client, 7));
+  CHECK(first.deadline_after_ns == 9 * kNsPerMs);
+  REQUIRE(registry.SetDeadline(client, 0, std::nullopt));
+  CHECK(second.deadline_after_ns == 0);
+  CHECK(registry.SetDeadline(client, 1, 8).error().what == "queue 8 is not known");
+  // A device that comes later has what was wished before.
+  REQUIRE(registry.SetDeadline(client, 4'000, std::nullopt));
+  CHECK((*registry.Attach(client, {2, "0000:c3:00.0", "", "", 0, {}}))->deadline_after_ns == 4 * kNsPerMs);
+}

@@ -1,0 +1,88 @@
+// A scheduler with real boards and ledgers, a clock that the test turns, and no process.
+// Thread rule: the test's thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "daemon/scheduler/scheduler.h"
+#include "tests/catch.h"
+
+namespace xschedd::test {
+
+inline std::uint64_t fake_now = 0;
+inline std::uint64_t FakeClock() {
+  return fake_now;
+}
+
+// A client's two ends: the daemon's record and channel, the shim's reader and writer.
+struct Peer {
+  std::unique_ptr<Channel> channel;
+  Mapping board_mapping;
+  Mapping ledger_mapping;
+  std::unique_ptr<BoardReader> board;
+  std::unique_ptr<LedgerWriter> ledger;
+  Client* client = nullptr;
+
+  bool Held(std::uint32_t slot) const { return (board->Word(slot) & abi::kHeld) != 0; }
+  bool Tracked(std::uint32_t slot) const { return (board->Word(slot) & abi::kTracked) != 0; }
+};
+
+class World {
+ public:
+  World() : scheduler(registry, events, &FakeClock) {
+    fake_now = 1'000 * policy::kNsPerS;
+    policy::Settings settings;
+    settings.linger_us = 0;
+    scheduler.SetSettings(settings);
+  }
+
+  // On one device, as slot 0.
+  std::unique_ptr<Peer> Connect(std::uint64_t pid, int priority, const std::string& address = "0000:c1:00.0") {
+    auto peer = std::make_unique<Peer>();
+    peer->channel = Channel::Make().value();
+    peer->board_mapping = MapSharedMemory(peer->channel->BoardFd(), sizeof(abi::Board), Access::kReadOnly).value();
+    peer->ledger_mapping = MapSharedMemory(peer->channel->LedgerFd(), sizeof(abi::Ledger), Access::kReadWrite).value();
+    const auto* board = static_cast<const abi::Board*>(peer->board_mapping.Address());
+    peer->board = std::make_unique<BoardReader>(BoardReader::Open(board).value());
+    peer->ledger.reset(
+        LedgerWriter::Open(static_cast<abi::Ledger*>(peer->ledger_mapping.Address()), board, peer->channel->EventFd())
+            .value());
+    NewClient fresh;
+    fresh.identity.pid = pid;
+    fresh.channel = peer->channel.get();
+    peer->client = &registry.Add(std::move(fresh), fake_now);
+    peer->client->effective.priority = priority;
+    REQUIRE(registry.Attach(*peer->client, {0, address, "GPU", "amd", 4, {}}));
+    scheduler.Changed(*peer->client);
+    scheduler.Decide();
+    return peer;
+  }
+
+  void Report(Peer& peer, bool busy) {
+    peer.ledger->Report(0, busy ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, fake_now);
+    CHECK(scheduler.Serve(*peer.client));
+    scheduler.Decide();
+  }
+
+  // Another record of the same level: something else changed.
+  void ReportDeadline(Peer& peer, std::uint64_t deadline_ns) {
+    peer.ledger->Device(0).deadline_ns = deadline_ns;
+    Report(peer, true);
+  }
+
+  void Disconnect(Peer& peer) {
+    scheduler.Changed(*peer.client);
+    scheduler.Leaving(*peer.client);
+    registry.Remove(peer.client->id);
+    scheduler.Decide();
+  }
+
+  Registry registry;
+  EventLog events;
+  Scheduler scheduler;
+};
+
+
+}  // namespace xschedd::test
