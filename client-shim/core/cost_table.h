@@ -27,6 +27,12 @@ class CostTable {
     return entry != nullptr ? entry->cost_ns : 0;
   }
 
+  // The same if it can be relied upon: not while a kind that is being timed has not been found equal twice.
+  std::uint64_t SettledCostNs(LaunchKey key) const {
+    const Entry* entry = Find(key);
+    return entry != nullptr && (!is_timing_ || entry->planned == 0 || entry->timed >= 2) ? entry->cost_ns : 0;
+  }
+
   // A launch of `key` succeeded.
   void Launched(LaunchKey key) {
     Entry* entry = FindOrAdd(key);
@@ -111,6 +117,13 @@ class CostTable {
     }
   }
 
+  // There will be no stamps: spans are all there is.
+  void GiveUpTiming() {
+    if (!std::exchange(is_timing_, false)) return;
+    for (Entry& entry : entries_)
+      entry.timed = 0;
+  }
+
   // Whether some cost has changed by more than a quarter since the last call.
   bool TakeJump() { return std::exchange(has_jumped_, false); }
 
@@ -175,6 +188,7 @@ class CostTable {
   std::array<Entry, kEntries> entries_{};
   std::uint64_t clock_ = 0;
   bool has_jumped_ = false;
+  bool is_timing_ = true;
 };
 
 }  // namespace xschedd::shim

@@ -38,7 +38,7 @@ std::uint64_t CostOf(const CostTable& costs, const LaunchMix& mix) {
   if (!mix.is_complete) return 0;
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < mix.kinds; ++i) {
-    const std::uint64_t cost = costs.CostNs(mix.parts[i].key);
+    const std::uint64_t cost = costs.SettledCostNs(mix.parts[i].key);
     if (cost == 0) return 0;
     sum += cost * mix.parts[i].launches;
   }
@@ -366,9 +366,17 @@ void DeviceTracker::Measure(Lock& lock) {
     GiveMarker(done.start);
     if (epoch == epoch_) Account(done, from, to);
   }
-  timer_.Match(*vendor_, [this](LaunchKey key, std::uint64_t ns) { costs_.AddTimed(key, ns); });
+  MatchStamps();
   gpu_time_.EndRound();
   is_measuring_ = false;
+}
+
+// What the timed launch that was expected last took; 0: not known yet.
+std::uint64_t DeviceTracker::MatchStamps() {
+  const auto add = [this](LaunchKey key, std::uint64_t ns) { costs_.AddTimed(key, ns); };
+  const std::uint64_t newest_ns = timer_.Match(*vendor_, add);
+  if (!timer_.IsUsable()) costs_.GiveUpTiming();
+  return newest_ns;
 }
 
 void DeviceTracker::Account(const Measurement& done, std::optional<std::uint64_t> from,
@@ -384,10 +392,15 @@ void DeviceTracker::Account(const Measurement& done, std::optional<std::uint64_t
   }
   const std::uint64_t span_ns = *to - *from;
   if (done.work.launches > 0) costs_.AddSpan(done.mix, span_ns);
-  const std::uint64_t cost_ns = CostOf(costs_, done.mix);
-  gpu_time_.Add(*from, *to, cost_ns);
+  std::uint64_t timed_ns = 0;
+  if (done.timed != 0) {
+    timer_.Expect(done.timed, *to, span_ns);
+    timed_ns = MatchStamps();
+  }
+  // Of a single launch that was timed, what it took is known better than what its kind takes.
+  const std::uint64_t cost_ns = timed_ns != 0 && done.work.launches == 1 ? timed_ns : CostOf(costs_, done.mix);
+  gpu_time_.Add(*from, *to, done.work.launches, cost_ns);
   average_.Add(cost_ns != 0 ? std::min(cost_ns, span_ns) : span_ns, done.work.launches);
-  if (done.timed != 0) timer_.Expect(done.timed, *to, span_ns);
 }
 
 void DeviceTracker::PollLocked(Lock& lock) {

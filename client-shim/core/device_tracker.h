@@ -199,6 +199,7 @@ class DeviceTracker {
   void PollLocked(Lock& lock);
   void Measure(Lock& lock);
   void Account(const Measurement& done, std::optional<std::uint64_t> from, std::optional<std::uint64_t> to);
+  std::uint64_t MatchStamps();
   void Reprice();
   void AfterSettling();
   void UpdateDeadline();

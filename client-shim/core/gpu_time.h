@@ -2,8 +2,9 @@
 //
 // Two bounds are kept of the same settled work, and the smaller counts:
 //
-//   spans   the union over the streams of the time from marker to marker. Exact while the client is alone; beside
-//           others it holds the time that its work waited for theirs, and idle time between launches
+//   spans   the union over the streams of the time from marker to marker; of a launch with a marker of its own, the
+//           last of that time, as long as it costs. Exact while the client is alone; beside others it may hold time
+//           that its work waited for theirs, and idle time between launches
 //   costs   the sum of what each launch costs (cost_table.h). Exact whoever else is there; too large where streams of
 //           the client overlap
 //
@@ -21,10 +22,11 @@ namespace xschedd::shim {
 
 class GpuTime {
  public:
-  // Work that one stream did between two of its markers. `cost_ns`: 0 if not all of it is known.
-  void Add(std::uint64_t from_ns, std::uint64_t to_ns, std::uint64_t cost_ns) {
+  // `launches` that one stream did between two of its markers. `cost_ns`: 0 if not all of it is known.
+  void Add(std::uint64_t from_ns, std::uint64_t to_ns, std::uint32_t launches, std::uint64_t cost_ns) {
     if (to_ns <= from_ns) return;
-    spans_ns_ += covered_.Add(from_ns, to_ns);
+    const bool is_one = launches == 1 && cost_ns != 0;
+    spans_ns_ += covered_.Add(is_one ? std::max(from_ns, to_ns - std::min(to_ns, cost_ns)) : from_ns, to_ns);
     costs_ns_ += cost_ns != 0 ? cost_ns : to_ns - from_ns;
   }
   // Work with no marker around it: its cost is all that is known.

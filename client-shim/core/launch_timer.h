@@ -34,22 +34,24 @@ class LaunchTimer {
     expected_[expected_count_++] = Expected{key, end_ns, most_ns, 0};
   }
 
-  // Calls found(key, ns) for each expected launch whose stamp has come.
+  // Calls found(key, ns) for each expected launch whose stamp has come. Returns that of the newest; 0 if it is missing.
   template <typename Found>
-  void Match(const Vendor& vendor, Found found) {
+  std::uint64_t Match(const Vendor& vendor, Found found) {
     Stamp stamp;
     while (vendor.next_stamp != nullptr && vendor.next_stamp(&cursor_, &stamp)) {
       stamps_[stamp_count_++ % kStamps] = stamp;
     }
-    if (expected_count_ == 0) return;
+    if (expected_count_ == 0) return 0;
     if (!has_offset_ && !FindOffset()) {
       GiveUpOld();
-      return;
+      return 0;
     }
+    std::uint64_t newest = 0;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < expected_count_; ++i) {
       Expected& expected = expected_[i];
       const Stamp* match = StampAt(expected.end_ns + offset_);
+      newest = 0;
       if (match == nullptr) {
         if (++expected.tries < kTries) {
           expected_[kept++] = expected;
@@ -70,8 +72,10 @@ class LaunchTimer {
       misses_ = 0;
       failures_ = failures_ > 0 ? failures_ - 1 : 0;
       found(expected.key, ns);
+      newest = ns;
     }
     expected_count_ = kept;
+    return newest;
   }
 
   // The markers' time base is a new one.
