@@ -1,4 +1,4 @@
-#include "daemon/registry/held_log.h"
+#include "daemon/registry/reason.h"
 
 namespace xschedd {
 
@@ -25,6 +25,32 @@ std::string Reason::Text() const {
       return who + " has a deadline that comes before";
     case policy::Why::kFair:
       return who + " has had less of the device";
+  }
+  return "unknown";
+}
+
+std::string_view RuleName(policy::Why why) {
+  switch (why) {
+    case policy::Why::kOpen:
+      return "open";
+    case policy::Why::kGuard:
+      return "guard";
+    case policy::Why::kHold:
+      return "hold";
+    case policy::Why::kPriority:
+      return "priority";
+    case policy::Why::kLinger:
+      return "linger";
+    case policy::Why::kGang:
+      return "gang";
+    case policy::Why::kTurn:
+      return "turn";
+    case policy::Why::kShare:
+      return "share";
+    case policy::Why::kDeadline:
+      return "deadline";
+    case policy::Why::kFair:
+      return "fair";
   }
   return "unknown";
 }
