@@ -212,10 +212,14 @@ int main(int argc, char** argv) {
   app.add_option("--gap-us", options.gap_us, "of a trace: the pause that ends a request")->check(CLI::PositiveNumber);
   app.add_option("--save", options.save, "write the workload to this file and simulate nothing");
   app.add_option("--policy", options.policy, "name of the policy");
+  // One value each, or the words after it would be values, too.
   app.add_option("--set", options.settings,
-                 "setting=value; repeat for several. There are " + fmt::format("{}", fmt::join(Names(), ", ")));
-  app.add_option("--sweep", options.sweeps, "setting=value,value,...: one table for all values");
-  app.add_option("--priority", options.priorities, "class=priority, in place of the workload's");
+                 fmt::format("setting=value; repeat for several. There are {}", fmt::join(Names(), ", ")))
+      ->allow_extra_args(false);
+  app.add_option("--sweep", options.sweeps, "setting=value,value,...: one table for all values")
+      ->allow_extra_args(false);
+  app.add_option("--priority", options.priorities, "class=priority, in place of the workload's")
+      ->allow_extra_args(false);
   app.add_option("--seconds", options.seconds, "virtual time, in place of the workload's")->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed, "of arrivals and durations");
   app.add_flag("--json", options.json, "print JSON");
