@@ -38,6 +38,8 @@ struct Cursor {
   }
 };
 
+inline constexpr std::uint64_t kMarkerCostNs = 1'000'000;  // the shim's limit to what is behind the last marker
+
 struct Lane {
   std::uint32_t client = 0;
   std::uint32_t device = 0;
@@ -54,6 +56,7 @@ struct Lane {
 
   // On the device.
   Cursor next_start;
+  Cursor next_end;
   std::uint64_t launched = 0;
   std::uint64_t started = 0;
   std::uint64_t completed = 0;
@@ -65,41 +68,46 @@ struct Lane {
   // The shim.
   policy::Gate gate;
   std::uint64_t settled = 0;
-  std::uint64_t settled_ran_ns = 0;  // ran_ns at that time
-  std::uint64_t average_ns = 0;      // of a launch; 0: not known
-  std::uint64_t published_ns = 0;    // GPU time as told to the daemon
-  bool busy = false;                 // in a launch, or with unfinished work
+  std::uint64_t settled_ran_ns = 0;    // ran_ns at that time
+  bool knows_cost = false;             // what its launches cost; not before the first has settled
+  std::uint64_t launched_cost_ns = 0;  // sums of what they cost, as the shim knows it
+  std::uint64_t completed_cost_ns = 0;
+  std::uint64_t settled_cost_ns = 0;
+  std::uint64_t published_ns = 0;  // GPU time as told to the daemon
+  bool busy = false;               // in a launch, or with unfinished work
   std::uint64_t busy_changed_ns = 0;
   std::uint64_t deadline_ns = 0;  // of its current request; 0: none
 
   std::uint64_t InFlight() const { return launched - completed; }
 
-  // As in the shim: how many launches the window allows. Before anything is measured, the floor.
-  std::uint64_t LaunchLimit() const {
-    if (!gate.tracked || gate.window_us == 0) return policy::kNever;
-    const std::uint64_t floor = std::max(gate.window_floor, 1u);
-    return average_ns == 0 ? floor : std::max(floor, gate.window_us * policy::kNsPerUs / average_ns);
-  }
-  bool HasRoom() const { return launched - settled < LaunchLimit(); }
+  bool HasWindow() const { return gate.tracked && gate.window_us != 0; }
 
-  // Launches from one marker to the next: half a window's, or as many as take `report_ns`, if that is not 0.
-  std::uint64_t MarkerSpacing(std::uint64_t report_ns) const {
-    const std::uint64_t limit = LaunchLimit();
-    if (limit == policy::kNever) return policy::kNever;
-    if (report_ns != 0 && average_ns != 0) return std::clamp<std::uint64_t>(report_ns / average_ns, 1, limit);
-    return std::max<std::uint64_t>(limit / 2, 1);
+  // Whether the next launch may join what is in flight: the shim's own rule.
+  bool HasRoom() const {
+    if (!HasWindow() || launched - settled < std::max(gate.window_floor, 1u)) return true;
+    const std::uint64_t cost_ns = (*program)[next_launch.burst].kernel_ns;
+    return knows_cost && launched_cost_ns - settled_cost_ns + cost_ns <= gate.window_us * policy::kNsPerUs;
+  }
+
+  // Whether a marker has been reached since the last look. Markers are `spacing_ns` of GPU time apart; 0: as the shim
+  // has them, half a window and no more than kMarkerCostNs.
+  bool IsMarkerReached(std::uint64_t spacing_ns) const {
+    if (!gate.tracked || completed == settled) return false;
+    if (spacing_ns == 0) {
+      spacing_ns = HasWindow() ? std::min(kMarkerCostNs, gate.window_us * policy::kNsPerUs / 2) : kMarkerCostNs;
+    }
+    return completed_cost_ns - settled_cost_ns >= spacing_ns;
   }
 
   // All that has completed is known to have.
   void Settle(std::uint64_t now_ns) {
     if (completed == settled) return;
     const std::uint64_t ran = ran_ns + (running > 0 ? now_ns - running_since_ns : 0);
-    const std::uint64_t each = (ran - settled_ran_ns) / (completed - settled);
     if (gate.tracked) {
       published_ns += ran - settled_ran_ns;
-      // 1/8 for the newest, as in the shim.
-      average_ns = std::max<std::uint64_t>(average_ns == 0 ? each : (average_ns * 7 + each) / 8, 1);
+      knows_cost = true;
     }
+    settled_cost_ns = completed_cost_ns;
     settled = completed;
     settled_ran_ns = ran;
   }

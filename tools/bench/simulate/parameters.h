@@ -22,7 +22,7 @@ struct Parameters {
   std::uint32_t decision_us = 30;
   // From a marker that is reached to the thread, whose window was full, that sees it.
   std::uint32_t poll_us = 60;
-  // GPU time from one marker to the next; 0: half the window.
+  // GPU time from one marker to the next, by which the daemon hears of it; 0: as in the shim.
   std::uint32_t report_us = 0;
   std::uint64_t seed = 1;
 };

@@ -143,7 +143,8 @@ void Scheduler::Observe(Component& component) {
     } else if (!busy && tenant.busy && lane.gate.tracked) {
       tenant.idle_since_ns = lane.busy_changed_ns;
       const std::uint64_t burst = lane.published_ns - account.burst_start_ns;
-      tenant.usual_ns = tenant.usual_ns == 0 ? burst : (tenant.usual_ns * 7 + burst) / 8;
+      // The daemon's rule: a quarter of each new burst.
+      if (burst != 0) tenant.usual_ns = tenant.usual_ns == 0 ? burst : (tenant.usual_ns * 3 + burst) / 4;
       if (account.held_since_ns != 0) {
         account.held_ns += lane.busy_changed_ns - std::min(account.held_since_ns, lane.busy_changed_ns);
         account.held_since_ns = 0;

@@ -209,7 +209,7 @@ class Simulation {
     for (std::uint32_t i = 0; i < spec.devices.size(); ++i) {
       Lane& lane = lanes_[client.first_lane + i];
       lane.program = &program;
-      lane.next_launch = lane.next_start = Cursor{};
+      lane.next_launch = lane.next_start = lane.next_end = Cursor{};
       // The shim does not know when a request arrived, only when its work begins.
       lane.deadline_ns = spec.deadline_ns != 0 ? now_ns_ + spec.deadline_ns : 0;
     }
@@ -273,7 +273,9 @@ class Simulation {
         lane.waiting = Waiting::kWindow;
         return;
       }
-      const bool syncs = (*lane.program)[lane.next_launch.burst].gap_ns != 0;
+      const Burst& burst = (*lane.program)[lane.next_launch.burst];
+      const bool syncs = burst.gap_ns != 0;
+      lane.launched_cost_ns += burst.kernel_ns;
       lane.next_launch.Advance(*lane.program);
       ++lane.launched;
       ++results_.launched;
@@ -327,6 +329,9 @@ class Simulation {
     devices_[lane.device].End(now_ns_);
     ++lane.completed;
     ++results_.completed;
+    if (lane.next_end.IsAtEnd(*lane.program)) lane.next_end = Cursor{};  // of a saturating client
+    lane.completed_cost_ns += (*lane.program)[lane.next_end.burst].kernel_ns;
+    lane.next_end.Advance(*lane.program);
     if (--lane.running == 0) lane.ran_ns += now_ns_ - lane.running_since_ns;
     --lane.heads;
     const std::uint64_t queued = lane.launched - lane.started;
@@ -341,7 +346,7 @@ class Simulation {
     const std::uint64_t report_ns = parameters_.report_us * policy::kNsPerUs;
     const bool is_done = lane.InFlight() == 0;
     // A marker, or what a synchronisation proves.
-    if (is_done || lane.completed - lane.settled >= lane.MarkerSpacing(report_ns)) lane.Settle(now_ns_);
+    if (is_done || lane.IsMarkerReached(report_ns)) lane.Settle(now_ns_);
     switch (lane.waiting) {
       case Waiting::kSync:
         if (is_done) EndSync(index);
