@@ -100,9 +100,22 @@ void Arbiter::FindTracked() {
     if (view.tracked) {
       Remember(group);
     } else {
-      decision_->memory[group] = GroupMemory{};
+      Forget(group);
     }
   }
+}
+
+// Whoever is untracked is open, and nothing is known of its work. Only a case for the guard stays, so that a neighbour
+// that is held or gone for a moment does not begin it anew.
+void Arbiter::Forget(std::uint32_t group) {
+  const GroupMemory& before = state_->groups[group].memory;
+  GroupMemory& next = decision_->memory[group];
+  next = GroupMemory{};
+  if (before.starved_since_ns == 0) return;
+  next.open_since_ns = before.open_since_ns;
+  next.starved_since_ns = before.starved_since_ns;
+  next.guard_until_ns = before.guard_until_ns;
+  guard_.NoteOpen(next);
 }
 
 // Carries forward what belongs to no policy.
@@ -161,10 +174,16 @@ bool Arbiter::IsFull(std::uint32_t device) const {
   return limit != 0 && devices_[device].background_groups >= limit;
 }
 
+bool Arbiter::HasWorkOn(std::uint32_t group, std::uint32_t device) const {
+  for (const std::uint32_t i : roster_.TenantsOf(group))
+    if (state_->tenants[i].busy && state_->tenants[i].device == device) return true;
+  return false;
+}
+
 void Arbiter::Admit(std::uint32_t group) {
   GroupView& view = groups_[group];
   WaitForClaims(group);
-  if (view.blocked == Why::kOpen && share_.IsAhead(group)) {
+  if (view.blocked == Why::kOpen && share_.Keeps(group) && share_.MustWait(group)) {
     view.blocked = Why::kShare;
     view.blocked_for = share_.HeldFor(group);
   }
@@ -213,15 +232,13 @@ void Arbiter::Claim(std::uint32_t group) {
     if (!tenant.busy && !lingers) continue;
     DeviceView& device = devices_[tenant.device];
     if (lingers && device.second_group != kNobody) LookAt(LingerEnd(tenant));
-    const bool first = device.claimant_group == kNobody;
-    const bool equal = !first && device.claim == rank;
-    const bool busier = equal && device.claim_lingers && tenant.busy;
-    const bool older =
-        equal && device.claimant_group == group && device.claim_lingers == lingers && tenant.client < device.claimant;
-    if (first || busier || older) {
+    // Of several of one rank, who is named must not depend on the order of anything: one with work, then the oldest.
+    const bool first = device.claimant == 0;
+    const bool names_better =
+        device.claim == rank && std::tuple(lingers, tenant.client) < std::tuple(device.claim_lingers, device.claimant);
+    if (first || names_better) {
       device.claim = rank;
       device.claimant = tenant.client;
-      device.claimant_group = group;
       device.claim_lingers = lingers;
     }
     if (!tenant.busy || !CanBeOvertaken(tenant)) continue;
@@ -230,19 +247,14 @@ void Arbiter::Claim(std::uint32_t group) {
     device.counted_group = group;
   }
   if (takes_turn) turns_.NoteOpen(decision_->memory[group]);
-  share_.Admit(group);
+  if (share_.Keeps(group)) share_.Admit(group);
 }
 
 void Arbiter::FinishShares() {
   if (!share_.KeepsAny()) return;
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     if (!share_.Keeps(group)) continue;
-    GroupView& view = groups_[group];
-    if (!view.present && share_.IsAhead(group)) {
-      view.blocked = Why::kShare;
-      view.blocked_for = share_.HeldFor(group);
-    }
-    share_.Finish(group, view.blocked, decision_->memory[group].share, decision_->next_look_ns);
+    share_.Finish(group, groups_[group].blocked, decision_->memory[group].share, decision_->next_look_ns);
   }
 }
 
@@ -309,7 +321,12 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
     if (device.claim > view.rank) return held(WhyClaimed(device, view.rank), device.claimant);
     if (view.blocked == Why::kTurn || view.blocked == Why::kShare) return held(view.blocked, view.blocked_for);
     if (view.blocked != Why::kOpen) return held(Why::kGang, view.blocked_for);
-    if (!tenant.busy && CanBeOvertaken(tenant) && IsFull(tenant.device)) return held(Why::kTurn, device.claimant);
+    if (share_.KeepsTenant(index) && share_.WouldWait(tenant.group)) {
+      return held(Why::kShare, share_.HeldFor(tenant.group));
+    }
+    if (IsFull(tenant.device) && CanBeOvertaken(tenant) && !HasWorkOn(tenant.group, tenant.device)) {
+      return held(Why::kTurn, device.claimant);
+    }
   }
   Gate gate{.tracked = true, .why = view.guarded ? Why::kGuard : Why::kOpen};
   gate.window_us = WindowOf(index, gate.window_floor);

@@ -59,8 +59,7 @@ class Arbiter {
     bool ranked = false;
     // Set as groups are admitted: the rank that has the device, and for whom others are told to wait.
     Rank claim;
-    std::uint64_t claimant = 0;
-    std::uint32_t claimant_group = kNobody;
+    std::uint64_t claimant = 0;  // 0: nobody has it
     bool claim_lingers = false;
     bool awaited = false;                   // a group waits for a turn here
     std::uint32_t counted_group = kNobody;  // the one that was added last to background_groups
@@ -97,6 +96,7 @@ class Arbiter {
   void Attach(std::uint32_t group, Rank potential, bool ranked);
   void FindTracked();
   void Remember(std::uint32_t group);
+  void Forget(std::uint32_t group);
   void Order();
   void Admit(std::uint32_t group);
   void WaitForClaims(std::uint32_t group);
@@ -120,6 +120,7 @@ class Arbiter {
     return tenant.idle_since_ns + state_->settings.linger_us * kNsPerUs;
   }
   bool IsFull(std::uint32_t device) const;
+  bool HasWorkOn(std::uint32_t group, std::uint32_t device) const;
   void LookAt(std::uint64_t time_ns) { decision_->next_look_ns = std::min(decision_->next_look_ns, time_ns); }
 
   const State* state_ = nullptr;

@@ -70,6 +70,7 @@ bool Share::Survey(Use use) {
     if (!ClassOf(i).kept) continue;
     Member& member = groups_[tenant.group];
     member.kept = true;
+    member.busy = member.busy || tenant.busy;
     member.present = member.present || IsPresent(tenant);
   }
   return true;
@@ -111,6 +112,7 @@ void Share::Charge(std::uint32_t group) {
   if (memory.state == Was::kOpen) {
     const std::uint64_t patience = kPatience * slack_ns_;
     const std::uint64_t wall = now_ns_ - memory.seen_ns;
+    std::optional<std::uint64_t> most_missed;
     for (const std::uint32_t index : candidate.tenants) {
       const Class& entry = ClassOf(index);
       if (!entry.kept || !WasThere(state_->tenants[index], memory)) continue;
@@ -118,10 +120,11 @@ void Share::Charge(std::uint32_t group) {
       missed -= std::min(missed, entry.used_ns);
       // While nobody waits, what was missed can be explained by what is measured late, but does not grow.
       if (!entry.waited) missed = std::min(missed, memory.missed_ns);
-      member.missed_ns = std::max(member.missed_ns, std::min(missed, patience));
+      most_missed = std::max(most_missed.value_or(0), std::min(missed, patience));
       if (missed <= patience) continue;
       charge = std::max(charge, service + (missed - patience) * view.weight / entry.open_weight);
     }
+    member.missed_ns = most_missed.value_or(memory.missed_ns);
   }
   member.virtual_ns = memory.virtual_ns + static_cast<double>(charge) / view.weight;
 
@@ -174,10 +177,8 @@ double Share::Order(std::uint32_t group, bool has_turn) const {
 bool Share::IsAhead(std::uint32_t group) {
   Member& member = groups_[group];
   const Group& view = state_->groups[group];
-  if (!member.kept) return false;
   // Of an idle one this asks whether it would be ahead if it became busy now.
-  const bool idle = !member.present;
-  if (idle && !member.known) return false;
+  if (!member.busy && !member.known) return false;
   const bool was_held = member.known && view.memory.share.ahead;
   const double allowed = was_held ? 0 : static_cast<double>(slack_ns_);
   const double most = kMostLead * static_cast<double>(slack_ns_);
@@ -186,7 +187,7 @@ bool Share::IsAhead(std::uint32_t group) {
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Class& entry = ClassOf(index);
     if (!entry.kept || entry.last == kNone || entry.last == group) continue;
-    if (!idle && !IsPresent(state_->tenants[index])) continue;
+    if (member.busy && !state_->tenants[index].busy) continue;
     const double lead = Lead(group, entry.last);
     if (lead <= allowed || lead < greatest) continue;
     if (lead == greatest && entry.last_client >= member.held_for) continue;
@@ -208,7 +209,7 @@ bool Share::IsAhead(std::uint32_t group) {
 
 void Share::Admit(std::uint32_t group) {
   Member& member = groups_[group];
-  if (!member.kept || !member.present) return;
+  if (!member.present) return;
   member.admitted = true;
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[index];
@@ -216,24 +217,27 @@ void Share::Admit(std::uint32_t group) {
     if (!entry.kept || !IsPresent(tenant)) continue;
     if (entry.last == group) {
       entry.last_client = std::min(entry.last_client, tenant.client);
-    } else if (entry.last == kNone || member.virtual_ns < groups_[entry.last].virtual_ns) {
+    } else if (entry.last == kNone || IsBehind(group, entry.last)) {
       entry.second_last = entry.last;
       entry.last = group;
       entry.last_client = tenant.client;
-    } else if (entry.second_last == kNone ||
-               (entry.second_last != group && member.virtual_ns < groups_[entry.second_last].virtual_ns)) {
+    } else if (entry.second_last == kNone || IsBehind(group, entry.second_last)) {
       entry.second_last = group;
     }
   }
 }
 
-void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_look_ns) const {
-  if (!Keeps(group)) return;
-  const Member& member = groups_[group];
+bool Share::IsBehind(std::uint32_t group, std::uint32_t of) const {
+  const double lead = groups_[group].virtual_ns - groups_[of].virtual_ns;
+  return lead < 0 || (lead == 0 && state_->groups[group].id < state_->groups[of].id);
+}
+
+void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_look_ns) {
+  Member& member = groups_[group];
   const Group& view = state_->groups[group];
   const ShareMemory& before = view.memory.share;
+  const bool would_wait = !member.busy && IsAhead(group);
   next.virtual_ns = member.virtual_ns;
-  next.missed_ns = member.missed_ns;
   next.seen_ns = now_ns_;
   next.priority = view.priority;
   next.ahead = member.ahead;
@@ -241,10 +245,10 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
     next.state = Was::kAway;
     next.left_ns = before.state != Was::kAway ? now_ns_ : before.left_ns;
     // It is let in when it would start level again.
-    if (member.ahead) next_look_ns = std::min(next_look_ns, next.left_ns + slack_ns_ + 1);
+    if (would_wait) next_look_ns = std::min(next_look_ns, next.left_ns + slack_ns_ + 1);
     return;
   }
-  if (member.ahead) {
+  if (member.busy && member.ahead) {
     next.state = Was::kHeld;
     next_look_ns = std::min(next_look_ns, member.held_look_ns);
     return;
@@ -255,6 +259,7 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
     return;
   }
   next.state = Was::kOpen;
+  next.missed_ns = member.missed_ns;
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Class& entry = ClassOf(index);
     const std::uint32_t other = entry.last == group ? entry.second_last : entry.last;
