@@ -30,7 +30,8 @@ Standing LaxityStanding(const Candidate& candidate, GroupMemory& next) {
   Standing standing;
   standing.level = kLast;
   standing.potential = kOrdinary;
-  // Of the unfinished work that is urgent, the latest deadline; what is wanted by then is, too, since a group runs as one.
+  // Of the unfinished work that is urgent, the latest deadline; what is wanted by then is, too, since a group runs as
+  // one.
   for (const std::uint32_t index : candidate.tenants) {
     const Tenant& tenant = candidate.state.tenants[index];
     if (!tenant.busy || tenant.deadline_ns == 0) continue;

@@ -130,7 +130,15 @@ void Share::Charge(std::uint32_t group) {
 
   const bool left_just_now = memory.left_ns != 0 && now_ns_ - memory.left_ns <= slack_ns_;
   member.known = memory.priority == view.priority && (memory.state != Was::kAway || left_just_now);
-  if (!member.known || !member.present) return;
+  if (!member.known) return;
+  if (!member.present) {
+    // No tenant of it is present: it would come back to any of its classes.
+    for (const std::uint32_t index : candidate.tenants) {
+      Class& entry = ClassOf(index);
+      entry.away = std::min(entry.away.value_or(member.virtual_ns), member.virtual_ns);
+    }
+    return;
+  }
   const bool competes = memory.state != Was::kAway && memory.state != Was::kBlocked;
   Refer(group, competes ? &Class::competing : &Class::others);
 }
@@ -227,6 +235,20 @@ void Share::Admit(std::uint32_t group) {
   }
 }
 
+std::optional<std::uint64_t> Share::Room(std::uint32_t tenant) const {
+  const Class& entry = ClassOf(tenant);
+  const std::uint32_t group = state_->tenants[tenant].group;
+  const std::uint32_t other = entry.last == group ? entry.second_last : entry.last;
+  std::optional<double> behind = entry.away;
+  if (other != kNone) behind = std::min(behind.value_or(groups_[other].virtual_ns), groups_[other].virtual_ns);
+  if (!behind) return std::nullopt;
+  const double lead = (groups_[group].virtual_ns - *behind) * state_->groups[group].weight;
+  const double slack = static_cast<double>(slack_ns_);
+  // In steps, so that not every kernel makes another window.
+  const std::uint64_t step = slack_ns_ / 8;
+  return static_cast<std::uint64_t>(std::clamp(slack - lead, 0.0, slack)) / step * step;
+}
+
 bool Share::IsBehind(std::uint32_t group, std::uint32_t of) const {
   const double lead = groups_[group].virtual_ns - groups_[of].virtual_ns;
   return lead < 0 || (lead == 0 && state_->groups[group].id < state_->groups[of].id);
@@ -236,7 +258,7 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
   Member& member = groups_[group];
   const Group& view = state_->groups[group];
   const ShareMemory& before = view.memory.share;
-  const bool would_wait = !member.busy && IsAhead(group);
+  if (!member.busy) IsAhead(group);
   next.virtual_ns = member.virtual_ns;
   next.seen_ns = now_ns_;
   next.priority = view.priority;
@@ -244,8 +266,8 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
   if (!member.present) {
     next.state = Was::kAway;
     next.left_ns = before.state != Was::kAway ? now_ns_ : before.left_ns;
-    // It is let in when it would start level again.
-    if (would_wait) next_look_ns = std::min(next_look_ns, next.left_ns + slack_ns_ + 1);
+    // Then it would start level again: it is let in, and the others need not expect it.
+    if (member.known) next_look_ns = std::min(next_look_ns, next.left_ns + slack_ns_ + 1);
     return;
   }
   if (member.busy && member.ahead) {

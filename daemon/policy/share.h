@@ -60,7 +60,10 @@ class Share {
   // 3. After the last one: what to remember of it, if `blocked` is why it is held. `next_look_ns` is brought forward to
   //    when its case can change.
   void Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_look_ns);
-  // Afterwards: whether the group, idle where it is kept to its share, would have to wait if it became busy there.
+  // Afterwards: how much the tenant may have in flight, in ns: what its group may still be ahead, since a gate that is
+  // shut too late is no use; nothing said: nobody else competes there, nor will go on in a moment.
+  std::optional<std::uint64_t> Room(std::uint32_t tenant) const;
+  // And whether the group, idle where it is kept to its share, would have to wait if it became busy there.
   bool WouldWait(std::uint32_t group) const { return !groups_[group].busy && groups_[group].ahead; }
 
  private:
@@ -87,6 +90,8 @@ class Share {
     std::uint32_t last = kNone;
     std::uint32_t second_last = kNone;
     std::uint64_t last_client = 0;  // of `last`, for whom others are held
+    // Of those away for a moment, likewise the least virtual time.
+    std::optional<double> away = std::nullopt;
   };
 
   struct Member {
