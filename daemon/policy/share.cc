@@ -37,9 +37,16 @@ void Share::Begin(const State& state, const Roster& roster, Use use, std::uint64
 
 // The classes of each device, and which of them are kept to their shares. False: none.
 bool Share::Survey(Use use) {
+  const std::vector<Group>& all = state_->groups;
+  // Nearly always: nobody was given a weight.
+  if (use == Use::kUnequalWeights &&
+      std::all_of(all.begin(), all.end(), [&](const Group& group) { return group.weight == all.front().weight; })) {
+    return false;
+  }
   classes_.clear();
   first_class_.assign(state_->devices.size(), kNone);
   class_of_.resize(state_->tenants.size());
+  present_.resize(state_->tenants.size());
   groups_.assign(state_->groups.size(), Member{});
   bool any = false;
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
@@ -67,11 +74,12 @@ bool Share::Survey(Use use) {
   if (!any) return false;
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
     const Tenant& tenant = state_->tenants[i];
+    present_[i] = IsPresent(tenant) ? 1 : 0;
     if (!ClassOf(i).kept) continue;
     Member& member = groups_[tenant.group];
     member.kept = true;
     member.busy = member.busy || tenant.busy;
-    member.present = member.present || IsPresent(tenant);
+    member.present = member.present || present_[i] != 0;
   }
   return true;
 }
@@ -146,7 +154,7 @@ void Share::Charge(std::uint32_t group) {
 void Share::Refer(std::uint32_t group, std::optional<double> Class::*least) {
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     Class& entry = ClassOf(index);
-    if (!entry.kept || !IsPresent(state_->tenants[index])) continue;
+    if (!entry.kept || present_[index] == 0) continue;
     entry.*least = std::min((entry.*least).value_or(groups_[group].virtual_ns), groups_[group].virtual_ns);
   }
 }
@@ -160,7 +168,7 @@ void Share::Start(std::uint32_t group) {
   std::optional<double> level;
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Class& entry = ClassOf(index);
-    if (!entry.kept || !IsPresent(state_->tenants[index])) continue;
+    if (!entry.kept || present_[index] == 0) continue;
     // Who was blocked compares itself with those who were not; a newcomer with anybody there is.
     const std::optional<double> least = entry.competing || member.known ? entry.competing : entry.others;
     if (least) level = std::max(level.value_or(*least), *least);
@@ -222,7 +230,7 @@ void Share::Admit(std::uint32_t group) {
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[index];
     Class& entry = ClassOf(index);
-    if (!entry.kept || !IsPresent(tenant)) continue;
+    if (!entry.kept || present_[index] == 0) continue;
     if (entry.last == group) {
       entry.last_client = std::min(entry.last_client, tenant.client);
     } else if (entry.last == kNone || IsBehind(group, entry.last)) {

@@ -128,6 +128,7 @@ class Share {
   std::vector<Class> classes_;
   std::vector<std::uint32_t> first_class_;  // by device
   std::vector<std::uint32_t> class_of_;     // by tenant
+  std::vector<std::uint8_t> present_;       // by tenant: has work, or had until a moment ago
   std::vector<Member> groups_;
 };
 
