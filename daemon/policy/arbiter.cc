@@ -1,6 +1,7 @@
 #include "daemon/policy/arbiter.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 namespace xschedd::policy {
@@ -12,6 +13,8 @@ constexpr std::uint32_t kTopFloor = 4;
 // A second launch in flight keeps the pipeline of one tenant full between two long kernels; several keep the device
 // full together.
 constexpr std::uint32_t kPipelineFloor = 2;
+// Above any time that a clock gives.
+constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
 
 }  // namespace
 
@@ -45,6 +48,9 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
 // Who is attached where, and how each group stands.
 void Arbiter::Survey(const Rules& rules) {
   devices_.assign(state_->devices.size(), DeviceView{});
+  for (std::size_t i = 0; i < devices_.size(); ++i)
+    devices_[i].limit = ConcurrentLimit(state_->settings, state_->devices[i]);
+  overtaken_.assign(state_->tenants.size(), 0);
   groups_.assign(state_->groups.size(), GroupView{});
   decision_->memory.assign(state_->groups.size(), GroupMemory{});
   for (std::uint32_t index = 0; index < groups_.size(); ++index) {
@@ -95,14 +101,29 @@ void Arbiter::FindTracked() {
     if (state_->groups[group].hold) continue;
     GroupView& view = groups_[group];
     view.tracked = share_.Keeps(group);
-    for (const std::uint32_t i : roster_.TenantsOf(group))
+    for (const std::uint32_t i : roster_.TenantsOf(group)) {
       view.tracked = view.tracked || IsMixed(devices_[state_->tenants[i].device]);
+      overtaken_[i] = FindOvertaken(state_->tenants[i]) ? 1 : 0;
+    }
     if (view.tracked) {
       Remember(group);
     } else {
-      decision_->memory[group] = GroupMemory{};
+      Forget(group);
     }
   }
+}
+
+// Whoever is untracked is open, and nothing is known of its work. Only a case for the guard stays, so that a neighbour
+// that is held or gone for a moment does not begin it anew.
+void Arbiter::Forget(std::uint32_t group) {
+  const GroupMemory& before = state_->groups[group].memory;
+  GroupMemory& next = decision_->memory[group];
+  next = GroupMemory{};
+  if (before.starved_since_ns == 0) return;
+  next.open_since_ns = before.open_since_ns;
+  next.starved_since_ns = before.starved_since_ns;
+  next.guard_until_ns = before.guard_until_ns;
+  guard_.NoteOpen(next);
 }
 
 // Carries forward what belongs to no policy.
@@ -123,13 +144,6 @@ void Arbiter::Remember(std::uint32_t group) {
   LookAt(view.next_look_ns);
 }
 
-bool Arbiter::Place::operator<(const Place& other) const {
-  if (rank != other.rank) return rank > other.rank;
-  if (kept != other.kept) return kept;
-  if (share != other.share) return share < other.share;
-  return std::tuple(waits, last_turn_ns, id) < std::tuple(other.waits, other.last_turn_ns, other.id);
-}
-
 // Highest rank first. Groups that are idle claim nothing and need no place.
 void Arbiter::Order() {
   order_.clear();
@@ -138,33 +152,36 @@ void Arbiter::Order() {
     if (!view.tracked || !view.present) continue;
     const GroupMemory& memory = decision_->memory[group];
     const bool has_turn = memory.turn_since_ns != 0;
-    const bool kept = share_.Keeps(group);
-    order_.push_back({.rank = view.rank,
-                      .kept = kept,
-                      .share = kept ? share_.Order(group, has_turn) : 0,
-                      .waits = !has_turn,
-                      .last_turn_ns = memory.last_turn_ns,
-                      .id = state_->groups[group].id,
-                      .group = group});
+    order_.push_back(
+        {.rank = view.rank,
+         .share = share_.Keeps(group) ? share_.Order(group, has_turn) : std::numeric_limits<double>::infinity(),
+         .turn = (has_turn ? 0 : kWaits) + memory.last_turn_ns,
+         .group = group});
   }
-  std::sort(order_.begin(), order_.end());
+  std::sort(order_.begin(), order_.end(), [this](const Place& a, const Place& b) {
+    if (a.rank != b.rank) return a.rank > b.rank;
+    if (a.share != b.share) return a.share < b.share;
+    if (a.turn != b.turn) return a.turn < b.turn;
+    return state_->groups[a.group].id < state_->groups[b.group].id;
+  });
 }
 
-bool Arbiter::CanBeOvertaken(const Tenant& tenant) const {
+bool Arbiter::FindOvertaken(const Tenant& tenant) const {
   const DeviceView& device = devices_[tenant.device];
   const Rank& top = device.top_group == tenant.group ? device.second : device.top;
   return groups_[tenant.group].rank < top;
 }
 
-bool Arbiter::IsFull(std::uint32_t device) const {
-  const std::uint32_t limit = ConcurrentLimit(state_->settings, state_->devices[device]);
-  return limit != 0 && devices_[device].background_groups >= limit;
+bool Arbiter::HasWorkOn(std::uint32_t group, std::uint32_t device) const {
+  for (const std::uint32_t i : roster_.TenantsOf(group))
+    if (state_->tenants[i].busy && state_->tenants[i].device == device) return true;
+  return false;
 }
 
 void Arbiter::Admit(std::uint32_t group) {
   GroupView& view = groups_[group];
   WaitForClaims(group);
-  if (view.blocked == Why::kOpen && share_.IsAhead(group)) {
+  if (view.blocked == Why::kOpen && share_.Keeps(group) && share_.MustWait(group)) {
     view.blocked = Why::kShare;
     view.blocked_for = share_.HeldFor(group);
   }
@@ -196,8 +213,8 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
   GroupView& view = groups_[group];
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[i];
-    if (!tenant.busy || !CanBeOvertaken(tenant) || !IsFull(tenant.device)) continue;
     DeviceView& device = devices_[tenant.device];
+    if (!tenant.busy || !CanBeOvertaken(i) || !IsFull(device)) continue;
     device.awaited = true;
     if (view.blocked == Why::kOpen || device.claimant < view.blocked_for) view.blocked_for = device.claimant;
     view.blocked = Why::kTurn;
@@ -213,36 +230,29 @@ void Arbiter::Claim(std::uint32_t group) {
     if (!tenant.busy && !lingers) continue;
     DeviceView& device = devices_[tenant.device];
     if (lingers && device.second_group != kNobody) LookAt(LingerEnd(tenant));
-    const bool first = device.claimant_group == kNobody;
-    const bool equal = !first && device.claim == rank;
-    const bool busier = equal && device.claim_lingers && tenant.busy;
-    const bool older =
-        equal && device.claimant_group == group && device.claim_lingers == lingers && tenant.client < device.claimant;
-    if (first || busier || older) {
+    // Of several of one rank, who is named must not depend on the order of anything: one with work, then the oldest.
+    const bool first = device.claimant == 0;
+    const bool names_better =
+        device.claim == rank && std::tuple(lingers, tenant.client) < std::tuple(device.claim_lingers, device.claimant);
+    if (first || names_better) {
       device.claim = rank;
       device.claimant = tenant.client;
-      device.claimant_group = group;
       device.claim_lingers = lingers;
     }
-    if (!tenant.busy || !CanBeOvertaken(tenant)) continue;
+    if (!tenant.busy || !CanBeOvertaken(i)) continue;
     takes_turn = true;
     if (device.counted_group != group) ++device.background_groups;
     device.counted_group = group;
   }
   if (takes_turn) turns_.NoteOpen(decision_->memory[group]);
-  share_.Admit(group);
+  if (share_.Keeps(group)) share_.Admit(group);
 }
 
 void Arbiter::FinishShares() {
   if (!share_.KeepsAny()) return;
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     if (!share_.Keeps(group)) continue;
-    GroupView& view = groups_[group];
-    if (!view.present && share_.IsAhead(group)) {
-      view.blocked = Why::kShare;
-      view.blocked_for = share_.HeldFor(group);
-    }
-    share_.Finish(group, view.blocked, decision_->memory[group].share, decision_->next_look_ns);
+    share_.Finish(group, groups_[group].blocked, decision_->memory[group].share, decision_->next_look_ns);
   }
 }
 
@@ -274,20 +284,20 @@ void Arbiter::GiveGuardTurn(std::uint32_t group) {
 
 bool Arbiter::GuardHasRoom(std::uint32_t group) const {
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
-    const std::uint32_t device = state_->tenants[i].device;
-    const std::uint32_t limit = ConcurrentLimit(state_->settings, state_->devices[device]);
-    if (limit != 0 && devices_[device].guarded_groups >= limit) return false;
+    const DeviceView& device = devices_[state_->tenants[i].device];
+    if (device.limit != 0 && device.guarded_groups >= device.limit) return false;
   }
   return true;
 }
 
 void Arbiter::CountWindows() {
-  for (const Tenant& tenant : state_->tenants) {
+  for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
+    const Tenant& tenant = state_->tenants[i];
     const GroupView& view = groups_[tenant.group];
     const bool open = view.guarded || view.blocked == Why::kOpen;
     if (!tenant.busy || !open || state_->groups[tenant.group].hold) continue;
     DeviceView& device = devices_[tenant.device];
-    ++(CanBeOvertaken(tenant) ? device.background_clients : device.top_clients);
+    ++(CanBeOvertaken(i) ? device.background_clients : device.top_clients);
   }
 }
 
@@ -309,7 +319,12 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
     if (device.claim > view.rank) return held(WhyClaimed(device, view.rank), device.claimant);
     if (view.blocked == Why::kTurn || view.blocked == Why::kShare) return held(view.blocked, view.blocked_for);
     if (view.blocked != Why::kOpen) return held(Why::kGang, view.blocked_for);
-    if (!tenant.busy && CanBeOvertaken(tenant) && IsFull(tenant.device)) return held(Why::kTurn, device.claimant);
+    if (share_.KeepsTenant(index) && share_.WouldWait(tenant.group)) {
+      return held(Why::kShare, share_.HeldFor(tenant.group));
+    }
+    if (IsFull(device) && CanBeOvertaken(index) && !HasWorkOn(tenant.group, tenant.device)) {
+      return held(Why::kTurn, device.claimant);
+    }
   }
   Gate gate{.tracked = true, .why = view.guarded ? Why::kGuard : Why::kOpen};
   gate.window_us = WindowOf(index, gate.window_floor);
@@ -321,19 +336,23 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
   const Tenant& tenant = state_->tenants[index];
   const DeviceView& device = devices_[tenant.device];
   const Settings& settings = state_->settings;
-  const bool background = CanBeOvertaken(tenant);
-  const bool shares = !background && share_.KeepsTenant(index);
-  const std::uint32_t budget = background ? settings.window_us
-                               : shares   ? settings.share_slack_us
-                                          : settings.top_window_us;
-  if (budget == 0) return 0;
-  const std::uint32_t clients = std::max(1u, background ? device.background_clients : device.top_clients);
-  if (background) {
+  if (CanBeOvertaken(index)) {
+    if (settings.window_us == 0) return 0;
+    const std::uint32_t clients = std::max(1u, device.background_clients);
     floor = clients == 1 ? kPipelineFloor : 1;
-  } else {
-    floor = shares && clients > 1 ? kPipelineFloor : kTopFloor;
+    return std::max(1u, settings.window_us / clients);
   }
-  return std::max(1u, budget / clients);
+  const bool shares = share_.KeepsTenant(index);
+  const std::uint32_t budget = shares ? settings.share_slack_us : settings.top_window_us;
+  if (budget == 0) return 0;
+  const std::uint32_t clients = std::max(1u, device.top_clients);
+  const std::uint32_t part = std::max(1u, budget / clients);
+  const auto room_ns = shares ? share_.Room(index) : std::nullopt;
+  floor = room_ns ? kPipelineFloor : kTopFloor;
+  if (!room_ns) return part;
+  // Never less than it would have in the background.
+  const std::uint32_t least = settings.window_us == 0 ? part : std::max(1u, settings.window_us / clients);
+  return std::min(part, std::max(static_cast<std::uint32_t>(*room_ns / kNsPerUs), least));
 }
 
 }  // namespace xschedd::policy

@@ -59,11 +59,11 @@ class Arbiter {
     bool ranked = false;
     // Set as groups are admitted: the rank that has the device, and for whom others are told to wait.
     Rank claim;
-    std::uint64_t claimant = 0;
-    std::uint32_t claimant_group = kNobody;
+    std::uint64_t claimant = 0;  // 0: nobody has it
     bool claim_lingers = false;
     bool awaited = false;                   // a group waits for a turn here
     std::uint32_t counted_group = kNobody;  // the one that was added last to background_groups
+    std::uint32_t limit = 0;                // of background groups; 0: none
     std::uint32_t background_groups = 0;    // admitted, and can be overtaken
     std::uint32_t guarded_groups = 0;       // open by the guard
     std::uint32_t background_clients = 0;   // busy, open and can be overtaken: these divide its window
@@ -84,19 +84,16 @@ class Arbiter {
   // Of those that want a device now, in the order in which they are admitted.
   struct Place {
     Rank rank;
-    bool kept = false;  // to a share: these have an order of their own
-    double share = 0;
-    bool waits = false;  // it is not its turn
-    std::uint64_t last_turn_ns = 0;
-    std::uint64_t id = 0;
+    double share = 0;        // of who is kept to a share: these have an order of their own, before all others
+    std::uint64_t turn = 0;  // whose turn it is, then who had the last one longest ago
     std::uint32_t group = 0;
-    bool operator<(const Place& other) const;
   };
 
   void Survey(const Rules& rules);
   void Attach(std::uint32_t group, Rank potential, bool ranked);
   void FindTracked();
   void Remember(std::uint32_t group);
+  void Forget(std::uint32_t group);
   void Order();
   void Admit(std::uint32_t group);
   void WaitForClaims(std::uint32_t group);
@@ -111,7 +108,9 @@ class Arbiter {
   Why WhyClaimed(const DeviceView& device, const Rank& rank) const;
   std::uint32_t WindowOf(std::uint32_t tenant, std::uint32_t& floor) const;
 
-  bool CanBeOvertaken(const Tenant& tenant) const;
+  bool FindOvertaken(const Tenant& tenant) const;
+  bool CanBeOvertaken(std::uint32_t tenant) const { return overtaken_[tenant] != 0; }
+  bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.background_groups >= device.limit; }
   bool IsMixed(const DeviceView& device) const;
   bool Lingers(const Tenant& tenant) const {
     return !tenant.busy && tenant.idle_since_ns != 0 && LingerEnd(tenant) > now_ns_;
@@ -119,7 +118,7 @@ class Arbiter {
   std::uint64_t LingerEnd(const Tenant& tenant) const {
     return tenant.idle_since_ns + state_->settings.linger_us * kNsPerUs;
   }
-  bool IsFull(std::uint32_t device) const;
+  bool HasWorkOn(std::uint32_t group, std::uint32_t device) const;
   void LookAt(std::uint64_t time_ns) { decision_->next_look_ns = std::min(decision_->next_look_ns, time_ns); }
 
   const State* state_ = nullptr;
@@ -133,6 +132,7 @@ class Arbiter {
   std::vector<DeviceView> devices_;
   std::vector<GroupView> groups_;
   std::vector<Place> order_;
+  std::vector<std::uint8_t> overtaken_;  // by tenant: somebody attached to its device can come before it
 };
 
 }  // namespace xschedd::policy

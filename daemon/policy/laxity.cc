@@ -14,6 +14,14 @@ std::int64_t UrgentLevel(std::uint64_t deadline_ns, const Tenant& tenant) {
   return kUrgent - static_cast<std::int64_t>(deadline_ns - std::min(deadline_ns, tenant.usual_ns));
 }
 
+// When the tenant's work has no slack left, if it does not run before; 0: it never had any.
+std::uint64_t UrgentFrom(std::uint64_t deadline_ns, const Tenant& tenant, std::uint64_t margin_ns) {
+  if (tenant.usual_ns == 0) return 0;
+  const std::uint64_t had = tenant.busy ? tenant.burst_ns : 0;
+  const std::uint64_t left = tenant.usual_ns - std::min(tenant.usual_ns, had);
+  return deadline_ns - std::min(deadline_ns, left + margin_ns);
+}
+
 }  // namespace
 
 Standing LaxityStanding(const Candidate& candidate, GroupMemory& next) {
@@ -22,32 +30,32 @@ Standing LaxityStanding(const Candidate& candidate, GroupMemory& next) {
   Standing standing;
   standing.level = kLast;
   standing.potential = kOrdinary;
+  // Of the unfinished work that is urgent, the latest deadline; what is wanted by then is, too, since a group runs as
+  // one.
   for (const std::uint32_t index : candidate.tenants) {
     const Tenant& tenant = candidate.state.tenants[index];
-    if (tenant.deadline_after_ns != 0) {
-      standing.ranked = true;
-      standing.potential = std::max(standing.potential, UrgentLevel(now + tenant.deadline_after_ns, tenant));
+    if (!tenant.busy || tenant.deadline_ns == 0) continue;
+    const bool was_urgent = tenant.deadline_ns <= candidate.group.memory.urgent_ns;
+    if (was_urgent || UrgentFrom(tenant.deadline_ns, tenant, margin) <= now) {
+      next.urgent_ns = std::max(next.urgent_ns, tenant.deadline_ns);
     }
+  }
+  for (const std::uint32_t index : candidate.tenants) {
+    const Tenant& tenant = candidate.state.tenants[index];
+    const std::uint64_t if_started = tenant.deadline_after_ns == 0 ? 0 : now + tenant.deadline_after_ns;
+    if (if_started != 0) standing.potential = std::max(standing.potential, UrgentLevel(if_started, tenant));
+    standing.ranked = standing.ranked || if_started != 0 || tenant.deadline_ns != 0;
     // A group stands where its busy tenants put it; an idle one where all of them would.
     if (candidate.busy && !tenant.busy) continue;
-    std::uint64_t deadline = tenant.deadline_ns;
-    if (!tenant.busy) deadline = tenant.deadline_after_ns == 0 ? 0 : now + tenant.deadline_after_ns;
-    if (deadline == 0) {
-      standing.level = std::max(standing.level, kOrdinary);
-      continue;
+    const std::uint64_t deadline = tenant.busy ? tenant.deadline_ns : if_started;
+    std::int64_t level = kOrdinary;
+    if (deadline != 0) {
+      const std::uint64_t urgent_from = UrgentFrom(deadline, tenant, margin);
+      const bool urgent = tenant.busy ? deadline <= next.urgent_ns : urgent_from <= now;
+      level = urgent ? UrgentLevel(deadline, tenant) : kSlack;
+      if (tenant.busy && !urgent) standing.next_look_ns = std::min(standing.next_look_ns, urgent_from);
     }
-    standing.ranked = true;
-    const std::uint64_t had = tenant.busy ? tenant.burst_ns : 0;
-    const std::uint64_t left = tenant.usual_ns - std::min(tenant.usual_ns, had);
-    const std::uint64_t urgent_from = deadline - std::min(deadline, left + margin);
-    const bool was_urgent = tenant.busy && deadline <= candidate.group.memory.urgent_ns;
-    if (tenant.usual_ns == 0 || urgent_from <= now || was_urgent) {
-      standing.level = std::max(standing.level, UrgentLevel(deadline, tenant));
-      if (tenant.busy) next.urgent_ns = std::max(next.urgent_ns, deadline);
-    } else {
-      standing.level = std::max(standing.level, kSlack);
-      if (tenant.busy) standing.next_look_ns = std::min(standing.next_look_ns, urgent_from);
-    }
+    standing.level = std::max(standing.level, level);
   }
   standing.potential = std::max(standing.potential, standing.level);
   return standing;

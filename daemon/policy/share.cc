@@ -37,9 +37,16 @@ void Share::Begin(const State& state, const Roster& roster, Use use, std::uint64
 
 // The classes of each device, and which of them are kept to their shares. False: none.
 bool Share::Survey(Use use) {
+  const std::vector<Group>& all = state_->groups;
+  // Nearly always: nobody was given a weight.
+  if (use == Use::kUnequalWeights &&
+      std::all_of(all.begin(), all.end(), [&](const Group& group) { return group.weight == all.front().weight; })) {
+    return false;
+  }
   classes_.clear();
   first_class_.assign(state_->devices.size(), kNone);
   class_of_.resize(state_->tenants.size());
+  present_.resize(state_->tenants.size());
   groups_.assign(state_->groups.size(), Member{});
   bool any = false;
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
@@ -67,10 +74,12 @@ bool Share::Survey(Use use) {
   if (!any) return false;
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
     const Tenant& tenant = state_->tenants[i];
+    present_[i] = IsPresent(tenant) ? 1 : 0;
     if (!ClassOf(i).kept) continue;
     Member& member = groups_[tenant.group];
     member.kept = true;
-    member.present = member.present || IsPresent(tenant);
+    member.busy = member.busy || tenant.busy;
+    member.present = member.present || present_[i] != 0;
   }
   return true;
 }
@@ -111,6 +120,7 @@ void Share::Charge(std::uint32_t group) {
   if (memory.state == Was::kOpen) {
     const std::uint64_t patience = kPatience * slack_ns_;
     const std::uint64_t wall = now_ns_ - memory.seen_ns;
+    std::optional<std::uint64_t> most_missed;
     for (const std::uint32_t index : candidate.tenants) {
       const Class& entry = ClassOf(index);
       if (!entry.kept || !WasThere(state_->tenants[index], memory)) continue;
@@ -118,16 +128,25 @@ void Share::Charge(std::uint32_t group) {
       missed -= std::min(missed, entry.used_ns);
       // While nobody waits, what was missed can be explained by what is measured late, but does not grow.
       if (!entry.waited) missed = std::min(missed, memory.missed_ns);
-      member.missed_ns = std::max(member.missed_ns, std::min(missed, patience));
+      most_missed = std::max(most_missed.value_or(0), std::min(missed, patience));
       if (missed <= patience) continue;
       charge = std::max(charge, service + (missed - patience) * view.weight / entry.open_weight);
     }
+    member.missed_ns = most_missed.value_or(memory.missed_ns);
   }
   member.virtual_ns = memory.virtual_ns + static_cast<double>(charge) / view.weight;
 
   const bool left_just_now = memory.left_ns != 0 && now_ns_ - memory.left_ns <= slack_ns_;
   member.known = memory.priority == view.priority && (memory.state != Was::kAway || left_just_now);
-  if (!member.known || !member.present) return;
+  if (!member.known) return;
+  if (!member.present) {
+    // No tenant of it is present: it would come back to any of its classes.
+    for (const std::uint32_t index : candidate.tenants) {
+      Class& entry = ClassOf(index);
+      entry.away = std::min(entry.away.value_or(member.virtual_ns), member.virtual_ns);
+    }
+    return;
+  }
   const bool competes = memory.state != Was::kAway && memory.state != Was::kBlocked;
   Refer(group, competes ? &Class::competing : &Class::others);
 }
@@ -135,7 +154,7 @@ void Share::Charge(std::uint32_t group) {
 void Share::Refer(std::uint32_t group, std::optional<double> Class::*least) {
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     Class& entry = ClassOf(index);
-    if (!entry.kept || !IsPresent(state_->tenants[index])) continue;
+    if (!entry.kept || present_[index] == 0) continue;
     entry.*least = std::min((entry.*least).value_or(groups_[group].virtual_ns), groups_[group].virtual_ns);
   }
 }
@@ -149,7 +168,7 @@ void Share::Start(std::uint32_t group) {
   std::optional<double> level;
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Class& entry = ClassOf(index);
-    if (!entry.kept || !IsPresent(state_->tenants[index])) continue;
+    if (!entry.kept || present_[index] == 0) continue;
     // Who was blocked compares itself with those who were not; a newcomer with anybody there is.
     const std::optional<double> least = entry.competing || member.known ? entry.competing : entry.others;
     if (least) level = std::max(level.value_or(*least), *least);
@@ -174,10 +193,8 @@ double Share::Order(std::uint32_t group, bool has_turn) const {
 bool Share::IsAhead(std::uint32_t group) {
   Member& member = groups_[group];
   const Group& view = state_->groups[group];
-  if (!member.kept) return false;
   // Of an idle one this asks whether it would be ahead if it became busy now.
-  const bool idle = !member.present;
-  if (idle && !member.known) return false;
+  if (!member.busy && !member.known) return false;
   const bool was_held = member.known && view.memory.share.ahead;
   const double allowed = was_held ? 0 : static_cast<double>(slack_ns_);
   const double most = kMostLead * static_cast<double>(slack_ns_);
@@ -186,7 +203,7 @@ bool Share::IsAhead(std::uint32_t group) {
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Class& entry = ClassOf(index);
     if (!entry.kept || entry.last == kNone || entry.last == group) continue;
-    if (!idle && !IsPresent(state_->tenants[index])) continue;
+    if (member.busy && !state_->tenants[index].busy) continue;
     const double lead = Lead(group, entry.last);
     if (lead <= allowed || lead < greatest) continue;
     if (lead == greatest && entry.last_client >= member.held_for) continue;
@@ -208,43 +225,60 @@ bool Share::IsAhead(std::uint32_t group) {
 
 void Share::Admit(std::uint32_t group) {
   Member& member = groups_[group];
-  if (!member.kept || !member.present) return;
+  if (!member.present) return;
   member.admitted = true;
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[index];
     Class& entry = ClassOf(index);
-    if (!entry.kept || !IsPresent(tenant)) continue;
+    if (!entry.kept || present_[index] == 0) continue;
     if (entry.last == group) {
       entry.last_client = std::min(entry.last_client, tenant.client);
-    } else if (entry.last == kNone || member.virtual_ns < groups_[entry.last].virtual_ns) {
+    } else if (entry.last == kNone || IsBehind(group, entry.last)) {
       entry.second_last = entry.last;
       entry.last = group;
       entry.last_client = tenant.client;
-    } else if (entry.second_last == kNone ||
-               (entry.second_last != group && member.virtual_ns < groups_[entry.second_last].virtual_ns)) {
+    } else if (entry.second_last == kNone || IsBehind(group, entry.second_last)) {
       entry.second_last = group;
     }
   }
 }
 
-void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_look_ns) const {
-  if (!Keeps(group)) return;
-  const Member& member = groups_[group];
+std::optional<std::uint64_t> Share::Room(std::uint32_t tenant) const {
+  const Class& entry = ClassOf(tenant);
+  const std::uint32_t group = state_->tenants[tenant].group;
+  const std::uint32_t other = entry.last == group ? entry.second_last : entry.last;
+  std::optional<double> behind = entry.away;
+  if (other != kNone) behind = std::min(behind.value_or(groups_[other].virtual_ns), groups_[other].virtual_ns);
+  if (!behind) return std::nullopt;
+  const double lead = (groups_[group].virtual_ns - *behind) * state_->groups[group].weight;
+  const double slack = static_cast<double>(slack_ns_);
+  // In steps, so that not every kernel makes another window.
+  const std::uint64_t step = slack_ns_ / 8;
+  return static_cast<std::uint64_t>(std::clamp(slack - lead, 0.0, slack)) / step * step;
+}
+
+bool Share::IsBehind(std::uint32_t group, std::uint32_t of) const {
+  const double lead = groups_[group].virtual_ns - groups_[of].virtual_ns;
+  return lead < 0 || (lead == 0 && state_->groups[group].id < state_->groups[of].id);
+}
+
+void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_look_ns) {
+  Member& member = groups_[group];
   const Group& view = state_->groups[group];
   const ShareMemory& before = view.memory.share;
+  if (!member.busy) IsAhead(group);
   next.virtual_ns = member.virtual_ns;
-  next.missed_ns = member.missed_ns;
   next.seen_ns = now_ns_;
   next.priority = view.priority;
   next.ahead = member.ahead;
   if (!member.present) {
     next.state = Was::kAway;
     next.left_ns = before.state != Was::kAway ? now_ns_ : before.left_ns;
-    // It is let in when it would start level again.
-    if (member.ahead) next_look_ns = std::min(next_look_ns, next.left_ns + slack_ns_ + 1);
+    // Then it would start level again: it is let in, and the others need not expect it.
+    if (member.known) next_look_ns = std::min(next_look_ns, next.left_ns + slack_ns_ + 1);
     return;
   }
-  if (member.ahead) {
+  if (member.busy && member.ahead) {
     next.state = Was::kHeld;
     next_look_ns = std::min(next_look_ns, member.held_look_ns);
     return;
@@ -255,6 +289,7 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
     return;
   }
   next.state = Was::kOpen;
+  next.missed_ns = member.missed_ns;
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Class& entry = ClassOf(index);
     const std::uint32_t other = entry.last == group ? entry.second_last : entry.last;

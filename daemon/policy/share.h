@@ -51,15 +51,20 @@ class Share {
   // many (turns.h) keeps its place until it is ahead by the slack.
   double Order(std::uint32_t group, bool has_turn) const;
 
-  // 2. For each group in order, if nothing else holds it: whether its share does; if nothing does, Admit.
-  bool IsAhead(std::uint32_t group);
-  // For whom, after IsAhead.
+  // 2. For each busy group in order, if nothing else holds it: whether its share does; if nothing does, Admit.
+  bool MustWait(std::uint32_t group) { return groups_[group].busy && IsAhead(group); }
+  // For whom, after MustWait or Finish.
   std::uint64_t HeldFor(std::uint32_t group) const { return groups_[group].held_for; }
   void Admit(std::uint32_t group);
 
   // 3. After the last one: what to remember of it, if `blocked` is why it is held. `next_look_ns` is brought forward to
   //    when its case can change.
-  void Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_look_ns) const;
+  void Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_look_ns);
+  // Afterwards: how much the tenant may have in flight, in ns: what its group may still be ahead, since a gate that is
+  // shut too late is no use; nothing said: nobody else competes there, nor will go on in a moment.
+  std::optional<std::uint64_t> Room(std::uint32_t tenant) const;
+  // And whether the group, idle where it is kept to its share, would have to wait if it became busy there.
+  bool WouldWait(std::uint32_t group) const { return !groups_[group].busy && groups_[group].ahead; }
 
  private:
   static constexpr std::uint32_t kNone = ~0u;
@@ -85,11 +90,14 @@ class Share {
     std::uint32_t last = kNone;
     std::uint32_t second_last = kNone;
     std::uint64_t last_client = 0;  // of `last`, for whom others are held
+    // Of those away for a moment, likewise the least virtual time.
+    std::optional<double> away = std::nullopt;
   };
 
   struct Member {
     bool kept = false;
-    bool present = false;  // has work, or had until a moment ago
+    bool busy = false;     // has work where it is kept
+    bool present = false;  // or had until a moment ago
     bool known = false;    // keeps its virtual time
     bool ahead = false;
     bool admitted = false;
@@ -100,12 +108,14 @@ class Share {
   };
 
   bool Survey(Use use);
+  bool IsAhead(std::uint32_t group);
   void CollectUse(std::uint32_t group);
   void Charge(std::uint32_t group);
   void Start(std::uint32_t group);
   void Refer(std::uint32_t group, std::optional<double> Class::*least);
   bool WasThere(const Tenant& tenant, const ShareMemory& memory) const;
   bool IsPresent(const Tenant& tenant) const;
+  bool IsBehind(std::uint32_t group, std::uint32_t of) const;
   double Lead(std::uint32_t group, std::uint32_t of) const;
   Class& ClassOf(std::uint32_t tenant) { return classes_[class_of_[tenant]]; }
   const Class& ClassOf(std::uint32_t tenant) const { return classes_[class_of_[tenant]]; }
@@ -118,6 +128,7 @@ class Share {
   std::vector<Class> classes_;
   std::vector<std::uint32_t> first_class_;  // by device
   std::vector<std::uint32_t> class_of_;     // by tenant
+  std::vector<std::uint8_t> present_;       // by tenant: has work, or had until a moment ago
   std::vector<Member> groups_;
 };
 

@@ -26,7 +26,9 @@ class ModelDevices {
  public:
   // `loads` are parallel to state.tenants.
   ModelDevices(State state, std::vector<Load> loads, std::uint64_t start_ns)
-      : state_(std::move(state)), now_ns_(start_ns), device_free_ns_(state_.devices.size(), 0),
+      : state_(std::move(state)),
+        now_ns_(start_ns),
+        device_free_ns_(state_.devices.size(), 0),
         turn_(state_.devices.size(), 0) {
     for (const Load& load : loads)
       runs_.push_back({.load = load, .resume_ns = start_ns});

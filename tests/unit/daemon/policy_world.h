@@ -76,4 +76,18 @@ inline std::string Letters(const Decision& decision) {
   return letters;
 }
 
+// Under the default settings but for linger.
+inline void Check(const char* name, const std::vector<Row>& rows, std::uint32_t default_concurrent = 0) {
+  INFO(name);
+  World world(4, default_concurrent);
+  for (const Row& row : rows)
+    world.Add(row.group, row.priority, row.device, row.busy, row.hold);
+  const Decision decision = world.At(kNow);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    INFO("row " << i);
+    CHECK(std::string(1, Letter(decision.gates[i])) == std::string(1, rows[i].expected));
+    CHECK(static_cast<int>(decision.gates[i].why) == static_cast<int>(rows[i].why));
+  }
+}
+
 }  // namespace xschedd::policy::test
