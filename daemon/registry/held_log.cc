@@ -1,5 +1,7 @@
 #include "daemon/registry/held_log.h"
 
+#include <algorithm>
+
 namespace xschedd {
 
 std::string Reason::Text() const {
@@ -27,6 +29,36 @@ std::string Reason::Text() const {
       return who + " has had less of the device";
   }
   return "unknown";
+}
+
+void HeldLog::Add(const HeldSpan& span) {
+  const auto known = std::find(devices_.begin(), devices_.end(), span.device);
+  const auto device = static_cast<std::uint16_t>(known - devices_.begin());
+  if (known == devices_.end()) devices_.push_back(span.device);
+  const Record record{.start_ns = span.start_ns,
+                      .end_ns = span.end_ns,
+                      .pid = static_cast<std::uint32_t>(span.reason.pid),  // pid_t has 32 bits
+                      .priority = static_cast<std::int8_t>(span.reason.priority),
+                      .why = static_cast<std::uint8_t>(span.reason.why),
+                      .device = device};
+  if (records_.size() < kSpans) {
+    records_.push_back(record);
+    return;
+  }
+  forgotten_until_ns_ = records_[oldest_].end_ns;
+  records_[oldest_] = record;
+  oldest_ = (oldest_ + 1) % kSpans;
+}
+
+std::vector<HeldSpan> HeldLog::Spans() const {
+  std::vector<HeldSpan> spans;
+  spans.reserve(records_.size());
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const Record& record = records_[(oldest_ + i) % records_.size()];
+    const Reason reason{.why = static_cast<policy::Why>(record.why), .pid = record.pid, .priority = record.priority};
+    spans.push_back({record.start_ns, record.end_ns, devices_[record.device], reason});
+  }
+  return spans;
 }
 
 }  // namespace xschedd

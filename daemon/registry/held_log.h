@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "daemon/policy/types.h"
 
@@ -30,19 +30,27 @@ class HeldLog {
  public:
   static constexpr std::size_t kSpans = 128;
 
-  void Add(HeldSpan span) {
-    if (spans_.size() == kSpans) {
-      forgotten_until_ns_ = spans_.front().end_ns;
-      spans_.pop_front();
-    }
-    spans_.push_back(std::move(span));
-  }
-  const std::deque<HeldSpan>& Spans() const { return spans_; }
+  void Add(const HeldSpan& span);
+  // Oldest first.
+  std::vector<HeldSpan> Spans() const;
   // Before this, spans were forgotten; 0: none was.
   std::uint64_t ForgottenUntilNs() const { return forgotten_until_ns_; }
 
  private:
-  std::deque<HeldSpan> spans_;
+  // A thousand clients keep kSpans each.
+  struct Record {
+    std::uint64_t start_ns;
+    std::uint64_t end_ns;
+    std::uint32_t pid;
+    std::int8_t priority;
+    std::uint8_t why;
+    std::uint16_t device;  // into devices_
+  };
+  static_assert(sizeof(Record) == 24);
+
+  std::vector<Record> records_;
+  std::size_t oldest_ = 0;  // once there are kSpans
+  std::vector<std::shared_ptr<const std::string>> devices_;  // as many as the client has slots
   std::uint64_t forgotten_until_ns_ = 0;
 };
 

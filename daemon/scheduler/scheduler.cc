@@ -225,19 +225,18 @@ void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, s
 void Scheduler::Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns) {
   const policy::Gate before = attachment.gate;
   const bool held_differently = before.why != gate.why || before.held_for != gate.held_for;
-  if (attachment.held_since_ns != 0 && (!gate.held || held_differently)) EndSpan(attachment, now_ns);
+  const bool waited = attachment.held_since_ns != 0;
+  if (waited && (!gate.held || held_differently)) EndSpan(attachment, now_ns);
   if (held_differently) attachment.reason = ReasonOf(gate);
   if (before != gate) WriteGate(attachment, gate, now_ns);
 
+  if (waited && !gate.held) events_.Add(DeviceEvent(EventKind::kOpened, attachment, now_ns));
   if (gate.tracked && !before.tracked) BeginTracking(attachment, now_ns);
   if (!gate.tracked && before.tracked) EndTracking(attachment);
 
-  if (gate.held && attachment.busy && attachment.held_since_ns == 0) attachment.held_since_ns = now_ns;
-  if (!attachment.busy) return;
-  if (gate.held && (!before.held || held_differently)) {
+  if (gate.held && attachment.busy && attachment.held_since_ns == 0) {
+    attachment.held_since_ns = now_ns;
     events_.Add(DeviceEvent(EventKind::kHeld, attachment, now_ns));
-  } else if (!gate.held && before.held) {
-    events_.Add(DeviceEvent(EventKind::kOpened, attachment, now_ns));
   }
 }
 

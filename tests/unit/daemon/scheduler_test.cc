@@ -60,6 +60,61 @@ TEST_CASE("gates that do not change are not written") {
   CHECK(low->board->Word(0) == word);
 }
 
+TEST_CASE("settings act at the next decision, and going back to the vendor's default is one") {
+  World world;
+  const auto high = world.Connect(1, 50);
+  const auto low = world.Connect(2, 0);
+  const auto lower = world.Connect(3, 0);
+  world.Report(*low, true);
+  world.Report(*lower, true);
+  const auto set = [&](std::optional<std::uint32_t> max_concurrent) {
+    policy::Settings settings = world.scheduler.Settings();
+    settings.max_concurrent = max_concurrent;
+    world.scheduler.SetSettings(settings);
+    world.scheduler.Decide();
+  };
+  CHECK(!low->Held(0));
+  CHECK(!lower->Held(0));
+  set(1);
+  CHECK(low->Held(0) != lower->Held(0));
+  set(std::nullopt);
+  CHECK(!low->Held(0));
+  CHECK(!lower->Held(0));
+}
+
+TEST_CASE("an event tells each beginning and end of a wait") {
+  World world;
+  const auto high = world.Connect(1, 50);
+  const auto low = world.Connect(2, 0);
+  const auto kinds = [&] {
+    std::string text;
+    for (const Event& event : world.events.Remembered()) {
+      if (event.pid != 2) continue;
+      if (event.kind == EventKind::kBusy) text += "b";
+      if (event.kind == EventKind::kIdle) text += "i";
+      if (event.kind == EventKind::kHeld) text += "h";
+      if (event.kind == EventKind::kOpened) text += "o";
+    }
+    return text;
+  };
+  world.Report(*high, true);
+  CHECK(kinds().empty());  // shut, but nobody waits
+  world.Report(*low, true);
+  CHECK(kinds() == "bh");
+  world.Report(*high, false);
+  CHECK(kinds() == "bho");
+  world.Report(*high, true);
+  CHECK(kinds() == "bhoh");
+  SECTION("opened because the other has gone, and it is not tracked any more") {
+    world.Disconnect(*high);
+    CHECK(kinds() == "bhoho");
+  }
+  SECTION("given up") {
+    world.Report(*low, false);
+    CHECK(kinds() == "bhohi");
+  }
+}
+
 TEST_CASE("tracking ends with its cause, and begins with what the ledger says") {
   World world;
   const auto high = world.Connect(1, 50);
@@ -133,11 +188,25 @@ TEST_CASE("the event memory is bounded") {
 }
 
 TEST_CASE("held spans are bounded, and what is forgotten is not claimed to be observed") {
+  const auto first = std::make_shared<const std::string>("first");
+  const auto second = std::make_shared<const std::string>("second");
   HeldLog log;
-  for (std::size_t i = 0; i < HeldLog::kSpans + 1; ++i)
-    log.Add({i * 10, i * 10 + 5, nullptr, {}});
-  CHECK(log.Spans().size() == HeldLog::kSpans);
-  CHECK(log.ForgottenUntilNs() == 5);
+  CHECK(log.Spans().empty());
+  for (std::size_t i = 0; i < HeldLog::kSpans + 3; ++i) {
+    const Reason reason{.why = policy::Why::kFair, .pid = 4'194'304, .priority = -100};
+    log.Add({i * 10, i * 10 + 5, i % 2 == 0 ? first : second, reason});
+  }
+  const std::vector<HeldSpan> spans = log.Spans();
+  REQUIRE(spans.size() == HeldLog::kSpans);
+  CHECK(log.ForgottenUntilNs() == 25);
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    CHECK(spans[i].start_ns == (i + 3) * 10);
+    CHECK(spans[i].end_ns == (i + 3) * 10 + 5);
+    CHECK(*spans[i].device == (i % 2 == 0 ? "second" : "first"));
+  }
+  CHECK(spans[0].reason.pid == 4'194'304);
+  CHECK(spans[0].reason.priority == -100);
+  CHECK(spans[0].reason.why == policy::Why::kFair);
 }
 
 TEST_CASE("a token bucket gives its burst, then its rate") {
