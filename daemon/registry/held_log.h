@@ -49,7 +49,7 @@ class HeldLog {
   static_assert(sizeof(Record) == 24);
 
   std::vector<Record> records_;
-  std::size_t oldest_ = 0;  // once there are kSpans
+  std::size_t oldest_ = 0;                                   // once there are kSpans
   std::vector<std::shared_ptr<const std::string>> devices_;  // as many as the client has slots
   std::uint64_t forgotten_until_ns_ = 0;
 };

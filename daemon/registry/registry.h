@@ -133,7 +133,7 @@ struct Client {
   Channel* channel = nullptr;  // of its connection; null for a client without shared memory: it cannot be gated
   HeldLog held_log;
   std::uint32_t flagged_gates = 0;  // the scheduler's: how many of its gates bind; while there is one, so is a lease
-  std::uint64_t late_total = 0;  // bursts that finished after their deadline
+  std::uint64_t late_total = 0;     // bursts that finished after their deadline
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
 };
 
@@ -165,10 +165,10 @@ class Registry {
   // Gone from its group and devices; devices and groups that nobody uses any more go, too.
   void Remove(std::uint64_t client_id);
 
-  // Refuses a slot that is out of range or in use, and an address that is not one. A device is known by its address and,
-  // where the client gives one, its uuid: several on one PCI function are named ADDRESS, ADDRESS/1, ... in the order in
-  // which they were first seen, for as long as the daemon runs. A client that gives the "/N" itself keeps it; one that
-  // gives neither means the first.
+  // Refuses a slot that is out of range or in use, and an address that is not one. A device is known by its address
+  // and, where the client gives one, its uuid: several on one PCI function are named ADDRESS, ADDRESS/1, ... in the
+  // order in which they were first seen, for as long as the daemon runs. A client that gives the "/N" itself keeps it;
+  // one that gives neither means the first.
   Result<Attachment*> Attach(Client& client, NewDevice device);
 
   // Refuses an id in use, a slot out of range, and more than `limit` queues.

@@ -476,9 +476,8 @@ TEST_CASE("work that finished after its deadline is told") {
   REQUIRE(Eventually([&] { return shim.IsTracked(0); }));
   shim.RawLedger()->devices[0].deadline_ns = 1;  // long ago
   shim.Report(0, true);
-  REQUIRE(Eventually([&] {
-    return Find(daemon, shim.Welcome().client_id())->devices(0).state() == v1::CLIENT_STATE_RUNNING;
-  }));
+  REQUIRE(Eventually(
+      [&] { return Find(daemon, shim.Welcome().client_id())->devices(0).state() == v1::CLIENT_STATE_RUNNING; }));
   shim.Report(0, false);
   grpc::ClientContext context;
   v1::WatchEventsRequest request;
@@ -582,9 +581,8 @@ TEST_CASE("every setting of the policy acts before it is answered, and forgets n
     high.Report(0, true);
     REQUIRE(Eventually([&] { return low.IsHeld(0); }));
     high.Report(0, false);
-    REQUIRE(Eventually([&] {
-      return Find(daemon, high.Welcome().client_id())->devices(0).state() == v1::CLIENT_STATE_IDLE;
-    }));
+    REQUIRE(Eventually(
+        [&] { return Find(daemon, high.Welcome().client_id())->devices(0).state() == v1::CLIENT_STATE_IDLE; }));
     set([](v1::SetPolicyRequest& request) { request.set_linger_us(0); });
     CHECK(!low.IsHeld(0));
   }

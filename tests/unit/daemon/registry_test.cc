@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "daemon/ipc/selector.h"
-#include "daemon/registry/match.h"
 #include "daemon/registry/effective.h"
+#include "daemon/registry/match.h"
 #include "daemon/registry/process.h"
 #include "tests/catch.h"
 

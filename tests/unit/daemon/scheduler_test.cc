@@ -1,8 +1,8 @@
 // The scheduler: gates, held time, tracking, deadlines.
 #include "daemon/scheduler/scheduler.h"
 
-#include "daemon/scheduler/explain.h"
 #include "daemon/registry/token_bucket.h"
+#include "daemon/scheduler/explain.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/world.h"
 

@@ -84,5 +84,4 @@ class World {
   Scheduler scheduler;
 };
 
-
 }  // namespace xschedd::test

@@ -45,8 +45,7 @@ TEST_CASE("devices have different PCI addresses unless they are given") {
 }
 
 TEST_CASE("partitions have one PCI address and different names") {
-  const SettingsResult r =
-      with({{"SOFTGPU_DEVICES", "3"}, {"SOFTGPU_BDF", "0000:c1:00.0,0000:c1:00.0,0000:c2:00.0"}});
+  const SettingsResult r = with({{"SOFTGPU_DEVICES", "3"}, {"SOFTGPU_BDF", "0000:c1:00.0,0000:c1:00.0,0000:c2:00.0"}});
   REQUIRE(r.error.empty());
   const std::string first = device_uuid(r.settings.pci, 0);
   CHECK(first.size() == 20);

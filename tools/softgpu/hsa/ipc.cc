@@ -77,7 +77,8 @@ SOFTGPU_API hsa_status_t hsa_amd_ipc_memory_attach(const hsa_amd_ipc_memory_t* h
   close(fd);
   if (p == MAP_FAILED) return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
   madvise(p, h.size, MADV_DONTFORK);
-  add_allocation({reinterpret_cast<uintptr_t>(p), h.size, MemoryKind::kImported, owner, h.global_flags, -1, 0, 0, nullptr});
+  add_allocation(
+      {reinterpret_cast<uintptr_t>(p), h.size, MemoryKind::kImported, owner, h.global_flags, -1, 0, 0, nullptr});
   *memory = p;
   return HSA_STATUS_SUCCESS;
 }
