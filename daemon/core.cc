@@ -144,8 +144,8 @@ std::string Core::HintNote(const Client& client) const {
   std::string weight;
   if (client.hint) priority = note(std::to_string(*client.hint), std::to_string(now.priority), now.limited, now.source);
   if (client.hint_weight) {
-    weight = note(std::to_string(*client.hint_weight), std::to_string(now.weight), now.weight_limited,
-                  now.weight_source);
+    weight =
+        note(std::to_string(*client.hint_weight), std::to_string(now.weight), now.weight_limited, now.weight_source);
   }
   if (!priority.empty()) priority.insert(0, "priority");
   if (!weight.empty()) weight.insert(0, priority.empty() ? "weight" : "; weight");

@@ -61,6 +61,7 @@ int Serve(const Options& options) {
   }
   // gRPC's many threads would each get a heap of their own, and keep what a thousand clients once needed.
   ::mallopt(M_ARENA_MAX, 2);
+  PrepareGrpc();
   // A write to a connection that has just closed must not end the daemon.
   std::signal(SIGPIPE, SIG_IGN);
   RaiseDescriptorLimit();

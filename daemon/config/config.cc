@@ -74,8 +74,7 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   if (reader.Number(table, "weight", policy::kWeightLimits, number)) rule.weight = number;
   if (reader.Text(table, "join", text)) rule.join = text;
   if (!rule.uid && !rule.gid && !rule.exe && !rule.cgroup && !rule.container && !rule.group) {
-    reader.Refuse(table, "a [[rule]] that fits every client",
-                  "give it a uid, gid, exe, cgroup, container or group");
+    reader.Refuse(table, "a [[rule]] that fits every client", "give it a uid, gid, exe, cgroup, container or group");
   }
   if (!rule.priority && !rule.weight && !rule.join) {
     reader.Refuse(table, "a [[rule]] that sets nothing", "give it a priority, weight or join");

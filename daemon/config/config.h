@@ -55,9 +55,7 @@ struct Config {
   Quota quota;
   std::vector<std::string> passthrough;
 
-  int PriorityCeiling(std::uint32_t uid) const {
-    return Limit(uid, &Ceiling::priority).value_or(kPriorityMax);
-  }
+  int PriorityCeiling(std::uint32_t uid) const { return Limit(uid, &Ceiling::priority).value_or(kPriorityMax); }
   std::uint32_t WeightCeiling(std::uint32_t uid) const {
     return Limit(uid, &Ceiling::weight).value_or(policy::kWeightLimits.max);
   }

@@ -15,6 +15,9 @@ class Service;
 
 namespace xschedd {
 
+// Settings of gRPC that are taken from the environment. Call it before anything of gRPC and before there are threads.
+void PrepareGrpc();
+
 class PeerProbe;
 
 class RpcServer {

@@ -9,8 +9,7 @@ constexpr std::size_t kContainerIdSize = 64;
 constexpr std::size_t kShortContainerIdSize = 12;
 
 bool AreHexDigits(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 // The id that a component of a cgroup's path ends with; empty: it is not a container's.

@@ -113,24 +113,45 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
   }
   std::transform(fresh.pci_address.begin(), fresh.pci_address.end(), fresh.pci_address.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  std::unique_ptr<Device>& device = devices_[fresh.pci_address];
-  if (device == nullptr) {
-    device = std::make_unique<Device>();
-    device->pci_address = fresh.pci_address;
-    device->shared_address = std::make_shared<const std::string>(fresh.pci_address);
-    device->name = std::move(fresh.name);
-    device->vendor = std::move(fresh.vendor);
-    device->compute_units = fresh.compute_units;
-  }
+  Device& device = DeviceFor(fresh);
   auto attachment = std::make_unique<Attachment>();
   attachment->client = &client;
-  attachment->device = device.get();
+  attachment->device = &device;
   attachment->slot = fresh.slot;
-  device->attachments.push_back(attachment.get());
+  device.attachments.push_back(attachment.get());
   Attachment* added = attachment.get();
   client.attachments.emplace(fresh.slot, std::move(attachment));
   UpdateDeadlines(client);
   return added;
+}
+
+Device& Registry::DeviceFor(const NewDevice& fresh) {
+  const std::string name = NameOf(fresh);
+  std::unique_ptr<Device>& device = devices_[name];
+  if (device == nullptr) {
+    device = std::make_unique<Device>();
+    device->pci_address = name;
+    device->shared_address = std::make_shared<const std::string>(name);
+    device->name = fresh.name;
+    device->vendor = fresh.vendor;
+    device->compute_units = fresh.compute_units;
+  }
+  return *device;
+}
+
+std::string Registry::NameOf(const NewDevice& fresh) {
+  const std::string& address = fresh.pci_address;
+  const bool names_partition = address.find('/') != std::string::npos;
+  if (names_partition || fresh.uuid.empty()) return address;
+  if (uuids_.size() >= kMaxAddresses && !uuids_.contains(address)) return address;
+  std::vector<std::string>& known = uuids_[address];
+  const auto found = std::find(known.begin(), known.end(), fresh.uuid);
+  const auto place = static_cast<std::size_t>(found - known.begin());
+  if (found == known.end()) {
+    if (known.size() >= kMaxPartitions) return address;
+    known.push_back(fresh.uuid);
+  }
+  return place == 0 ? address : address + "/" + std::to_string(place);
 }
 
 Result<void> Registry::AddQueue(Client& client, const Queue& queue, std::size_t limit) {

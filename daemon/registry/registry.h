@@ -73,7 +73,7 @@ struct Group {
 };
 
 struct Device {
-  std::string pci_address;
+  std::string pci_address;  // its name: with "/N" for a partition but the first of a PCI function
   std::shared_ptr<const std::string> shared_address;  // for the event log, which outlives the device
   std::string name;
   std::string vendor;
@@ -136,7 +136,7 @@ struct Client {
   std::map<std::uint64_t, Queue> queues;
   Channel* channel = nullptr;  // of its connection; null for a client without shared memory: it cannot be gated
   std::uint32_t flagged_gates = 0;  // the scheduler's: how many of its gates bind; while there is one, so is a lease
-  std::uint64_t late_total = 0;  // bursts that finished after their deadline
+  std::uint64_t late_total = 0;     // bursts that finished after their deadline
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
 };
 
@@ -168,7 +168,10 @@ class Registry {
   // Gone from its group and devices; devices and groups that nobody uses any more go, too.
   void Remove(std::uint64_t client_id);
 
-  // Refuses a slot that is out of range or in use, and an address that is not one.
+  // Refuses a slot that is out of range or in use, and an address that is not one. A device is known by its address
+  // and, where the client gives one, its uuid: several on one PCI function are named ADDRESS, ADDRESS/1, ... in the
+  // order in which they were first seen, for as long as the daemon runs. A client that gives the "/N" itself keeps it;
+  // one that gives neither means the first.
   Result<Attachment*> Attach(Client& client, NewDevice device);
 
   // Refuses an id in use, a slot out of range, and more than `limit` queues.
@@ -188,15 +191,23 @@ class Registry {
  private:
   Group& GroupFor(const Client& client, const std::string& name);
   void Leave(Client& client);
+  // Of what clients say that outlives them, this much is kept; what is beyond it goes by its address alone.
+  static constexpr std::size_t kMaxAddresses = 1024;
+  static constexpr std::size_t kMaxPartitions = 64;
+
   static void UpdateDeadlines(Client& client);
   void Detach(Attachment& attachment);
+  Device& DeviceFor(const NewDevice& fresh);
+  // By which name the device goes.
+  std::string NameOf(const NewDevice& fresh);
 
   std::uint64_t next_client_ = 1;
   std::uint64_t next_group_ = 1;
   std::map<std::uint64_t, std::unique_ptr<Client>> clients_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;              // by id
   std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> group_by_name_;  // uid and name
-  std::map<std::string, std::unique_ptr<Device>> devices_;                        // by address
+  std::map<std::string, std::unique_ptr<Device>> devices_;                        // by name
+  std::unordered_map<std::string, std::vector<std::string>> uuids_;               // by address; the place is the N
 };
 
 // "0000:c1:00.0", with "/N" for a partition. Hexadecimal digits, lower or upper case.

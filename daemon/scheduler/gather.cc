@@ -61,7 +61,8 @@ void Gatherer::Forget(Device& device) {
   if (cluster == nullptr) return;
   for (Device* member : cluster->devices)
     member->cluster = nullptr;
-  const auto found = std::find_if(clusters_.begin(), clusters_.end(), [&](const auto& c) { return c.get() == cluster; });
+  const auto found =
+      std::find_if(clusters_.begin(), clusters_.end(), [&](const auto& c) { return c.get() == cluster; });
   spare_.push_back(std::move(*found));
   clusters_.erase(found);
 }

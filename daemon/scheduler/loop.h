@@ -17,8 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "daemon/scheduler/scheduler.h"
 #include "daemon/registry/token_bucket.h"
+#include "daemon/scheduler/scheduler.h"
 
 namespace xschedd {
 

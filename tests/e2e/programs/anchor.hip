@@ -1,3 +1,4 @@
+// anchor [DEVICE]
 // A client that attaches to the device with one launch and then does what it is told on standard input, a line each:
 //   work N MICROS   launches N kernels and waits for them, then prints "done"
 //   start MICROS    keeps the device busy until the next line
@@ -21,7 +22,8 @@ bool InputWaits() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1) E2E_CHECK(hipSetDevice(std::atoi(argv[1])));
   e2e::Value* buffer;
   E2E_CHECK(hipMalloc(reinterpret_cast<void**>(&buffer), e2e::kBytes));
   const auto work = [&](unsigned launches, std::uint64_t micros) {

@@ -1,6 +1,8 @@
 // Host functions for the end-to-end programs' kernels: what the software GPU runs in place of GPU code.
 // Thread rule: called by the software GPU's packet processors, several at a time; no state.
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "kernels.h"
 #include "tools/softgpu/softgpu.h"
@@ -32,8 +34,42 @@ std::uint64_t CostScaleAdd(const softgpu_dispatch* dispatch) {
   return Arguments(dispatch).micros * 1000;
 }
 
-const softgpu_kernel kKernels[] = {{"scale_add", RunScaleAdd, CostScaleAdd}};
-const softgpu_kernel_table kTable = {SOFTGPU_ABI_VERSION, 1, kKernels};
+struct MeetArguments {
+  e2e::Meeting* meeting;
+  std::uint32_t rank;
+  std::uint32_t round;
+  std::uint64_t micros;
+};
+
+MeetArguments MeetingOf(const softgpu_dispatch* dispatch) {
+  MeetArguments arguments;
+  std::memcpy(&arguments, dispatch->kernarg, sizeof arguments);
+  return arguments;
+}
+
+// Runs on until the other rank's kernel of this round runs, too. A partner that is held for good must fail the test and
+// not hang it.
+void RunMeet(const softgpu_dispatch* dispatch) {
+  constexpr auto kPatience = std::chrono::seconds(20);
+  const MeetArguments arguments = MeetingOf(dispatch);
+  e2e::Meeting& meeting = *arguments.meeting;
+  meeting.arrived[arguments.rank] = arguments.round;
+  const auto limit = std::chrono::steady_clock::now() + kPatience;
+  while (meeting.arrived[1 - arguments.rank] < arguments.round) {
+    if (std::chrono::steady_clock::now() > limit) {
+      ++meeting.missed;
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+std::uint64_t CostMeet(const softgpu_dispatch* dispatch) {
+  return MeetingOf(dispatch).micros * 1000;
+}
+
+const softgpu_kernel kKernels[] = {{"scale_add", RunScaleAdd, CostScaleAdd}, {"meet", RunMeet, CostMeet}};
+const softgpu_kernel_table kTable = {SOFTGPU_ABI_VERSION, 2, kKernels};
 
 }  // namespace
 

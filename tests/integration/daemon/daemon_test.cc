@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/policy/types.h"
 #include "tests/catch.h"
 #include "tests/integration/daemon/admin_calls.h"
 #include "tests/integration/daemon/daemon_process.h"
@@ -474,6 +475,175 @@ TEST_CASE("rules and ceilings limit what a client may ask for") {
   REQUIRE(daemon.Admin().Set(&context, request, &response).ok());
   CHECK(response.changes(0).priority_after() == 10);
   CHECK(response.changes(0).note() == "limited by the ceiling of uid " + uid);
+}
+
+TEST_CASE("hints of weight and deadline are taken, and told where they are wrong") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 0);
+  const auto weight = [&] { return Find(daemon, shim.Welcome().client_id())->weight(); };
+  v1::ClientMessage message;
+  v1::Hint& hint = *message.mutable_hint();
+  hint.set_weight(300);
+  shim.Send(message);
+  REQUIRE(Eventually([&] { return weight() == 300; }));
+  // All of a message or nothing of it.
+  hint.set_weight(400);
+  hint.set_deadline_us(1'000);
+  hint.set_queue(77);
+  shim.Send(message);
+  CHECK(shim.NextNotice().find("queue 77 is not known") == 0);
+  hint.clear_queue();
+  hint.set_weight(10'001);
+  shim.Send(message);
+  CHECK(shim.NextNotice() == "weight hint 10001 is out of range; give a number from 1 to 10000");
+  hint.set_weight(500);
+  hint.set_deadline_us(3'600'000'001);
+  shim.Send(message);
+  CHECK(shim.NextNotice().find("deadline hint 3600000001 us is out of range") == 0);
+  CHECK(weight() == 300);
+  hint.set_deadline_us(33'000);
+  shim.Send(message);
+  REQUIRE(Eventually([&] { return weight() == 500; }));
+  shim.CreateQueue(5);
+  hint.Clear();
+  hint.set_deadline_us(0);
+  hint.set_queue(5);
+  shim.Send(message);
+  hint.Clear();
+  hint.set_weight(501);
+  shim.Send(message);
+  REQUIRE(Eventually([&] { return weight() == 501; }));
+}
+
+TEST_CASE("work that finished after its deadline is told") {
+  DaemonProcess daemon;
+  FakeShim other(daemon.Dir(), 50);
+  FakeShim shim(daemon.Dir(), 0);
+  other.Attach(0, kGpu);
+  shim.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return shim.IsTracked(0); }));
+  shim.RawLedger()->devices[0].deadline_ns = 1;  // long ago
+  shim.Report(0, true);
+  REQUIRE(Eventually(
+      [&] { return Find(daemon, shim.Welcome().client_id())->devices(0).state() == v1::CLIENT_STATE_RUNNING; }));
+  shim.Report(0, false);
+  grpc::ClientContext context;
+  v1::WatchEventsRequest request;
+  request.set_replay(true);
+  const auto reader = daemon.Admin().WatchEvents(&context, request);
+  v1::Event event;
+  while (reader->Read(&event) && event.kind() != v1::EVENT_KIND_LATE) {
+  }
+  CHECK(event.client_id() == shim.Welcome().client_id());
+  CHECK(event.device() == kGpu);
+  CHECK(event.reason().find(" ms after its deadline") != std::string::npos);
+  context.TryCancel();
+}
+
+TEST_CASE("rules act on new clients, and at a reload on live ones") {
+  DaemonProcess daemon("[[rule]]\ngroup = \"batch\"\nweight = 30\n");
+  FakeShim first(daemon.Dir(), FakeShim::Options{5, "batch", true, {}});
+  FakeShim second(daemon.Dir(), 7);
+  FakeShim third(daemon.Dir(), 0);
+  const auto find = [&](const FakeShim& shim) { return *Find(daemon, shim.Welcome().client_id()); };
+  CHECK(find(first).weight() == 30);
+  CHECK(find(first).priority_effective() == 5);  // the rule does not set it
+  CHECK(find(second).weight() == 100);
+  for (FakeShim* shim : {&first, &second, &third})
+    shim->Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return first.IsTracked(0) && third.IsTracked(0); }));
+  second.Report(0, true);
+  REQUIRE(Eventually([&] { return first.IsHeld(0) && third.IsHeld(0); }));
+
+  const std::string gid = std::to_string(::getgid());
+  daemon.WriteConfig("[[rule]]\ngid = " + gid + "\nexe = \"daemon_integration\"\njoin = \"all\"\nweight = 70\n");
+  grpc::ClientContext context;
+  v1::ReloadResponse response;
+  REQUIRE(daemon.Admin().Reload(&context, {}, &response).ok());
+  // Answered when it acts: one group, which nobody outside stands against.
+  CHECK(!first.IsHeld(0));
+  CHECK(!third.IsTracked(0));
+  for (const FakeShim* shim : {&first, &second, &third}) {
+    CHECK(find(*shim).group() == "all");
+    CHECK(find(*shim).weight() == 70);
+  }
+  CHECK(find(second).priority_hint() == 7);  // a rule forgets no hint
+  FakeShim late(daemon.Dir(), FakeShim::Options{1, "its own", true, {}});
+  CHECK(find(late).group() == "all");
+
+  daemon.WriteConfig("");
+  grpc::ClientContext again;
+  REQUIRE(daemon.Admin().Reload(&again, {}, &response).ok());
+  CHECK(find(first).group() == "batch");
+  CHECK(find(late).group() == "its own");
+  CHECK(find(first).weight() == 100);
+  REQUIRE(Eventually([&] { return first.IsHeld(0); }));
+}
+
+TEST_CASE("every setting of the policy acts before it is answered, and forgets nothing") {
+  DaemonProcess daemon;
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), FakeShim::Options{3, "low", true, {}});
+  FakeShim lower(daemon.Dir(), FakeShim::Options{3, "lower", true, {}});
+  for (FakeShim* shim : {&high, &low, &lower})
+    shim->Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return high.IsTracked(0) && low.IsTracked(0) && lower.IsTracked(0); }));
+  const auto set = [&](auto change) {
+    v1::SetPolicyRequest request;
+    change(request);
+    grpc::ClientContext context;
+    v1::Policy answer;
+    REQUIRE(daemon.Admin().SetPolicy(&context, request, &answer).ok());
+    return answer;
+  };
+  low.Report(0, true);
+  lower.Report(0, true);
+  REQUIRE(Eventually([&] {
+    return Find(daemon, lower.Welcome().client_id())->devices(0).state() == v1::CLIENT_STATE_RUNNING &&
+           Find(daemon, low.Welcome().client_id())->devices(0).state() == v1::CLIENT_STATE_RUNNING;
+  }));
+  SECTION("max_concurrent") {
+    CHECK(!low.IsHeld(0));
+    CHECK(!lower.IsHeld(0));
+    set([](v1::SetPolicyRequest& request) { request.set_max_concurrent(1); });
+    CHECK(low.IsHeld(0) != lower.IsHeld(0));
+    // Back to the vendor's default, which for AMD is no limit: what the file does not set.
+    grpc::ClientContext context;
+    v1::ReloadResponse response;
+    REQUIRE(daemon.Admin().Reload(&context, {}, &response).ok());
+    CHECK(!low.IsHeld(0));
+    CHECK(!lower.IsHeld(0));
+  }
+  SECTION("window") {
+    set([](v1::SetPolicyRequest& request) { request.set_window_us(8'000); });
+    CHECK(low.WindowUs(0) == 4'000);
+  }
+  SECTION("guard") {
+    high.Report(0, true);
+    REQUIRE(Eventually([&] { return low.IsHeld(0); }));
+    set([](v1::SetPolicyRequest& request) { request.set_guard_ms_per_s(500); });
+    REQUIRE(Eventually([&] { return !low.IsHeld(0); }));
+  }
+  SECTION("linger") {
+    set([](v1::SetPolicyRequest& request) { request.set_linger_us(policy::kLingerLimits.max); });
+    high.Report(0, true);
+    REQUIRE(Eventually([&] { return low.IsHeld(0); }));
+    high.Report(0, false);
+    REQUIRE(Eventually(
+        [&] { return Find(daemon, high.Welcome().client_id())->devices(0).state() == v1::CLIENT_STATE_IDLE; }));
+    set([](v1::SetPolicyRequest& request) { request.set_linger_us(0); });
+    CHECK(!low.IsHeld(0));
+  }
+  SECTION("the policy itself") {
+    for (const std::string_view name : policy::kNames) {
+      INFO(name);
+      CHECK(set([&](v1::SetPolicyRequest& request) { request.set_name(std::string(name)); }).name() == name);
+      CHECK(Find(daemon, low.Welcome().client_id())->priority_hint() == 3);
+    }
+    set([](v1::SetPolicyRequest& request) { request.set_name("priority"); });
+    high.Report(0, true);
+    REQUIRE(Eventually([&] { return low.IsHeld(0) && lower.IsHeld(0); }));
+  }
 }
 
 TEST_CASE("a uid over its quota is refused, and administrators still get in") {

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "daemon/ipc/selector.h"
-#include "daemon/registry/match.h"
 #include "daemon/registry/effective.h"
+#include "daemon/registry/match.h"
 #include "daemon/registry/process.h"
 #include "tests/catch.h"
 
@@ -67,6 +67,49 @@ TEST_CASE("what a client says of devices and queues is checked") {
   CHECK(registry.AddQueue(client, {3, 0, 0, 0, 0, 0}, 2).error().remedy.find("queues_per_client") != std::string::npos);
   CHECK(registry.RemoveQueue(client, 1));
   CHECK(!registry.RemoveQueue(client, 1));
+}
+
+TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
+  const std::string address = "0000:c1:00.0";
+  Registry registry;
+  std::uint32_t next_slot = 0;
+  Client& client = registry.Add(Make(1, 1000), 0);
+  const auto attach = [&](const std::string& where, const std::string& uuid) {
+    return (*registry.Attach(client, {next_slot++, where, "", "", 0, uuid}))->device->pci_address;
+  };
+  SECTION("partitions of one function are told apart, and keep their names") {
+    CHECK(attach(address, "GPU-a") == address);
+    CHECK(attach(address, "GPU-b") == address + "/1");
+    CHECK(attach(address, "GPU-a") == address);
+    CHECK(attach("0000:C1:00.0", "GPU-c") == address + "/2");
+    CHECK(attach("0000:c2:00.0", "GPU-b") == "0000:c2:00.0");
+    CHECK(registry.Devices().size() == 4);
+    registry.Remove(client.id);
+    CHECK(registry.Devices().empty());
+    Client& later = registry.Add(Make(2, 1000), 0);
+    CHECK((*registry.Attach(later, {0, address, "", "", 0, "GPU-b"}))->device->pci_address == address + "/1");
+  }
+  SECTION("without a uuid the address counts") {
+    CHECK(attach(address, "") == address);
+    CHECK(attach(address, "") == address);
+    CHECK(attach(address, "GPU-a") == address);  // the same, said by one that knows more
+    CHECK(registry.Devices().size() == 1);
+  }
+  SECTION("a client that names the partition itself is believed") {
+    CHECK(attach(address + "/3", "GPU-z") == address + "/3");
+    CHECK(attach(address + "/3", "") == address + "/3");
+    CHECK(attach(address, "GPU-a") == address);
+  }
+  SECTION("invented uuids fill no memory") {
+    for (int i = 0; i < 64; ++i) {
+      Client& liar = registry.Add(Make(9, 1000), 0);
+      for (std::uint32_t slot = 0; slot < 60; ++slot) {
+        const std::string uuid = std::to_string(i) + "-" + std::to_string(slot);
+        REQUIRE(registry.Attach(liar, {slot, address, "", "", 0, uuid}));
+      }
+    }
+    CHECK(registry.Devices().size() == 64);
+  }
 }
 
 TEST_CASE("PCI addresses") {

@@ -132,6 +132,61 @@ TEST_CASE("gates that do not change are not written") {
   CHECK(low->board->Word(0) == word);
 }
 
+TEST_CASE("settings act at the next decision, and going back to the vendor's default is one") {
+  World world;
+  const auto high = world.Connect(1, 50);
+  const auto low = world.Connect(2, 0);
+  const auto lower = world.Connect(3, 0);
+  world.Report(*low, true);
+  world.Report(*lower, true);
+  const auto set = [&](std::optional<std::uint32_t> max_concurrent) {
+    policy::Settings settings = world.scheduler.Settings();
+    settings.max_concurrent = max_concurrent;
+    world.scheduler.SetSettings(settings);
+    world.scheduler.Decide();
+  };
+  CHECK(!low->Held(0));
+  CHECK(!lower->Held(0));
+  set(1);
+  CHECK(low->Held(0) != lower->Held(0));
+  set(std::nullopt);
+  CHECK(!low->Held(0));
+  CHECK(!lower->Held(0));
+}
+
+TEST_CASE("an event tells each beginning and end of a wait") {
+  World world;
+  const auto high = world.Connect(1, 50);
+  const auto low = world.Connect(2, 0);
+  const auto kinds = [&] {
+    std::string text;
+    for (const Event& event : world.events.Remembered()) {
+      if (event.pid != 2) continue;
+      if (event.kind == EventKind::kBusy) text += "b";
+      if (event.kind == EventKind::kIdle) text += "i";
+      if (event.kind == EventKind::kHeld) text += "h";
+      if (event.kind == EventKind::kOpened) text += "o";
+    }
+    return text;
+  };
+  world.Report(*high, true);
+  CHECK(kinds().empty());  // shut, but nobody waits
+  world.Report(*low, true);
+  CHECK(kinds() == "bh");
+  world.Report(*high, false);
+  CHECK(kinds() == "bho");
+  world.Report(*high, true);
+  CHECK(kinds() == "bhoh");
+  SECTION("opened because the other has gone, and it is not tracked any more") {
+    world.Disconnect(*high);
+    CHECK(kinds() == "bhoho");
+  }
+  SECTION("given up") {
+    world.Report(*low, false);
+    CHECK(kinds() == "bhohi");
+  }
+}
+
 TEST_CASE("tracking ends with its cause, and begins with what the ledger says") {
   World world;
   const auto high = world.Connect(1, 50);

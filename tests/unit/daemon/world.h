@@ -86,5 +86,4 @@ class World {
   Scheduler scheduler;
 };
 
-
 }  // namespace xschedd::test

@@ -44,6 +44,33 @@ TEST_CASE("devices have different PCI addresses unless they are given") {
   CHECK(given.settings.pci[1].device == 0x1f);
 }
 
+TEST_CASE("partitions have one PCI address and different names") {
+  const SettingsResult r = with({{"SOFTGPU_DEVICES", "3"}, {"SOFTGPU_BDF", "0000:c1:00.0,0000:c1:00.0,0000:c2:00.0"}});
+  REQUIRE(r.error.empty());
+  const std::string first = device_uuid(r.settings.pci, 0);
+  CHECK(first.size() == 20);
+  CHECK(first != device_uuid(r.settings.pci, 1));
+  CHECK(device_uuid(r.settings.pci, 1) != device_uuid(r.settings.pci, 2));
+  CHECK(bdf_id(r.settings.pci[0]) == bdf_id(r.settings.pci[1]));
+}
+
+TEST_CASE("ROCR_VISIBLE_DEVICES chooses and orders the devices") {
+  const auto visible = [](const std::string& value) {
+    const SettingsResult r = with({{"SOFTGPU_DEVICES", "3"}, {"ROCR_VISIBLE_DEVICES", value}});
+    REQUIRE(r.error.empty());
+    return r.settings.visible;
+  };
+  using Ordinals = std::vector<uint32_t>;
+  CHECK(with({{"SOFTGPU_DEVICES", "3"}}).settings.visible == Ordinals{0, 1, 2});
+  CHECK(visible("1") == Ordinals{1});
+  CHECK(visible("2,0") == Ordinals{2, 0});
+  CHECK(visible("1,9,0") == Ordinals{1});  // what follows a wrong one does not count
+  CHECK(visible("1,1,0") == Ordinals{1});
+  CHECK(visible("").empty());
+  CHECK(visible("-1").empty());
+  CHECK(visible(device_uuid(with({{"SOFTGPU_DEVICES", "3"}}).settings.pci, 2)) == Ordinals{2});
+}
+
 TEST_CASE("a value that is wrong is named with what is expected") {
   const std::map<std::string, std::string> wrong = {
       {"SOFTGPU_DEVICES", "0"},  {"SOFTGPU_CUS", "many"}, {"SOFTGPU_CLOCK_SCALE", "-1"},

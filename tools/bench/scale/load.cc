@@ -211,11 +211,12 @@ int Main(const Options& options) {
   const std::vector<double> bare = futex.Samples();
   std::vector<double> both = samples.held;
   both.insert(both.end(), samples.opened.begin(), samples.opened.end());
-  std::printf("{\"wanted_rate\": %u, \"achieved_rate\": %.0f, \"gate\": %s, \"held\": %s, \"opened\": %s, "
-              "\"missing\": %llu, \"futex_round_trip\": %s}\n",
-              options.rate, static_cast<double>(samples.transitions) / seconds, Quantiles(both).c_str(),
-              Quantiles(samples.held).c_str(), Quantiles(samples.opened).c_str(),
-              static_cast<unsigned long long>(samples.missing), Quantiles(bare).c_str());
+  std::printf(
+      "{\"wanted_rate\": %u, \"achieved_rate\": %.0f, \"gate\": %s, \"held\": %s, \"opened\": %s, "
+      "\"missing\": %llu, \"futex_round_trip\": %s}\n",
+      options.rate, static_cast<double>(samples.transitions) / seconds, Quantiles(both).c_str(),
+      Quantiles(samples.held).c_str(), Quantiles(samples.opened).c_str(),
+      static_cast<unsigned long long>(samples.missing), Quantiles(bare).c_str());
   std::fflush(stdout);
   load.Rest();
   for (;;)

@@ -33,14 +33,10 @@ hsa_status_t answer_text(void* value, const char* text) {  // a field of 64 char
   return HSA_STATUS_SUCCESS;
 }
 
-uint32_t bdf_id(const PciAddress& pci) {
-  return pci.bus << 8 | pci.device << 3 | pci.function;
-}
-
 hsa_status_t uuid(const Agent& agent, void* value) {
   char text[21] = {};
   if (agent.is_gpu()) {
-    std::snprintf(text, sizeof text, "GPU-50f7%04x%08x", agent.pci.domain & 0xffff, bdf_id(agent.pci));
+    device_uuid(runtime()->settings.pci, agent.ordinal).copy(text, sizeof text - 1);
   } else {
     std::snprintf(text, sizeof text, "CPU-XX");
   }

@@ -68,12 +68,17 @@ SOFTGPU_API hsa_status_t hsa_amd_ipc_memory_attach(const hsa_amd_ipc_memory_t* h
                  h.pid, path, std::strerror(errno));
     return HSA_STATUS_ERROR_INVALID_ARGUMENT;
   }
+  Agent* const owner = rt->gpu(h.device);
+  if (owner == nullptr) {  // hidden by ROCR_VISIBLE_DEVICES
+    close(fd);
+    return HSA_STATUS_ERROR_INVALID_AGENT;
+  }
   void* p = mmap(nullptr, h.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, static_cast<off_t>(h.offset));
   close(fd);
   if (p == MAP_FAILED) return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
   madvise(p, h.size, MADV_DONTFORK);
-  add_allocation({reinterpret_cast<uintptr_t>(p), h.size, MemoryKind::kImported, &rt->gpu(h.device), h.global_flags, -1,
-                  0, 0, nullptr});
+  add_allocation(
+      {reinterpret_cast<uintptr_t>(p), h.size, MemoryKind::kImported, owner, h.global_flags, -1, 0, 0, nullptr});
   *memory = p;
   return HSA_STATUS_SUCCESS;
 }

@@ -48,7 +48,7 @@ void make_agents(Runtime& rt) {
   add_pool(*cpu, HSA_AMD_SEGMENT_GLOBAL, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED, host_bytes);
   rt.agents.push_back(std::move(cpu));
   const uint64_t vram = rt.settings.vram_mb << 20;
-  for (uint32_t i = 0; i < rt.settings.devices; ++i) {
+  for (const uint32_t i : rt.settings.visible) {
     auto gpu = std::make_unique<Agent>(Agent{HSA_DEVICE_TYPE_GPU, i, rt.settings.pci[i], {}});
     add_pool(*gpu, HSA_AMD_SEGMENT_GLOBAL, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED, vram);
     add_pool(*gpu, HSA_AMD_SEGMENT_GLOBAL, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED, vram);
@@ -87,6 +87,13 @@ __attribute__((destructor)) void leave_at_exit() {
 }
 
 }  // namespace
+
+Agent* Runtime::gpu(uint32_t ordinal) {
+  for (auto& a : agents) {
+    if (a->is_gpu() && a->ordinal == ordinal) return a.get();
+  }
+  return nullptr;
+}
 
 Agent* Runtime::agent(hsa_agent_t handle) {
   for (auto& a : agents) {

@@ -33,7 +33,7 @@ struct MemoryPool {
 
 struct Agent {
   hsa_device_type_t type;
-  uint32_t ordinal;  // among agents of its type
+  uint32_t ordinal;  // among all agents of its type, also those that this process does not see
   PciAddress pci;
   std::vector<std::unique_ptr<MemoryPool>> pools;
 
@@ -50,7 +50,8 @@ struct Runtime {
   std::vector<std::unique_ptr<Agent>> agents;  // the CPU first, then the GPUs
 
   Agent& cpu() { return *agents[0]; }
-  Agent& gpu(uint32_t ordinal) { return *agents[1 + ordinal]; }
+  // Null where this process does not see it.
+  Agent* gpu(uint32_t ordinal);
   // Null when the handle is not one of ours.
   Agent* agent(hsa_agent_t handle);
   MemoryPool* pool(hsa_amd_memory_pool_t handle);

@@ -77,7 +77,7 @@ SOFTGPU_API hsa_status_t hsa_amd_svm_prefetch_async(void* memory, size_t size, h
   }
   std::vector<hsa_signal_t> wait_for;
   if (dependencies > 0) wait_for.assign(dependency, dependency + dependencies);
-  submit_copy(*to, to->is_gpu() ? rt->cpu() : rt->gpu(0),
+  submit_copy(*to, to->is_gpu() ? rt->cpu() : *rt->agents.back(),
               {"prefetch", size, CopyPath::kHostToDevice, std::move(wait_for), completion, [] {}});
   return HSA_STATUS_SUCCESS;
 }

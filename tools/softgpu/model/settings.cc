@@ -83,7 +83,38 @@ std::vector<PciAddress> pci_addresses(Reader& reader, uint32_t devices) {
   return addresses;
 }
 
+// As ROCr reads it: ordinals and uuids; the first that names no device, or one named already, ends the list.
+std::vector<uint32_t> visible_devices(Reader& reader, const std::vector<PciAddress>& pci) {
+  std::vector<uint32_t> all;
+  for (uint32_t i = 0; i < pci.size(); ++i)
+    all.push_back(i);
+  if (std::getenv("ROCR_VISIBLE_DEVICES") == nullptr) return all;
+  std::vector<uint32_t> visible;
+  for (const std::string& part : split(reader.text("ROCR_VISIBLE_DEVICES", ""), ',')) {
+    const auto named = std::find_if(all.begin(), all.end(), [&](uint32_t ordinal) {
+      return part == std::to_string(ordinal) || part == device_uuid(pci, ordinal);
+    });
+    if (named == all.end() || std::find(visible.begin(), visible.end(), *named) != visible.end()) break;
+    visible.push_back(*named);
+  }
+  return visible;
+}
+
 }  // namespace
+
+uint32_t bdf_id(const PciAddress& address) {
+  return address.bus << 8 | address.device << 3 | address.function;
+}
+
+std::string device_uuid(const std::vector<PciAddress>& pci, uint32_t ordinal) {
+  const PciAddress& own = pci[ordinal];
+  uint32_t partition = 0;
+  for (uint32_t i = 0; i < ordinal; ++i)
+    partition += pci[i].domain == own.domain && bdf_id(pci[i]) == bdf_id(own) ? 1 : 0;
+  char text[32];
+  std::snprintf(text, sizeof text, "GPU-%04x%04x%08x", 0x50f7 + partition, own.domain & 0xffff, bdf_id(own));
+  return text;
+}
 
 bool parse_pci_address(const std::string& text, PciAddress& address) {
   PciAddress a;
@@ -114,6 +145,8 @@ SettingsResult settings_from_environment() {
   s.compute_units = static_cast<uint32_t>(reader.integer("SOFTGPU_CUS", s.compute_units, 1, 1024));
   s.vram_mb = reader.integer("SOFTGPU_VRAM_MB", s.vram_mb, 64, 1u << 20);
   s.pci = pci_addresses(reader, s.devices);
+  s.pci.resize(s.devices);
+  s.visible = visible_devices(reader, s.pci);
   s.clock_scale = reader.real("SOFTGPU_CLOCK_SCALE", s.clock_scale, 1e-3, 1e6);
   s.seed = reader.integer("SOFTGPU_SEED", s.seed, 0, UINT64_MAX);
   s.jitter_percent = reader.real("SOFTGPU_JITTER", s.jitter_percent, 0, 99);

@@ -24,7 +24,8 @@ struct Settings {
   std::string isa = "gfx90a";                 // SOFTGPU_ISA
   uint32_t compute_units = 80;                // SOFTGPU_CUS
   uint64_t vram_mb = 196'592;                 // SOFTGPU_VRAM_MB; 192 GB less what an MI308X's firmware keeps
-  std::vector<PciAddress> pci;                // SOFTGPU_BDF; one for each device
+  std::vector<PciAddress> pci;                // SOFTGPU_BDF; one for each device; partitions have the same
+  std::vector<uint32_t> visible;              // ROCR_VISIBLE_DEVICES; ordinals, in the order of this process
   double clock_scale = 1.0;                   // SOFTGPU_CLOCK_SCALE
   uint64_t seed = 0;                          // SOFTGPU_SEED
   double jitter_percent = 0.0;                // SOFTGPU_JITTER
@@ -39,6 +40,12 @@ struct SettingsResult {
 };
 
 SettingsResult settings_from_environment();
+
+// "GPU-...", different for each device.
+std::string device_uuid(const std::vector<PciAddress>& pci, uint32_t ordinal);
+
+// Bus, device and function in one number, as the runtime's.
+uint32_t bdf_id(const PciAddress& address);
 
 // "0000:c1:00.0", "c1:00.0"; false when it is neither.
 bool parse_pci_address(const std::string& text, PciAddress& address);

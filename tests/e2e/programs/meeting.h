@@ -1,0 +1,14 @@
+// Where the two ranks of a gang meet: shared memory, written by the host functions of their kernels.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace e2e {
+
+struct Meeting {
+  std::atomic<std::uint32_t> arrived[2];  // the round that each rank's kernel has reached
+  std::atomic<std::uint32_t> missed;      // kernels that waited in vain
+};
+
+}  // namespace e2e

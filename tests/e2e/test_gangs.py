@@ -1,0 +1,109 @@
+"""Gangs: processes that wait for each other inside their kernels, on the same devices as others that do."""
+
+import json
+import subprocess
+import time
+import unittest
+
+import harness
+from harness import wait_for
+
+ROUNDS = 160
+TWO_DEVICES = {"SOFTGPU_DEVICES": "2"}
+
+
+class Gang:
+    def __init__(self, node, name, priority, group=True, rounds=ROUNDS):
+        meeting = node.dir / f"meeting-{name}"
+        environment = {**TWO_DEVICES, "E2E_MEETING": str(meeting), **({"XSCHEDD_GROUP": name} if group else {})}
+        self.ranks = [node.start("gang_rank", rounds, 2000, rank, rank, priority=priority, environment=environment)
+                      for rank in (0, 1)]
+        self.pids = [rank.pid for rank in self.ranks]
+
+
+class Gangs(harness.NodeTest):
+    def follow_events(self):
+        path = self.node.dir / "events"
+        with open(path, "wb") as out:
+            process = subprocess.Popen([harness.ctl_path, "--runtime-dir", self.node.runtime_dir, "--json", "events",
+                                        "--follow"], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
+                                       text=True, preexec_fn=harness.end_with_parent)
+        self.node.processes.append(process)
+        return process, path
+
+    def read_events(self, follower):
+        process, path = follower
+        process.terminate()
+        process.communicate(timeout=harness.DEADLINE_S)
+        events = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+        self.assertFalse([event for event in events if event["kind"] == "lost"], "no event may be missing")
+        return events
+
+    def held_as_one(self, events, gangs):
+        """Checks at every decision that the ranks of a gang that have work are all held or all open; returns how often
+        each gang was held. Events of one decision have one time."""
+        busy, held, held_count = set(), set(), {pids[0]: 0 for pids in gangs}
+        for index, event in enumerate(events):
+            pid, kind = event["pid"], event["kind"]
+            if kind in ("busy", "held"):
+                busy.add(pid)
+            if kind == "held":
+                held.add(pid)
+            if kind in ("opened", "idle", "gone"):
+                held.discard(pid)
+            if kind in ("idle", "gone"):
+                busy.discard(pid)
+            last = index + 1 == len(events) or events[index + 1]["time_ns"] != event["time_ns"]
+            if kind not in ("held", "opened") or not last:
+                continue
+            for pids in gangs:
+                working = [pid for pid in pids if pid in busy]
+                shut = [pid for pid in working if pid in held]
+                self.assertIn(len(shut), (0, len(working)), f"a gang is torn apart at event {index}: {event}")
+                held_count[pids[0]] += kind == "held" and pid in pids
+        return list(held_count.values())
+
+    def test_ranks_meet_while_another_gang_wants_their_devices(self):
+        node = self.node
+        node.start_daemon()
+        follower = self.follow_events()
+        first, second = Gang(node, "first", 50), Gang(node, "second", 0)
+        ranks = first.ranks + second.ranks
+        wait_for(lambda: all(len(node.dispatches(rank.pid, "meet")) > 0 for rank in first.ranks), "the first gang runs")
+        wait_for(lambda: set(second.pids) <= set(node.clients()) or second.ranks[0].poll() is not None,
+                 "the second gang is connected")
+        swaps = 0
+        for priority in (80, 20, 90, 10, 70, 30):
+            if all(rank.poll() is not None for rank in ranks):
+                break
+            swaps += node.ctl("set", "--group", "second", "--priority", priority, check=False).returncode == 0
+            time.sleep(0.1)  # some rounds under each order
+        for rank in ranks:
+            node.finish(rank)
+        held = self.held_as_one(self.read_events(follower), [first.pids, second.pids])
+        self.assertGreaterEqual(swaps, 2, "priorities changed while the gangs ran")
+        self.assertTrue(all(held), f"each gang was held at times: {held}")
+
+    def test_a_rule_makes_a_gang(self):
+        node = self.node
+        config = node.dir / "config.toml"
+        config.write_text('[[rule]]\nexe = "gang_rank"\njoin = "ranks"\n[[rule]]\nexe = "anchor"\npriority = 60\n')
+        node.start_daemon("--config", config)
+        other = node.start("anchor", environment=TWO_DEVICES, interactive=True)  # on the first device alone
+        self.assertEqual(other.stdout.readline().strip(), "ready")
+        follower = self.follow_events()
+        gang = Gang(node, "named-by-the-rule", None, group=False)
+        wait_for(lambda: all(len(node.dispatches(rank.pid, "meet")) > 0 for rank in gang.ranks), "the gang runs")
+        self.assertEqual({node.clients()[pid]["group"] for pid in gang.pids}, {"ranks"})
+        node.tell(other, "start 1000")
+        wait_for(lambda: all(node.device_state(pid).get("state") == "held" for pid in gang.pids),
+                 "the whole gang is held for one that is on one of its devices")
+        node.tell(other, "stop")
+        for rank in gang.ranks:
+            node.finish(rank)
+        held = self.held_as_one(self.read_events(follower), [gang.pids])
+        self.assertTrue(all(held), f"the gang was held: {held}")
+
+
+if __name__ == "__main__":
+    unittest.main()
