@@ -129,7 +129,7 @@ void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
       MayAgentMark(ticket->stream)) {
     const std::uint64_t now = MonotonicNs();
     const InFlight with{stream.open.launches + 1, stream.open.cost_ns + ticket->weight_ns};
-    const bool is_marked = !was_idle && IsMarkerDue(window, with, now - stream.marked_at_ns);
+    const bool is_marked = !was_idle && IsMarkerDue(window, with, ticket->weight_ns, now - stream.marked_at_ns);
     if (costs_.IsTimingDue(ticket->key, now, is_marked)) {
       ticket->stop = TakeMarker(lock);
       if (ticket->stop != nullptr) costs_.TimingPlanned(ticket->key, now);
@@ -173,18 +173,13 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
       Join(&stream.open, InFlight{1, ticket.weight_ns});
       stream.open_mix.Add(ticket.key);
       last_submit_ns_ = now;
-      if (ticket.stop != nullptr && stream.turn == ticket.turn) {
-        Close(stream, ticket.stop, ticket.key);
-        stream.marked_at_ns = now;
-      } else {
-        GiveMarker(ticket.stop);
-        // Only the thread itself can reach its own default stream: no agent will mark it later.
-        if (IsMarkerDue(window, stream.open, now - stream.marked_at_ns) || !MayAgentMark(ticket.stream)) {
-          Mark(lock, ticket.stream);
-        }
+      const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
+      // Only the thread itself can reach its own default stream: no agent will mark it later.
+      if (is_timed || !MayAgentMark(ticket.stream) ||
+          IsMarkerDue(window, stream.open, ticket.weight_ns, now - stream.marked_at_ns)) {
+        Mark(lock, ticket.stream, is_timed ? ticket.key : 0);
       }
     } else {
-      GiveMarker(ticket.stop);
       Remove(&in_flight_, InFlight{1, ticket.weight_ns});
       if (ok) {
         ++counters_.completed;
@@ -192,6 +187,7 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
       }
     }
   }
+  GiveMarker(ticket.stop);  // what it was for is known by the marker behind it
   AfterSettling();
 }
 
@@ -249,18 +245,22 @@ void* DeviceTracker::TakeMarker(Lock& lock) {
   return marker;
 }
 
-std::uint64_t DeviceTracker::Close(StreamState& stream, void* marker, LaunchKey timed) {
-  if (stream.open.launches == 0 && marker == nullptr) return stream.batches.Empty() ? 0 : stream.batches.Back().id;
+std::uint64_t DeviceTracker::Close(StreamState& stream, LaunchKey timed) {
   const std::uint64_t id = next_batch_++;
-  stream.batches.Push(Batch{id, stream.open, stream.open_mix, marker, timed});
+  stream.batches.Push(Batch{id, stream.open, stream.open_mix, nullptr, timed});
   stream.open = InFlight{};
   stream.open_mix = LaunchMix{};
   return id;
 }
 
+std::uint64_t DeviceTracker::CloseOpen(StreamState& stream) {
+  if (stream.open.launches == 0) return stream.batches.Empty() ? 0 : stream.batches.Back().id;
+  return Close(stream, 0);
+}
+
 // Records a marker behind everything launched on the stream so far. The batch is closed before the lock is released for
 // the call, so that a launch of another thread meanwhile is not covered by a marker that may be in front of it.
-void DeviceTracker::Mark(Lock& lock, const StreamKey& key) {
+void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed) {
   if (captures_->Forbid()) return;
   const std::uint64_t epoch = epoch_;
   StreamState& stream = Find(key);
@@ -271,10 +271,7 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key) {
     GiveMarker(marker);
     return;
   }
-  const std::uint64_t id = next_batch_++;
-  stream.batches.Push(Batch{id, stream.open, stream.open_mix, nullptr, 0});
-  stream.open = InFlight{};
-  stream.open_mix = LaunchMix{};
+  const std::uint64_t id = Close(stream, timed);
   stream.marked_at_ns = last_submit_ns_;
   lock.unlock();
   const bool recorded = vendor_->record_marker(device_, marker, key.handle);
@@ -301,7 +298,7 @@ void DeviceTracker::MarkEach(Lock& lock, Wanted wanted) {
       ++next;
     if (next == streams_.end()) return;
     last = next->first;
-    Mark(lock, *last);
+    Mark(lock, *last, 0);
   }
 }
 
@@ -512,10 +509,10 @@ Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
     MarkEach(lock, [&](const StreamKey&, const StreamState& stream) { return is_open(stream); });
   }
   const auto own = streams_.find(key);
-  if (own != streams_.end() && is_open(own->second)) Mark(lock, key);
+  if (own != streams_.end() && is_open(own->second)) Mark(lock, key, 0);
   if (epoch != epoch_) return Snapshot{};
   for (auto& [other, stream] : streams_)
-    Close(stream, nullptr, 0);
+    CloseOpen(stream);
   if (syncing_++ == 0) last_poll_ns_ = MonotonicNs();
   return Snapshot{scope, key, next_batch_ - 1, epoch_};
 }
@@ -547,7 +544,7 @@ void DeviceTracker::EventRecorded(void* event, const StreamKey& key) {
     return;
   }
   if (events_.size() >= kMaxEvents) events_.clear();
-  events_[event] = Snapshot{SyncScope::kEvent, key, Close(found->second, nullptr, 0), epoch_};
+  events_[event] = Snapshot{SyncScope::kEvent, key, CloseOpen(found->second), epoch_};
 }
 
 void DeviceTracker::EventDestroyed(void* event) {
@@ -600,7 +597,7 @@ void DeviceTracker::ForgetStream(void* handle) {
     lock.lock();
   }
   // The runtime finishes what is left of a destroyed stream in its own time: nothing can be asked about it any more.
-  Close(stream, nullptr, 0);
+  CloseOpen(stream);
   Settle(found->first, stream, next_batch_);
   GiveMarker(stream.start);
   streams_.erase(found);
