@@ -22,9 +22,9 @@ constexpr int kFirstAttemptMs = 100;
 // gating-on-a-real-gpu.md), then in short sleeps, whose length follows the GPU time in flight: what is seen late comes
 // out of the part of the window that is still to be done.
 constexpr std::uint64_t kSpinNs = 10'000;
-constexpr std::uint64_t kShortestNapNs = 15'000;
+constexpr std::uint64_t kShortestNapNs = 20'000;
 constexpr std::uint64_t kLongestNapNs = 200'000;
-constexpr std::uint64_t kNapsInFlight = 16;
+constexpr std::uint64_t kNapsInFlight = 8;
 // The longest wait for the window without the window moving, if measured launches are longer than the lease.
 constexpr std::uint64_t kLongestWindowWaitNs = 2'000'000'000;
 

@@ -128,7 +128,7 @@ void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
   if (may_time && vendor_->next_stamp != nullptr && timer_.IsUsable() && stream.admitted == 1 &&
       MayAgentMark(ticket->stream)) {
     const std::uint64_t now = MonotonicNs();
-    const InFlight with{stream.open.launches + 1, stream.open.cost_ns + ticket->weight_ns};
+    const InFlight with{stream.unmarked.launches + 1, stream.unmarked.cost_ns + ticket->weight_ns};
     const bool is_marked = !was_idle && IsMarkerDue(window, with, ticket->weight_ns, now - stream.marked_at_ns);
     if (costs_.IsTimingDue(ticket->key, now, is_marked)) {
       ticket->stop = TakeMarker(lock);
@@ -171,12 +171,13 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
       const std::uint64_t now = MonotonicNs();
       ++launched_;
       Join(&stream.open, InFlight{1, ticket.weight_ns});
+      Join(&stream.unmarked, InFlight{1, ticket.weight_ns});
       stream.open_mix.Add(ticket.key);
       last_submit_ns_ = now;
       const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
       // Only the thread itself can reach its own default stream: no agent will mark it later.
       if (is_timed || !MayAgentMark(ticket.stream) ||
-          IsMarkerDue(window, stream.open, ticket.weight_ns, now - stream.marked_at_ns)) {
+          IsMarkerDue(window, stream.unmarked, ticket.weight_ns, now - stream.marked_at_ns)) {
         Mark(lock, ticket.stream, is_timed ? ticket.key : 0);
       }
     } else {
@@ -272,6 +273,7 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed) {
     return;
   }
   const std::uint64_t id = Close(stream, timed);
+  stream.unmarked = InFlight{};
   stream.marked_at_ns = last_submit_ns_;
   lock.unlock();
   const bool recorded = vendor_->record_marker(device_, marker, key.handle);
@@ -320,6 +322,7 @@ void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint6
     stream.carried_mix = LaunchMix{};
   }
   if (!IsStreamIdle(stream)) return;
+  stream.unmarked = InFlight{};
   if (stream.carried.launches > 0) gpu_time_.AddUnmeasured(CostOf(costs_, stream.carried_mix));
   stream.carried = InFlight{};
   stream.carried_mix = LaunchMix{};

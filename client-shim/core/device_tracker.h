@@ -160,6 +160,7 @@ class DeviceTracker {
     RingQueue<Batch> batches;   // oldest first
     InFlight open;              // launched, behind the newest batch
     LaunchMix open_mix;
+    InFlight unmarked;          // launched since the last marker: an event of the program closes a batch, too
     InFlight carried;           // settled without a marker: measured with the next batch that has one
     LaunchMix carried_mix;
     std::uint32_t entered = 0;   // threads between Enter and Leave
