@@ -48,8 +48,8 @@ class CostTable {
     const Entry* entry = Find(key);
     if (entry == nullptr || !entry->is_proven) return false;
     if (entry->planned < kFirstTimed) return true;
-    const bool is_rested = now_ns - entry->timed_at_ns >= kRestNs;
-    return is_rested && (is_marked || (entry->is_suspect && entry->since_timed >= kSuspectSpacing));
+    if (entry->is_suspect && entry->since_timed >= entry->suspicion) return true;
+    return is_marked && now_ns - entry->timed_at_ns >= kRestNs;
   }
   void TimingPlanned(LaunchKey key, std::uint64_t now_ns) {
     Entry* entry = FindOrAdd(key);
@@ -71,6 +71,8 @@ class CostTable {
     }
     const bool is_far = ns > 2 * entry->cost_ns || 2 * ns < entry->cost_ns;
     entry->far = is_far ? entry->far + 1 : 0;
+    // Beside others spans are always too long: what was suspected in vain is suspected less often.
+    entry->suspicion = is_far ? kFirstSuspicion : std::min(2 * entry->suspicion, kLastSuspicion);
     if (entry->far >= 2) {  // twice in a row: the kind has changed
       SetCost(entry, ns);
       entry->timed = 1;
@@ -132,7 +134,8 @@ class CostTable {
   static constexpr std::size_t kProbe = 8;
   static constexpr std::uint32_t kFirstTimed = 3;
   static constexpr std::uint32_t kSmoothing = 8;
-  static constexpr std::uint32_t kSuspectSpacing = 3;
+  static constexpr std::uint32_t kFirstSuspicion = 3;
+  static constexpr std::uint32_t kLastSuspicion = 96;
   static constexpr std::uint32_t kEnough = 1000;
   static constexpr std::uint64_t kRestNs = 2'000'000;
   // A span begins and ends at a marker, which takes the device a few microseconds.
@@ -147,6 +150,7 @@ class CostTable {
     std::uint32_t planned = 0;  // launches chosen to be timed
     std::uint32_t since_timed = 0;
     std::uint32_t far = 0;  // time stamps in a row that were far from the cost
+    std::uint32_t suspicion = kFirstSuspicion;  // launches to wait before a suspect is timed
     bool is_proven = false;
     bool is_suspect = false;  // spans say that it takes something else by now
   };

@@ -194,15 +194,13 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
 
 void DeviceTracker::MakeRoom() {
   Lock lock(mutex_);
-  bool has_marker = false;
-  for (const auto& [key, stream] : streams_) {
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i)
-      has_marker = has_marker || stream.batches[i].marker != nullptr;
-  }
-  if (!has_marker) {
-    MarkEach(lock, [](const StreamKey&, const StreamState& stream) { return !IsStreamIdle(stream); });
-  }
   PollLocked(lock);
+  for (const auto& [key, stream] : streams_) {
+    for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
+      if (stream.batches[i].marker != nullptr) return;
+    }
+  }
+  MarkEach(lock, [](const StreamKey&, const StreamState& stream) { return !IsStreamIdle(stream); });
 }
 
 // What launches cost has changed a lot: what is in flight is weighed anew, or a kind that has become long would fill
