@@ -61,7 +61,8 @@ struct Carried {
   std::uint64_t last_batch;  // what a call that drains its stream proves
   std::uint32_t slot;
 };
-static_assert(sizeof(Carried) <= sizeof(Submission::core) && alignof(Carried) <= alignof(std::uint64_t) && std::is_trivially_copyable_v<Carried>);
+static_assert(sizeof(Carried) <= sizeof(Submission::core) && alignof(Carried) <= alignof(std::uint64_t) &&
+              std::is_trivially_copyable_v<Carried>);
 
 struct CarriedSync {
   DeviceTracker* tracker;

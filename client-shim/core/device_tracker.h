@@ -11,8 +11,8 @@
 //
 // A start marker is recorded when a stream becomes busy. Settled batches are measured in order: the time from one
 // marker to the next is a span of the stream (gpu_time.h), and teaches what launches cost (cost_table.h). A launch may
-// be timed by the device itself (launch_timer.h): it gets a stop event, and a marker behind it, because the runtime does
-// not say of a stop event that it is done until something behind it is.
+// be timed by the device itself (launch_timer.h): it gets a stop event, and a marker behind it, because the runtime
+// does not say of a stop event that it is done until something behind it is.
 //
 // Busy is reported when the first thread comes to submit (it may still have to wait at the gate: that is what the
 // daemon has to know), idle when nothing is left. Reports are made under the lock, so that they reach the ring in
@@ -157,11 +157,11 @@ class DeviceTracker {
     LaunchKey timed = 0;     // the last launch was timed, and is of this kind
   };
   struct StreamState {
-    RingQueue<Batch> batches;   // oldest first
-    InFlight open;              // launched, behind the newest batch
+    RingQueue<Batch> batches;  // oldest first
+    InFlight open;             // launched, behind the newest batch
     LaunchMix open_mix;
-    InFlight unmarked;          // launched since the last marker: an event of the program closes a batch, too
-    InFlight carried;           // settled without a marker: measured with the next batch that has one
+    InFlight unmarked;  // launched since the last marker: an event of the program closes a batch, too
+    InFlight carried;   // settled without a marker: measured with the next batch that has one
     LaunchMix carried_mix;
     std::uint32_t entered = 0;   // threads between Enter and Leave
     std::uint32_t admitted = 0;  // of these, admitted

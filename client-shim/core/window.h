@@ -36,6 +36,15 @@ struct Window {
 struct InFlight {
   std::uint32_t launches = 0;
   std::uint64_t cost_ns = 0;
+
+  void Add(const InFlight& other) {
+    launches += other.launches;
+    cost_ns += other.cost_ns;
+  }
+  void Remove(const InFlight& part) {
+    launches -= std::min(launches, part.launches);
+    cost_ns -= std::min(cost_ns, part.cost_ns);
+  }
 };
 
 inline constexpr std::uint32_t kUnlimited = 0;

@@ -1,8 +1,7 @@
 // Counting, markers and settling of one device, with a runtime that completes on command.
-#include "client-shim/core/device_tracker.h"
-
 #include <map>
 
+#include "client-shim/core/device_tracker.h"
 #include "common/clock.h"
 #include "fake_vendor.h"
 #include "tests/catch.h"
@@ -311,7 +310,7 @@ struct Device : Fixture {
   std::map<LaunchKey, std::uint64_t> takes{{kShort, 5'000}, {kLong, 50'000'000}, {kNew, 300'000}};
   std::uint64_t now = 1'000'000'000;
   bool may_time = true;
-  std::uint64_t free_at = 0;                       // when the device has done all that is queued
+  std::uint64_t free_at = 0;                           // when the device has done all that is queued
   std::vector<std::pair<std::uint64_t, void*>> marks;  // when each marker will be reached
 
   std::uint64_t QueuedNs() const { return free_at > now ? free_at - now : 0; }

@@ -16,8 +16,8 @@ TEST_CASE("a union counts each moment once, in whatever order", "[union]") {
   CHECK(covered.Add(100, 200) == 100);
   CHECK(covered.Add(150, 250) == 50);
   CHECK(covered.Add(400, 500) == 100);
-  CHECK(covered.Add(50, 100) == 50);    // touches
-  CHECK(covered.Add(60, 240) == 0);     // inside
+  CHECK(covered.Add(50, 100) == 50);  // touches
+  CHECK(covered.Add(60, 240) == 0);   // inside
   CHECK(covered.Add(0, 600) == 600 - 200 - 100);
   CHECK(covered.Add(300, 300) == 0);
   CHECK(covered.Add(500, 400) == 0);
@@ -71,8 +71,8 @@ TEST_CASE("the smaller of spans and costs counts", "[gpu time]") {
   }
   SECTION("a launch with a marker of its own is as long as it costs, and ends where its marker is") {
     GpuTime time;
-    time.Add(0, 1000, 1, 200);    // 800..1000
-    time.Add(0, 1100, 1, 200);    // 900..1100
+    time.Add(0, 1000, 1, 200);     // 800..1000
+    time.Add(0, 1100, 1, 200);     // 900..1100
     time.Add(1100, 1200, 1, 500);  // no longer than its span
     CHECK(time.TotalNs() == 400);
   }
@@ -146,7 +146,7 @@ TEST_CASE("what is known of a mix tells what is not", "[cost]") {
 
 TEST_CASE("a time stamp goes before spans, and a kind that changes is followed within a few launches", "[cost]") {
   CostTable costs;
-  costs.AddSpan(Mix(1, 1), 900'000);  // waited for others
+  costs.AddSpan(Mix(1, 1), 900'000);           // waited for others
   CHECK_FALSE(costs.IsTimingDue(1, 0, true));  // never launched with success
   costs.Launched(1);
   std::uint64_t now = 1'000'000'000;
