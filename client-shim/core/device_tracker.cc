@@ -164,6 +164,7 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
         ++counters_.completed;
         ++stream.activity.completions;
       }
+      if (IsStreamIdle(stream) && stream.admitted == 0) stream.busy_since_ns = 0;
     }
   }
   GiveMarker(ticket.stop);  // what it was for is known by the marker behind it
