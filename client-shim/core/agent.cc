@@ -201,9 +201,8 @@ void Agent::Connect() {
 
 void Agent::Greet(const std::string& token) {
   const Vendor& vendor = client_->GetVendor();
-  stream_->Send(
-      HelloMessage{token, client_->GetEnvironment().group, client_->PriorityHint(), vendor.runtime, vendor.route,
-                   client_->WeightHint(), client_->DeadlineHint()});
+  stream_->Send(HelloMessage{token, client_->GetEnvironment().group, client_->PriorityHint(), vendor.runtime,
+                             vendor.route, client_->WeightHint(), client_->DeadlineHint()});
   devices_told_ = 0;
   SendDevices();
   for (const QueueCreatedMessage& queue : client_->LiveQueues())

@@ -1,5 +1,6 @@
 #include "client-shim/core/client.h"
 
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,9 +19,12 @@ namespace {
 constexpr int kFirstAttemptMs = 100;
 
 // Waiting for the window: first spinning, because a blocking wait costs background throughput (shared reference
-// gating-on-a-real-gpu.md), then in short sleeps.
-constexpr std::uint64_t kSpinNs = 40'000;
-constexpr long kNapNs = 30'000;
+// gating-on-a-real-gpu.md), then in short sleeps, whose length follows the GPU time in flight: what is seen late comes
+// out of the part of the window that is still to be done.
+constexpr std::uint64_t kSpinNs = 10'000;
+constexpr std::uint64_t kShortestNapNs = 20'000;
+constexpr std::uint64_t kLongestNapNs = 200'000;
+constexpr std::uint64_t kNapsInFlight = 8;
 // The longest wait for the window without the window moving, if measured launches are longer than the lease.
 constexpr std::uint64_t kLongestWindowWaitNs = 2'000'000'000;
 
@@ -31,6 +35,18 @@ constexpr std::uintptr_t kPerThreadHandle = 2;
 bool IsDefaultStream(void* stream) {
   return reinterpret_cast<std::uintptr_t>(stream) <= kPerThreadHandle;
 }
+
+// While it lives, the calling thread's sleeps are as long as they say: the default slack of 50 µs is more than a nap.
+class PreciseSleep {
+ public:
+  PreciseSleep() : before_(::prctl(PR_GET_TIMERSLACK)) { ::prctl(PR_SET_TIMERSLACK, 1000); }
+  ~PreciseSleep() { ::prctl(PR_SET_TIMERSLACK, before_ > 0 ? before_ : 0); }
+  PreciseSleep(const PreciseSleep&) = delete;
+  PreciseSleep& operator=(const PreciseSleep&) = delete;
+
+ private:
+  const int before_;
+};
 
 std::uint64_t ThreadId() {
   thread_local const auto id = static_cast<std::uint64_t>(::syscall(SYS_gettid));
@@ -45,7 +61,8 @@ struct Carried {
   std::uint64_t last_batch;  // what a call that drains its stream proves
   std::uint32_t slot;
 };
-static_assert(sizeof(Carried) <= sizeof(Submission::core) && alignof(Carried) <= alignof(std::uint64_t) && std::is_trivially_copyable_v<Carried>);
+static_assert(sizeof(Carried) <= sizeof(Submission::core) && alignof(Carried) <= alignof(std::uint64_t) &&
+              std::is_trivially_copyable_v<Carried>);
 
 struct CarriedSync {
   DeviceTracker* tracker;
@@ -142,6 +159,7 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
   // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
   const std::uint64_t patience =
       std::max(board.LeaseUntilNs(), began + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
+  std::optional<PreciseSleep> precise;
   for (;;) {
     tracker->MakeRoom();
     const std::uint32_t word = board.Word(slot);
@@ -150,7 +168,9 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
     if (is_bound && (word & abi::kHeld) != 0) WaitAtGate(session, slot);
     if (tracker->Admit(ticket, WindowOf(*session, slot), !is_bound)) return;
     if (now - began > kSpinNs) {
-      const timespec nap{0, kNapNs};
+      if (!precise) precise.emplace();
+      const std::uint64_t ns = std::clamp(tracker->InFlightNs() / kNapsInFlight, kShortestNapNs, kLongestNapNs);
+      const timespec nap{0, static_cast<long>(ns)};
       ::nanosleep(&nap, nullptr);
     }
   }

@@ -33,6 +33,18 @@ class CostTable {
     return entry != nullptr && (!is_timing_ || entry->planned == 0 || entry->timed >= 2) ? entry->cost_ns : 0;
   }
 
+  // Of all launches of a mix together; 0 if one of them cannot be relied upon.
+  std::uint64_t SettledCostNs(const LaunchMix& mix) const {
+    if (!mix.is_complete) return 0;
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < mix.kinds; ++i) {
+      const std::uint64_t cost = SettledCostNs(mix.parts[i].key);
+      if (cost == 0) return 0;
+      sum += cost * mix.parts[i].launches;
+    }
+    return sum;
+  }
+
   // A launch of `key` succeeded.
   void Launched(LaunchKey key) {
     Entry* entry = FindOrAdd(key);
@@ -48,8 +60,8 @@ class CostTable {
     const Entry* entry = Find(key);
     if (entry == nullptr || !entry->is_proven) return false;
     if (entry->planned < kFirstTimed) return true;
-    const bool is_rested = now_ns - entry->timed_at_ns >= kRestNs;
-    return is_rested && (is_marked || (entry->is_suspect && entry->since_timed >= kSuspectSpacing));
+    if (entry->is_suspect && entry->since_timed >= entry->suspicion) return true;
+    return is_marked && now_ns - entry->timed_at_ns >= kRestNs;
   }
   void TimingPlanned(LaunchKey key, std::uint64_t now_ns) {
     Entry* entry = FindOrAdd(key);
@@ -71,6 +83,8 @@ class CostTable {
     }
     const bool is_far = ns > 2 * entry->cost_ns || 2 * ns < entry->cost_ns;
     entry->far = is_far ? entry->far + 1 : 0;
+    // Beside others spans are always too long: what was suspected in vain is suspected less often.
+    entry->suspicion = is_far ? kFirstSuspicion : std::min(2 * entry->suspicion, kLastSuspicion);
     if (entry->far >= 2) {  // twice in a row: the kind has changed
       SetCost(entry, ns);
       entry->timed = 1;
@@ -106,12 +120,10 @@ class CostTable {
       Entry* entry = FindOrAdd(mix.parts[i].key);
       if (entry->timed > 0) continue;
       if (unknown_launches > 0) {
-        if (entry->cost_ns == 0)
-          SetCost(entry, (rest > untimed ? rest - untimed : 1) / unknown_launches);
+        if (entry->cost_ns == 0) SetCost(entry, (rest > untimed ? rest - untimed : 1) / unknown_launches);
       } else {
-        const auto bound =
-            static_cast<std::uint64_t>(static_cast<double>(entry->cost_ns) * static_cast<double>(rest) /
-                                       static_cast<double>(std::max<std::uint64_t>(untimed, 1)));
+        const auto bound = static_cast<std::uint64_t>(static_cast<double>(entry->cost_ns) * static_cast<double>(rest) /
+                                                      static_cast<double>(std::max<std::uint64_t>(untimed, 1)));
         SetCost(entry, bound <= entry->cost_ns ? bound : Towards(entry->cost_ns, bound, kSmoothing) + 1);
       }
     }
@@ -132,7 +144,8 @@ class CostTable {
   static constexpr std::size_t kProbe = 8;
   static constexpr std::uint32_t kFirstTimed = 3;
   static constexpr std::uint32_t kSmoothing = 8;
-  static constexpr std::uint32_t kSuspectSpacing = 3;
+  static constexpr std::uint32_t kFirstSuspicion = 3;
+  static constexpr std::uint32_t kLastSuspicion = 96;
   static constexpr std::uint32_t kEnough = 1000;
   static constexpr std::uint64_t kRestNs = 2'000'000;
   // A span begins and ends at a marker, which takes the device a few microseconds.
@@ -146,7 +159,8 @@ class CostTable {
     std::uint32_t timed = 0;    // time stamps that are in cost_ns, up to kSmoothing; 0: cost_ns comes from spans
     std::uint32_t planned = 0;  // launches chosen to be timed
     std::uint32_t since_timed = 0;
-    std::uint32_t far = 0;  // time stamps in a row that were far from the cost
+    std::uint32_t far = 0;                      // time stamps in a row that were far from the cost
+    std::uint32_t suspicion = kFirstSuspicion;  // launches to wait before a suspect is timed
     bool is_proven = false;
     bool is_suspect = false;  // spans say that it takes something else by now
   };

@@ -23,28 +23,6 @@ constexpr std::size_t kMaxEvents = 4096;
 // Streams looked at with the lock released once; there may be more rounds.
 constexpr std::size_t kRound = 16;
 
-void Remove(InFlight* from, const InFlight& part) {
-  from->launches -= std::min(from->launches, part.launches);
-  from->cost_ns -= std::min(from->cost_ns, part.cost_ns);
-}
-
-void Join(InFlight* to, const InFlight& part) {
-  to->launches += part.launches;
-  to->cost_ns += part.cost_ns;
-}
-
-// What the launches of a mix cost together; 0 if that is not known of all.
-std::uint64_t CostOf(const CostTable& costs, const LaunchMix& mix) {
-  if (!mix.is_complete) return 0;
-  std::uint64_t sum = 0;
-  for (std::uint32_t i = 0; i < mix.kinds; ++i) {
-    const std::uint64_t cost = costs.SettledCostNs(mix.parts[i].key);
-    if (cost == 0) return 0;
-    sum += cost * mix.parts[i].launches;
-  }
-  return sum;
-}
-
 }  // namespace
 
 // ---- session -------------------------------------------------------------------------------------------------------
@@ -110,7 +88,7 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   const std::uint64_t cost_ns = costs_.CostNs(ticket->key);
   if (!force && !HasRoom(window, in_flight_, cost_ns) && !captures_->Forbid()) return false;
   ticket->weight_ns = WeightNs(window, cost_ns);
-  Join(&in_flight_, InFlight{1, ticket->weight_ns});
+  in_flight_.Add(InFlight{1, ticket->weight_ns});
   StreamState& stream = Find(ticket->stream);
   ++stream.admitted;
   ++stream.turn;
@@ -128,8 +106,8 @@ void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
   if (may_time && vendor_->next_stamp != nullptr && timer_.IsUsable() && stream.admitted == 1 &&
       MayAgentMark(ticket->stream)) {
     const std::uint64_t now = MonotonicNs();
-    const InFlight with{stream.open.launches + 1, stream.open.cost_ns + ticket->weight_ns};
-    const bool is_marked = !was_idle && IsMarkerDue(window, with, now - stream.marked_at_ns);
+    const InFlight with{stream.unmarked.launches + 1, stream.unmarked.cost_ns + ticket->weight_ns};
+    const bool is_marked = !was_idle && IsMarkerDue(window, with, ticket->weight_ns, now - stream.marked_at_ns);
     if (costs_.IsTimingDue(ticket->key, now, is_marked)) {
       ticket->stop = TakeMarker(lock);
       if (ticket->stop != nullptr) costs_.TimingPlanned(ticket->key, now);
@@ -170,60 +148,38 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
     if (ok && !finished) {
       const std::uint64_t now = MonotonicNs();
       ++launched_;
-      Join(&stream.open, InFlight{1, ticket.weight_ns});
+      stream.open.Add(InFlight{1, ticket.weight_ns});
+      stream.unmarked.Add(InFlight{1, ticket.weight_ns});
       stream.open_mix.Add(ticket.key);
       last_submit_ns_ = now;
-      if (ticket.stop != nullptr && stream.turn == ticket.turn) {
-        Close(stream, ticket.stop, ticket.key);
-        stream.marked_at_ns = now;
-      } else {
-        GiveMarker(ticket.stop);
-        // Only the thread itself can reach its own default stream: no agent will mark it later.
-        if (IsMarkerDue(window, stream.open, now - stream.marked_at_ns) || !MayAgentMark(ticket.stream)) {
-          Mark(lock, ticket.stream);
-        }
+      const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
+      // Only the thread itself can reach its own default stream: no agent will mark it later.
+      if (is_timed || !MayAgentMark(ticket.stream) ||
+          IsMarkerDue(window, stream.unmarked, ticket.weight_ns, now - stream.marked_at_ns)) {
+        Mark(lock, ticket.stream, is_timed ? ticket.key : 0);
       }
     } else {
-      GiveMarker(ticket.stop);
-      Remove(&in_flight_, InFlight{1, ticket.weight_ns});
+      in_flight_.Remove(InFlight{1, ticket.weight_ns});
       if (ok) {
         ++counters_.completed;
         ++stream.activity.completions;
       }
+      if (IsStreamIdle(stream) && stream.admitted == 0) stream.busy_since_ns = 0;
     }
   }
+  GiveMarker(ticket.stop);  // what it was for is known by the marker behind it
   AfterSettling();
 }
 
 void DeviceTracker::MakeRoom() {
   Lock lock(mutex_);
-  bool has_marker = false;
-  for (const auto& [key, stream] : streams_) {
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i)
-      has_marker = has_marker || stream.batches[i].marker != nullptr;
-  }
-  if (!has_marker) {
-    MarkEach(lock, [](const StreamKey&, const StreamState& stream) { return !IsStreamIdle(stream); });
-  }
   PollLocked(lock);
-}
-
-// What launches cost has changed a lot: what is in flight is weighed anew, or a kind that has become long would fill
-// the window many times over before its first launch has settled.
-void DeviceTracker::Reprice() {
-  if (!costs_.TakeJump()) return;
-  const auto reprice = [&](InFlight* work, const LaunchMix& mix) {
-    const std::uint64_t cost_ns = CostOf(costs_, mix);
-    if (cost_ns == 0) return;
-    in_flight_.cost_ns += cost_ns;
-    in_flight_.cost_ns -= std::min(in_flight_.cost_ns, work->cost_ns);
-    work->cost_ns = cost_ns;
-  };
-  for (auto& [key, stream] : streams_) {
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i)
-      reprice(&stream.batches[i].work, stream.batches[i].mix);
-    reprice(&stream.open, stream.open_mix);
+  for (const auto& [key, stream] : streams_) {
+    for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
+      if (stream.batches[i].marker != nullptr) return;
+    }
   }
+  MarkEach(lock, [](const StreamKey&, const StreamState& stream) { return !IsStreamIdle(stream); });
 }
 
 // ---- markers -------------------------------------------------------------------------------------------------------
@@ -249,18 +205,22 @@ void* DeviceTracker::TakeMarker(Lock& lock) {
   return marker;
 }
 
-std::uint64_t DeviceTracker::Close(StreamState& stream, void* marker, LaunchKey timed) {
-  if (stream.open.launches == 0 && marker == nullptr) return stream.batches.Empty() ? 0 : stream.batches.Back().id;
+std::uint64_t DeviceTracker::Close(StreamState& stream, LaunchKey timed) {
   const std::uint64_t id = next_batch_++;
-  stream.batches.Push(Batch{id, stream.open, stream.open_mix, marker, timed});
+  stream.batches.Push(Batch{id, stream.open, stream.open_mix, nullptr, timed});
   stream.open = InFlight{};
   stream.open_mix = LaunchMix{};
   return id;
 }
 
+std::uint64_t DeviceTracker::CloseOpen(StreamState& stream) {
+  if (stream.open.launches == 0) return stream.batches.Empty() ? 0 : stream.batches.Back().id;
+  return Close(stream, 0);
+}
+
 // Records a marker behind everything launched on the stream so far. The batch is closed before the lock is released for
 // the call, so that a launch of another thread meanwhile is not covered by a marker that may be in front of it.
-void DeviceTracker::Mark(Lock& lock, const StreamKey& key) {
+void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed) {
   if (captures_->Forbid()) return;
   const std::uint64_t epoch = epoch_;
   StreamState& stream = Find(key);
@@ -271,10 +231,8 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key) {
     GiveMarker(marker);
     return;
   }
-  const std::uint64_t id = next_batch_++;
-  stream.batches.Push(Batch{id, stream.open, stream.open_mix, nullptr, 0});
-  stream.open = InFlight{};
-  stream.open_mix = LaunchMix{};
+  const std::uint64_t id = Close(stream, timed);
+  stream.unmarked = InFlight{};
   stream.marked_at_ns = last_submit_ns_;
   lock.unlock();
   const bool recorded = vendor_->record_marker(device_, marker, key.handle);
@@ -301,106 +259,8 @@ void DeviceTracker::MarkEach(Lock& lock, Wanted wanted) {
       ++next;
     if (next == streams_.end()) return;
     last = next->first;
-    Mark(lock, *last);
+    Mark(lock, *last, 0);
   }
-}
-
-void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch) {
-  while (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) {
-    const Batch batch = stream.batches.Pop();
-    launched_ -= batch.work.launches;
-    Remove(&in_flight_, batch.work);
-    counters_.completed += batch.work.launches;
-    stream.activity.completions += batch.work.launches;
-    Join(&stream.carried, batch.work);
-    stream.carried_mix.Add(batch.mix);
-    if (batch.marker == nullptr) continue;
-    unmeasured_.Push(Measurement{key, stream.carried, stream.carried_mix, batch.timed, stream.start, batch.marker,
-                                 stream.is_anchored});
-    stream.start = nullptr;
-    stream.is_anchored = true;
-    stream.carried = InFlight{};
-    stream.carried_mix = LaunchMix{};
-  }
-  if (!IsStreamIdle(stream)) return;
-  if (stream.carried.launches > 0) gpu_time_.AddUnmeasured(CostOf(costs_, stream.carried_mix));
-  stream.carried = InFlight{};
-  stream.carried_mix = LaunchMix{};
-  if (stream.admitted > 0) return;
-  // What comes next begins its own time: the gap until then is not ours.
-  GiveMarker(stream.start);
-  stream.start = nullptr;
-  stream.is_anchored = false;
-  stream.busy_since_ns = 0;
-}
-
-void DeviceTracker::Measure(Lock& lock) {
-  if (is_measuring_) return;
-  is_measuring_ = true;
-  const bool may_ask = !captures_->Forbid();
-  while (!unmeasured_.Empty()) {
-    const Measurement done = unmeasured_.Pop();
-    const std::uint64_t epoch = epoch_;
-    lock.unlock();
-    // Both are done, so this does not block.
-    std::optional<std::uint64_t> from, to;
-    void* unused = nullptr;
-    if (may_ask) {
-      to = clock_.TimeOf(done.marker);
-      if (done.start != nullptr) from = clock_.TimeOf(done.start);
-      if (clock_.WantsOrigin(to)) {
-        const bool is_first = !to;
-        unused = clock_.MoveOrigin(done.marker, to);
-        if (is_first) {
-          to = clock_.TimeOf(done.marker);
-          if (done.start != nullptr) from = clock_.TimeOf(done.start);
-        }
-      } else {
-        unused = done.marker;
-      }
-    } else {
-      unused = done.marker;
-    }
-    lock.lock();
-    GiveMarker(unused);
-    GiveMarker(done.start);
-    if (epoch == epoch_) Account(done, from, to);
-  }
-  MatchStamps();
-  gpu_time_.EndRound();
-  is_measuring_ = false;
-}
-
-// What the timed launch that was expected last took; 0: not known yet.
-std::uint64_t DeviceTracker::MatchStamps() {
-  const auto add = [this](LaunchKey key, std::uint64_t ns) { costs_.AddTimed(key, ns); };
-  const std::uint64_t newest_ns = timer_.Match(*vendor_, add);
-  if (!timer_.IsUsable()) costs_.GiveUpTiming();
-  return newest_ns;
-}
-
-void DeviceTracker::Account(const Measurement& done, std::optional<std::uint64_t> from,
-                            std::optional<std::uint64_t> to) {
-  const auto stream = streams_.find(done.stream);
-  if (done.start == nullptr && done.is_anchored && stream != streams_.end() && stream->second.end_ns != 0) {
-    from = stream->second.end_ns;
-  }
-  if (stream != streams_.end()) stream->second.end_ns = to.value_or(0);
-  if (!from || !to || *to <= *from) {
-    gpu_time_.AddUnmeasured(CostOf(costs_, done.mix));
-    return;
-  }
-  const std::uint64_t span_ns = *to - *from;
-  if (done.work.launches > 0) costs_.AddSpan(done.mix, span_ns);
-  std::uint64_t timed_ns = 0;
-  if (done.timed != 0) {
-    timer_.Expect(done.timed, *to, span_ns);
-    timed_ns = MatchStamps();
-  }
-  // Of a single launch that was timed, what it took is known better than what its kind takes.
-  const std::uint64_t cost_ns = timed_ns != 0 && done.work.launches == 1 ? timed_ns : CostOf(costs_, done.mix);
-  gpu_time_.Add(*from, *to, done.work.launches, cost_ns);
-  average_.Add(cost_ns != 0 ? std::min(cost_ns, span_ns) : span_ns, done.work.launches);
 }
 
 void DeviceTracker::PollLocked(Lock& lock) {
@@ -512,10 +372,10 @@ Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
     MarkEach(lock, [&](const StreamKey&, const StreamState& stream) { return is_open(stream); });
   }
   const auto own = streams_.find(key);
-  if (own != streams_.end() && is_open(own->second)) Mark(lock, key);
+  if (own != streams_.end() && is_open(own->second)) Mark(lock, key, 0);
   if (epoch != epoch_) return Snapshot{};
   for (auto& [other, stream] : streams_)
-    Close(stream, nullptr, 0);
+    CloseOpen(stream);
   if (syncing_++ == 0) last_poll_ns_ = MonotonicNs();
   return Snapshot{scope, key, next_batch_ - 1, epoch_};
 }
@@ -547,7 +407,7 @@ void DeviceTracker::EventRecorded(void* event, const StreamKey& key) {
     return;
   }
   if (events_.size() >= kMaxEvents) events_.clear();
-  events_[event] = Snapshot{SyncScope::kEvent, key, Close(found->second, nullptr, 0), epoch_};
+  events_[event] = Snapshot{SyncScope::kEvent, key, CloseOpen(found->second), epoch_};
 }
 
 void DeviceTracker::EventDestroyed(void* event) {
@@ -600,7 +460,7 @@ void DeviceTracker::ForgetStream(void* handle) {
     lock.lock();
   }
   // The runtime finishes what is left of a destroyed stream in its own time: nothing can be asked about it any more.
-  Close(stream, nullptr, 0);
+  CloseOpen(stream);
   Settle(found->first, stream, next_batch_);
   GiveMarker(stream.start);
   streams_.erase(found);

@@ -11,7 +11,8 @@
 //
 // A start marker is recorded when a stream becomes busy. Settled batches are measured in order: the time from one
 // marker to the next is a span of the stream (gpu_time.h), and teaches what launches cost (cost_table.h). A launch may
-// be timed by the device itself (launch_timer.h): the stop event that it is given is then the marker of its batch.
+// be timed by the device itself (launch_timer.h): it gets a stop event, and a marker behind it, because the runtime
+// does not say of a stop event that it is done until something behind it is.
 //
 // Busy is reported when the first thread comes to submit (it may still have to wait at the gate: that is what the
 // daemon has to know), idle when nothing is left. Reports are made under the lock, so that they reach the ring in
@@ -153,13 +154,14 @@ class DeviceTracker {
     InFlight work;
     LaunchMix mix;
     void* marker = nullptr;  // null: none, or not recorded yet
-    LaunchKey timed = 0;     // the marker is the stop event of a launch of this kind, the only one of the batch
+    LaunchKey timed = 0;     // the last launch was timed, and is of this kind
   };
   struct StreamState {
-    RingQueue<Batch> batches;   // oldest first
-    InFlight open;              // launched, behind the newest batch
+    RingQueue<Batch> batches;  // oldest first
+    InFlight open;             // launched, behind the newest batch
     LaunchMix open_mix;
-    InFlight carried;           // settled without a marker: measured with the next batch that has one
+    InFlight unmarked;  // launched since the last marker: an event of the program closes a batch, too
+    InFlight carried;   // settled without a marker: measured with the next batch that has one
     LaunchMix carried_mix;
     std::uint32_t entered = 0;   // threads between Enter and Leave
     std::uint32_t admitted = 0;  // of these, admitted
@@ -191,8 +193,9 @@ class DeviceTracker {
   static bool IsMarked(const StreamState& stream) {
     return stream.open.launches == 0 && (stream.batches.Empty() || stream.batches.Back().marker != nullptr);
   }
-  std::uint64_t Close(StreamState& stream, void* marker, LaunchKey timed);
-  void Mark(Lock& lock, const StreamKey& key);
+  std::uint64_t Close(StreamState& stream, LaunchKey timed);
+  std::uint64_t CloseOpen(StreamState& stream);
+  void Mark(Lock& lock, const StreamKey& key, LaunchKey timed);
   template <typename Wanted>
   void MarkEach(Lock& lock, Wanted wanted);
   void Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch);

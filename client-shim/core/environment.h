@@ -2,7 +2,8 @@
 //   XSCHEDD_PRIORITY     hint, -100..100
 //   XSCHEDD_WEIGHT       share within a level, 1..10000
 //   XSCHEDD_DEADLINE_US  from becoming busy to becoming idle, 1..3600000000
-//   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; if it is not set, the ranks of one
+//   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; if it is not set, the ranks of
+//   one
 //                        Slurm step are a group
 //   XSCHEDD_PASSTHROUGH  see passthrough.h
 //   XSCHEDD_LOG          quiet (nothing), warn (default: what needs doing), info (also what happens)

@@ -76,10 +76,10 @@ struct Submission {
   const void* caller;   // where the application called from
   std::uint32_t entry;  // entry number
   SubmitKind kind;
-  bool drains;         // success proves that the stream has nothing left of what it had before the call
-  bool may_time;       // the wrapper can launch with a stop event
-  std::uint64_t key;   // what is launched: equal for launches that should take equally long; 0: not known
-  void* stop;          // from submit_begin: a marker to launch with, as the kernel's stop event; null: a plain launch
+  bool drains;        // success proves that the stream has nothing left of what it had before the call
+  bool may_time;      // the wrapper can launch with a stop event
+  std::uint64_t key;  // what is launched: equal for launches that should take equally long; 0: not known
+  void* stop;         // from submit_begin: an event to launch with, as the kernel's stop event; null: a plain launch
   std::uint64_t core[14];  // the core's own
 };
 

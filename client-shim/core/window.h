@@ -36,6 +36,15 @@ struct Window {
 struct InFlight {
   std::uint32_t launches = 0;
   std::uint64_t cost_ns = 0;
+
+  void Add(const InFlight& other) {
+    launches += other.launches;
+    cost_ns += other.cost_ns;
+  }
+  void Remove(const InFlight& part) {
+    launches -= std::min(launches, part.launches);
+    cost_ns -= std::min(cost_ns, part.cost_ns);
+  }
 };
 
 inline constexpr std::uint32_t kUnlimited = 0;
@@ -71,13 +80,13 @@ inline std::uint32_t LaunchLimit(const Window& window, const DurationEstimate& e
 inline constexpr std::uint64_t kMarkerCostNs = 1'000'000;
 inline constexpr std::uint64_t kMarkerAgeNs = 2'000'000;
 
-// Whether a marker is due behind `open`, which is what was launched on a stream since its last marker. About half a
-// window, so that when the older of two markers is reached, half of the window is free again and the device still has
-// the other half to do.
-inline bool IsMarkerDue(const Window& window, const InFlight& open, std::uint64_t age_ns) {
+// Whether a marker is due behind `open`, which is what was launched on a stream since its last marker, the last launch
+// of it at `last_ns`. At least two markers to what fits into a window, so that when the older is reached, room is made
+// while the device still has the rest to do.
+inline bool IsMarkerDue(const Window& window, const InFlight& open, std::uint64_t last_ns, std::uint64_t age_ns) {
   if (open.launches == 0) return false;
   if (open.cost_ns >= kMarkerCostNs || age_ns >= kMarkerAgeNs) return true;
-  return window.us != 0 && open.cost_ns >= std::uint64_t{window.us} * 500;
+  return window.us != 0 && 2 * open.cost_ns + last_ns >= std::uint64_t{window.us} * 1000;
 }
 
 }  // namespace xschedd::shim

@@ -201,10 +201,10 @@ const Vendor* MakeVendor() {
 
   static char runtime[32];
   FormatVersion(RuntimeVersion(), runtime);
-  static const Vendor vendor = {"amd",         runtime,        IsTablePatched() ? "dispatch table" : "symbols",
-                                CurrentDevice, DeviceOfStream, PciAddress,
-                                DeviceName,    ComputeUnits,   IsCapturing,
-                                CreateMarker,  RecordMarker,   QueryMarker,
+  static const Vendor vendor = {"amd",         runtime,         IsTablePatched() ? "dispatch table" : "symbols",
+                                CurrentDevice, DeviceOfStream,  PciAddress,
+                                DeviceName,    ComputeUnits,    IsCapturing,
+                                CreateMarker,  RecordMarker,    QueryMarker,
                                 ElapsedNs,     NextKernelStamp, DeviceUuid,
                                 AdoptThread};
   return &vendor;

@@ -8,7 +8,7 @@
 namespace {
 constexpr int kPriorityMin = -100;  // common/priority.h needs more of the C++ library than the stub may have
 constexpr int kPriorityMax = 100;
-constexpr unsigned kWeightMax = 10'000;                        // core/environment.h
+constexpr unsigned kWeightMax = 10'000;                       // core/environment.h
 constexpr unsigned long long kDeadlineMaxUs = 3'600'000'000;  // core/deadlines.h
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "client-shim/core/interface.h"
@@ -26,6 +27,14 @@ class FakeVendor {
       }
     }
   }
+  // One marker is reached.
+  void FinishMarker(void* handle, std::uint64_t time_ns) {
+    auto* marker = static_cast<Marker*>(handle);
+    marker->is_done = true;
+    marker->time_ns = time_ns;
+  }
+  // The markers recorded since the last call, in order.
+  std::vector<void*> TakeRecorded() { return std::exchange(recorded, {}); }
   std::size_t Recorded() const { return records; }
 
   const Vendor* Table() const {
@@ -67,6 +76,7 @@ class FakeVendor {
     if (refuses_to_record) return false;
     ++records;
     *static_cast<Marker*>(marker) = Marker{stream, true, false, 0};
+    recorded.push_back(marker);
     return true;
   }
   MarkerState Query(void* marker) {
@@ -86,6 +96,7 @@ class FakeVendor {
     return true;
   }
 
+  std::vector<void*> recorded;
   static inline FakeVendor* current = nullptr;
   std::vector<std::unique_ptr<Marker>> markers;
 };

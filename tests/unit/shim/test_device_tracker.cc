@@ -1,4 +1,6 @@
 // Counting, markers and settling of one device, with a runtime that completes on command.
+#include <map>
+
 #include "client-shim/core/device_tracker.h"
 #include "common/clock.h"
 #include "fake_vendor.h"
@@ -294,4 +296,170 @@ TEST_CASE_METHOD(Fixture, "activity is what happened since it was last taken", "
   CHECK(activity[0].launches == 2);
   CHECK(activity[0].completions == 2);
   CHECK(tracker.TakeActivity().empty());
+}
+
+// ---- a window in time
+
+namespace {
+constexpr LaunchKey kShort = 101, kLong = 102, kNew = 103;
+
+// A device that works off what is launched, one launch after the other, each as long as its kind takes. Time passes
+// only while somebody waits for it.
+struct Device : Fixture {
+  static constexpr std::uintptr_t kStream = 16;
+  std::map<LaunchKey, std::uint64_t> takes{{kShort, 5'000}, {kLong, 50'000'000}, {kNew, 300'000}};
+  std::uint64_t now = 1'000'000'000;
+  bool may_time = true;
+  std::uint64_t free_at = 0;                           // when the device has done all that is queued
+  std::vector<std::pair<std::uint64_t, void*>> marks;  // when each marker will be reached
+
+  std::uint64_t QueuedNs() const { return free_at > now ? free_at - now : 0; }
+  void CollectMarkers() {
+    for (void* marker : vendor.TakeRecorded())
+      marks.emplace_back(std::max(free_at, now), marker);
+  }
+  void WaitUntil(std::uint64_t time) {
+    now = std::max(now, time);
+    while (!marks.empty() && marks.front().first <= now) {
+      vendor.FinishMarker(marks.front().second, marks.front().first);
+      marks.erase(marks.begin());
+    }
+  }
+  // Returns how much of the device's time was queued before the launch was let in.
+  std::uint64_t Launch(LaunchKey kind, const Window& window) {
+    Ticket ticket = tracker.Enter(Key(kStream), kind);
+    while (!tracker.Admit(&ticket, window, false)) {
+      tracker.MakeRoom();
+      CollectMarkers();
+      if (tracker.Admit(&ticket, window, false)) break;
+      REQUIRE_FALSE(marks.empty());
+      WaitUntil(marks.front().first);
+    }
+    const std::uint64_t before = QueuedNs();
+    tracker.Start(&ticket, window, may_time);
+    CollectMarkers();
+    free_at = std::max(free_at, now) + takes[kind];
+    if (ticket.stop != nullptr) {
+      vendor.LaunchTimed(ticket.stop, ticket.stream.handle);
+      vendor.stamps.push_back({free_at - takes[kind] + 4'711, free_at + 4'711});
+    }
+    tracker.Leave(ticket, true, false, window);
+    CollectMarkers();
+    return before;
+  }
+};
+}  // namespace
+
+TEST_CASE_METHOD(Device, "5 us kernels fill the window, and no more of it is in flight", "[window]") {
+  const Window window{500, 2};
+  std::uint64_t most = 0;
+  for (int i = 0; i < 5000; ++i) {
+    Launch(kShort, window);
+    most = std::max(most, QueuedNs());
+  }
+  CHECK(most <= 510'000);
+  CHECK(most >= 400'000);
+}
+
+TEST_CASE_METHOD(Device, "of 50 ms kernels only the floor is in flight", "[window]") {
+  const Window window{500, 1};
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t before = Launch(kLong, window);
+    if (i > 0) CHECK(before == 0);
+  }
+}
+
+TEST_CASE_METHOD(Device, "a mix of known kinds is weighed by what each takes", "[window]") {
+  const Window window{500, 1};
+  for (int i = 0; i < 200; ++i)
+    Launch(kShort, window);
+  Launch(kLong, window);
+  for (int i = 0; i < 400; ++i) {
+    const bool is_long = i % 50 == 49;
+    const std::uint64_t before = Launch(is_long ? kLong : kShort, window);
+    // A long one is let in only where nothing is in flight; behind one nothing is.
+    if (is_long) CHECK(before == 0);
+    CHECK(before <= 500'000);
+  }
+}
+
+TEST_CASE_METHOD(Device, "a kind that has become longer is known within ten launches", "[window]") {
+  const Window window{500, 1};
+  for (int i = 0; i < 500; ++i)
+    Launch(kNew, window);
+  takes[kNew] = 3'000;
+  for (int i = 0; i < 100; ++i)
+    Launch(kNew, window);
+  CHECK(QueuedNs() > 100'000);  // it has become shorter: more of them are in flight
+  takes[kNew] = 400'000;
+  // What was let in as short is in flight; from the tenth behind it, at most the window and one.
+  std::uint64_t launches = 0;
+  while (QueuedNs() > 900'000 || launches < 10) {
+    Launch(kNew, window);
+    ++launches;
+    REQUIRE(launches < 400);
+  }
+  for (int i = 0; i < 50; ++i) {
+    Launch(kNew, window);
+    CHECK(QueuedNs() <= 900'000);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "a launch that is timed gets a stop event and a marker behind it", "[tracker]") {
+  const Window window{500, 4};
+  void* stream = reinterpret_cast<void*>(16);
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    Ticket ticket = tracker.Enter(Key(16), kShort);
+    REQUIRE(tracker.Admit(&ticket, window, false));
+    tracker.Start(&ticket, window, true);
+    CHECK((ticket.stop != nullptr) == (i > 0));  // a kind has to have been launched before
+    vendor.Finish(stream, 10'000 * i);
+    if (ticket.stop != nullptr) vendor.LaunchTimed(ticket.stop, stream);
+    tracker.Leave(ticket, true, false, window);
+    const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
+    // The device took 2 us of these 9.
+    vendor.stamps.push_back({500'000 + 10'000 * i + 7'000, 500'000 + 10'000 * i + 9'000});
+    vendor.Finish(stream, 10'000 * i + 9'000);
+    tracker.EndSync(snapshot, true);
+  }
+  // The first, untimed one counts as long as it may have taken, the others as long as they took.
+  CHECK(sink.gpu_time_ns <= 9'000 + 9'000 + 2 * 2'000);
+  CHECK(sink.gpu_time_ns >= 4 * 2'000);
+}
+
+// ---- deadlines
+
+TEST_CASE_METHOD(Fixture, "the earliest deadline of all busy streams is told with busy, and again when it changes",
+                 "[deadline]") {
+  deadlines.Set(5'000);
+  deadlines.SetStream(reinterpret_cast<void*>(32), 1'000);
+  TryLaunch(Key(16));
+  REQUIRE(sink.reports == std::vector{kBusy});
+  const std::uint64_t first = sink.deadlines[0];
+  CHECK(first != 0);
+  TryLaunch(Key(32));
+  REQUIRE(sink.reports == std::vector{kBusy, kBusy});
+  CHECK(sink.deadlines[1] < first);
+  TryLaunch(Key(32));  // busy already: the same deadline
+  CHECK(sink.reports.size() == 2);
+  Sync(SyncScope::kStream, Key(32));
+  REQUIRE(sink.reports.size() == 3);
+  CHECK(sink.deadlines[2] == first);
+  Sync(SyncScope::kStream, Key(16));
+  CHECK(sink.reports.back() == kIdle);
+  CHECK(sink.deadlines.back() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "a deadline that is set or taken away while busy is told at once", "[deadline]") {
+  TryLaunch(Key(16));
+  CHECK(sink.deadlines == std::vector<std::uint64_t>{0});
+  deadlines.Set(1'000);
+  tracker.DeadlinesChanged();
+  REQUIRE(sink.deadlines.size() == 2);
+  CHECK(sink.deadlines[1] != 0);
+  deadlines.Set(0);
+  tracker.DeadlinesChanged();
+  REQUIRE(sink.deadlines.size() == 3);
+  CHECK(sink.deadlines[2] == 0);
+  CHECK(sink.reports == std::vector{kBusy, kBusy, kBusy});
 }

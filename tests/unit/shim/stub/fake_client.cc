@@ -7,7 +7,7 @@ using namespace xschedd::shim;
 namespace {
 
 struct Counts {
-  int begins = 0, ends = 0, failed = 0, syncs = 0, forks = 0;
+  int begins = 0, ends = 0, failed = 0, syncs = 0, forks = 0, hints = 0;
   unsigned last_entry = 0;
   const void* last_caller = nullptr;
 };
@@ -39,15 +39,25 @@ const ClientTable kTable = {
     [] {},
     [] { ++g_counts.forks; },
     [](int) { return XSCHEDD_OK; },
-    [](unsigned) { return XSCHEDD_OK; },
-    [](std::uint64_t) { return XSCHEDD_OK; },
-    [](void*, std::uint64_t) { return XSCHEDD_OK; },
+    [](unsigned weight) {
+      g_counts.hints += static_cast<int>(weight);
+      return XSCHEDD_OK;
+    },
+    [](std::uint64_t us) {
+      g_counts.hints += static_cast<int>(us);
+      return XSCHEDD_OK;
+    },
+    [](void*, std::uint64_t us) {
+      g_counts.hints += static_cast<int>(us);
+      return XSCHEDD_OK;
+    },
     [](xschedd_status* status) {
       // The one door that a program has to a client library.
       status->state = XSCHEDD_STATE_SCHEDULED;
       status->submitted = static_cast<unsigned long long>(g_counts.begins);
       status->held_ns = static_cast<unsigned long long>(g_counts.syncs);
       status->passthrough = static_cast<unsigned long long>(g_counts.failed);
+      status->effective_priority = g_counts.hints;
       status->client_id = reinterpret_cast<unsigned long long>(g_counts.last_caller);
       return XSCHEDD_OK;
     },

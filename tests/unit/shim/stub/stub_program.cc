@@ -41,6 +41,17 @@ xschedd_status Status() {
   return status;
 }
 
+int SetWeight(unsigned weight) {
+  return reinterpret_cast<int (*)(unsigned)>(dlsym(RTLD_DEFAULT, "xschedd_set_weight"))(weight);
+}
+int SetDeadline(unsigned long long us) {
+  return reinterpret_cast<int (*)(unsigned long long)>(dlsym(RTLD_DEFAULT, "xschedd_set_deadline"))(us);
+}
+int SetStreamDeadline(void* stream, unsigned long long us) {
+  using Function = int (*)(void*, unsigned long long);
+  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "xschedd_set_stream_deadline"))(stream, us);
+}
+
 std::string FileOf(void* address) {
   Dl_info info{};
   return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fname : "";
@@ -76,6 +87,13 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(dlsym(RTLD_DEFAULT, "xschedd_no_such_symbol") == nullptr);
   EXPECT(dlvsym(RTLD_DEFAULT, "printf", "GLIBC_2.2.5") != nullptr);
 
+  // Hints before the first GPU work are checked, and remembered for it.
+  EXPECT(SetWeight(0) == XSCHEDD_ERROR_INVALID && SetWeight(10'001) == XSCHEDD_ERROR_INVALID);
+  EXPECT(SetWeight(3) == XSCHEDD_ERROR_NOT_CONNECTED && SetWeight(5) == XSCHEDD_ERROR_NOT_CONNECTED);
+  EXPECT(SetDeadline(3'600'000'001) == XSCHEDD_ERROR_INVALID);
+  EXPECT(SetDeadline(1000) == XSCHEDD_ERROR_NOT_CONNECTED);
+  EXPECT(SetStreamDeadline(nullptr, 100) == XSCHEDD_ERROR_NOT_CONNECTED);
+
   const auto launch = Look<Launch>(hip, "hipLaunchKernel");
   EXPECT(IsShim(reinterpret_cast<void*>(launch)));
   errno = 77;
@@ -85,7 +103,12 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(*calls == 1);
   const bool counts = Status().state == XSCHEDD_STATE_SCHEDULED;
   EXPECT(counts == (mode != "none"));
+  EXPECT(SetWeight(20'000) == XSCHEDD_ERROR_INVALID);
+  EXPECT(SetWeight(10'000) == (counts ? XSCHEDD_OK : XSCHEDD_ERROR_INERT));
+  EXPECT(SetDeadline(0) == (counts ? XSCHEDD_OK : XSCHEDD_ERROR_INERT));
+  EXPECT(SetStreamDeadline(nullptr, 200'000) == (counts ? XSCHEDD_OK : XSCHEDD_ERROR_INERT));
   if (!counts) return g_failures;  // without a client library everything still works
+  EXPECT(Status().effective_priority == 5 + 1000 + 10'000 + 200'000);  // the sum of all hints that came
   EXPECT(Status().submitted == 1);
   // The caller is this program, also behind the dispatch table.
   EXPECT(FileOf(reinterpret_cast<void*>(Status().client_id)).find("stub_program") != std::string::npos);

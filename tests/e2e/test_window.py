@@ -1,0 +1,61 @@
+"""The window in time: what of a background client is still on the device when the important one comes."""
+
+import random
+import statistics
+import time
+import unittest
+
+import harness
+from harness import wait_for
+
+WHOLE = 8000  # workgroups: all of the device
+AHEAD = 64  # launches that the background client would queue by itself
+ARRIVALS = 12
+
+
+class Window(harness.NodeTest):
+    def left_over(self, micros):
+        """Medians over many arrivals: GPU time and launches of the background client after the important one's came."""
+        node = self.node
+        node.start_daemon()
+        node.ctl("policy", "set", "--guard", 0)
+        important = node.start_anchor(priority=50)
+        low = node.start("streams", 1, micros, WHOLE, 3, AHEAD, priority=0, interactive=True)
+        self.assertEqual(low.stdout.readline().strip(), "ready")
+        node.tell(low, "go")
+        wait_for(lambda: len(node.dispatches(low.pid)) > 20, "the background client runs")
+        for _ in range(ARRIVALS):
+            time.sleep(random.uniform(0.02, 0.06))
+            node.tell(important, "work 20 1000")
+            self.assertEqual(important.stdout.readline().strip(), "done")
+        low.kill()
+        background = node.dispatches(low.pid)
+        bursts, previous = [], 0
+        for record in node.dispatches(important.pid)[1:]:
+            if record["arrival_ns"] - previous > 5_000_000:
+                bursts.append([record["arrival_ns"], record["end_ns"]])
+            bursts[-1][1] = record["end_ns"]
+            previous = record["end_ns"]
+        work, launches = [], []
+        for begin, end in bursts:
+            # The last of the burst is left out: the gate opens when it ends.
+            after = [r for r in background if r["end_ns"] > begin and r["start_ns"] < end - 2_000_000]
+            work.append(sum(r["end_ns"] - max(r["start_ns"], begin) for r in after) / 1e3)
+            launches.append(len(after))
+        self.assertGreaterEqual(len(bursts), ARRIVALS // 2)
+        print(f"{micros} us kernels: median of {len(bursts)} arrivals {statistics.median(work):.0f} us in flight "
+              f"({statistics.median(launches):.0f} launches), most {max(work):.0f} us")
+        return statistics.median(work), statistics.median(launches)
+
+    def test_short_kernels(self):
+        work, _ = self.left_over(50)
+        # Twice the window of 500 us: the gate is shut a moment after the arrival.
+        self.assertLess(work, 1000)
+
+    def test_long_kernels(self):
+        _, launches = self.left_over(5000)
+        self.assertLessEqual(launches, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
