@@ -215,7 +215,8 @@ Account History::Since(const HistoryPool& pool, std::uint64_t from_ns, const Mom
   return account;
 }
 
-void History::Sample(const Moment& moment) {
+void History::Sample(HistoryPool& pool, const Moment& moment) {
+  if (phase_ == Phase::kRunning && moment.now_ns >= settled_ns_ + kBucketNs) Settle(pool, moment);
   if (moment.now_ns - samples_[2].now_ns < kSampleNs) return;
   samples_ = {samples_[1], samples_[2], moment};
 }

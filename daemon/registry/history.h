@@ -3,7 +3,7 @@
 //   buckets   what happened within about a second each, added up by phase and by cause. They come from one pool for the
 //             whole daemon, a ring in the order of time: the oldest bucket of all is overwritten. So a few clients are
 //             remembered for hours, a hundred for minutes, a thousand for tens of seconds. A time in which nothing
-//             changed is one bucket however long it is; an idle client costs nothing.
+//             changed, but for GPU time, is one bucket however long it is; an idle client costs nothing.
 //   spans     the last kSpans holds of each client and device, exactly.
 //   samples   GPU time of the last second, for ps.
 //
@@ -88,7 +88,7 @@ struct Cause {
   std::uint32_t count;  // 0: not in use
 };
 
-// Longer than two seconds only if one phase fills it.
+// Longer than two seconds only if one phase fills it, and not if that is kRunning.
 struct Bucket {
   std::uint64_t start_ns;
   std::uint64_t end_ns;
@@ -135,8 +135,9 @@ class History {
   // `from_ns` 0: as far back as is remembered.
   Account Since(const HistoryPool& pool, std::uint64_t from_ns, const Moment& moment) const;
 
-  // For Recent: to be called twice a second or more often while tracked.
-  void Sample(const Moment& moment);
+  // To be called twice a second or more often while tracked: for Recent, and so that GPU time is known by the second
+  // also of a client that runs on and on.
+  void Sample(HistoryPool& pool, const Moment& moment);
   struct Recently {
     std::uint64_t time_ns = 0;
     std::uint64_t gpu_ns = 0;

@@ -29,7 +29,7 @@ std::uint64_t Rate(const v1::ClientDevice& device) {
 }
 
 // Beside the share. Only shown when somebody has missed a deadline.
-constexpr std::ptrdiff_t kLateColumn = 12;
+constexpr std::ptrdiff_t kLateColumn = 13;
 
 // More spans than this tell a person nothing; --json has them all.
 constexpr int kSpansShown = 8;

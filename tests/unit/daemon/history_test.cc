@@ -175,12 +175,18 @@ TEST_CASE("GPU time of the last second, and nothing while nobody measures") {
   for (int i = 0; i < 100; ++i) {
     subject.now += 100 * kMs;
     subject.gpu += (i < 50 ? 100 : 25) * kMs;
-    subject.history.Sample({subject.now, subject.gpu});
+    subject.history.Sample(pool, {subject.now, subject.gpu});
   }
   const History::Recently recent = subject.history.Recent({subject.now, subject.gpu});
   CHECK(recent.time_ns >= kS);
   CHECK(recent.time_ns <= kS + kS / 2);
   CHECK(recent.gpu_ns * 4 == recent.time_ns);
+  // It ran all the time, and used more of the device before than it does now.
+  CHECK(subject.Since(4 * kS).gpu_ns == kS);
+  const std::uint64_t whole = subject.Since(8 * kS).gpu_ns;  // 3 s of all, 5 s of a quarter
+  CHECK(whole > 4 * kS);
+  CHECK(whole < 4 * kS + kS / 2);
+  CHECK(In(subject.Since(8 * kS), Phase::kRunning) == 8 * kS);
   subject.Enter(Phase::kUntracked, kS);
   CHECK(subject.history.Recent({subject.now, subject.gpu}).time_ns == 0);
 }
