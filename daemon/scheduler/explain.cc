@@ -50,8 +50,8 @@ class Explainer {
     device.weight_level = subject_.effective.weight;
     for (const Attachment* other : neighbourhood.attachments) {
       if (other->client == self) continue;
-      const Account account =
-          other->history.Since(context_.histories, device.account.from_ns, other->MomentAt(end_ns_));
+      const Account account = other->history.Since(context_.histories, device.account.from_ns, other->MomentAt(end_ns_),
+                                                   History::Detail::kTimes);
       device.gpu_all_ns += account.gpu_ns;
       if (other->client->effective.priority != subject_.effective.priority || Busy(account) == 0) continue;
       device.gpu_level_ns += account.gpu_ns;

@@ -130,6 +130,20 @@ TEST_CASE("more causes than a bucket has room for are others, and no time is los
   CHECK(count == 100);
 }
 
+TEST_CASE("an account of a crowd is bounded, and what it cannot name is among the others") {
+  HistoryPool pool;
+  Subject subject(pool);
+  for (std::uint64_t i = 0; i < 1'000; ++i)
+    subject.Enter(Phase::kHeld, 500 * kMs, For(100 + i));
+  const Account account = subject.Since(1'000 * kS);
+  CHECK(account.causes.size() == history::kTotals);
+  std::uint64_t total = 0;
+  for (const HeldTotal& cause : account.causes)
+    total += cause.total_ns;
+  CHECK(total == 500 * kS);
+  CHECK(subject.history.Since(pool, 0, {subject.now, 0}, History::Detail::kTimes).causes.empty());
+}
+
 TEST_CASE("what the pool has overwritten is forgotten, and not claimed to be known") {
   HistoryPool pool;
   Subject quiet(pool);
