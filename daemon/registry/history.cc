@@ -34,6 +34,8 @@ std::uint64_t Scale(std::uint64_t value, std::uint64_t part, std::uint64_t whole
   return static_cast<std::uint64_t>(static_cast<Wide>(value) * part / whole);
 }
 
+constexpr PackedReason kOthers{.pid = 0, .priority = 0, .why = 0, .is_others = 1};
+
 // The cause's place in the bucket; null: there is no room for another one.
 Cause* FindCause(Bucket& bucket, const PackedReason& reason) {
   for (Cause& cause : bucket.causes) {
@@ -46,7 +48,7 @@ void AddHold(Bucket& bucket, const PackedReason& reason, std::uint64_t ns, bool 
   Cause* cause = FindCause(bucket, reason);
   if (cause == nullptr) {
     cause = &bucket.causes.back();
-    cause->reason = {.pid = 0, .priority = 0, .why = 0, .is_others = 1};
+    cause->reason = kOthers;
   } else if (cause->count == 0) {
     cause->reason = reason;
   }
@@ -62,12 +64,14 @@ HeldTotal& TotalFor(Account& account, const PackedReason& reason) {
   for (HeldTotal& total : account.causes) {
     if (total.is_others == (reason.is_others != 0) && total.reason == wanted) return total;
   }
+  // One place is kept for the others.
+  if (account.causes.size() >= history::kTotals - 1 && reason.is_others == 0) return TotalFor(account, kOthers);
   account.causes.push_back({.reason = wanted, .is_others = reason.is_others != 0});
   return account.causes.back();
 }
 
 // Adds the part of the bucket after `from_ns`. What happened within a bucket is taken as spread evenly over it.
-void AddBucket(const Bucket& bucket, std::uint64_t from_ns, Account& account) {
+void AddBucket(const Bucket& bucket, std::uint64_t from_ns, History::Detail detail, Account& account) {
   const std::uint64_t whole = bucket.end_ns - bucket.start_ns;
   const std::uint64_t part = bucket.end_ns - std::max(bucket.start_ns, from_ns);
   if (whole == 0) {
@@ -83,6 +87,7 @@ void AddBucket(const Bucket& bucket, std::uint64_t from_ns, Account& account) {
     account.phase_ns[i] += times[i];
   account.gpu_ns += Scale(bucket.gpu_ns, part, whole);
   account.late += Scale(bucket.late, part, whole);
+  if (detail == History::Detail::kTimes) return;
   for (const Cause& cause : bucket.causes) {
     if (cause.count == 0) continue;
     HeldTotal& total = TotalFor(account, cause.reason);
@@ -181,7 +186,7 @@ void History::AddSpan(std::uint64_t end_ns) {
   (*spans_)[span_count_++ % kSpans] = {entered_ns_, end_ns, reason_};
 }
 
-Account History::Since(const HistoryPool& pool, std::uint64_t from_ns, const Moment& moment) const {
+Account History::Since(const HistoryPool& pool, std::uint64_t from_ns, const Moment& moment, Detail detail) const {
   Account account;
   account.to_ns = std::max(moment.now_ns, settled_ns_);
   account.from_ns = settled_ns_;
@@ -193,16 +198,17 @@ Account History::Since(const HistoryPool& pool, std::uint64_t from_ns, const Mom
   now.gpu_ns = GpuSince(moment);
   if (phase_ == Phase::kHeld && now.end_ns > now.start_ns)
     AddHold(now, reason_, now.end_ns - now.start_ns, entered_ns_ == settled_ns_);
-  if (now.end_ns > from_ns) AddBucket(now, from_ns, account);
+  if (now.end_ns > from_ns) AddBucket(now, from_ns, detail, account);
   std::uint64_t number = last_bucket_;
   while (const Bucket* bucket = pool.Find(number)) {
     if (bucket->end_ns <= from_ns) break;
-    AddBucket(*bucket, from_ns, account);
+    AddBucket(*bucket, from_ns, detail, account);
     account.from_ns = bucket->start_ns;
     if (bucket->back == 0) break;
     number -= bucket->back;
   }
   account.from_ns = std::min(std::max(account.from_ns, from_ns), account.to_ns);
+  if (detail == Detail::kTimes) return account;
 
   const std::uint64_t kept = std::min<std::uint64_t>(span_count_, kSpans);
   for (std::uint64_t i = span_count_ - kept; i < span_count_; ++i) {
@@ -215,7 +221,8 @@ Account History::Since(const HistoryPool& pool, std::uint64_t from_ns, const Mom
   return account;
 }
 
-void History::Sample(const Moment& moment) {
+void History::Sample(HistoryPool& pool, const Moment& moment) {
+  if (phase_ == Phase::kRunning && moment.now_ns >= settled_ns_ + kBucketNs) Settle(pool, moment);
   if (moment.now_ns - samples_[2].now_ns < kSampleNs) return;
   samples_ = {samples_[1], samples_[2], moment};
 }

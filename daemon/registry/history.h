@@ -3,13 +3,13 @@
 //   buckets   what happened within about a second each, added up by phase and by cause. They come from one pool for the
 //             whole daemon, a ring in the order of time: the oldest bucket of all is overwritten. So a few clients are
 //             remembered for hours, a hundred for minutes, a thousand for tens of seconds. A time in which nothing
-//             changed is one bucket however long it is; an idle client costs nothing.
+//             changed, but for GPU time, is one bucket however long it is; an idle client costs nothing.
 //   spans     the last kSpans holds of each client and device, exactly.
 //   samples   GPU time of the last second, for ps.
 //
-// A change costs O(1) and allocates nothing, but for the first hold of a client on a device (its spans).
-// Memory: the pool 3.3 MB, touched as it fills; 150 bytes for each client and device, and 384 more once it was held.
-// 1,000 clients on 8 devices, all of them held: 7.6 MB.
+// A change costs O(1), some tens of ns, and allocates nothing, but for the first hold of a client on a device (its
+// spans). Memory: the pool 3.3 MB, touched as it fills; 112 bytes for each client and device, and 400 more once it was
+// held. 1,000 clients on 8 devices, all of them held: 7.4 MB.
 //
 // Thread rule: the daemon's one thread.
 #pragma once
@@ -59,9 +59,9 @@ struct Account {
   std::uint64_t to_ns = 0;
   PhaseTimes phase_ns{};  // adds up to to_ns - from_ns
   std::uint64_t gpu_ns = 0;
-  std::uint64_t late = 0;  // deadlines missed
-  std::vector<HeldTotal> causes;
-  std::vector<HeldSpan> spans;  // oldest first, cut to from_ns; the current one ends at to_ns
+  std::uint64_t late = 0;         // deadlines missed
+  std::vector<HeldTotal> causes;  // at most history::kTotals; the rest is among the others
+  std::vector<HeldSpan> spans;    // oldest first, cut to from_ns; the current one ends at to_ns
 };
 
 namespace history {
@@ -69,6 +69,7 @@ namespace history {
 inline constexpr std::size_t kBuckets = 20'480;
 inline constexpr std::size_t kCauses = 4;  // of a bucket; in the last one, what else there is, if there is more
 inline constexpr std::size_t kSpans = 16;
+inline constexpr std::size_t kTotals = 64;
 inline constexpr std::uint64_t kBucketNs = policy::kNsPerS;
 // A bucket with no room for another cause ends early, but not before this.
 inline constexpr std::uint64_t kShortBucketNs = kBucketNs / 4;
@@ -88,7 +89,7 @@ struct Cause {
   std::uint32_t count;  // 0: not in use
 };
 
-// Longer than two seconds only if one phase fills it.
+// Longer than two seconds only if one phase fills it, and not if that is kRunning.
 struct Bucket {
   std::uint64_t start_ns;
   std::uint64_t end_ns;
@@ -132,11 +133,14 @@ class History {
   // A deadline was missed.
   void AddLate(HistoryPool& pool, const Moment& moment);
 
-  // `from_ns` 0: as far back as is remembered.
-  Account Since(const HistoryPool& pool, std::uint64_t from_ns, const Moment& moment) const;
+  enum class Detail { kTimes, kCauses };  // without or with causes and spans
+  // `from_ns` 0: as far back as is remembered. Costs what it finds: 6 ms where one client has filled the pool.
+  Account Since(const HistoryPool& pool, std::uint64_t from_ns, const Moment& moment,
+                Detail detail = Detail::kCauses) const;
 
-  // For Recent: to be called twice a second or more often while tracked.
-  void Sample(const Moment& moment);
+  // To be called twice a second or more often while tracked: for Recent, and so that GPU time is known by the second
+  // also of a client that runs on and on.
+  void Sample(HistoryPool& pool, const Moment& moment);
   struct Recently {
     std::uint64_t time_ns = 0;
     std::uint64_t gpu_ns = 0;
@@ -167,5 +171,6 @@ class History {
   history::PackedReason reason_{};
   Phase phase_ = Phase::kUntracked;
 };
+static_assert(sizeof(History) <= 128);
 
 }  // namespace xschedd

@@ -34,8 +34,6 @@ class Explainer {
 
   void AddDevice(const std::string& address, const History& history, std::uint64_t gpu_ns) {
     ExplainedDevice device{address, history.Since(context_.histories, from_ns_, {end_ns_, gpu_ns})};
-    device.gpu_all_ns = device.gpu_level_ns = device.account.gpu_ns;
-    device.weight_level = subject_.effective.weight;
     result_.observed_ns = std::max(result_.observed_ns, device.account.to_ns - device.account.from_ns);
     for (const HeldTotal& total : device.account.causes)
       result_.causes.push_back({address, total, CauseText(total, context_)});
@@ -48,10 +46,12 @@ class Explainer {
   // What the others of the last added device did meanwhile.
   void AddNeighbours(const Device& neighbourhood, const Client* self) {
     ExplainedDevice& device = result_.devices.back();
+    device.gpu_all_ns = device.gpu_level_ns = device.account.gpu_ns;
+    device.weight_level = subject_.effective.weight;
     for (const Attachment* other : neighbourhood.attachments) {
       if (other->client == self) continue;
-      const Account account =
-          other->history.Since(context_.histories, device.account.from_ns, other->MomentAt(end_ns_));
+      const Account account = other->history.Since(context_.histories, device.account.from_ns, other->MomentAt(end_ns_),
+                                                   History::Detail::kTimes);
       device.gpu_all_ns += account.gpu_ns;
       if (other->client->effective.priority != subject_.effective.priority || Busy(account) == 0) continue;
       device.gpu_level_ns += account.gpu_ns;
@@ -65,7 +65,6 @@ class Explainer {
     std::sort(result_.spans.begin(), result_.spans.end(),
               [](const ExplainedSpan& a, const ExplainedSpan& b) { return a.span.start_ns < b.span.start_ns; });
     result_.summary = SummaryOf(subject_, result_);
-    // One that has gone can be helped no more, but the next of its kind can; what names its pid is left out.
     for (const ExplainedCause& cause : result_.causes) {
       if (cause.total.total_ns * kSmallPart >= result_.held_ns)
         AddRemedies(RemediesFor(cause.total, subject_, context_));

@@ -14,6 +14,7 @@ namespace xschedd {
 struct ExplainedDevice {
   std::string address;
   Account account;
+  // Beside whom; all 0 for a client that has gone, whose neighbours of then are not known.
   std::uint64_t gpu_all_ns = 0;  // of all who are on the device now, in the same time
   // Of those of the same priority that had work meanwhile, itself included: what its weight is measured against.
   std::uint64_t gpu_level_ns = 0;

@@ -9,13 +9,19 @@ namespace {
 
 using policy::Why;
 
-constexpr std::size_t kCommandShown = 60;
+constexpr std::size_t kCommandShown = 50;
+
+// The beginning of a command line, its program without the folder.
+std::string Short(const std::string& command) {
+  const std::size_t slash = command.find_last_of('/', std::min(command.find(' '), command.size()));
+  return command.substr(slash == std::string::npos ? 0 : slash + 1, kCommandShown);
+}
 
 // "pid 4711 (python train.py, priority 50)". Whoever has gone meanwhile has no command any more.
 std::string Who(const Reason& reason, const ExplainContext& context) {
   std::string command;
   for (const auto& [id, client] : context.registry.Clients()) {
-    if (client->identity.pid == reason.pid) command = CommandOf(client->identity).substr(0, kCommandShown);
+    if (client->identity.pid == reason.pid) command = Short(CommandOf(client->identity));
   }
   if (!command.empty()) command += ", ";
   return fmt::format("pid {} ({}priority {})", reason.pid, command, reason.priority);

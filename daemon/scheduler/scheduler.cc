@@ -292,7 +292,7 @@ bool Scheduler::RenewLeases() {
 
 void Scheduler::SampleGpuTime(Client& client, std::uint64_t now_ns) {
   for (const auto& [slot, attachment] : client.attachments) {
-    if (attachment->gate.tracked) attachment->history.Sample(attachment->MomentAt(now_ns));
+    if (attachment->gate.tracked) attachment->history.Sample(histories_, attachment->MomentAt(now_ns));
   }
 }
 

@@ -28,29 +28,35 @@ std::uint64_t Rate(const v1::ClientDevice& device) {
                                     static_cast<double>(device.recent_ns()) * kSecond);
 }
 
+// Beside the share. Only shown when somebody has missed a deadline.
+constexpr std::ptrdiff_t kLateColumn = 13;
+
 // More spans than this tell a person nothing; --json has them all.
 constexpr int kSpansShown = 8;
 
 }  // namespace
 
 std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style) {
-  Table table({{.header = "PID", .right = true},
-               {.header = "UID", .right = true, .rank = 4},
-               {.header = "PRIO", .right = true},
-               {.header = "HINT", .right = true, .rank = 7},
-               {.header = "WEIGHT", .right = true, .rank = 5},
-               {.header = "SOURCE", .rank = 3},
-               {.header = "DEVICE", .rank = 2},
-               {.header = "STATE"},
-               {.header = "WAITS-FOR", .rank = 6},
-               {.header = "HELD", .right = true, .rank = 1},
-               {.header = "GPU-TIME", .right = true, .rank = 1},
-               {.header = "GPU", .right = true, .rank = 4},
-               {.header = "SHARE", .right = true, .rank = 4},
-               {.header = "LATE", .right = true, .rank = 8},
-               {.header = "IN-FLIGHT", .right = true, .rank = 9},
-               {.header = "GROUP", .rank = 10},
-               {.header = "COMMAND", .flexible = true}});
+  const bool any_late = std::any_of(answer.clients().begin(), answer.clients().end(),
+                                    [](const v1::Client& client) { return client.late() != 0; });
+  std::vector<Column> columns({{.header = "PID", .right = true},
+                               {.header = "UID", .right = true, .rank = 4},
+                               {.header = "PRIO", .right = true},
+                               {.header = "HINT", .right = true, .rank = 7},
+                               {.header = "WEIGHT", .right = true, .rank = 5},
+                               {.header = "SOURCE", .rank = 3},
+                               {.header = "DEVICE", .rank = 2},
+                               {.header = "STATE"},
+                               {.header = "WAITS-FOR", .rank = 6},
+                               {.header = "HELD", .right = true, .rank = 1},
+                               {.header = "GPU-TIME", .right = true, .rank = 1},
+                               {.header = "GPU", .right = true, .rank = 4},
+                               {.header = "SHARE", .right = true, .rank = 4},
+                               {.header = "IN-FLIGHT", .right = true, .rank = 9},
+                               {.header = "GROUP", .rank = 10},
+                               {.header = "COMMAND", .flexible = true}});
+  if (any_late) columns.insert(columns.begin() + kLateColumn, {.header = "LATE", .right = true, .rank = 8});
+  Table table(columns);
   // What all who are listed use of each device. Of others, who were not asked for, nothing is known here.
   std::map<std::string, std::uint64_t> rates;
   for (const v1::Client& client : answer.clients()) {
@@ -63,17 +69,19 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
     const auto add = [&](const v1::ClientDevice* device) {
       std::string state = device == nullptr ? "no device" : std::string(Name(device->state()));
       if (client.hold()) state += ", hold";
-      table.Add({fmt::format("{}", client.pid()), fmt::format("{}", client.uid()), Signed(client.priority_effective()),
-                 hint, fmt::format("{}", client.weight()), std::string(Name(client.priority_source())),
-                 device == nullptr ? "-" : device->device(), state,
-                 device == nullptr || device->held_for().empty() ? "-" : device->held_for(),
-                 device == nullptr ? "-" : Duration(device->held_ns()),
-                 device == nullptr ? "-" : Duration(device->gpu_time_ns()),
-                 device == nullptr ? "-" : Share(device->recent_gpu_ns(), device->recent_ns()),
-                 device == nullptr || device->recent_ns() == 0 ? "-" : Share(Rate(*device), rates[device->device()]),
-                 client.late() == 0 ? "-" : fmt::format("{}", client.late()),
-                 device == nullptr ? "-" : fmt::format("{}", device->in_flight()),
-                 client.group().empty() ? "-" : client.group(), command});
+      std::vector<std::string> cells(
+          {fmt::format("{}", client.pid()), fmt::format("{}", client.uid()), Signed(client.priority_effective()), hint,
+           fmt::format("{}", client.weight()), std::string(Name(client.priority_source())),
+           device == nullptr ? "-" : device->device(), state,
+           device == nullptr || device->held_for().empty() ? "-" : device->held_for(),
+           device == nullptr ? "-" : Duration(device->held_ns()),
+           device == nullptr ? "-" : Duration(device->gpu_time_ns()),
+           device == nullptr ? "-" : Share(device->recent_gpu_ns(), device->recent_ns()),
+           device == nullptr || device->recent_ns() == 0 ? "-" : Share(Rate(*device), rates[device->device()]),
+           device == nullptr ? "-" : fmt::format("{}", device->in_flight()),
+           client.group().empty() ? "-" : client.group(), command});
+      if (any_late) cells.insert(cells.begin() + kLateColumn, client.late() == 0 ? "-" : std::to_string(client.late()));
+      table.Add(std::move(cells));
     };
     for (const v1::ClientDevice& device : client.devices())
       add(&device);
@@ -120,7 +128,8 @@ std::string RenderPolicy(const v1::Policy& policy) {
     available += (available.empty() ? "" : ", ") + name;
   std::string limit = policy.max_concurrent() == 0
                           ? "no limit"
-                          : fmt::format("{} background clients a device", policy.max_concurrent());
+                          : fmt::format("{} background client{} a device", policy.max_concurrent(),
+                                        policy.max_concurrent() == 1 ? "" : "s");
   if (policy.max_concurrent_by_vendor()) limit = "by the device's vendor: no limit on AMD, 1 elsewhere";
   const std::string guard = policy.guard_ms_per_s() == 0
                                 ? "off"
@@ -193,7 +202,7 @@ std::string RenderTimes(const v1::ExplainResponse& answer, const TextStyle& styl
     table.Add({device.device(), Part(device.running_ns(), whole), Part(device.held_ns(), whole),
                Part(device.idle_ns(), whole), Part(device.untracked_ns(), whole), Part(device.gpu_ns(), whole),
                Share(device.gpu_ns(), device.gpu_all_ns()), Share(device.gpu_ns(), device.gpu_level_ns()),
-               answer.is_gone() ? "-" : Share(answer.weight(), device.weight_all()),
+               Share(answer.weight(), device.weight_all()),
                device.late() == 0 ? "-" : fmt::format("{}", device.late())});
   }
   return table.Render(style.width, style.header);

@@ -130,6 +130,20 @@ TEST_CASE("more causes than a bucket has room for are others, and no time is los
   CHECK(count == 100);
 }
 
+TEST_CASE("an account of a crowd is bounded, and what it cannot name is among the others") {
+  HistoryPool pool;
+  Subject subject(pool);
+  for (std::uint64_t i = 0; i < 1'000; ++i)
+    subject.Enter(Phase::kHeld, 500 * kMs, For(100 + i));
+  const Account account = subject.Since(1'000 * kS);
+  CHECK(account.causes.size() == history::kTotals);
+  std::uint64_t total = 0;
+  for (const HeldTotal& cause : account.causes)
+    total += cause.total_ns;
+  CHECK(total == 500 * kS);
+  CHECK(subject.history.Since(pool, 0, {subject.now, 0}, History::Detail::kTimes).causes.empty());
+}
+
 TEST_CASE("what the pool has overwritten is forgotten, and not claimed to be known") {
   HistoryPool pool;
   Subject quiet(pool);
@@ -175,12 +189,18 @@ TEST_CASE("GPU time of the last second, and nothing while nobody measures") {
   for (int i = 0; i < 100; ++i) {
     subject.now += 100 * kMs;
     subject.gpu += (i < 50 ? 100 : 25) * kMs;
-    subject.history.Sample({subject.now, subject.gpu});
+    subject.history.Sample(pool, {subject.now, subject.gpu});
   }
   const History::Recently recent = subject.history.Recent({subject.now, subject.gpu});
   CHECK(recent.time_ns >= kS);
   CHECK(recent.time_ns <= kS + kS / 2);
   CHECK(recent.gpu_ns * 4 == recent.time_ns);
+  // It ran all the time, and used more of the device before than it does now.
+  CHECK(subject.Since(4 * kS).gpu_ns == kS);
+  const std::uint64_t whole = subject.Since(8 * kS).gpu_ns;  // 3 s of all, 5 s of a quarter
+  CHECK(whole > 4 * kS);
+  CHECK(whole < 4 * kS + kS / 2);
+  CHECK(In(subject.Since(8 * kS), Phase::kRunning) == 8 * kS);
   subject.Enter(Phase::kUntracked, kS);
   CHECK(subject.history.Recent({subject.now, subject.gpu}).time_ns == 0);
 }

@@ -320,6 +320,7 @@ TEST_CASE("a deadline that has passed when the work is done is told and counted"
       world.Report(*low, false);
     }
     CHECK(low->client->late_total == 1'000);
+    CHECK(Explain(world, *low, 0).devices.at(0).account.late == 1'000);
     CHECK(late().size() < 30);
   }
   SECTION("nonsense does not overflow a policy's sums") {

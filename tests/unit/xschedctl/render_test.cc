@@ -55,6 +55,14 @@ TEST_CASE("ps names priorities, their source, the state and the times with units
         "    -          -  -      /usr/bin/vllm\n");
 }
 
+TEST_CASE("ps has no column for missed deadlines where there are none") {
+  v1::ListClientsResponse answer = Sample();
+  answer.mutable_clients(0)->set_late(0);
+  const std::string text = RenderClients(answer, {});
+  CHECK(text.find("LATE") == std::string::npos);
+  CHECK(text.find("100.0 %          0  -") != std::string::npos);
+}
+
 TEST_CASE("ps as JSON has the same facts, and null where there is no hint") {
   const Json json = Json::parse(Line(ToJson(Sample())));
   CHECK(json["policy"] == "priority");
