@@ -172,9 +172,9 @@ double Share::Order(std::uint32_t group, bool has_turn) const {
 }
 
 bool Share::IsAhead(std::uint32_t group) {
+  if (!Keeps(group)) return false;  // before groups_ is read: where nobody is kept, it is empty
   Member& member = groups_[group];
   const Group& view = state_->groups[group];
-  if (!member.kept) return false;
   // Of an idle one this asks whether it would be ahead if it became busy now.
   const bool idle = !member.present;
   if (idle && !member.known) return false;
@@ -207,8 +207,9 @@ bool Share::IsAhead(std::uint32_t group) {
 }
 
 void Share::Admit(std::uint32_t group) {
+  if (!Keeps(group)) return;
   Member& member = groups_[group];
-  if (!member.kept || !member.present) return;
+  if (!member.present) return;
   member.admitted = true;
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[index];
