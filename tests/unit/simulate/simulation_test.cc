@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "tests/unit/simulate/workloads.h"
 #include "tools/bench/simulate/arrival_source.h"
@@ -205,7 +206,7 @@ TEST_CASE("the same seed gives the same results, another seed others") {
   CHECK(run() != first);
 }
 
-TEST_CASE("nothing is lost and no device does more than it can, in every workload shipped") {
+TEST_CASE("nothing is lost and no device does more than it can, in every workload shipped, under every policy") {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(XSCHEDD_WORKLOADS)) {
     std::ifstream file(entry.path());
@@ -213,9 +214,10 @@ TEST_CASE("nothing is lost and no device does more than it can, in every workloa
     INFO(entry.path().string());
     REQUIRE(workload);
     workload->length_ns = 3 * kS;
-    for (const bool unscheduled : {false, true}) {
+    for (std::size_t policy = 0; policy <= std::size(xschedd::policy::kNames); ++policy) {
       Parameters parameters;
-      parameters.unscheduled = unscheduled;
+      parameters.unscheduled = policy == std::size(xschedd::policy::kNames);
+      if (!parameters.unscheduled) parameters.settings.name = static_cast<xschedd::policy::Name>(policy);
       const Results results = Simulate(*workload, parameters);
       CHECK(results.launched == results.completed + results.left);
       CHECK(results.completed > 0);
@@ -228,7 +230,7 @@ TEST_CASE("nothing is lost and no device does more than it can, in every workloa
       std::uint64_t kernels = 0;
       for (const ClassResult& result : results.classes) {
         kernels += result.kernels;
-        if (unscheduled) CHECK(result.held_ns == 0);
+        if (parameters.unscheduled) CHECK(result.held_ns == 0);
       }
       CHECK(kernels == results.completed);
     }
