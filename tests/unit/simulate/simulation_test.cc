@@ -226,7 +226,9 @@ TEST_CASE("nothing is lost and no device does more than it can, in every workloa
         CHECK(ns <= results.length_ns);
         busy += ns;
       }
-      CHECK(results.GpuNs() == busy);  // one kernel at a time
+      // As many kernels at a time as there is room for.
+      CHECK(results.GpuNs() >= busy);
+      CHECK(results.GpuNs() <= busy * workload->side_by_side);
       std::uint64_t kernels = 0;
       for (const ClassResult& result : results.classes) {
         kernels += result.kernels;
