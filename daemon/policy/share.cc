@@ -191,6 +191,7 @@ double Share::Order(std::uint32_t group, bool has_turn) const {
 }
 
 bool Share::IsAhead(std::uint32_t group) {
+  if (!Keeps(group)) return false;  // before groups_ is read: where nobody is kept, it is empty
   Member& member = groups_[group];
   const Group& view = state_->groups[group];
   // Of an idle one this asks whether it would be ahead if it became busy now.
@@ -224,6 +225,7 @@ bool Share::IsAhead(std::uint32_t group) {
 }
 
 void Share::Admit(std::uint32_t group) {
+  if (!Keeps(group)) return;
   Member& member = groups_[group];
   if (!member.present) return;
   member.admitted = true;

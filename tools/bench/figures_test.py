@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The figures of the demo, on records made by hand."""
+"""The figures of demo and bench, on records made by hand."""
 
 import math
 import os
@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from benchlib import figures  # noqa: E402
+from benchlib.gpu_time import GpuTime, worst_share_error  # noqa: E402
 from benchlib.records import Dispatch, Progress, Request, rate  # noqa: E402
 
 MS = 1_000_000
@@ -64,6 +65,29 @@ class Figures(unittest.TestCase):
         traced = Progress.traced([Dispatch(1, 0, "kernel", "k", 0, 0, at * MS) for at in range(10, 110, 10)] +
                                  [Dispatch(1, 0, "blit", "b", 0, 0, 5 * MS)])
         self.assertAlmostEqual(rate([told, traced], 20 * MS, 60 * MS), 500 + 100)
+
+    def test_gpu_time_counts_overlap_once(self) -> None:
+        def ran(kind: str, start_ms: int, end_ms: int) -> Dispatch:
+            return Dispatch(1, 0, kind, "k", 0, start_ms * MS, end_ms * MS)
+
+        time = GpuTime([ran("kernel", 30, 40), ran("kernel", 10, 20), ran("blit", 15, 25), ran("copy", 0, 100)])
+        self.assertEqual(time.between(0, 100 * MS), 25 * MS)
+        self.assertEqual(time.between(0, 5 * MS), 0)
+        self.assertEqual(time.between(12 * MS, 35 * MS), 18 * MS)
+        self.assertEqual(time.between(26 * MS, 28 * MS), 0)
+        self.assertEqual(GpuTime([]).between(0, MS), 0)
+
+    def test_share_error_is_that_of_the_worst_second(self) -> None:
+        def turns(milliseconds: range, offset: int, length: int) -> GpuTime:
+            return GpuTime([Dispatch(1, 0, "kernel", "k", 0, (at + offset) * MS, (at + offset + length) * MS)
+                            for at in milliseconds])
+
+        first, second = turns(range(0, 4000, 40), 0, 30), turns(range(0, 4000, 40), 30, 10)
+        self.assertLess(worst_share_error((first, second), 0.75, 0, 4000 * MS), 1)
+        # Away for 400 ms of one second: 0.6 × 0.75 of what both got, 0.45 / 0.7.
+        late = turns([at for at in range(0, 4000, 40) if not 2000 <= at < 2400], 0, 30)
+        self.assertAlmostEqual(worst_share_error((late, second), 0.75, 0, 4000 * MS), 75 - 45 / 0.7, delta=0.5)
+        self.assertTrue(math.isnan(worst_share_error((first, second), 0.75, 0, 900 * MS)))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Thread rule: main thread.
 
 import json
 import os
+import socket
 import time
 from dataclasses import dataclass
 from typing import List
@@ -29,8 +30,12 @@ class Daemon:
         self.folder = os.path.join(folder, "run")
         os.mkdir(self.folder, 0o700)
         self.child: Child = children.start("xschedd", [program, "--runtime-dir", self.folder])
-        wait_for("the daemon's admin socket", lambda: os.path.exists(os.path.join(self.folder, "admin.sock")),
-                 [self.child])
+        wait_for("the daemon's admin socket", self._listens, [self.child])
+
+    def _listens(self) -> bool:
+        # The file is there a moment before anybody listens on it.
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(os.path.join(self.folder, "admin.sock")) == 0
 
     def follow_events(self, children: Children) -> Child:
         return children.start("events", [self.xschedctl, "--runtime-dir", self.folder, "--json", "events", "--follow"])

@@ -79,18 +79,27 @@ std::string Table(const Results& results, const Results& reference) {
 }
 
 std::string SweepTable(const std::string& setting, const std::vector<SweepPoint>& points, const Results& reference) {
-  std::string text = fmt::format("{:<16} {}", setting, ClassHeader("class"));
-  for (const SweepPoint& point : points) {
-    for (std::size_t i = 0; i < point.results.classes.size(); ++i) {
-      const ClassResult& own = point.results.classes[i];
-      text += fmt::format("{:<16} {}", i == 0 ? point.value : "",
-                          ClassLine(own.name, own, point.results, reference.classes[i]));
+  constexpr const char* kLine = "{:<17} {:<14} {:>9} {:>9} {:>8} {:>8} {:>9} {:>10}   {:>7} {:>12}";
+  std::string text = fmt::format(kLine, setting, "class", "p50 ms", "p99 ms", "misses", "kept", "held s", "share off",
+                                 "busy", "decisions/s") +
+                     "\n";
+  const auto add = [&](const std::string& value, const Results& results) {
+    for (std::size_t i = 0; i < results.classes.size(); ++i) {
+      const ClassResult& own = results.classes[i];
+      const double seconds = static_cast<double>(results.length_ns) / 1e9;
+      const std::string busy = i == 0 ? Percent(MeanUtilisation(results)) : "";
+      const std::string rate = i == 0 ? Number(static_cast<double>(results.decisions) / seconds, "{:.0f}") : "";
+      std::string line =
+          fmt::format(kLine, i == 0 ? value : "", own.name, Number(own.QuantileMs(.5)), Number(own.QuantileMs(.99)),
+                      Misses(own), Percent(Kept(own, reference.classes[i])),
+                      Number(static_cast<double>(own.held_ns) / 1e9, "{:.1f}"), Number(own.share_error), busy, rate);
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + "\n";
     }
-    text += fmt::format(
-        "{:<16} devices busy {} ({} unscheduled), {:.0f} decisions a second\n", "",
-        Percent(MeanUtilisation(point.results)), Percent(MeanUtilisation(reference)),
-        static_cast<double>(point.results.decisions) / (static_cast<double>(point.results.length_ns) / 1e9));
-  }
+  };
+  add("unscheduled", reference);
+  for (const SweepPoint& point : points)
+    add(point.value, point.results);
   return text;
 }
 

@@ -5,8 +5,6 @@
 #include <numeric>
 #include <string>
 
-#include "daemon/policy/decide.h"
-
 namespace xschedd::simulate {
 namespace {
 
@@ -116,15 +114,15 @@ void Scheduler::Look(std::uint32_t index, std::uint64_t now_ns) {
 void Scheduler::Decide(std::uint32_t index, std::uint64_t now_ns) {
   Component& component = components_[index];
   component.is_touched = false;
-  policy::Decision decision;
+  const policy::Decision* decision = nullptr;
   do {
     Observe(component);
-    decision = policy::Decide(component.state, now_ns);
+    decision = &decider_.Decide(component.state, now_ns);
     ++decisions_;
     for (std::size_t i = 0; i < component.state.groups.size(); ++i)
-      component.state.groups[i].memory = decision.memory[i];
-  } while (Apply(component, decision, now_ns));
-  component.next_look_ns = decision.next_look_ns;
+      component.state.groups[i].memory = decision->memory[i];
+  } while (Apply(component, *decision, now_ns));
+  component.next_look_ns = decision->next_look_ns;
   if (component.next_look_ns < component.look_event_ns) {
     component.look_event_ns = component.next_look_ns;
     events_.Push(component.next_look_ns, EventKind::kLook, index);

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "daemon/policy/types.h"
+#include "daemon/policy/decide.h"
 #include "tools/bench/simulate/event_queue.h"
 #include "tools/bench/simulate/lane.h"
 #include "tools/bench/simulate/parameters.h"
@@ -58,6 +58,7 @@ class Scheduler {
   std::vector<Lane>& lanes_;
   EventQueue& events_;
   std::vector<Component> components_;
+  policy::Decider decider_;
   std::uint64_t decisions_ = 0;
   std::uint64_t gate_changes_ = 0;
 };
