@@ -98,12 +98,15 @@ class Tenant:
             return hashlib.sha256(self.result.cpu().numpy().tobytes()).hexdigest()
 
     def requests(self, start_ns, end_ns, rate, seed):
-        """Arrivals at `rate` a second, each moved by up to a quarter of the interval, so that they keep no step with
+        """One after the other with `rate` 0. Else arrivals at `rate` a second, each moved by up to a quarter of the interval, so that they keep no step with
         anything. A request that finds the one before it unfinished waits; its latency counts from its arrival."""
-        chance, interval = random.Random(seed), 1e9 / rate
         done = []
         with torch.inference_mode():
-            for number in range(int((end_ns - start_ns) / interval)):
+            while rate == 0 and (begun := time.monotonic_ns()) < end_ns:
+                self.run()
+                done.append([begun, (time.monotonic_ns() - begun) / 1e6])
+            chance, interval = random.Random(seed), 1e9 / (rate or 1)
+            for number in range(int((end_ns - start_ns) / interval) if rate else 0):
                 arrival = start_ns + (number + 0.25 + 0.5 * chance.random()) * interval
                 wait = arrival - time.monotonic_ns()
                 if wait > 0:
