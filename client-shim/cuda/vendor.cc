@@ -23,6 +23,7 @@ struct Functions {
   Result (*pci_bus_id)(char*, int, int);
   Result (*device_name)(char*, int, int);
   Result (*attribute)(int*, int, int);
+  Result (*uuid)(unsigned char*, int);  // cuDeviceGetUuid_v2, from CUDA 11.4
   Result (*is_capturing)(Stream, int*);
   Result (*exchange_capture_mode)(int*);
   Result (*event_create)(Event*, unsigned);
@@ -117,7 +118,9 @@ bool IsCapturing(void* stream) {
          status != 0;
 }
 
-// The event is made when the marker is first recorded: only then is it known in which context.
+// What of it needs a context that is current, seen on driver 580: making an event, and recording it on a default
+// stream. Recording on another stream, querying and measuring work from any thread; but an event only on streams of the
+// context that it was made in. So it is made when the marker is first recorded.
 void* CreateMarker(int) {
   return calloc(1, sizeof(Marker));
 }
@@ -142,25 +145,38 @@ bool RecordMarker(int device, void* marker, void* stream) {
 
 MarkerState QueryMarker(void* marker) {
   const auto* const m = static_cast<const Marker*>(marker);
-  if (m->event == nullptr) return MarkerState::kBroken;
-  Result result = kErrorNotSupported;
-  InContext(m->context, [&] {
-    result = g_cuda.event_query(m->event);
-    return true;
-  });
+  const Result result = m->event != nullptr ? g_cuda.event_query(m->event) : kErrorNotSupported;
   if (result == kSuccess) return MarkerState::kDone;
   return result == kErrorNotReady ? MarkerState::kPending : MarkerState::kBroken;
 }
 
-bool ElapsedNs(void* from, void* to, uint64_t* out) {
+bool ElapsedNs(void* from, void* to, int64_t* out) {
   const auto* const first = static_cast<const Marker*>(from);
   const auto* const second = static_cast<const Marker*>(to);
   float milliseconds = 0;
-  const bool is_measured = first->event != nullptr && second->event != nullptr && InContext(second->context, [&] {
-                             return g_cuda.event_elapsed(&milliseconds, first->event, second->event) == kSuccess;
-                           });
-  *out = milliseconds > 0 ? static_cast<uint64_t>(static_cast<double>(milliseconds) * 1e6) : 0;
-  return is_measured;
+  if (first->event == nullptr || second->event == nullptr ||
+      g_cuda.event_elapsed(&milliseconds, first->event, second->event) != kSuccess) {
+    return false;
+  }
+  *out = static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);
+  return true;
+}
+
+// As nvidia-smi writes it: "GPU-" and five groups of hexadecimal digits. Of a MIG instance it is the instance's own.
+bool DeviceUuid(int device, char* out, size_t size) {
+  constexpr char kPrefix[] = "GPU-";
+  constexpr char kDigits[] = "0123456789abcdef";
+  unsigned char bytes[16];
+  if (size < sizeof kPrefix + 36 || g_cuda.uuid == nullptr || g_cuda.uuid(bytes, device) != kSuccess) return false;
+  memcpy(out, kPrefix, sizeof kPrefix - 1);
+  out += sizeof kPrefix - 1;
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *out++ = '-';
+    *out++ = kDigits[bytes[i] >> 4];
+    *out++ = kDigits[bytes[i] & 15];
+  }
+  *out = '\0';
+  return true;
 }
 
 void AdoptThread() {
@@ -224,6 +240,7 @@ const Vendor* MakeVendor() {
   Find(&g_cuda.pci_bus_id, "cuDeviceGetPCIBusId");
   Find(&g_cuda.device_name, "cuDeviceGetName");
   Find(&g_cuda.attribute, "cuDeviceGetAttribute");
+  Find(&g_cuda.uuid, "cuDeviceGetUuid_v2");
   Find(&g_cuda.is_capturing, "cuStreamIsCapturing");
   Find(&g_cuda.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
   Find(&g_cuda.event_create, "cuEventCreate");
@@ -236,9 +253,24 @@ const Vendor* MakeVendor() {
   int version = 0;
   if (g_cuda.driver_version == nullptr || g_cuda.driver_version(&version) != kSuccess) version = 0;
   FormatVersion(version, runtime);
-  static const Vendor vendor = {"nvidia",     runtime,     "symbols",    CurrentDevice, DeviceOfStream,
-                                PciAddress,   DeviceName,  ComputeUnits, IsCapturing,   CreateMarker,
-                                RecordMarker, QueryMarker, ElapsedNs,    AdoptThread};
+  static const Vendor vendor = {
+      .vendor = "nvidia",
+      .runtime = runtime,
+      .route = "symbols",
+      .current_device = CurrentDevice,
+      .device_of_stream = DeviceOfStream,
+      .pci_address = PciAddress,
+      .device_name = DeviceName,
+      .compute_units = ComputeUnits,
+      .is_capturing = IsCapturing,
+      .create_marker = CreateMarker,
+      .record_marker = RecordMarker,
+      .query_marker = QueryMarker,
+      .elapsed_ns = ElapsedNs,
+      .next_stamp = nullptr,  // the driver tells the time of events only
+      .device_uuid = DeviceUuid,
+      .adopt_thread = AdoptThread,
+  };
   return &vendor;
 }
 

@@ -8,6 +8,7 @@
 // Thread rule: any thread.
 #include "client-shim/core/interface.h"
 #include "client-shim/cuda/driver.h"
+#include "client-shim/cuda/launch_key.h"
 #include "client-shim/cuda/vendor.h"
 #include "client-shim/stub/client.h"
 #include "client-shim/stub/launch_path.h"
@@ -47,10 +48,14 @@ Submission MakeSubmission(Stream stream, uint32_t entry, SubmitKind kind, bool d
   submission.entry = entry;
   submission.kind = kind;
   submission.drains = drains;
+  submission.may_time = false;  // the driver has no launch with a stop event
+  submission.key = 0;
+  submission.stop = nullptr;
   return submission;
 }
 
 // clang-format off
+#define XS_LIST(...) __VA_ARGS__
 #define XS_REAL(name, params) RealOrAbsent<Result (*) params>(kEntry_##name)
 
 // What a wrapper does while the word is zero, and otherwise.
@@ -70,6 +75,7 @@ Submission MakeSubmission(Stream stream, uint32_t entry, SubmitKind kind, bool d
       if (client == nullptr) return real args;                                                  \
       const Inside inside;                                                                      \
       Submission submission = MakeSubmission(stream, kEntry_##name, kind, drains, XS_CALLER);   \
+      if (kind == SubmitKind::kWork) submission.key = LaunchKey(kEntry_##name, XS_LIST args);   \
       client->submit_begin(&submission);                                                        \
       const Result result = real args;                                                          \
       client->submit_end(&submission, result == kSuccess);                                      \
