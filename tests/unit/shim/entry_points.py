@@ -14,4 +14,4 @@ def read_all(path):
         text = re.sub(r'//[^\n]*', '', file.read())
     for match in re.finditer(r'\b(XS_\w+)\(\s*(\w+)\s*,\s*(-?\w+)\s*(?:,\s*(\([^()]*(?:\([^()]*\)[^()]*)*\)))?', text):
         macro, name, number, parameters = match.groups()
-        yield macro, name, int(number) if number.lstrip('-').isdigit() else number, parameters if macro not in ('XS_CUSTOM', 'XS_LISTED') else None
+        yield macro, name, number, parameters if macro not in ('XS_CUSTOM', 'XS_LISTED') else None

@@ -27,7 +27,7 @@ class Daemon:
             if not os.access(path, os.X_OK):
                 raise ToolError(f"{path} is not there; build it with ninja -C {build}")
         self.folder = os.path.join(folder, "run")
-        os.mkdir(self.folder, 0o700)
+        os.makedirs(self.folder, 0o700, exist_ok=True)
         command = [program, "--runtime-dir", self.folder]
         if configuration:
             path = os.path.join(self.folder, "xschedd.toml")

@@ -32,6 +32,18 @@ def summary(answers: Dict[str, dict]) -> dict:
     return result
 
 
+def left_of_running(durations_us: List[float], fraction: float) -> float:
+    """How long a kernel that runs at a random moment still takes, in ms, at a quantile: what no scheduler of whole kernels
+    can spare who comes then. The chance that more than t is left is the part of the time spent in kernels before their
+    last t."""
+    total, low, high = sum(durations_us), 0.0, max(durations_us)
+    for _ in range(50):
+        middle = (low + high) / 2
+        longer = sum(max(0.0, duration - middle) for duration in durations_us) / total
+        low, high = (middle, high) if longer > 1 - fraction else (low, middle)
+    return high / 1e3
+
+
 def goals(alone: dict, native: dict, ours: dict, longest_kernel_ms: float) -> Dict[str, dict]:
     """The goals of issue 7 for a high tenant beside background loops: value, limit, and whether it holds."""
     high, floor = ours["high"], 1.1 * (alone["high"]["p99_ms"] + longest_kernel_ms)

@@ -68,10 +68,18 @@ class Rig:
 
     def stretch(self, tenants: Sequence[Tenant], seconds: float, rate: float = 20.0, seed: int = 1) -> Dict[str, dict]:
         """Has the tenants work at the same time; answers by name. `rate` 0: one request after the other."""
+        start = self.begin(tenants, seconds, rate, seed)
+        return self.finish(tenants, seconds, start)
+
+    def begin(self, tenants: Sequence[Tenant], seconds: float, rate: float = 20.0, seed: int = 1) -> int:
+        """The first half of a stretch, for those who want to do something meanwhile: when it starts (monotonic, ns)."""
         start = time.monotonic_ns() + 200_000_000
         command = {"start_ns": start, "end_ns": start + int(seconds * 1e9), "rate": rate, "seed": seed}
         for tenant in tenants:
             tenant.send(command)
+        return start
+
+    def finish(self, tenants: Sequence[Tenant], seconds: float, start: int) -> Dict[str, dict]:
         answers = {tenant.name: tenant.answer(seconds * 3 + 30) for tenant in tenants}
         for answer in answers.values():
             answer["seconds"], answer["start_ns"] = seconds, start
