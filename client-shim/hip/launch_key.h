@@ -6,35 +6,12 @@
 #pragma once
 
 #include "client-shim/hip/types.h"
+#include "client-shim/stub/mix_key.h"
 
 namespace xschedd::shim {
 
-inline uint64_t MixKey(uint64_t key, uint64_t value) {
-  key = (key ^ value) * 0x9e3779b97f4a7c15ull;
-  return key ^ (key >> 29);
-}
-inline uint64_t MixPointer(uint64_t key, const void* value) {
-  return MixKey(key, reinterpret_cast<uintptr_t>(value));
-}
-
-// A size counts by its power of two.
-inline uint64_t MixArgument(uint64_t key, uint64_t size) {
-  return MixKey(key, size == 0 ? 0 : static_cast<uint64_t>(64 - __builtin_clzll(size)));
-}
-inline uint64_t MixArgument(uint64_t key, unsigned long long size) {
-  return MixArgument(key, static_cast<uint64_t>(size));
-}
-inline uint64_t MixArgument(uint64_t key, unsigned size) {
-  return MixArgument(key, uint64_t{size});
-}
-inline uint64_t MixArgument(uint64_t key, int value) {  // a direction, a fill's value, a device
-  return MixKey(key, static_cast<uint64_t>(static_cast<int64_t>(value)));
-}
 inline uint64_t MixArgument(uint64_t key, Extent extent) {
   return MixArgument(key, uint64_t{extent.width * extent.height * extent.depth});
-}
-inline uint64_t MixArgument(uint64_t key, const void*) {  // where to, where from, which stream
-  return key;
 }
 inline uint64_t MixArgument(uint64_t key, PitchedPtr) {
   return key;

@@ -3,11 +3,13 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "client-shim/hip/vendor.h"
 #include "client-shim/stub/client.h"
 #include "client-shim/stub/say.h"
 
 namespace xschedd::shim {
 
+std::atomic<const abi::Word*> g_summary[kRoutes] = {{&g_word_start}, {&g_word_start}};
 std::atomic<void*> g_real[kRoutes][kEntryCount];
 
 namespace {
@@ -32,6 +34,26 @@ void ResolveIn(const ElfObject& runtime) {
   }
   g_runtime = runtime;
   g_is_resolved.store(true, std::memory_order_release);
+}
+
+bool IsLoaded() {
+  return FindObjectByName(kRuntimePrefix).IsFound();
+}
+
+bool MayBeOurs(const char* name) {
+  return (name[0] == 'h' && name[1] == 'i' && name[2] == 'p') || (name[0] == '_' && name[1] == 'Z');
+}
+
+void* WrapperOf(const char* name) {
+  const uint32_t entry = IsTablePatched() ? kEntryCount : EntryByName(name);
+  return entry != kEntryCount ? kWrappers[kSymbols][entry] : nullptr;
+}
+
+void PointAt(const abi::Word* word) {
+  // release: pairs with IsOpen, the board behind the word is mapped.
+  const bool by_table = IsTablePatched();
+  g_summary[kTable].store(by_table ? word : &g_word_open, std::memory_order_release);
+  g_summary[kSymbols].store(by_table ? &g_word_open : word, std::memory_order_release);
 }
 
 }  // namespace
@@ -116,5 +138,8 @@ void PatchTable(void* table) {
   pthread_mutex_unlock(&g_lock);
   if (is_other) Say("a second HIP runtime was loaded into this process; its work is not scheduled");
 }
+
+FrontEnd g_hip_front_end = {"HIP",     kEntryNames, kEntryCount, PrepareRuntime, MakeVendor, PointAt,
+                            MayBeOurs, WrapperOf,   IsLoaded,    IsRuntimeCode,  {0}};
 
 }  // namespace xschedd::shim

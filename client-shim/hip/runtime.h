@@ -10,6 +10,7 @@
 #include "client-shim/hip/entry_points.h"
 #include "client-shim/hip/types.h"
 #include "client-shim/stub/elf_objects.h"
+#include "client-shim/stub/front_end.h"
 #include "client-shim/stub/launch_path.h"
 
 namespace xschedd::shim {
@@ -37,6 +38,8 @@ bool IsRuntimeCode(const void* address);
 
 // Replaces the entries of a dispatch table (a size, then function pointers) by our wrappers.
 void PatchTable(void* table);
+
+extern FrontEnd g_hip_front_end;
 
 // The real function of `entry`; the type is the caller's to know.
 template <Route route, typename Function>

@@ -29,7 +29,7 @@ template <Route route>
 const ClientTable* ClientForWork() {
   if (route == kSymbols) ResolveSymbols();
   if (g_depth != 0) return nullptr;
-  return StartClient();
+  return StartClient(&g_hip_front_end);
 }
 
 // The same for calls that are no reason to start a client.
@@ -37,7 +37,7 @@ template <Route route>
 const ClientTable* ClientIfRunning() {
   if (route == kSymbols) ResolveSymbols();
   if (g_depth != 0) return nullptr;
-  return RunningClient();
+  return RunningClient(&g_hip_front_end);
 }
 
 // A process that calls HIP with no runtime loaded was linked against the shim itself.

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client-shim/cuda/driver.h"
 #include "client-shim/hip/runtime.h"
-#include "client-shim/hip/vendor.h"
 #include "client-shim/stub/elf_objects.h"
 #include "client-shim/stub/launch_path.h"
 #include "client-shim/stub/say.h"
@@ -16,8 +16,9 @@ namespace xschedd::shim {
 
 const abi::Word g_word_start{1};
 const abi::Word g_word_open{0};
-std::atomic<const abi::Word*> g_summary[kRoutes] = {{&g_word_start}, {&g_word_start}};
 __thread int g_depth __attribute__((tls_model("initial-exec"))) = 0;
+
+FrontEnd* const kFrontEnds[kFrontEndCount] = {&g_hip_front_end, &cuda::g_front_end};
 
 namespace {
 
@@ -27,18 +28,19 @@ enum Stage : int { kFresh, kRunning, kInert };
 
 std::atomic<int> g_stage{kFresh};
 std::atomic<const ClientTable*> g_client{nullptr};
-std::atomic<uint64_t> g_devices{0};
+std::atomic<FrontEnd*> g_scheduled{nullptr};  // release after its preparation, before the stage changes
+std::atomic<bool> g_told_second{false};
 std::atomic<int> g_priority{kNoPriority};
 std::atomic<unsigned> g_weight{0};
 constexpr uint64_t kNoDeadline = ~uint64_t{0};
 std::atomic<uint64_t> g_deadline_us{kNoDeadline};
 pthread_mutex_t g_start_lock = PTHREAD_MUTEX_INITIALIZER;
 
+// The scheduled front end looks at `word`; the others go straight through.
 void PointAt(const abi::Word* word) {
-  // release: pairs with IsOpen, the board behind the word is mapped.
-  const bool by_table = IsTablePatched();
-  g_summary[kTable].store(by_table ? word : &g_word_open, std::memory_order_release);
-  g_summary[kSymbols].store(by_table ? &g_word_open : word, std::memory_order_release);
+  FrontEnd* const scheduled = g_scheduled.load(std::memory_order_acquire);
+  for (FrontEnd* front_end : kFrontEnds)
+    front_end->point_at(front_end == scheduled ? word : &g_word_open);
 }
 
 void SetSummary(const abi::Word* word) {
@@ -50,7 +52,7 @@ void BecomeInert() {
   PointAt(&g_word_open);
 }
 
-// In a child of fork there is no agent thread, and the session is the parent's. HIP itself does not survive fork once
+// In a child of fork there is no agent thread, and the session is the parent's. Neither HIP nor CUDA survives fork once
 // it is initialised, so the child is left alone for good.
 void AfterForkInChild() {
   const ClientTable* client = g_client.exchange(nullptr, std::memory_order_acq_rel);
@@ -79,7 +81,7 @@ bool LibraryPath(char* out, unsigned long size) {
   return true;
 }
 
-const ClientTable* Load() {
+const ClientTable* Load(const FrontEnd& front_end) {
   char path[4096] = "";
   const DlopenFunction open = RealDlopen();
   const DlsymFunction look_up = RealDlsym();
@@ -97,8 +99,9 @@ const ClientTable* Load() {
     return nullptr;
   }
   const auto start = reinterpret_cast<StartFunction>(look_up(library, kStartSymbol));
-  static const StubTable stub = {kInterfaceVersion, MakeVendor(),     kEntryNames,
-                                 kEntryCount,       g_devices.load(), SetSummary};
+  static StubTable stub;
+  stub = StubTable{kInterfaceVersion,     front_end.make_vendor(),       front_end.entry_names,
+                   front_end.entry_count, front_end.devices_seen.load(), SetSummary};
   const ClientTable* client = start != nullptr ? start(&stub) : nullptr;
   if (client == nullptr || client->version != kInterfaceVersion) {
     Say("this process runs unscheduled: ", path, " is of another release; install both libraries from one package");
@@ -107,16 +110,17 @@ const ClientTable* Load() {
   return client;
 }
 
-void Start() {
-  if (IsDisabled() || !PrepareRuntime()) {
+void Start(FrontEnd* front_end) {
+  if (IsDisabled() || !front_end->prepare()) {
     BecomeInert();
     return;
   }
+  g_scheduled.store(front_end, std::memory_order_release);
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
   atexit(AtExit);
   // Until the library says otherwise, calls of other threads go straight through.
   PointAt(&g_word_open);
-  const ClientTable* client = Load();
+  const ClientTable* client = Load(*front_end);
   if (client == nullptr) {
     BecomeInert();
     return;
@@ -134,18 +138,29 @@ void Start() {
 
 }  // namespace
 
-const ClientTable* StartClient() {
+const ClientTable* StartClient(FrontEnd* front_end) {
   if (g_stage.load(std::memory_order_acquire) == kFresh) {
     const int saved_errno = errno;
     pthread_mutex_lock(&g_start_lock);
     if (g_stage.load(std::memory_order_relaxed) == kFresh) {
       const Inside inside;
-      Start();
+      Start(front_end);
     }
     pthread_mutex_unlock(&g_start_lock);
     errno = saved_errno;
   }
-  return RunningClient();
+  if (const ClientTable* client = RunningClient(front_end)) return client;
+  if (RunningClient() != nullptr && !g_told_second.exchange(true, std::memory_order_relaxed)) {
+    Say("this process works with ", g_scheduled.load(std::memory_order_relaxed)->name, " and ", front_end->name,
+        "; what the second submits is not scheduled");
+  }
+  return nullptr;
+}
+
+const ClientTable* RunningClient(const FrontEnd* front_end) {
+  const ClientTable* client = RunningClient();
+  // relaxed: written before the client.
+  return g_scheduled.load(std::memory_order_relaxed) == front_end ? client : nullptr;
 }
 
 const ClientTable* RunningClient() {
@@ -156,13 +171,13 @@ bool IsInert() {
   return g_stage.load(std::memory_order_acquire) == kInert;
 }
 
-void NoteDevice(int device) {
+void NoteDevice(FrontEnd* front_end, int device) {
   if (device < 0 || device >= 64) return;
   const uint64_t bit = uint64_t{1} << device;
   // relaxed: a set that only grows.
-  if ((g_devices.load(std::memory_order_relaxed) & bit) != 0) return;
-  g_devices.fetch_or(bit, std::memory_order_relaxed);
-  if (const ClientTable* client = RunningClient()) client->device_current(device);
+  if ((front_end->devices_seen.load(std::memory_order_relaxed) & bit) != 0) return;
+  front_end->devices_seen.fetch_or(bit, std::memory_order_relaxed);
+  if (const ClientTable* client = RunningClient(front_end)) client->device_current(device);
 }
 
 void RememberPriority(int priority) {

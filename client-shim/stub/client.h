@@ -3,21 +3,25 @@
 #pragma once
 
 #include "client-shim/core/interface.h"
+#include "client-shim/stub/front_end.h"
 
 namespace xschedd::shim {
 
-// Loads and starts the client library if that has not been tried yet, with the HIP runtime found before. Null: this
-// process is not scheduled, now and for good, and the launch path knows it. Keeps errno.
-const ClientTable* StartClient();
+// Loads and starts the client library if that has not been tried yet, with the runtime of the front end that comes
+// first. Null: what comes by this front end is not scheduled, now and for good, and its launch path knows it. Keeps
+// errno.
+const ClientTable* StartClient(FrontEnd* front_end);
 
-// The library if it runs already. Loads nothing.
+// The library if it runs already and schedules what comes by this front end. Loads nothing.
+const ClientTable* RunningClient(const FrontEnd* front_end);
+// The same, whichever front end it schedules.
 const ClientTable* RunningClient();
 
 // Whether the process is not scheduled for good (disabled, a child of fork, library missing).
 bool IsInert();
 
 // A device was made current: remembered for the start of the client, or told to it.
-void NoteDevice(int device);
+void NoteDevice(FrontEnd* front_end, int device);
 
 // The hint given by xschedd_set_priority before the client runs. `kNoPriority`: none.
 inline constexpr int kNoPriority = 1 << 30;

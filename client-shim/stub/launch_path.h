@@ -1,12 +1,12 @@
 // What the launch path reads: one pointer, one word. Everything else is behind the word being non-zero.
 //
-// A call reaches the shim on one of two routes: by the symbol that the application was bound to (kSymbols), or by the
-// runtime's own dispatch table (kTable). Each route has its pointer, so that a call that travels both is gated once:
-// where the table is ours, the symbols point at a word that is always zero.
+// Each way in has its pointer, so that a call that travels two is gated once. HIP has two: by the symbol that the
+// application was bound to (kSymbols), and by the runtime's own dispatch table (kTable); where the table is ours, the
+// symbols point at a word that is always zero. CUDA has one (cuda/driver.h).
 //
-//   at the start     both point at a word that is 1: the slow path starts the client first
-//   with a session   the active route points at board.summary.flags
-//   without          both point at a word that is 0: every call goes straight through
+//   at the start     all point at a word that is 1: the slow path starts the client first
+//   with a session   the active one points at board.summary.flags
+//   without          all point at a word that is 0: every call goes straight through
 //
 // Thread rule: read by any thread; written by whoever starts, ends or renews the session.
 #pragma once
@@ -23,10 +23,13 @@ extern std::atomic<const abi::Word*> g_summary[kRoutes];
 extern const abi::Word g_word_start;  // 1
 extern const abi::Word g_word_open;   // 0
 
+[[gnu::always_inline]] inline bool IsOpen(const std::atomic<const abi::Word*>& summary) {
+  // acquire on the pointer: the board behind it is mapped. acquire on the word: see BoardWriter::WriteSummary.
+  return summary.load(std::memory_order_acquire)->load(std::memory_order_acquire) == 0;
+}
 template <Route route>
 [[gnu::always_inline]] inline bool IsOpen() {
-  // acquire on the pointer: the board behind it is mapped. acquire on the word: see BoardWriter::WriteSummary.
-  return g_summary[route].load(std::memory_order_acquire)->load(std::memory_order_acquire) == 0;
+  return IsOpen(g_summary[route]);
 }
 
 // How deep the calling thread is inside the shim or the library. Not zero: a call comes from the runtime itself (which

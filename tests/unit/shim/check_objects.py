@@ -3,7 +3,7 @@
   shim    needs libc only; asks for no glibc version above 2.31; exports the listed entry points and the hooks, nothing
           else, without version nodes; runs no constructor; its launch path is short
   client  needs only libc, libm and the loader; exports one function
-usage: check_objects.py SHIM CLIENT ENTRY_POINTS_DEF
+usage: check_objects.py SHIM CLIENT ENTRY_POINTS_DEF...
 """
 import re
 import subprocess
@@ -48,7 +48,8 @@ def launch_path(path, name):
 
 
 def main():
-    shim, client, definition = sys.argv[1:4]
+    shim, client = sys.argv[1:3]
+    entries = [entry for definition in sys.argv[3:] for entry in entry_points.read(definition)]
     problems = []
 
     if needed(shim) != {'libc.so.6'}:
@@ -61,18 +62,20 @@ def main():
         size = int(re.search(r'INIT_ARRAYSZ\)\s+(\d+)', run('readelf', '-dW', shim)).group(1))
         if size > 8:
             problems.append(f'shim has {size // 8 - 1} static constructors')
-    wanted = {name for macro, name, _ in entry_points.read(definition) if macro != 'XS_LISTED'} | HOOKS
+    wanted = {name for macro, name, _ in entries if macro != 'XS_LISTED'} | HOOKS
     for name in sorted(wanted ^ exported(shim)):
         problems.append(f'shim {"does not export" if name in wanted else "exports"} {name}')
 
     lengths = {name: launch_path(shim, name)
-               for macro, name, _ in entry_points.read(definition) if macro in ('XS_SUBMIT', 'XS_GATE', 'XS_COPY')}
+               for macro, name, _ in entries if macro in ('XS_SUBMIT', 'XS_GATE', 'XS_COPY')}
     for name, length in lengths.items():
         if length is None or length > LONGEST_LAUNCH_PATH:
             problems.append(f'launch path of {name}: {length} instructions')
     found = [length for length in lengths.values() if length is not None]
     print(f'launch path: {min(found)} to {max(found)} instructions; hipLaunchKernel {lengths["hipLaunchKernel"]}, '
-          f'hipModuleLaunchKernel {lengths["hipModuleLaunchKernel"]}, hipGraphLaunch {lengths["hipGraphLaunch"]}')
+          f'hipModuleLaunchKernel {lengths["hipModuleLaunchKernel"]}, hipGraphLaunch {lengths["hipGraphLaunch"]}, '
+          f'cuLaunchKernel {lengths["cuLaunchKernel"]}, cuLaunchKernelEx {lengths["cuLaunchKernelEx"]}, '
+          f'cuGraphLaunch {lengths["cuGraphLaunch"]}')
 
     if not needed(client) <= {'libc.so.6', 'libm.so.6', 'ld-linux-x86-64.so.2'}:
         problems.append(f'client library needs {needed(client)}')

@@ -21,15 +21,21 @@ class Change:
 
 
 class Daemon:
-    def __init__(self, build: str, children: Children, folder: str):
+    def __init__(self, build: str, children: Children, folder: str, configuration: str = ""):
         self.xschedctl = os.path.join(build, "tools", "xschedctl", "xschedctl")
         program = os.path.join(build, "daemon", "xschedd")
         for path in (program, self.xschedctl):
             if not os.access(path, os.X_OK):
                 raise ToolError(f"{path} is not there; build it with ninja -C {build}")
         self.folder = os.path.join(folder, "run")
-        os.mkdir(self.folder, 0o700)
-        self.child: Child = children.start("xschedd", [program, "--runtime-dir", self.folder])
+        os.makedirs(self.folder, 0o700, exist_ok=True)
+        command = [program, "--runtime-dir", self.folder]
+        if configuration:
+            path = os.path.join(self.folder, "xschedd.toml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(configuration)
+            command += ["--config", path]
+        self.child: Child = children.start("xschedd", command)
         wait_for("the daemon's admin socket", self._listens, [self.child])
 
     def _listens(self) -> bool:

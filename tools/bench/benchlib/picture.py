@@ -33,7 +33,7 @@ class Phase:
 
 
 @dataclass
-class _Canvas:
+class Canvas:
     parts: List[str] = field(default_factory=list)
 
     def add(self, text: str) -> None:
@@ -76,7 +76,7 @@ def draw(path: str, title: str, subtitle: str, phases: Sequence[Phase]) -> None:
     def x_at(seconds: float) -> float:
         return LEFT + seconds / total * (WIDTH - LEFT - RIGHT)
 
-    canvas = _Canvas()
+    canvas = Canvas()
     canvas.add(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
                'font-family="system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif">')
     canvas.box(0, 0, WIDTH, HEIGHT, "#ffffff")

@@ -67,11 +67,15 @@ class Children:
     def __exit__(self, *_: object) -> None:
         self.stop(self._children[::-1])
 
-    def start(self, name: str, command: Sequence[str], environment: Optional[Dict[str, str]] = None) -> Child:
+    def start(self, name: str, command: Sequence[str], environment: Optional[Dict[str, str]] = None,
+              is_asked: bool = False) -> Child:
+        """`is_asked`: its standard input and output are text pipes of ours, and only its errors go to the file."""
         log_path = os.path.join(self.folder, name + ".log")
         with open(log_path, "wb") as log:
             # A session of its own: Ctrl-C reaches us alone, and we decide in which order things end.
-            process = subprocess.Popen(list(command), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            process = subprocess.Popen(list(command), stdout=subprocess.PIPE if is_asked else log,
+                                       stderr=log if is_asked else subprocess.STDOUT,
+                                       stdin=subprocess.PIPE if is_asked else subprocess.DEVNULL, text=is_asked or None,
                                        env=environment, start_new_session=True, preexec_fn=_die_with_parent)
         child = Child(name, process, log_path)
         self._children.append(child)

@@ -1,17 +1,17 @@
-// dlsym and dlvsym, for programs that load HIP themselves and look its functions up (Triton does).
+// dlsym and dlvsym, for programs that load a GPU runtime themselves and look its functions up (Triton does, and cudart).
 //
 // Everything that is not one of our entry points goes to the C library's function by a jump, so that it sees the
 // caller's return address: that is how it finds out whom RTLD_NEXT and RTLD_DEFAULT are relative to. For one of ours:
-//   ordinary handle   look it up; if the result is in libamdhip64, answer with our wrapper of it, else as it is
+//   ordinary handle   look it up; if the result is in the runtime, answer with our wrapper of it, else as it is
 //   RTLD_NEXT         jump. Who asks for the definition behind its own wants that one
-//   RTLD_DEFAULT      jump: finds our wrapper, unless no HIP runtime is loaded. Then the answer must be null: a name
+//   RTLD_DEFAULT      jump: finds our wrapper, unless the runtime is not loaded. Then the answer must be null: a name
 //                     that cannot exist is looked up in its place, which also sets dlerror
 // x86-64 only. Thread rule: any thread.
 #include <dlfcn.h>
 #include <string.h>
 
-#include "client-shim/hip/runtime.h"
 #include "client-shim/stub/client.h"
+#include "client-shim/stub/front_end.h"
 
 namespace xschedd::shim {
 
@@ -23,25 +23,24 @@ struct Answer {
 
 namespace {
 
-char g_no_such_name[] = "(a HIP function, and no HIP runtime is loaded)";
+char g_no_such_name[] = "(a GPU runtime's function, and that runtime is not loaded)";
 
-bool MayBeOurs(const char* name) {
-  return name != nullptr &&
-         ((name[0] == 'h' && name[1] == 'i' && name[2] == 'p') || (name[0] == '_' && name[1] == 'Z'));
+const FrontEnd* FrontEndOf(const char* name) {
+  for (const FrontEnd* front_end : kFrontEnds) {
+    if (front_end->may_be_ours(name)) return front_end;
+  }
+  return nullptr;
 }
 
 template <typename LookUp>
 Answer Decide(void* real, void* handle, const char* name, LookUp look_up) {
-  if (!MayBeOurs(name) || real == nullptr) return {real, nullptr};
-  const uint32_t entry = EntryByName(name);
-  if (entry == kEntryCount || IsTablePatched() || IsInert() || IsDisabled() || handle == RTLD_NEXT) {
-    return {real, nullptr};
-  }
-  if (handle == RTLD_DEFAULT) {
-    return {real, FindObjectByName("libamdhip64.so").IsFound() ? nullptr : g_no_such_name};
-  }
+  if (name == nullptr || real == nullptr) return {real, nullptr};
+  const FrontEnd* front_end = FrontEndOf(name);
+  void* wrapper = front_end != nullptr ? front_end->wrapper_of(name) : nullptr;
+  if (wrapper == nullptr || IsInert() || IsDisabled() || handle == RTLD_NEXT) return {real, nullptr};
+  if (handle == RTLD_DEFAULT) return {real, front_end->is_loaded() ? nullptr : g_no_such_name};
   void* found = look_up();
-  return {nullptr, found != nullptr && IsRuntimeCode(found) ? kWrappers[kSymbols][entry] : found};
+  return {nullptr, found != nullptr && front_end->is_runtime_code(found) ? wrapper : found};
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+// The real CUDA driver behind the wrappers: which of the loaded objects it is, and where its functions are.
+//
+// Every library of CUDA ends here: cudart, linked or static, opens libcuda.so.1 and asks it for cuGetProcAddress; the
+// others call cudart or the driver. Thread rule: any thread.
+#pragma once
+
+#include <atomic>
+
+#include "client-shim/cuda/entry_points.h"
+#include "client-shim/cuda/types.h"
+#include "client-shim/stub/front_end.h"
+
+namespace xschedd::shim::cuda {
+
+// Where the launch path looks (stub/launch_path.h).
+extern std::atomic<const abi::Word*> g_summary;
+
+// The driver's exports. Never null once resolved: a function that the driver lacks is one that returns
+// CUDA_ERROR_NOT_SUPPORTED.
+extern std::atomic<void*> g_real[kEntryCount];
+extern void* const kWrappers[kEntryCount];
+
+// Finds the driver and its exports if that is not done yet. False: no libcuda is loaded.
+bool ResolveDriver();
+// The function `name` of the driver, or null. Only after ResolveDriver.
+void* DriverSymbol(const char* name);
+// Whether `address` is code of the driver.
+bool IsDriverCode(const void* address);
+
+// What cuGetProcAddress is to answer in place of `found`, for the request that led to it.
+void* WrapperOf(const char* symbol, void* found, int version, uint64_t flags);
+
+// The real function of `entry`; the type is the caller's to know.
+template <typename Function>
+[[gnu::always_inline]] inline Function Real(uint32_t entry) {
+  // relaxed: written before the summary word that led here was published, or by ResolveDriver in this thread.
+  return reinterpret_cast<Function>(g_real[entry].load(std::memory_order_relaxed));
+}
+
+extern FrontEnd g_front_end;
+
+}  // namespace xschedd::shim::cuda

@@ -1,0 +1,33 @@
+// Numbers, names and versions of the entry points in entry_points.def.
+// Thread rule: constants.
+#pragma once
+
+#include <stdint.h>
+
+namespace xschedd::shim::cuda {
+
+// clang-format off
+#define XS_EACH(name, since, params, args) kEntry_##name,
+enum Entry : uint32_t {
+#include "client-shim/cuda/entry_points_each.inc"
+#include "client-shim/cuda/entry_points.def"
+#include "client-shim/cuda/entry_points_undef.inc"
+  kEntryCount
+};
+#undef XS_EACH
+// clang-format on
+
+// The CUDA version that entry_points.def was written from.
+inline constexpr int kNewestKnown = 13000;
+
+extern const char* const kEntryNames[kEntryCount];
+
+// The entry exported as `name`, or kEntryCount.
+uint32_t EntryByName(const char* name);
+
+// The entry that cuGetProcAddress means by a plain name, a CUDA version (1000 * major + 10 * minor) and the flag for
+// per-thread default streams; kEntryCount: none, or the version is newer than this list, which then cannot know what
+// the parameters are.
+uint32_t EntryByVersion(const char* name, int version, bool per_thread);
+
+}  // namespace xschedd::shim::cuda

@@ -1,0 +1,277 @@
+#include "client-shim/cuda/vendor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client-shim/cuda/driver.h"
+#include "client-shim/stub/launch_path.h"
+
+namespace xschedd::shim::cuda {
+namespace {
+
+// The driver's exports that the core's questions need. Unlike HIP's, they leave no error behind that a program could
+// see: the last error that cudaGetLastError gives is cudart's own.
+struct Functions {
+  Result (*driver_version)(int*);
+  Result (*context_device)(int*);
+  Result (*get_current)(Handle*);
+  Result (*push_current)(Handle);
+  Result (*pop_current)(Handle*);
+  Result (*context_of_green)(Handle*, Handle);  // cuCtxFromGreenCtx, from CUDA 12.4
+  Result (*stream_context)(Stream, Handle*);
+  Result (*stream_contexts)(Stream, Handle*, Handle*);  // cuStreamGetCtx_v2, from CUDA 12.5: also of green contexts
+  Result (*pci_bus_id)(char*, int, int);
+  Result (*device_name)(char*, int, int);
+  Result (*attribute)(int*, int, int);
+  Result (*uuid)(unsigned char*, int);  // cuDeviceGetUuid_v2, from CUDA 11.4
+  Result (*is_capturing)(Stream, int*);
+  Result (*exchange_capture_mode)(int*);
+  Result (*event_create)(Event*, unsigned);
+  Result (*event_destroy)(Event);
+  Result (*event_record)(Event, Stream);
+  Result (*event_query)(Event);
+  Result (*event_elapsed)(float*, Event, Event);
+};
+Functions g_cuda;
+
+constexpr int kMultiprocessorCount = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr unsigned kTimed = 0;            // CU_EVENT_DEFAULT: with a time stamp, waited for by spinning
+constexpr int kMaxDevices = 64;
+
+struct Marker {
+  Event event;
+  Handle context;  // that the event was made in
+};
+
+// By device: the context in which the program last worked on a default stream. The agent has none of its own, and a
+// default stream's handle does not say whose it is.
+std::atomic<Handle> g_default_context[kMaxDevices];
+
+__thread int g_on_behalf_of __attribute__((tls_model("initial-exec"))) = -1;
+
+template <typename Function>
+void Find(Function* function, const char* name) {
+  *function = reinterpret_cast<Function>(DriverSymbol(name));
+}
+
+bool IsDefault(Stream stream) {
+  return reinterpret_cast<uintptr_t>(stream) <= kPerThreadStream;
+}
+
+Handle CurrentContext() {
+  Handle context = nullptr;
+  return g_cuda.get_current != nullptr && g_cuda.get_current(&context) == kSuccess ? context : nullptr;
+}
+
+// Runs `body` with `context` current, and puts back what was.
+template <typename Body>
+bool InContext(Handle context, Body body) {
+  if (context == nullptr) return false;
+  if (CurrentContext() == context) return body();
+  if (g_cuda.push_current == nullptr || g_cuda.pop_current == nullptr || g_cuda.push_current(context) != kSuccess) {
+    return false;
+  }
+  const bool result = body();
+  Handle popped = nullptr;
+  (void)g_cuda.pop_current(&popped);
+  return result;
+}
+
+Handle ContextOfStream(int device, Stream stream) {
+  Handle context = nullptr;
+  if (IsDefault(stream)) {
+    context = CurrentContext();
+    if (context != nullptr && DeviceOfContext(context) == device) return context;
+    // relaxed: a handle, checked by the driver.
+    return device >= 0 && device < kMaxDevices ? g_default_context[device].load(std::memory_order_relaxed) : nullptr;
+  }
+  if (g_cuda.stream_context != nullptr && g_cuda.stream_context(stream, &context) == kSuccess) return context;
+  Handle green = nullptr;
+  const bool is_green = g_cuda.stream_contexts != nullptr && g_cuda.context_of_green != nullptr &&
+                        g_cuda.stream_contexts(stream, &context, &green) == kSuccess && green != nullptr;
+  return is_green && g_cuda.context_of_green(&context, green) == kSuccess ? context : nullptr;
+}
+
+bool PciAddress(int device, char* out, size_t size) {
+  if (g_cuda.pci_bus_id == nullptr || g_cuda.pci_bus_id(out, static_cast<int>(size), device) != kSuccess) return false;
+  for (char* c = out; *c != '\0'; ++c) {
+    if (*c >= 'A' && *c <= 'F') *c = static_cast<char>(*c - 'A' + 'a');
+  }
+  return true;
+}
+
+bool DeviceName(int device, char* out, size_t size) {
+  return g_cuda.device_name != nullptr && g_cuda.device_name(out, static_cast<int>(size), device) == kSuccess;
+}
+
+uint32_t ComputeUnits(int device) {
+  int count = 0;
+  if (g_cuda.attribute == nullptr || g_cuda.attribute(&count, kMultiprocessorCount, device) != kSuccess) return 0;
+  return count > 0 ? static_cast<uint32_t>(count) : 0;
+}
+
+bool IsCapturing(void* stream) {
+  // The legacy default stream cannot be captured, and asking about it during a capture is an error.
+  const bool is_legacy = reinterpret_cast<uintptr_t>(stream) < kPerThreadStream;
+  int status = 0;
+  return !is_legacy && g_cuda.is_capturing != nullptr && g_cuda.is_capturing(stream, &status) == kSuccess &&
+         status != 0;
+}
+
+// What of it needs a context that is current, seen on driver 580: making an event, and recording it on a default
+// stream. Recording on another stream, querying and measuring work from any thread; but an event only on streams of the
+// context that it was made in. So it is made when the marker is first recorded.
+void* CreateMarker(int) {
+  return calloc(1, sizeof(Marker));
+}
+
+bool RecordMarker(int device, void* marker, void* stream) {
+  auto* const m = static_cast<Marker*>(marker);
+  const Handle context = ContextOfStream(device, stream);
+  return InContext(context, [&] {
+    if (m->event != nullptr && m->context != context) {
+      // Alive: when a context goes, the core drops all markers of its device.
+      (void)g_cuda.event_destroy(m->event);
+      m->event = nullptr;
+    }
+    if (m->event == nullptr && g_cuda.event_create(&m->event, kTimed) != kSuccess) {
+      m->event = nullptr;
+      return false;
+    }
+    m->context = context;
+    return g_cuda.event_record(m->event, stream) == kSuccess;
+  });
+}
+
+MarkerState QueryMarker(void* marker) {
+  const auto* const m = static_cast<const Marker*>(marker);
+  const Result result = m->event != nullptr ? g_cuda.event_query(m->event) : kErrorNotSupported;
+  if (result == kSuccess) return MarkerState::kDone;
+  return result == kErrorNotReady ? MarkerState::kPending : MarkerState::kBroken;
+}
+
+bool ElapsedNs(void* from, void* to, int64_t* out) {
+  const auto* const first = static_cast<const Marker*>(from);
+  const auto* const second = static_cast<const Marker*>(to);
+  float milliseconds = 0;
+  if (first->event == nullptr || second->event == nullptr ||
+      g_cuda.event_elapsed(&milliseconds, first->event, second->event) != kSuccess) {
+    return false;
+  }
+  *out = static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);
+  return true;
+}
+
+// As nvidia-smi writes it: "GPU-" and five groups of hexadecimal digits. Of a MIG instance it is the instance's own.
+bool DeviceUuid(int device, char* out, size_t size) {
+  constexpr char kPrefix[] = "GPU-";
+  constexpr char kDigits[] = "0123456789abcdef";
+  unsigned char bytes[16];
+  if (size < sizeof kPrefix + 36 || g_cuda.uuid == nullptr || g_cuda.uuid(bytes, device) != kSuccess) return false;
+  memcpy(out, kPrefix, sizeof kPrefix - 1);
+  out += sizeof kPrefix - 1;
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *out++ = '-';
+    *out++ = kDigits[bytes[i] >> 4];
+    *out++ = kDigits[bytes[i] & 15];
+  }
+  *out = '\0';
+  return true;
+}
+
+void AdoptThread() {
+  ++g_depth;
+  int mode = kCaptureModeRelaxed;
+  if (g_cuda.exchange_capture_mode != nullptr) (void)g_cuda.exchange_capture_mode(&mode);
+}
+
+// "CUDA 13.0": the version number is major * 1000 + minor * 10.
+void FormatVersion(int version, char* out) {
+  const int parts[] = {version / 1000, version / 10 % 100};
+  memcpy(out, "CUDA ", 5);
+  out += 5;
+  for (const int part : parts) {
+    if (part >= 10) *out++ = static_cast<char>('0' + part / 10 % 10);
+    *out++ = static_cast<char>('0' + part % 10);
+    *out++ = '.';
+  }
+  out[-1] = '\0';
+}
+
+}  // namespace
+
+int CurrentDevice() {
+  if (g_on_behalf_of >= 0) return g_on_behalf_of;
+  int device = -1;
+  if (g_cuda.context_device == nullptr || g_cuda.context_device(&device) != kSuccess) return -1;
+  if (device >= 0 && device < kMaxDevices) {
+    g_default_context[device].store(CurrentContext(), std::memory_order_relaxed);
+  }
+  return device;
+}
+
+int DeviceOfContext(Handle context) {
+  int device = -1;
+  const bool is_known = InContext(
+      context, [&] { return g_cuda.context_device != nullptr && g_cuda.context_device(&device) == kSuccess; });
+  return is_known ? device : -1;
+}
+
+int DeviceOfStream(void* stream) {
+  return DeviceOfContext(ContextOfStream(-1, stream));
+}
+
+OnBehalfOf::OnBehalfOf(int device) : before_(g_on_behalf_of) {
+  if (device >= 0) g_on_behalf_of = device;
+}
+OnBehalfOf::~OnBehalfOf() {
+  g_on_behalf_of = before_;
+}
+
+const Vendor* MakeVendor() {
+  Find(&g_cuda.driver_version, "cuDriverGetVersion");
+  Find(&g_cuda.context_device, "cuCtxGetDevice");
+  Find(&g_cuda.get_current, "cuCtxGetCurrent");
+  Find(&g_cuda.push_current, "cuCtxPushCurrent_v2");
+  Find(&g_cuda.pop_current, "cuCtxPopCurrent_v2");
+  Find(&g_cuda.context_of_green, "cuCtxFromGreenCtx");
+  Find(&g_cuda.stream_context, "cuStreamGetCtx");
+  Find(&g_cuda.stream_contexts, "cuStreamGetCtx_v2");
+  Find(&g_cuda.pci_bus_id, "cuDeviceGetPCIBusId");
+  Find(&g_cuda.device_name, "cuDeviceGetName");
+  Find(&g_cuda.attribute, "cuDeviceGetAttribute");
+  Find(&g_cuda.uuid, "cuDeviceGetUuid_v2");
+  Find(&g_cuda.is_capturing, "cuStreamIsCapturing");
+  Find(&g_cuda.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+  Find(&g_cuda.event_create, "cuEventCreate");
+  Find(&g_cuda.event_destroy, "cuEventDestroy_v2");
+  Find(&g_cuda.event_record, "cuEventRecord");
+  Find(&g_cuda.event_query, "cuEventQuery");
+  Find(&g_cuda.event_elapsed, "cuEventElapsedTime");
+
+  static char runtime[32];
+  int version = 0;
+  if (g_cuda.driver_version == nullptr || g_cuda.driver_version(&version) != kSuccess) version = 0;
+  FormatVersion(version, runtime);
+  static const Vendor vendor = {
+      .vendor = "nvidia",
+      .runtime = runtime,
+      .route = "symbols",
+      .current_device = CurrentDevice,
+      .device_of_stream = DeviceOfStream,
+      .pci_address = PciAddress,
+      .device_name = DeviceName,
+      .compute_units = ComputeUnits,
+      .is_capturing = IsCapturing,
+      .create_marker = CreateMarker,
+      .record_marker = RecordMarker,
+      .query_marker = QueryMarker,
+      .elapsed_ns = ElapsedNs,
+      .next_stamp = nullptr,  // the driver tells the time of events only
+      .device_uuid = DeviceUuid,
+      .adopt_thread = AdoptThread,
+  };
+  return &vendor;
+}
+
+}  // namespace xschedd::shim::cuda

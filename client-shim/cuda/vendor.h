@@ -1,0 +1,33 @@
+// CUDA as the core sees it (core/interface.h). A device is the driver's ordinal (CUdevice); a marker is an event with a
+// time stamp, made in the context of the stream that it is recorded on.
+// Thread rule: any thread; MakeVendor once, after ResolveDriver.
+#pragma once
+
+#include "client-shim/core/interface.h"
+#include "client-shim/cuda/types.h"
+
+namespace xschedd::shim::cuda {
+
+const Vendor* MakeVendor();
+
+// The device of the calling thread's current context, -1 without one.
+int CurrentDevice();
+// The device of `context`, -1 if there is none.
+int DeviceOfContext(Handle context);
+
+// The device of `stream`, which is not a default stream; -1: unknown.
+int DeviceOfStream(void* stream);
+
+// While it lives, the core is told about `device` instead of the calling thread's current one; -1 changes nothing.
+class OnBehalfOf {
+ public:
+  explicit OnBehalfOf(int device);
+  ~OnBehalfOf();
+  OnBehalfOf(const OnBehalfOf&) = delete;
+  OnBehalfOf& operator=(const OnBehalfOf&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace xschedd::shim::cuda

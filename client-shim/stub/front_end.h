@@ -1,0 +1,42 @@
+// A vendor's front end (hip, cuda) as the rest of the stub sees it.
+//
+// A process is scheduled through one of them: the first that submits work. Where a program uses two vendors' GPUs, the
+// other's calls go straight through, and the user is told.
+// Thread rule: the functions, any thread; `prepare` and `make_vendor` once, by the thread that starts the client.
+#pragma once
+
+#include <stdint.h>
+
+#include <atomic>
+
+#include "client-shim/core/interface.h"
+
+namespace xschedd::shim {
+
+struct FrontEnd {
+  const char* name;  // "HIP", for messages
+  const char* const* entry_names;
+  uint32_t entry_count;
+
+  // Finds the runtime and every way into it. False: none is loaded.
+  bool (*prepare)();
+  // After `prepare`.
+  const Vendor* (*make_vendor)();
+  // Where the wrappers' launch path is to look: a word that is not zero leads to their slow path.
+  void (*point_at)(const abi::Word* word);
+
+  // For dlsym: whether a name looks like one of the runtime's functions (cheap); our wrapper of that name, or null
+  // where it has none or calls come another way; whether a runtime is loaded; whether an address is code of it.
+  bool (*may_be_ours)(const char* name);
+  void* (*wrapper_of)(const char* name);
+  bool (*is_loaded)();
+  bool (*is_runtime_code)(const void* address);
+
+  // A bit for each ordinal that was made current. A set that only grows: relaxed.
+  std::atomic<uint64_t> devices_seen;
+};
+
+inline constexpr int kFrontEndCount = 2;
+extern FrontEnd* const kFrontEnds[kFrontEndCount];
+
+}  // namespace xschedd::shim

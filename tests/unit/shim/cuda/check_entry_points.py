@@ -1,0 +1,46 @@
+"""Compares the shim's list of CUDA entry points with what a libcuda, or the toolkit's stub of it, exports.
+
+Fails on an exported function that submits or waits by its name, and that the list does not know.
+usage: check_entry_points.py LIBCUDA ENTRY_POINTS_DEF
+"""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+import entry_points  # noqa: E402
+
+# What in a name says that it may submit work or wait for it.
+SUSPECT = re.compile(r'^cuLaunch|Async|^cuMemcpy|^cuMemset|Synchronize|Prefetch|_pt[sd][sz]$|^cuStream|^cuEvent|WaitValue|'
+                     r'WriteValue|MemOp|ExternalSemaphores|MapResources|cuGetProcAddress|^cuGraph(Launch|Upload)|'
+                     r'^cuCtx(Create|Destroy|Detach|Set|Push|Wait|Record)|PrimaryCtxRe')
+
+# Names that look so and neither submit nor wait; each with the reason.
+HARMLESS = re.compile(
+    r'^cuStream(Get|Set)\w*|'  # properties; cuStreamGetCaptureInfo among them
+    r'^cuStreamIsCapturing\w*|^cuStreamCopyAttributes\w*|'
+    r'^cuEventCreate|^cuEvent(Get|Set)\w*|'
+    r'^cuCtxSet(Flags|Limit|CacheConfig|SharedMemConfig)|^cuCtxResetPersistingL2Cache|'
+    r'^cuDevicePrimaryCtxRetain|'  # makes nothing current
+    r'^cuGraph\w*Node\w*|^cuGraphicsResource\w*|'  # edits of a graph; cuGraphicsResourceGet...
+    r'^cuDevice(Register|Unregister)AsyncNotification|'
+    r'^cuLaunchAttribute\w*')
+
+
+def main():
+    library, definition = sys.argv[1:3]
+    known = {name for _, name, _ in entry_points.read(definition)}
+    output = subprocess.run(['nm', '-D', '--defined-only', library], check=True, capture_output=True, text=True).stdout
+    exported = {line.split()[-1].split('@')[0] for line in output.splitlines()}
+    unknown = sorted(name for name in exported if name.startswith('cu') and SUSPECT.search(name) and name not in known
+                     and not HARMLESS.fullmatch(name))
+    wrapped = known & exported
+    print(f'{len(exported)} exports, {len(wrapped)} of them in the list')
+    if len(wrapped) < 100:
+        sys.exit(f'too few: {library} is not the library that is meant')
+    if unknown:
+        sys.exit('entry_points.def does not know: ' + ' '.join(unknown))
+
+
+main()

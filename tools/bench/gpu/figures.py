@@ -1,0 +1,62 @@
+"""Figures of tools/bench/gpu/run: what the answers of tenants say. Thread rule: pure functions."""
+
+from typing import Dict, List, Optional
+
+from benchlib.figures import quantile
+
+
+def latency(answer: dict) -> Dict[str, float]:
+    values = [value for _, value in answer["requests"]]
+    return {"count": len(values), "p50_ms": quantile(values, 0.5), "p99_ms": quantile(values, 0.99),
+            "max_ms": max(values)}
+
+
+def batches_per_s(answer: dict) -> float:
+    """Whole batches over the time that they took: from the start of the stretch to the end of the last."""
+    ends = answer["ends_ns"]
+    return len(ends) / ((ends[-1] - answer["start_ns"]) / 1e9) if ends else 0.0
+
+
+def summary(answers: Dict[str, dict]) -> dict:
+    """High tenant's latencies and the loops' rates of one stretch."""
+    result: dict = {}
+    loops = {name: answer for name, answer in answers.items() if "ends_ns" in answer}
+    for answer in answers.values():
+        if "requests" in answer:
+            result["high"] = latency(answer)
+            result["high"]["cores"] = answer["cores"]
+    if loops:
+        result["rates"] = {name: batches_per_s(answer) for name, answer in loops.items()}
+        result["total_per_s"] = sum(result["rates"].values())
+        result["cores_each"] = sum(answer["cores"] for answer in loops.values()) / len(loops)
+    return result
+
+
+def left_of_running(durations_us: List[float], fraction: float) -> float:
+    """How long a kernel that runs at a random moment still takes, in ms, at a quantile: what no scheduler of whole kernels
+    can spare who comes then. The chance that more than t is left is the part of the time spent in kernels before their
+    last t."""
+    total, low, high = sum(durations_us), 0.0, max(durations_us)
+    for _ in range(50):
+        middle = (low + high) / 2
+        longer = sum(max(0.0, duration - middle) for duration in durations_us) / total
+        low, high = (middle, high) if longer > 1 - fraction else (low, middle)
+    return high / 1e3
+
+
+def goals(alone: dict, native: dict, ours: dict, longest_kernel_ms: float) -> Dict[str, dict]:
+    """The goals of issue 7 for a high tenant beside background loops: value, limit, and whether it holds."""
+    high, floor = ours["high"], 1.1 * (alone["high"]["p99_ms"] + longest_kernel_ms)
+    p50_limit = 1.2 * alone["high"]["p50_ms"]
+    kept = ours["total_per_s"] / native["total_per_s"]
+    waiting = ours["cores_each"]
+    return {
+        "p50": {"value": high["p50_ms"], "limit": p50_limit, "ok": high["p50_ms"] <= p50_limit},
+        "p99": {"value": high["p99_ms"], "limit": floor, "ok": high["p99_ms"] <= floor},
+        "background kept": {"value": kept, "limit": 0.97, "ok": kept >= 0.97},
+        "cores a background tenant": {"value": waiting, "limit": 0.5, "ok": waiting < 0.5},
+    }
+
+
+def median_ratio(pairs: List[tuple]) -> Optional[float]:
+    return quantile([ours / native for native, ours in pairs], 0.5) if pairs else None
