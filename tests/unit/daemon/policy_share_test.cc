@@ -344,6 +344,7 @@ TEST_CASE("share: ratios over any second, beside a device that is always busy") 
     const std::vector<std::uint32_t>& weights;
     std::vector<Load> loads;
     double used = 0.98;
+    double points = 2;
   } const cases[] = {
       {"equal kernels", two, {quick, quick}},
       {"the lighter has the longer kernels", two, {quick, slow}},
@@ -354,6 +355,8 @@ TEST_CASE("share: ratios over any second, beside a device that is always busy") 
       {"three, late and in lumps", three, {lumpy(quick), lumpy({.kernel_ns = 300 * kUs}), lumpy(slow)}},
       {"long beside short", two, {{.kernel_ns = 50 * kMs}, {.kernel_ns = kMs}}, 0.95},
       {"they synchronise after each step", two, {stepping(quick, 20, 40 * kUs), stepping(slow, 3, 300 * kUs)}, 0.95},
+      // One that has not always work cannot have its share: the other's kernels run on when it comes back.
+      {"one pauses", two, {stepping(quick, 50, kMs), stepping(slow, 5, 300 * kUs)}, 0.95, 15},
       {"in the gaps of one more important", two, {quick, slow, stepping(quick, 100, 40 * kMs)}},
   };
   for (const Name name : {Name::kShare, Name::kPriority}) {
@@ -365,7 +368,7 @@ TEST_CASE("share: ratios over any second, beside a device that is always busy") 
         means += std::to_string(mean) + " % ";
       INFO(means << "worst second " << shares.worst_points << " points, used " << shares.least_used << ", "
                  << shares.decisions_per_s << " decisions/s");
-      CHECK(shares.worst_points < 2);
+      CHECK(shares.worst_points < row.points);
       CHECK(shares.least_used > row.used);
       CHECK(shares.decisions_per_s < 2'500);
     }
