@@ -22,7 +22,7 @@ std::string Reason::Text() const {
     case policy::Why::kShare:
       return "ahead of its share; " + who + " is behind";
     case policy::Why::kDeadline:
-      return who + " has a deadline that comes before";
+      return who + " goes before it by their deadlines";
     case policy::Why::kFair:
       return who + " has had less of the device";
   }

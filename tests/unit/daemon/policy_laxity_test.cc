@@ -36,7 +36,7 @@ TEST_CASE("laxity: behind all others while there is slack, before all once there
 
   SECTION("urgent work stays urgent while it runs, and when it is late") {
     world.state.tenants[0].burst_ns = 9 * kNsPerMs;
-    CHECK(Letters(world.At(kNow + 30 * kNsPerMs)) == "oH");
+    CHECK(Letters(world.At(kNow + 22 * kNsPerMs)) == "oH");
     CHECK(Letters(world.At(kNow + 100 * kNsPerMs)) == "oH");
   }
   SECTION("the next work has its own slack") {

@@ -1,5 +1,7 @@
 // priority as a table: who is attached and busy, and which gates follow. What all policies have in common (gangs,
 // turns, windows, linger, guard) is shown here, too.
+#include <algorithm>
+
 #include "tests/unit/daemon/policy_world.h"
 
 using namespace xschedd::policy;
@@ -204,6 +206,14 @@ TEST_CASE("priority: the starvation guard") {
     CHECK(Letters(world.At(due + kNsPerS / 2 + 1)) == "oH");
     CHECK(Letters(world.At(due + kNsPerS)) == "oo");
   }
+  SECTION("but a long time alone does") {
+    world.At(due + turn);
+    world.state.groups[0].hold = true;
+    CHECK(Letters(world.At(due + 2 * turn)) == "H-");
+    world.state.groups[0].hold = false;
+    CHECK(Letters(world.At(due + 10 * turn)) == "oH");
+    CHECK(Letters(world.At(due + kNsPerS)) == "oH");
+  }
   SECTION("idle: the turn is over") {
     world.state.tenants[1].busy = false;
     CHECK(Letters(world.At(due + 1)) == "oH");
@@ -236,6 +246,21 @@ TEST_CASE("priority: waiting for a turn neither starts a case for the guard nor 
   // Who had no turn yet is first.
   CHECK(Letters(world.At(kNow + kNsPerS - turn)) == "oHo");
   CHECK(Letters(world.At(kNow + kNsPerS)) == "ooH");
+}
+
+TEST_CASE("priority: however long the others' turns take, the guard does not cut in") {
+  World world(1, 1);
+  world.Add(100, 50, 0, false);
+  for (std::uint64_t group = 1; group <= 60; ++group)
+    world.Add(group, 0, 0, true);
+  std::uint64_t now = kNow;
+  for (int turn = 0; turn < 120; ++turn) {
+    const Decision decision = world.At(now);
+    const std::string letters = Letters(decision);
+    CHECK(letters[static_cast<std::size_t>(1 + turn % 60)] == 'o');
+    CHECK(std::count(letters.begin(), letters.end(), 'o') == 2);
+    now = decision.next_look_ns;
+  }
 }
 
 TEST_CASE("priority: guard turns keep to the number of tenants that a device runs at a time") {

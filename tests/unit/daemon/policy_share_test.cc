@@ -216,6 +216,47 @@ TEST_CASE("share: a class that runs in the gaps of another keeps its shares from
   CHECK(Letters(world.At(world.now_ns)) == "Hoo");
 }
 
+TEST_CASE("share: being held elsewhere gives no more credit than the slack") {
+  World world(2);
+  world.state.settings.name = Name::kShare;
+  world.Add(1, 0, 0, true);
+  world.Add(2, 0, 0, true);
+  world.Add(2, 0, 1, true);
+  world.Add(3, 50, 1, true);
+  CHECK(Letters(world.At(kNow)) == "oHHo");
+  world.state.tenants[0].ran_ns = 100 * kMs;
+  CHECK(Letters(world.At(kNow + 100 * kMs)) == "oHHo");
+  world.state.tenants[3].busy = false;
+  CHECK(Letters(world.At(kNow + 101 * kMs)) == "oooo");
+  world.state.tenants[0].ran_ns = kMs;
+  CHECK(Letters(world.At(kNow + 102 * kMs)) == "Hooo");
+}
+
+TEST_CASE("share: what was had on a device without the other counts for no more than 500 ms") {
+  World world(2);
+  world.state.settings.name = Name::kShare;
+  world.state.settings.guard_ms_per_s = 0;
+  world.Add(1, 0, 0, true);
+  world.Add(2, 0, 0, true);
+  world.Add(2, 0, 1, false);
+  world.Add(3, 0, 1, true);
+  world.At(kNow);
+  for (int second = 1; second <= 10; ++second) {
+    world.state.tenants[0].ran_ns = 500 * kMs;
+    world.state.tenants[1].ran_ns = 500 * kMs;
+    world.state.tenants[3].ran_ns = 1000 * kMs;
+    CHECK(Letters(world.At(kNow + static_cast<std::uint64_t>(second) * kNsPerS)).substr(0, 2) == "oo");
+  }
+  world.state.tenants[2].busy = true;
+  CHECK(Letters(world.At(kNow + 10 * kNsPerS + kMs)) == "oooH");
+  world.state.tenants[0].ran_ns = 499 * kMs;
+  world.state.tenants[2].ran_ns = 499 * kMs;
+  CHECK(Letters(world.At(kNow + 10 * kNsPerS + 500 * kMs)) == "oooH");
+  world.state.tenants[0].ran_ns = kMs;
+  world.state.tenants[2].ran_ns = kMs;
+  CHECK(Letters(world.At(kNow + 10 * kNsPerS + 501 * kMs)) == "oooo");
+}
+
 TEST_CASE("share: windows") {
   ShareWorld world({75, 25});
   Decision decision = world.After(1, {});
@@ -254,6 +295,11 @@ TEST_CASE("share: turns go to the one furthest behind") {
   const Decision decision = world.At(kNow + 6 * kMs);
   CHECK(Letters(decision) == "oHo");
   CHECK(decision.gates[1].held_for == 300);
+  // It has given its turn back, and gets the next when the other is ahead by the slack.
+  world.state.tenants[2].ran_ns = 8 * kMs;
+  CHECK(Letters(world.At(kNow + 14 * kMs)) == "oHo");
+  world.state.tenants[2].ran_ns = 4 * kMs;
+  CHECK(Letters(world.At(kNow + 18 * kMs)) == "ooH");
 }
 
 TEST_CASE("share: of two gangs that need the same devices, one has all of them") {
@@ -298,6 +344,7 @@ TEST_CASE("share: ratios over any second, beside a device that is always busy") 
     const std::vector<std::uint32_t>& weights;
     std::vector<Load> loads;
     double used = 0.98;
+    double points = 2;
   } const cases[] = {
       {"equal kernels", two, {quick, quick}},
       {"the lighter has the longer kernels", two, {quick, slow}},
@@ -306,7 +353,10 @@ TEST_CASE("share: ratios over any second, beside a device that is always busy") 
       {"measured late and in lumps, the other way", two, {lumpy(slow), lumpy(quick)}},
       {"three", three, {quick, {.kernel_ns = 300 * kUs}, slow}},
       {"three, late and in lumps", three, {lumpy(quick), lumpy({.kernel_ns = 300 * kUs}), lumpy(slow)}},
+      {"long beside short", two, {{.kernel_ns = 50 * kMs}, {.kernel_ns = kMs}}, 0.95},
       {"they synchronise after each step", two, {stepping(quick, 20, 40 * kUs), stepping(slow, 3, 300 * kUs)}, 0.95},
+      // One that has not always work cannot have its share: the other's kernels run on when it comes back.
+      {"one pauses", two, {stepping(quick, 50, kMs), stepping(slow, 5, 300 * kUs)}, 0.95, 15},
       {"in the gaps of one more important", two, {quick, slow, stepping(quick, 100, 40 * kMs)}},
   };
   for (const Name name : {Name::kShare, Name::kPriority}) {
@@ -318,7 +368,7 @@ TEST_CASE("share: ratios over any second, beside a device that is always busy") 
         means += std::to_string(mean) + " % ";
       INFO(means << "worst second " << shares.worst_points << " points, used " << shares.least_used << ", "
                  << shares.decisions_per_s << " decisions/s");
-      CHECK(shares.worst_points < 2);
+      CHECK(shares.worst_points < row.points);
       CHECK(shares.least_used > row.used);
       CHECK(shares.decisions_per_s < 2'500);
     }
