@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "common/runtime_dir.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 // The daemon answers in microseconds; one that needs longer than this is stopped or stuck.
 constexpr std::chrono::seconds kDeadline{5};
+constexpr std::chrono::milliseconds kDying{50};
 
 }  // namespace
 
@@ -81,7 +83,12 @@ std::chrono::system_clock::time_point AdminClient::Deadline() {
 
 Failure AdminClient::Explain(const grpc::Status& status) const {
   const bool unavailable = status.error_code() == grpc::StatusCode::UNAVAILABLE;
-  const bool still_listening = unavailable && ConnectSocket(socket_path_).has_value();
+  bool still_listening = unavailable && ConnectSocket(socket_path_).has_value();
+  if (still_listening) {
+    // A daemon that is dying closes our connection before the socket that it listens on, or after.
+    std::this_thread::sleep_for(kDying);
+    still_listening = ConnectSocket(socket_path_).has_value();
+  }
   const ExitCode code = ExitCodeOf(status.error_code(), still_listening);
   if (code == ExitCode::kTimeout) {
     return {code, {"the daemon did not answer within 5 s", "see whether it is stopped, or restart it"}};
