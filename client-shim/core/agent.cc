@@ -22,6 +22,8 @@ constexpr std::uint64_t kLongestBackoffNs = 1'000'000'000;
 constexpr std::uint64_t kRefusedBackoffNs = 5'000'000'000;
 // How often unfinished tracked work is looked at. With kQuietNs this keeps a late "idle" under 200 µs.
 constexpr std::uint64_t kWatchNs = 60'000;
+// The same while other threads look after it.
+constexpr std::uint64_t kStandByNs = 100'000;
 constexpr std::size_t kMaxOutbox = 4096;
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
@@ -131,14 +133,16 @@ void Agent::Loop() {
     std::uint64_t until = stream_ == nullptr ? next_attempt_ns_ : kNever;
     if (is_watching_.load(std::memory_order_relaxed)) {
       has_activity_ = true;
-      if (Watch(now) == DeviceTracker::Attention::kNone) {
+      auto attention = Watch(now);
+      if (attention == DeviceTracker::Attention::kNone) {
         is_watching_.store(false, std::memory_order_seq_cst);
         // Once more: see WorkSubmitted.
-        if (Watch(now) != DeviceTracker::Attention::kNone) {
-          is_watching_.store(true, std::memory_order_seq_cst);
-        }
+        attention = Watch(now);
+        if (attention != DeviceTracker::Attention::kNone) is_watching_.store(true, std::memory_order_seq_cst);
       }
-      if (is_watching_.load(std::memory_order_relaxed)) until = std::min(until, now + kWatchNs);
+      if (is_watching_.load(std::memory_order_relaxed)) {
+        until = std::min(until, now + (attention == DeviceTracker::Attention::kLater ? kStandByNs : kWatchNs));
+      }
     }
     if (stream_ != nullptr && activity_interval_ns_ != 0 && has_activity_) {
       if (now >= next_activity_ns_) SendActivity(now);

@@ -462,9 +462,7 @@ DeviceTracker::Attention Client::TickTrackers(std::uint64_t now_ns) {
   auto result = DeviceTracker::Attention::kNone;
   for (const auto& entry : trackers_) {
     DeviceTracker* tracker = entry.load(std::memory_order_acquire);
-    if (tracker != nullptr && tracker->Tick(now_ns) == DeviceTracker::Attention::kSoon) {
-      result = DeviceTracker::Attention::kSoon;
-    }
+    if (tracker != nullptr) result = std::max(result, tracker->Tick(now_ns));
   }
   return result;
 }

@@ -17,6 +17,9 @@ constexpr std::uint64_t kQuietNs = 80'000;
 // GPU time of a long wait has to be told before.
 constexpr std::uint64_t kSyncPollNs = 2'000'000;
 
+// How long after a thread has looked for room in the window the agent leaves the looking to it.
+constexpr std::uint64_t kRoomPollNs = 60'000;
+
 // Events remembered at most; a program that records more without destroying them loses the exactness, not the count.
 constexpr std::size_t kMaxEvents = 4096;
 
@@ -173,6 +176,7 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
 
 void DeviceTracker::MakeRoom() {
   Lock lock(mutex_);
+  last_poll_ns_ = MonotonicNs();
   PollLocked(lock);
   for (const auto& [key, stream] : streams_) {
     for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
@@ -430,8 +434,8 @@ DeviceTracker::Attention DeviceTracker::Tick(std::uint64_t now_ns) {
   if (launched_ == 0) return Attention::kNone;
   if (captures_->Forbid()) return Attention::kSoon;
   // A thread in a synchronising call settles; one that waits for the window polls. The agent only stands by.
+  if (now_ns < last_poll_ns_ + (syncing_ > 0 ? kSyncPollNs : kRoomPollNs)) return Attention::kLater;
   if (syncing_ > 0) {
-    if (now_ns < last_poll_ns_ + kSyncPollNs) return Attention::kSoon;
     last_poll_ns_ = now_ns;
   } else if (now_ns - last_submit_ns_ >= kQuietNs) {
     MarkEach(lock, [](const StreamKey&, const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });

@@ -130,8 +130,9 @@ class DeviceTracker {
   void Poll();
 
   // ---- the agent
-  enum class Attention { kNone, kSoon };
-  // Settles what is done; records markers behind what has been quiet for a while. kNone: nothing here needs looking at.
+  enum class Attention { kNone, kLater, kSoon };  // in order
+  // Settles what is done; records markers behind what has been quiet for a while. kNone: nothing here needs looking at;
+  // kLater: other threads look after it at the moment.
   Attention Tick(std::uint64_t now_ns);
 
   // ---- streams

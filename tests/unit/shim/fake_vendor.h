@@ -59,6 +59,7 @@ class FakeVendor {
   }
 
   bool refuses_to_record = false;
+  bool keeps_record = true;  // for TakeRecorded
   std::size_t records = 0;
   std::size_t queries = 0;
   std::vector<Stamp> stamps;  // that the runtime has read of timed kernels
@@ -76,7 +77,7 @@ class FakeVendor {
     if (refuses_to_record) return false;
     ++records;
     *static_cast<Marker*>(marker) = Marker{stream, true, false, 0};
-    recorded.push_back(marker);
+    if (keeps_record) recorded.push_back(marker);
     return true;
   }
   MarkerState Query(void* marker) {

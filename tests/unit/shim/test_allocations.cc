@@ -1,0 +1,69 @@
+// The tracked path allocates nothing in steady state. Counts every `new` of this test program.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "client-shim/core/device_tracker.h"
+#include "fake_vendor.h"
+#include "tests/catch.h"
+
+namespace {
+std::atomic<std::size_t> g_allocations{0};
+}
+
+void* operator new(std::size_t size) {
+  g_allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+using namespace xschedd::shim;
+
+namespace {
+struct NoSink : TrackerSink {
+  void Report(xschedd::abi::TransitionKind, std::uint64_t) override {}
+  void Publish(const TrackerCounters&) override {}
+};
+}  // namespace
+
+TEST_CASE("launches, markers, waits and synchronisations of a tracked client allocate nothing", "[tracker]") {
+  FakeVendor vendor;
+  vendor.keeps_record = false;
+  Captures captures;
+  Deadlines deadlines;
+  NoSink sink;
+  DeviceTracker tracker(0, vendor.Table(), &captures, &deadlines);
+  tracker.Reset(&sink);
+  const Window window{500, 2};
+  std::uint64_t now = 1'000'000;
+  const auto work = [&] {
+    for (std::uint64_t i = 0; i < 2000; ++i) {
+      const StreamKey stream{reinterpret_cast<void*>(16 + i % 3 * 16), 0};
+      Ticket ticket = tracker.Enter(stream, 1 + i % 5);
+      while (!tracker.Admit(&ticket, window, false)) {
+        tracker.MakeRoom();
+        for (std::uintptr_t handle = 16; handle <= 48; handle += 16)
+          vendor.Finish(reinterpret_cast<void*>(handle), now += 1000);
+      }
+      tracker.Start(&ticket, window, true);
+      if (ticket.stop != nullptr) vendor.LaunchTimed(ticket.stop, stream.handle);
+      tracker.Leave(ticket, true, false, window);
+      if (i % 16 == 15) {
+        const Snapshot snapshot = tracker.BeginSync(SyncScope::kDevice, StreamKey{});
+        for (std::uintptr_t handle = 16; handle <= 48; handle += 16)
+          vendor.Finish(reinterpret_cast<void*>(handle), now += 1000);
+        tracker.EndSync(snapshot, true);
+      }
+    }
+  };
+  work();
+  const std::size_t before = g_allocations.load();
+  work();
+  CHECK(g_allocations.load() == before);
+}
