@@ -248,11 +248,13 @@ void Scheduler::NotePhase(Attachment& attachment, std::uint64_t now_ns) {
   }
   const Phase before = attachment.history.Current();
   if (!attachment.history.Change(histories_, phase, attachment.reason, attachment.MomentAt(now_ns))) return;
+  const bool waited = before == Phase::kHeld;
+  if (waited && (phase == Phase::kRunning || phase == Phase::kUntracked)) {
+    events_.Add(DeviceEvent(EventKind::kOpened, attachment, now_ns));
+  }
   if (phase == Phase::kUntracked) events_.Add(DeviceEvent(EventKind::kUntracked, attachment, now_ns));
   if (before == Phase::kUntracked) events_.Add(DeviceEvent(EventKind::kTracked, attachment, now_ns));
   if (phase == Phase::kHeld) events_.Add(DeviceEvent(EventKind::kHeld, attachment, now_ns));
-  if (phase == Phase::kRunning && before == Phase::kHeld)
-    events_.Add(DeviceEvent(EventKind::kOpened, attachment, now_ns));
 }
 
 void Scheduler::WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns) {
