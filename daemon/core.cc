@@ -35,7 +35,7 @@ Result<Config> ConfigSource::Load() const {
   auto config = LoadConfig(path, may_be_absent);
   if (!config || policy_override.empty()) return config;
   const auto name = policy::NameFrom(policy_override);
-  if (!name) return Fail("there is no policy \"" + policy_override + "\"", PolicyChoices());
+  if (!name) return Fail("there is no policy \"" + policy_override + "\"", "choose " + policy::NamesText());
   config->policy.name = *name;
   return config;
 }
@@ -87,7 +87,9 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   const Device& attached = *(*attachment)->device;
   SPDLOG_INFO("device attached pid={} slot={} device={} name=\"{}\"", client.identity.pid, (*attachment)->slot,
               attached.pci_address, attached.name);
-  Event event = DeviceEvent(EventKind::kDeviceAttached, **attachment, MonotonicNs());
+  const std::uint64_t now = MonotonicNs();
+  (*attachment)->history.Begin(now);
+  Event event = DeviceEvent(EventKind::kDeviceAttached, **attachment, now);
   event.text = attached.name;
   events_.Add(std::move(event));
   scheduler_.Changed(client);
@@ -164,8 +166,7 @@ bool Core::UpdateEffective(Client& client, const std::string& why) {
   if (reweighted) {
     SPDLOG_INFO("weight changed pid={} from={} to={} source={} limited={} reason=\"{}\"", client.identity.pid,
                 before.weight, after.weight, SourceText(after.weight_source), after.weight_limited, why);
-    events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(),
-                            "weight " + std::to_string(after.weight) + ": " + why));
+    events_.Add(ClientEvent(EventKind::kWeight, client, MonotonicNs(), why));
   }
   if (reranked || reweighted) scheduler_.Changed(client);
   return reranked || reweighted;

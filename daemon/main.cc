@@ -49,7 +49,7 @@ int Complain(const Error& error, ExitCode code) {
 int Serve(const Options& options) {
   if (const auto log = StartLog(options.log_level); !log) return Complain(log.error(), kExitUsage);
   if (!options.policy.empty() && !policy::NameFrom(options.policy)) {
-    return Complain({"there is no policy \"" + options.policy + "\"", PolicyChoices()}, kExitUsage);
+    return Complain({"there is no policy \"" + options.policy + "\"", "choose " + policy::NamesText()}, kExitUsage);
   }
   const bool is_default = options.config.empty();
   const ConfigSource source{is_default ? kDefaultConfigPath : options.config, is_default, options.policy};
@@ -80,7 +80,7 @@ int Main(int argc, char** argv) {
                  "folder of the sockets; default $XSCHEDD_RUNTIME_DIR, /run/xschedd");
   app.add_option("--config", options.config,
                  "configuration; must exist. Default, may be absent: " + std::string(kDefaultConfigPath));
-  app.add_option("--policy", options.policy, "policy, whatever the configuration says: priority or fifo");
+  app.add_option("--policy", options.policy, "policy, whatever the configuration says: " + policy::NamesText());
   app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")->capture_default_str();
   app.add_flag("--check-config", options.check_config, "read the configuration, say whether it is good, and exit");
   app.add_flag("--version", options.version, "print the version and exit");

@@ -202,7 +202,8 @@ void Agent::Connect() {
 void Agent::Greet(const std::string& token) {
   const Vendor& vendor = client_->GetVendor();
   stream_->Send(
-      HelloMessage{token, client_->GetEnvironment().group, client_->PriorityHint(), vendor.runtime, vendor.route});
+      HelloMessage{token, client_->GetEnvironment().group, client_->PriorityHint(), vendor.runtime, vendor.route,
+                   client_->WeightHint(), client_->DeadlineHint()});
   devices_told_ = 0;
   SendDevices();
   for (const QueueCreatedMessage& queue : client_->LiveQueues())
@@ -225,6 +226,7 @@ void Agent::SendDevices() {
     if (vendor.pci_address(device, text, sizeof text)) message.pci_address = text;
     if (vendor.device_name(device, text, sizeof text)) message.name = text;
     message.compute_units = vendor.compute_units(device);
+    if (vendor.device_uuid(device, text, sizeof text)) message.uuid = text;
     stream_->Send(message);
   }
 }

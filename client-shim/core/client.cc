@@ -45,7 +45,7 @@ struct Carried {
   std::uint64_t last_batch;  // what a call that drains its stream proves
   std::uint32_t slot;
 };
-static_assert(sizeof(Carried) <= sizeof(Submission::core) && std::is_trivially_copyable_v<Carried>);
+static_assert(sizeof(Carried) <= sizeof(Submission::core) && alignof(Carried) <= alignof(std::uint64_t) && std::is_trivially_copyable_v<Carried>);
 
 struct CarriedSync {
   DeviceTracker* tracker;
@@ -72,6 +72,8 @@ std::uint64_t QueueId(const StreamKey& key) {
 Client::Client(const StubTable& stub) : stub_(stub), environment_(Environment::Read()), agent_(this) {
   attached_.store(stub.devices_seen, std::memory_order_relaxed);
   if (environment_.priority) hint_.store(*environment_.priority, std::memory_order_relaxed);
+  if (environment_.weight) weight_.store(*environment_.weight, std::memory_order_relaxed);
+  if (environment_.deadline_us) deadlines_.Set(*environment_.deadline_us);
   SetPassthrough({});
 }
 
@@ -90,6 +92,7 @@ void Client::Start() {
 void Client::SubmitBegin(Submission* submission) {
   auto& carried = As<Carried>(submission->core);
   carried.tracker = nullptr;
+  submission->stop = nullptr;
   Session* session = session_.load(std::memory_order_acquire);
   if (session == nullptr) return;
   // Nothing runs when a capturing stream is given work; the launch of the graph is what counts.
@@ -110,10 +113,11 @@ void Client::SubmitBegin(Submission* submission) {
     return;
   }
   DeviceTracker* tracker = Tracker(device);
-  carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream)), 0, slot};
+  carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream), submission->key), 0, slot};
   WaitAtGate(session, slot);
   WaitForRoom(session, slot, tracker, &carried.ticket);
-  tracker->Start(carried.ticket);
+  tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time);
+  submission->stop = carried.ticket.stop;
   if (submission->drains) {
     carried.last_batch = tracker->BeginSync(SyncScope::kStream, carried.ticket.stream).last_batch;
   }
@@ -137,7 +141,7 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
   // Work in flight may itself be waiting for what this thread is about to submit (a stream that waits for a value, a
   // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
   const std::uint64_t patience =
-      std::max(board.LeaseUntilNs(), began + std::min(2 * tracker->AverageNs(), kLongestWindowWaitNs));
+      std::max(board.LeaseUntilNs(), began + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
   for (;;) {
     tracker->MakeRoom();
     const std::uint32_t word = board.Word(slot);
@@ -243,7 +247,7 @@ DeviceTracker* Client::Tracker(int device) {
   if (DeviceTracker* tracker = entry.load(std::memory_order_acquire)) return tracker;
   const std::lock_guard lock(session_mutex_);
   if (DeviceTracker* tracker = entry.load(std::memory_order_relaxed)) return tracker;
-  auto* tracker = new DeviceTracker(device, stub_.vendor, &captures_);
+  auto* tracker = new DeviceTracker(device, stub_.vendor, &captures_, &deadlines_);
   for (const auto& [stream, info] : streams_.All()) {
     if (info.device == device && (info.flags & 1) != 0) tracker->NoteNonBlocking(stream);
   }
@@ -267,6 +271,7 @@ void Client::StreamCreated(void* stream, int priority, unsigned flags) {
 
 void Client::StreamDestroying(void* stream) {
   captures_.End(stream);
+  if (deadlines_.Any()) deadlines_.SetStream(stream, 0);  // the handle may be another stream's soon
   const std::optional<StreamInfo> info = streams_.Remove(stream);
   if (!info) return;
   if (DeviceTracker* tracker = ExistingTracker(info->device)) tracker->ForgetStream(stream);
@@ -335,11 +340,62 @@ std::optional<int> Client::PriorityHint() const {
   return hint == kNoHint ? std::nullopt : std::optional<int>(hint);
 }
 
+std::optional<std::uint32_t> Client::WeightHint() const {
+  const std::uint32_t weight = weight_.load(std::memory_order_relaxed);
+  return weight == kNoWeight ? std::nullopt : std::optional<std::uint32_t>(weight);
+}
+
+std::optional<std::uint64_t> Client::DeadlineHint() const {
+  const std::uint64_t us = deadlines_.OfProcess();
+  return us == 0 ? std::nullopt : std::optional<std::uint64_t>(us);
+}
+
 int Client::SetPriority(int priority) {
   if (!IsPriority(priority)) return XSCHEDD_ERROR_INVALID;
   hint_.store(priority, std::memory_order_relaxed);
+  HintMessage hint;
+  hint.priority = priority;
+  return Tell(hint);
+}
+
+int Client::SetWeight(unsigned weight) {
+  if (!IsWeight(weight)) return XSCHEDD_ERROR_INVALID;
+  weight_.store(weight, std::memory_order_relaxed);
+  HintMessage hint;
+  hint.weight = weight;
+  return Tell(hint);
+}
+
+int Client::SetDeadline(std::uint64_t us) {
+  if (!Deadlines::IsDeadline(us)) return XSCHEDD_ERROR_INVALID;
+  deadlines_.Set(us);
+  TellDeadlines();
+  HintMessage hint;
+  hint.deadline_us = us;
+  return Tell(hint);
+}
+
+int Client::SetStreamDeadline(void* stream, std::uint64_t us) {
+  if (!Deadlines::IsDeadline(us)) return XSCHEDD_ERROR_INVALID;
+  // The default stream goes by one name here, whatever the program calls it.
+  if (reinterpret_cast<std::uintptr_t>(stream) == kLegacyHandle) stream = nullptr;
+  deadlines_.SetStream(stream, us);
+  TellDeadlines();
+  HintMessage hint;
+  hint.deadline_us = us;
+  hint.queue = QueueId(KeyOf(stream));
+  return Tell(hint);
+}
+
+void Client::TellDeadlines() {
+  for (const auto& entry : trackers_) {
+    if (DeviceTracker* tracker = entry.load(std::memory_order_acquire)) tracker->DeadlinesChanged();
+  }
+}
+
+int Client::Tell(const HintMessage& hint) {
   if (session_.load(std::memory_order_acquire) == nullptr) return XSCHEDD_ERROR_NOT_CONNECTED;
-  agent_.Post(HintMessage{priority});
+  agent_.Post(hint);
   return XSCHEDD_OK;
 }
 

@@ -52,6 +52,9 @@ class Client {
   void Exiting();
   void Forked();
   int SetPriority(int priority);
+  int SetWeight(unsigned weight);
+  int SetDeadline(std::uint64_t us);
+  int SetStreamDeadline(void* stream, std::uint64_t us);
   int GetStatus(xschedd_status* status);
   // Something here went wrong that should not (memory ran out): scheduling ends for this process.
   void GiveUp();
@@ -60,6 +63,8 @@ class Client {
   const Vendor& GetVendor() const { return *stub_.vendor; }
   const Environment& GetEnvironment() const { return environment_; }
   std::optional<int> PriorityHint() const;
+  std::optional<std::uint32_t> WeightHint() const;
+  std::optional<std::uint64_t> DeadlineHint() const;
   // A new session: from here on it is the one that threads obey. EndSession: they run freely again.
   void BeginSession(Session* session);
   void EndSession();
@@ -74,6 +79,7 @@ class Client {
 
  private:
   static constexpr int kNoHint = 1 << 30;
+  static constexpr std::uint32_t kNoWeight = 0;
 
   int DeviceOf(void* stream);
   static StreamKey KeyOf(void* stream);
@@ -84,10 +90,13 @@ class Client {
   }
   bool IsPassedThrough(const Submission& submission);
   void WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, Ticket* ticket);
+  void TellDeadlines();
+  int Tell(const HintMessage& hint);
 
   const StubTable stub_;
   const Environment environment_;
   Captures captures_;
+  Deadlines deadlines_;
   StreamTable streams_;
   CallerLibraries callers_;
   std::atomic<const PassthroughRules*> passthrough_{nullptr};  // replaced, never freed: it may be in use
@@ -97,6 +106,7 @@ class Client {
   std::array<std::atomic<DeviceTracker*>, abi::kMaxDevices> trackers_{};
   std::atomic<std::uint64_t> attached_{0};
   std::atomic<int> hint_{kNoHint};
+  std::atomic<std::uint32_t> weight_{kNoWeight};
   std::atomic<std::uint64_t> client_id_{0};
   std::atomic<int> effective_priority_{0};
   std::atomic<bool> gave_up_{false};

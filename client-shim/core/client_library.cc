@@ -48,6 +48,11 @@ const ClientTable kTable = {
     [] { Guarded([] { g_client->Exiting(); }); },
     [] { g_client->Forked(); },
     [](int priority) { return GuardedResult([&] { return g_client->SetPriority(priority); }); },
+    [](unsigned weight) { return GuardedResult([&] { return g_client->SetWeight(weight); }); },
+    [](std::uint64_t us) { return GuardedResult([&] { return g_client->SetDeadline(us); }); },
+    [](void* stream, std::uint64_t us) {
+      return GuardedResult([&] { return g_client->SetStreamDeadline(stream, us); });
+    },
     [](xschedd_status* status) { return GuardedResult([&] { return g_client->GetStatus(status); }); },
 };
 

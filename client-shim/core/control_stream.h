@@ -21,6 +21,8 @@ struct HelloMessage {
   std::optional<int> priority;
   std::string runtime;
   std::string route;
+  std::optional<std::uint32_t> weight;
+  std::optional<std::uint64_t> deadline_us;
 };
 struct DeviceMessage {
   std::uint32_t slot = 0;
@@ -28,6 +30,7 @@ struct DeviceMessage {
   std::string name;
   std::uint32_t compute_units = 0;
   std::string vendor;
+  std::string uuid;
 };
 struct QueueCreatedMessage {
   std::uint64_t queue = 0;
@@ -38,8 +41,11 @@ struct QueueCreatedMessage {
 struct QueueDestroyedMessage {
   std::uint64_t queue = 0;
 };
-struct HintMessage {
-  int priority = 0;
+struct HintMessage {  // what is not given stays as it is
+  std::optional<int> priority;
+  std::optional<std::uint32_t> weight;
+  std::optional<std::uint64_t> deadline_us;
+  std::optional<std::uint64_t> queue;
 };
 struct ActivityMessage {
   struct Queue {

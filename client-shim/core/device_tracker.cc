@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include <algorithm>
+
 #include "common/clock.h"
 
 namespace xschedd::shim {
@@ -11,8 +13,37 @@ namespace {
 // keeps a late "idle" under 200 µs.
 constexpr std::uint64_t kQuietNs = 80'000;
 
+// How often the agent looks while a thread is in a call that will settle: what it settles is known at its end, but the
+// GPU time of a long wait has to be told before.
+constexpr std::uint64_t kSyncPollNs = 2'000'000;
+
 // Events remembered at most; a program that records more without destroying them loses the exactness, not the count.
 constexpr std::size_t kMaxEvents = 4096;
+
+// Streams looked at with the lock released once; there may be more rounds.
+constexpr std::size_t kRound = 16;
+
+void Remove(InFlight* from, const InFlight& part) {
+  from->launches -= std::min(from->launches, part.launches);
+  from->cost_ns -= std::min(from->cost_ns, part.cost_ns);
+}
+
+void Join(InFlight* to, const InFlight& part) {
+  to->launches += part.launches;
+  to->cost_ns += part.cost_ns;
+}
+
+// What the launches of a mix cost together; 0 if that is not known of all.
+std::uint64_t CostOf(const CostTable& costs, const LaunchMix& mix) {
+  if (!mix.is_complete) return 0;
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < mix.kinds; ++i) {
+    const std::uint64_t cost = costs.SettledCostNs(mix.parts[i].key);
+    if (cost == 0) return 0;
+    sum += cost * mix.parts[i].launches;
+  }
+  return sum;
+}
 
 }  // namespace
 
@@ -21,21 +52,28 @@ constexpr std::size_t kMaxEvents = 4096;
 void DeviceTracker::Reset(TrackerSink* sink) {
   const Lock lock(mutex_);
   for (auto& [key, stream] : streams_) {
-    for (const Batch& batch : stream.batches)
-      GiveMarker(batch.marker);
-    GiveMarker(stream.anchor);
+    for (std::size_t i = 0; i < stream.batches.Size(); ++i)
+      GiveMarker(stream.batches[i].marker);
+    GiveMarker(stream.start);
     StreamState fresh;
     fresh.pins = stream.pins;
     fresh.non_blocking = stream.non_blocking;
     fresh.activity.stream = key;
     stream = std::move(fresh);
   }
+  for (std::size_t i = 0; i < unmeasured_.Size(); ++i) {
+    GiveMarker(unmeasured_[i].start);
+    GiveMarker(unmeasured_[i].marker);
+  }
+  unmeasured_.Clear();
   events_.clear();
+  gpu_time_.Clear();
   ++epoch_;
-  entered_ = admitted_ = launched_ = syncing_ = 0;
-  limit_ = kUnlimited;
-  submitted_ = completed_ = gpu_time_ns_ = 0;
-  if (busy_ && sink_ != nullptr && sink == nullptr) sink_->Report(abi::TransitionKind::kIdle);
+  entered_ = launched_ = syncing_ = 0;
+  in_flight_ = InFlight{};
+  counters_ = TrackerCounters{};
+  deadline_ns_ = 0;
+  if (busy_ && sink_ != nullptr && sink == nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
   busy_ = false;
   sink_ = sink;
   Publish();
@@ -43,70 +81,115 @@ void DeviceTracker::Reset(TrackerSink* sink) {
 
 // ---- the submitting thread -----------------------------------------------------------------------------------------
 
-Ticket DeviceTracker::Enter(const StreamKey& key) {
+Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch) {
   const Lock lock(mutex_);
   ++entered_;
+  Ticket ticket;
+  ticket.stream = key;
+  ticket.key = launch;
+  ticket.epoch = epoch_;
+  if (deadlines_->Any()) {
+    StreamState& stream = Find(key);
+    if (stream.busy_since_ns == 0) {
+      stream.busy_since_ns = MonotonicNs();
+      UpdateDeadline();
+    }
+  }
   if (!busy_) {
     busy_ = true;
-    if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kBusy);
+    if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kBusy, deadline_ns_);
   }
-  return Ticket{key, epoch_, false};
+  return ticket;
 }
 
 bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   const Lock lock(mutex_);
   if (ticket->epoch != epoch_) return true;
-  limit_ = LaunchLimit(window, estimate_);
-  const bool is_full = limit_ != kUnlimited && launched_ + admitted_ >= limit_;
-  if (is_full && !force && !captures_->Forbid()) return false;
-  ++admitted_;
-  ++Find(ticket->stream).admitted;
+  if (window.us != 0) Reprice();
+  counters_.window_limit = LaunchLimit(window, average_);
+  const std::uint64_t cost_ns = costs_.CostNs(ticket->key);
+  if (!force && !HasRoom(window, in_flight_, cost_ns) && !captures_->Forbid()) return false;
+  ticket->weight_ns = WeightNs(window, cost_ns);
+  Join(&in_flight_, InFlight{1, ticket->weight_ns});
+  StreamState& stream = Find(ticket->stream);
+  ++stream.admitted;
+  ++stream.turn;
   ticket->admitted = true;
   return true;
 }
 
-void DeviceTracker::Start(const Ticket& ticket) {
+void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
   Lock lock(mutex_);
-  if (ticket.epoch != epoch_) return;
-  StreamState& stream = Find(ticket.stream);
-  if (!IsStreamIdle(stream) || stream.anchor != nullptr || captures_->Forbid()) return;
-  ++stream.pins;
-  void* marker = TakeMarker(lock);
-  lock.unlock();
-  const bool recorded = marker != nullptr && vendor_->record_marker(device_, marker, ticket.stream.handle);
-  lock.lock();
-  --stream.pins;
-  if (recorded && ticket.epoch == epoch_ && stream.anchor == nullptr) {
-    stream.anchor = marker;
-    stream.since_anchor = 0;
-  } else {
-    GiveMarker(marker);
+  if (ticket->epoch != epoch_ || captures_->Forbid()) return;
+  StreamState& stream = Find(ticket->stream);
+  const bool was_idle = IsStreamIdle(stream);
+  ++stream.pins;  // keeps `stream` where it is
+  // A thread that launches on the stream at the same time could come before the stop event and be counted behind it.
+  if (may_time && vendor_->next_stamp != nullptr && timer_.IsUsable() && stream.admitted == 1 &&
+      MayAgentMark(ticket->stream)) {
+    const std::uint64_t now = MonotonicNs();
+    const InFlight with{stream.open.launches + 1, stream.open.cost_ns + ticket->weight_ns};
+    const bool is_marked = !was_idle && IsMarkerDue(window, with, now - stream.marked_at_ns);
+    if (costs_.IsTimingDue(ticket->key, now, is_marked)) {
+      ticket->stop = TakeMarker(lock);
+      if (ticket->stop != nullptr) costs_.TimingPlanned(ticket->key, now);
+      ticket->turn = stream.turn;
+    }
   }
+  if (was_idle && !stream.is_anchored && ticket->epoch == epoch_) {
+    void* marker = TakeMarker(lock);
+    lock.unlock();
+    const bool recorded = marker != nullptr && vendor_->record_marker(device_, marker, ticket->stream.handle);
+    lock.lock();
+    if (recorded && ticket->epoch == epoch_ && !stream.is_anchored) {
+      stream.start = marker;
+      stream.is_anchored = true;
+      stream.marked_at_ns = MonotonicNs();
+    } else {
+      GiveMarker(marker);
+    }
+  }
+  --stream.pins;
 }
 
 void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Window& window) {
   Lock lock(mutex_);
-  if (ticket.epoch != epoch_) return;
+  if (ticket.epoch != epoch_) {
+    GiveMarker(ticket.stop);
+    return;
+  }
   --entered_;
   if (ticket.admitted) {
     StreamState& stream = Find(ticket.stream);
-    --admitted_;
     if (stream.admitted > 0) --stream.admitted;  // 0: the stream was destroyed meanwhile, and this state is a new one
     if (ok) {
-      ++submitted_;
+      ++counters_.submitted;
       ++stream.activity.launches;
+      costs_.Launched(ticket.key);
     }
-    if (ok && finished) {
-      ++completed_;
-      ++stream.activity.completions;
-    } else if (ok) {
+    if (ok && !finished) {
+      const std::uint64_t now = MonotonicNs();
       ++launched_;
-      ++stream.open;
-      last_submit_ns_ = MonotonicNs();
-      const std::uint32_t spacing = MarkerSpacing(LaunchLimit(window, estimate_));
-      // Only the thread itself can reach its own default stream: no agent will mark it later.
-      const bool is_due = (spacing != 0 && stream.open >= spacing) || !MayAgentMark(ticket.stream);
-      if (is_due) Mark(lock, ticket.stream);
+      Join(&stream.open, InFlight{1, ticket.weight_ns});
+      stream.open_mix.Add(ticket.key);
+      last_submit_ns_ = now;
+      if (ticket.stop != nullptr && stream.turn == ticket.turn) {
+        Close(stream, ticket.stop, ticket.key);
+        stream.marked_at_ns = now;
+      } else {
+        GiveMarker(ticket.stop);
+        // Only the thread itself can reach its own default stream: no agent will mark it later.
+        if (IsMarkerDue(window, stream.open, now - stream.marked_at_ns) || !MayAgentMark(ticket.stream)) {
+          Mark(lock, ticket.stream);
+        }
+      }
+    } else {
+      GiveMarker(ticket.stop);
+      Remove(&in_flight_, InFlight{1, ticket.weight_ns});
+      if (ok) {
+        ++counters_.completed;
+        ++stream.activity.completions;
+      }
     }
   }
   AfterSettling();
@@ -116,18 +199,31 @@ void DeviceTracker::MakeRoom() {
   Lock lock(mutex_);
   bool has_marker = false;
   for (const auto& [key, stream] : streams_) {
-    for (const Batch& batch : stream.batches)
-      has_marker = has_marker || batch.marker != nullptr;
+    for (std::size_t i = 0; i < stream.batches.Size(); ++i)
+      has_marker = has_marker || stream.batches[i].marker != nullptr;
   }
   if (!has_marker) {
-    std::vector<StreamKey> unmarked;
-    for (const auto& [key, stream] : streams_) {
-      if (!IsStreamIdle(stream) && MayAgentMark(key)) unmarked.push_back(key);
-    }
-    for (const StreamKey& key : unmarked)
-      Mark(lock, key);
+    MarkEach(lock, [](const StreamKey&, const StreamState& stream) { return !IsStreamIdle(stream); });
   }
   PollLocked(lock);
+}
+
+// What launches cost has changed a lot: what is in flight is weighed anew, or a kind that has become long would fill
+// the window many times over before its first launch has settled.
+void DeviceTracker::Reprice() {
+  if (!costs_.TakeJump()) return;
+  const auto reprice = [&](InFlight* work, const LaunchMix& mix) {
+    const std::uint64_t cost_ns = CostOf(costs_, mix);
+    if (cost_ns == 0) return;
+    in_flight_.cost_ns += cost_ns;
+    in_flight_.cost_ns -= std::min(in_flight_.cost_ns, work->cost_ns);
+    work->cost_ns = cost_ns;
+  };
+  for (auto& [key, stream] : streams_) {
+    for (std::size_t i = 0; i < stream.batches.Size(); ++i)
+      reprice(&stream.batches[i].work, stream.batches[i].mix);
+    reprice(&stream.open, stream.open_mix);
+  }
 }
 
 // ---- markers -------------------------------------------------------------------------------------------------------
@@ -153,11 +249,12 @@ void* DeviceTracker::TakeMarker(Lock& lock) {
   return marker;
 }
 
-std::uint64_t DeviceTracker::Close(StreamState& stream, void* marker) {
-  if (stream.open == 0 && marker == nullptr) return stream.batches.empty() ? 0 : stream.batches.back().id;
+std::uint64_t DeviceTracker::Close(StreamState& stream, void* marker, LaunchKey timed) {
+  if (stream.open.launches == 0 && marker == nullptr) return stream.batches.Empty() ? 0 : stream.batches.Back().id;
   const std::uint64_t id = next_batch_++;
-  stream.batches.push_back(Batch{id, stream.open, marker});
-  stream.open = 0;
+  stream.batches.Push(Batch{id, stream.open, stream.open_mix, marker, timed});
+  stream.open = InFlight{};
+  stream.open_mix = LaunchMix{};
   return id;
 }
 
@@ -169,27 +266,24 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key) {
   StreamState& stream = Find(key);
   ++stream.pins;  // keeps `stream` where it is
   void* marker = TakeMarker(lock);
-  if (marker == nullptr || epoch != epoch_) {
-    --stream.pins;
-    GiveMarker(marker);
-    return;
-  }
-  if (stream.open == 0 && stream.batches.empty()) {
+  if (marker == nullptr || epoch != epoch_ || IsStreamIdle(stream)) {
     --stream.pins;
     GiveMarker(marker);
     return;
   }
   const std::uint64_t id = next_batch_++;
-  stream.batches.push_back(Batch{id, stream.open, nullptr});
-  stream.open = 0;
+  stream.batches.Push(Batch{id, stream.open, stream.open_mix, nullptr, 0});
+  stream.open = InFlight{};
+  stream.open_mix = LaunchMix{};
+  stream.marked_at_ns = last_submit_ns_;
   lock.unlock();
   const bool recorded = vendor_->record_marker(device_, marker, key.handle);
   lock.lock();
   --stream.pins;
   if (recorded && epoch == epoch_) {
-    for (Batch& batch : stream.batches) {
-      if (batch.id != id) continue;
-      batch.marker = marker;
+    for (std::size_t i = stream.batches.Size(); i > 0; --i) {
+      if (stream.batches[i - 1].id != id) continue;
+      stream.batches[i - 1].marker = marker;
       return;
     }
   }
@@ -197,35 +291,116 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key) {
   GiveMarker(marker);
 }
 
-void DeviceTracker::Measure(StreamState& stream, void* marker) {
-  std::uint64_t ns = 0;
-  // Both are done, so this does not block.
-  const bool may_ask = stream.anchor != nullptr && stream.since_anchor > 0 && !captures_->Forbid();
-  if (may_ask && vendor_->elapsed_ns(stream.anchor, marker, &ns)) {
-    gpu_time_ns_ += ns;
-    estimate_.Add(ns, stream.since_anchor);
+// Marks each stream that `wanted` says, in rounds: marking releases the lock.
+template <typename Wanted>
+void DeviceTracker::MarkEach(Lock& lock, Wanted wanted) {
+  std::optional<StreamKey> last;
+  for (;;) {
+    auto next = last ? streams_.upper_bound(*last) : streams_.begin();
+    while (next != streams_.end() && !(MayAgentMark(next->first) && wanted(next->first, next->second)))
+      ++next;
+    if (next == streams_.end()) return;
+    last = next->first;
+    Mark(lock, *last);
   }
-  GiveMarker(stream.anchor);
-  stream.anchor = marker;
-  stream.since_anchor = 0;
 }
 
-void DeviceTracker::Settle(StreamState& stream, std::uint64_t last_batch) {
-  while (!stream.batches.empty() && stream.batches.front().id <= last_batch) {
-    const Batch batch = stream.batches.front();
-    stream.batches.pop_front();
-    launched_ -= batch.launches;
-    completed_ += batch.launches;
-    stream.activity.completions += batch.launches;
-    stream.since_anchor += batch.launches;
-    if (batch.marker != nullptr) Measure(stream, batch.marker);
+void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch) {
+  while (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) {
+    const Batch batch = stream.batches.Pop();
+    launched_ -= batch.work.launches;
+    Remove(&in_flight_, batch.work);
+    counters_.completed += batch.work.launches;
+    stream.activity.completions += batch.work.launches;
+    Join(&stream.carried, batch.work);
+    stream.carried_mix.Add(batch.mix);
+    if (batch.marker == nullptr) continue;
+    unmeasured_.Push(Measurement{key, stream.carried, stream.carried_mix, batch.timed, stream.start, batch.marker,
+                                 stream.is_anchored});
+    stream.start = nullptr;
+    stream.is_anchored = true;
+    stream.carried = InFlight{};
+    stream.carried_mix = LaunchMix{};
   }
-  if (IsStreamIdle(stream) && stream.admitted == 0) {
-    // What comes next begins its own time: the gap until then is not ours.
-    GiveMarker(stream.anchor);
-    stream.anchor = nullptr;
-    stream.since_anchor = 0;
+  if (!IsStreamIdle(stream)) return;
+  if (stream.carried.launches > 0) gpu_time_.AddUnmeasured(CostOf(costs_, stream.carried_mix));
+  stream.carried = InFlight{};
+  stream.carried_mix = LaunchMix{};
+  if (stream.admitted > 0) return;
+  // What comes next begins its own time: the gap until then is not ours.
+  GiveMarker(stream.start);
+  stream.start = nullptr;
+  stream.is_anchored = false;
+  stream.busy_since_ns = 0;
+}
+
+void DeviceTracker::Measure(Lock& lock) {
+  if (is_measuring_) return;
+  is_measuring_ = true;
+  const bool may_ask = !captures_->Forbid();
+  while (!unmeasured_.Empty()) {
+    const Measurement done = unmeasured_.Pop();
+    const std::uint64_t epoch = epoch_;
+    lock.unlock();
+    // Both are done, so this does not block.
+    std::optional<std::uint64_t> from, to;
+    void* unused = nullptr;
+    if (may_ask) {
+      to = clock_.TimeOf(done.marker);
+      if (done.start != nullptr) from = clock_.TimeOf(done.start);
+      if (clock_.WantsOrigin(to)) {
+        const bool is_first = !to;
+        unused = clock_.MoveOrigin(done.marker, to);
+        if (is_first) {
+          to = clock_.TimeOf(done.marker);
+          if (done.start != nullptr) from = clock_.TimeOf(done.start);
+        }
+      } else {
+        unused = done.marker;
+      }
+    } else {
+      unused = done.marker;
+    }
+    lock.lock();
+    GiveMarker(unused);
+    GiveMarker(done.start);
+    if (epoch == epoch_) Account(done, from, to);
   }
+  MatchStamps();
+  gpu_time_.EndRound();
+  is_measuring_ = false;
+}
+
+// What the timed launch that was expected last took; 0: not known yet.
+std::uint64_t DeviceTracker::MatchStamps() {
+  const auto add = [this](LaunchKey key, std::uint64_t ns) { costs_.AddTimed(key, ns); };
+  const std::uint64_t newest_ns = timer_.Match(*vendor_, add);
+  if (!timer_.IsUsable()) costs_.GiveUpTiming();
+  return newest_ns;
+}
+
+void DeviceTracker::Account(const Measurement& done, std::optional<std::uint64_t> from,
+                            std::optional<std::uint64_t> to) {
+  const auto stream = streams_.find(done.stream);
+  if (done.start == nullptr && done.is_anchored && stream != streams_.end() && stream->second.end_ns != 0) {
+    from = stream->second.end_ns;
+  }
+  if (stream != streams_.end()) stream->second.end_ns = to.value_or(0);
+  if (!from || !to || *to <= *from) {
+    gpu_time_.AddUnmeasured(CostOf(costs_, done.mix));
+    return;
+  }
+  const std::uint64_t span_ns = *to - *from;
+  if (done.work.launches > 0) costs_.AddSpan(done.mix, span_ns);
+  std::uint64_t timed_ns = 0;
+  if (done.timed != 0) {
+    timer_.Expect(done.timed, *to, span_ns);
+    timed_ns = MatchStamps();
+  }
+  // Of a single launch that was timed, what it took is known better than what its kind takes.
+  const std::uint64_t cost_ns = timed_ns != 0 && done.work.launches == 1 ? timed_ns : CostOf(costs_, done.mix);
+  gpu_time_.Add(*from, *to, done.work.launches, cost_ns);
+  average_.Add(cost_ns != 0 ? std::min(cost_ns, span_ns) : span_ns, done.work.launches);
 }
 
 void DeviceTracker::PollLocked(Lock& lock) {
@@ -235,35 +410,47 @@ void DeviceTracker::PollLocked(Lock& lock) {
     void* marker;
     MarkerState state;
   };
+  if (is_polling_ || captures_->Forbid()) return;
+  is_polling_ = true;
   const std::uint64_t epoch = epoch_;
-  // Again while something is found: behind a marker that is done there may be others that are.
-  for (bool again = !captures_->Forbid(); again;) {
-    again = false;
-    std::vector<Candidate> candidates;
-    for (const auto& [key, stream] : streams_) {
-      for (const Batch& batch : stream.batches) {
-        if (batch.marker == nullptr) continue;
-        candidates.push_back({key, batch.id, batch.marker, MarkerState::kPending});
+  std::array<Candidate, kRound> candidates;
+  std::optional<StreamKey> last;
+  while (epoch == epoch_) {
+    std::size_t count = 0;
+    auto next = last ? streams_.upper_bound(*last) : streams_.begin();
+    for (; next != streams_.end() && count < kRound; ++next) {
+      const auto& batches = next->second.batches;
+      for (std::size_t i = 0; i < batches.Size(); ++i) {
+        if (batches[i].marker == nullptr) continue;
+        candidates[count++] = {next->first, batches[i].id, batches[i].marker, MarkerState::kPending};
         break;
       }
     }
-    if (candidates.empty()) break;
+    const bool is_last = next == streams_.end();
+    if (count == 0) break;
+    const StreamKey reached = candidates[count - 1].key;
     lock.unlock();
-    for (Candidate& candidate : candidates)
-      candidate.state = vendor_->query_marker(candidate.marker);
+    for (std::size_t i = 0; i < count; ++i)
+      candidates[i].state = vendor_->query_marker(candidates[i].marker);
     lock.lock();
-    if (epoch != epoch_) return;
-    for (const Candidate& candidate : candidates) {
-      if (candidate.state == MarkerState::kPending) continue;
-      const auto found = streams_.find(candidate.key);
+    if (epoch != epoch_) break;
+    bool is_any_done = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (candidates[i].state == MarkerState::kPending) continue;
+      const auto found = streams_.find(candidates[i].key);
       if (found == streams_.end()) continue;
       // Settled meanwhile, and the marker in use again: then the answer may be about its new use. The batch is gone, so
       // nothing is settled by it.
       // A marker that cannot be queried any more will never say anything: what it stood for is let go.
-      Settle(found->second, candidate.id);
-      again = true;
+      Settle(found->first, found->second, candidates[i].id);
+      is_any_done = true;
     }
+    if (is_any_done) continue;  // the same streams again: behind a marker that is done there may be others that are
+    if (is_last) break;
+    last = reached;
   }
+  is_polling_ = false;
+  Measure(lock);
   AfterSettling();
 }
 
@@ -273,17 +460,46 @@ void DeviceTracker::Poll() {
 }
 
 void DeviceTracker::AfterSettling() {
+  if (deadline_ns_ != 0 || deadlines_->Any()) UpdateDeadline();
   if (busy_ && entered_ == 0 && launched_ == 0) {
     busy_ = false;
     Publish();
-    if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kIdle);
+    if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
     return;
   }
   Publish();
 }
 
+// The earliest of what busy streams want. A change is told at once if the daemon knows us as busy.
+void DeviceTracker::UpdateDeadline() {
+  std::uint64_t earliest = 0;
+  for (const auto& [key, stream] : streams_) {
+    if (stream.busy_since_ns == 0) continue;
+    const std::uint64_t us = deadlines_->Of(key.handle);
+    if (us == 0) continue;
+    const std::uint64_t at = stream.busy_since_ns + us * 1000;
+    if (earliest == 0 || at < earliest) earliest = at;
+  }
+  if (earliest == deadline_ns_) return;
+  deadline_ns_ = earliest;
+  if (busy_ && sink_ != nullptr && (entered_ > 0 || launched_ > 0)) {
+    sink_->Report(abi::TransitionKind::kBusy, deadline_ns_);
+  }
+}
+
+void DeviceTracker::DeadlinesChanged() {
+  const Lock lock(mutex_);
+  for (auto& [key, stream] : streams_) {
+    const bool is_busy = !IsStreamIdle(stream) || stream.admitted > 0;
+    if (is_busy && stream.busy_since_ns == 0) stream.busy_since_ns = MonotonicNs();
+  }
+  UpdateDeadline();
+}
+
 void DeviceTracker::Publish() {
-  if (sink_ != nullptr) sink_->Publish(launched_, limit_, submitted_, completed_, gpu_time_ns_);
+  counters_.in_flight = launched_;
+  counters_.gpu_time_ns = gpu_time_.TotalNs();
+  if (sink_ != nullptr) sink_->Publish(counters_);
 }
 
 // ---- proofs of completion ------------------------------------------------------------------------------------------
@@ -291,22 +507,21 @@ void DeviceTracker::Publish() {
 Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
   Lock lock(mutex_);
   const std::uint64_t epoch = epoch_;
-  std::vector<StreamKey> open;
-  for (const auto& [other, stream] : streams_) {
-    const bool is_covered = other == key || (scope == SyncScope::kDevice && other.thread == 0);
-    if (stream.open > 0 && is_covered) open.push_back(other);
+  const auto is_open = [](const StreamState& stream) { return stream.open.launches > 0; };
+  if (scope == SyncScope::kDevice) {
+    MarkEach(lock, [&](const StreamKey&, const StreamState& stream) { return is_open(stream); });
   }
-  for (const StreamKey& other : open)
-    Mark(lock, other);
+  const auto own = streams_.find(key);
+  if (own != streams_.end() && is_open(own->second)) Mark(lock, key);
   if (epoch != epoch_) return Snapshot{};
   for (auto& [other, stream] : streams_)
-    Close(stream, nullptr);
-  ++syncing_;
+    Close(stream, nullptr, 0);
+  if (syncing_++ == 0) last_poll_ns_ = MonotonicNs();
   return Snapshot{scope, key, next_batch_ - 1, epoch_};
 }
 
 void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
   if (snapshot.epoch != epoch_) return;
   if (syncing_ > 0) --syncing_;
   if (!ok) return;
@@ -317,9 +532,10 @@ void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
     const bool is_behind_legacy = snapshot.stream.handle == nullptr && !stream.non_blocking;
     if (snapshot.scope == SyncScope::kDevice || is_same ||
         (snapshot.scope == SyncScope::kStream && is_behind_legacy && key.handle != nullptr && key.thread == 0)) {
-      Settle(stream, snapshot.last_batch);
+      Settle(key, stream, snapshot.last_batch);
     }
   }
+  Measure(lock);
   AfterSettling();
 }
 
@@ -331,7 +547,7 @@ void DeviceTracker::EventRecorded(void* event, const StreamKey& key) {
     return;
   }
   if (events_.size() >= kMaxEvents) events_.clear();
-  events_[event] = Snapshot{SyncScope::kEvent, key, Close(found->second, nullptr), epoch_};
+  events_[event] = Snapshot{SyncScope::kEvent, key, Close(found->second, nullptr, 0), epoch_};
 }
 
 void DeviceTracker::EventDestroyed(void* event) {
@@ -352,17 +568,13 @@ Snapshot DeviceTracker::BeginEventSync(void* event) {
 DeviceTracker::Attention DeviceTracker::Tick(std::uint64_t now_ns) {
   Lock lock(mutex_);
   if (launched_ == 0) return Attention::kNone;
+  if (captures_->Forbid()) return Attention::kSoon;
   // A thread in a synchronising call settles; one that waits for the window polls. The agent only stands by.
-  if (syncing_ > 0 || captures_->Forbid()) return Attention::kSoon;
-  if (now_ns - last_submit_ns_ >= kQuietNs) {
-    std::vector<StreamKey> unmarked;
-    for (const auto& [key, stream] : streams_) {
-      if (!MayAgentMark(key)) continue;
-      const bool is_marked = stream.open == 0 && (stream.batches.empty() || stream.batches.back().marker != nullptr);
-      if (!is_marked && stream.pins == 0) unmarked.push_back(key);
-    }
-    for (const StreamKey& key : unmarked)
-      Mark(lock, key);
+  if (syncing_ > 0) {
+    if (now_ns < last_poll_ns_ + kSyncPollNs) return Attention::kSoon;
+    last_poll_ns_ = now_ns;
+  } else if (now_ns - last_submit_ns_ >= kQuietNs) {
+    MarkEach(lock, [](const StreamKey&, const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });
   }
   PollLocked(lock);
   return launched_ == 0 ? Attention::kNone : Attention::kSoon;
@@ -388,29 +600,36 @@ void DeviceTracker::ForgetStream(void* handle) {
     lock.lock();
   }
   // The runtime finishes what is left of a destroyed stream in its own time: nothing can be asked about it any more.
-  Close(stream, nullptr);
-  Settle(stream, next_batch_);
-  GiveMarker(stream.anchor);
+  Close(stream, nullptr, 0);
+  Settle(found->first, stream, next_batch_);
+  GiveMarker(stream.start);
   streams_.erase(found);
+  Measure(lock);
   AfterSettling();
 }
 
 void DeviceTracker::ForgetDevice() {
   Lock lock(mutex_);
-  for (auto& [key, stream] : streams_) {
-    while (stream.pins > 0) {
-      lock.unlock();
-      sched_yield();
-      lock.lock();
-    }
+  const auto is_in_use = [this] {
+    return is_measuring_ || is_polling_ ||
+           std::any_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.pins > 0; });
+  };
+  while (is_in_use()) {
+    lock.unlock();
+    sched_yield();
+    lock.lock();
   }
   streams_.clear();
   events_.clear();
   non_blocking_.clear();
   pool_.clear();
+  unmeasured_.Clear();
+  clock_.Forget();
+  timer_.Forget();
   ++epoch_;
-  completed_ += launched_;
-  entered_ = admitted_ = launched_ = syncing_ = 0;
+  counters_.completed += launched_;
+  entered_ = launched_ = syncing_ = 0;
+  in_flight_ = InFlight{};
   AfterSettling();
 }
 
@@ -425,14 +644,9 @@ std::vector<Activity> DeviceTracker::TakeActivity() {
   return result;
 }
 
-std::uint64_t DeviceTracker::AverageNs() const {
+std::uint64_t DeviceTracker::InFlightNs() const {
   const Lock lock(mutex_);
-  return estimate_.AverageNs();
-}
-
-std::uint32_t DeviceTracker::InFlight() const {
-  const Lock lock(mutex_);
-  return launched_;
+  return in_flight_.cost_ns;
 }
 
 bool DeviceTracker::IsBusy() const {

@@ -6,38 +6,59 @@
 // another.
 //
 //     launches ──► open ──(marker recorded / a sync begins)──► batch ──(marker done / sync succeeded)──► completed
+//                                                                                 │
+//                               GPU time, costs ◄──(times of its markers)── measurement
 //
-// A start marker is recorded when a stream becomes busy: the time from it, or from the marker before, to a batch's own
-// marker is the stream's GPU time. Where streams of one client overlap, their times add up.
+// A start marker is recorded when a stream becomes busy. Settled batches are measured in order: the time from one
+// marker to the next is a span of the stream (gpu_time.h), and teaches what launches cost (cost_table.h). A launch may
+// be timed by the device itself (launch_timer.h): the stop event that it is given is then the marker of its batch.
 //
 // Busy is reported when the first thread comes to submit (it may still have to wait at the gate: that is what the
 // daemon has to know), idle when nothing is left. Reports are made under the lock, so that they reach the ring in
 // order.
 //
-// Thread rule: any thread. The lock is never held over a call of the runtime that could block, nor over a wait.
+// Thread rule: any thread. The lock is never held over a call of the runtime, nor over a wait. In steady state nothing
+// is allocated between Enter and Leave.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "client-shim/core/captures.h"
+#include "client-shim/core/cost_table.h"
+#include "client-shim/core/deadlines.h"
+#include "client-shim/core/gpu_time.h"
 #include "client-shim/core/interface.h"
+#include "client-shim/core/launch_mix.h"
+#include "client-shim/core/launch_timer.h"
+#include "client-shim/core/marker_clock.h"
+#include "client-shim/core/ring_queue.h"
 #include "client-shim/core/window.h"
 
 namespace xschedd::shim {
+
+// The counters that a tracker keeps in the ledger.
+struct TrackerCounters {
+  std::uint32_t in_flight = 0;
+  std::uint32_t window_limit = 0;
+  std::uint64_t submitted = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t gpu_time_ns = 0;
+};
 
 // Where a tracker's reports and counters go: the ledger of the session. A test has its own.
 class TrackerSink {
  public:
   virtual ~TrackerSink() = default;
-  virtual void Report(abi::TransitionKind kind) = 0;  // called in order; never blocks
-  virtual void Publish(std::uint32_t in_flight, std::uint32_t window_limit, std::uint64_t submitted,
-                       std::uint64_t completed, std::uint64_t gpu_time_ns) = 0;
+  // Called in order; never blocks. `deadline_ns`: see abi::LedgerDevice.
+  virtual void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) = 0;
+  virtual void Publish(const TrackerCounters& counters) = 0;
 };
 
 // A stream on one device. The per-thread default stream has one handle for all threads; `thread` tells them apart.
@@ -47,10 +68,14 @@ struct StreamKey {
   auto operator<=>(const StreamKey&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes it for a 0
 };
 
-// What Enter hands to Admit and Leave.
+// What Enter hands to the calls after it.
 struct Ticket {
   StreamKey stream;
-  std::uint64_t epoch = 0;  // of the tracker; a ticket from before a Reset is void
+  LaunchKey key = 0;
+  std::uint64_t epoch = 0;      // of the tracker; a ticket from before a Reset is void
+  std::uint64_t weight_ns = 0;  // what it was admitted with
+  void* stop = nullptr;         // from Start: the marker to launch with, if the launch is to be timed
+  std::uint32_t turn = 0;       // of the stream at Start
   bool admitted = false;
 };
 
@@ -70,21 +95,22 @@ struct Activity {
 
 class DeviceTracker {
  public:
-  // `vendor` and `captures` outlive the tracker. While a capture forbids it, the runtime is left alone: nothing is
-  // recorded, queried or measured, and the window lets everybody in, because nothing could be waited for.
-  DeviceTracker(int device, const Vendor* vendor, const Captures* captures)
-      : device_(device), vendor_(vendor), captures_(captures) {}
+  // All three outlive the tracker. While a capture forbids it, the runtime is left alone: nothing is recorded, queried
+  // or measured, and the window lets everybody in, because nothing could be waited for.
+  DeviceTracker(int device, const Vendor* vendor, const Captures* captures, const Deadlines* deadlines)
+      : device_(device), vendor_(vendor), captures_(captures), deadlines_(deadlines), clock_(vendor) {}
 
   // ---- session
   // Starts counting from nothing for a new session, or, with null, drops everything. `sink` outlives its use here.
   void Reset(TrackerSink* sink);
 
   // ---- the submitting thread, in this order
-  Ticket Enter(const StreamKey& stream);
+  Ticket Enter(const StreamKey& stream, LaunchKey key);
   // Whether there is room in the window now; counts the caller in if so. `force`: whether or not.
   bool Admit(Ticket* ticket, const Window& window, bool force);
-  // Before the real call of an admitted ticket: records the start marker if the stream was idle.
-  void Start(const Ticket& ticket);
+  // Before the real call of an admitted ticket: records the start marker if the stream was idle. `may_time`: the caller
+  // can launch with a stop event; if the launch is to be timed, ticket->stop is set and must be used for it.
+  void Start(Ticket* ticket, const Window& window, bool may_time);
   // After the real call. `ok`: it succeeded; `finished`: and its work is done already. Records a marker if one is due.
   void Leave(const Ticket& ticket, bool ok, bool finished, const Window& window);
   // A thread that waits for the window: looks at the markers; records one where there is none to wait for.
@@ -113,39 +139,70 @@ class DeviceTracker {
   void ForgetStream(void* stream);
   // The device is about to be reset: its streams and markers go.
   void ForgetDevice();
+  // A deadline was set or taken away: what is busy is told anew.
+  void DeadlinesChanged();
 
   std::vector<Activity> TakeActivity();
-  std::uint64_t AverageNs() const;  // GPU time of one launch as measured so far; 0: nothing measured
-  std::uint32_t InFlight() const;
+  // Known GPU time of what is in flight: the longest that a wait for room should take.
+  std::uint64_t InFlightNs() const;
   bool IsBusy() const;
 
  private:
   struct Batch {
-    std::uint64_t id;
-    std::uint32_t launches;
-    void* marker;  // null: none, or not recorded yet
+    std::uint64_t id = 0;
+    InFlight work;
+    LaunchMix mix;
+    void* marker = nullptr;  // null: none, or not recorded yet
+    LaunchKey timed = 0;     // the marker is the stop event of a launch of this kind, the only one of the batch
   };
   struct StreamState {
-    std::deque<Batch> batches;       // oldest first
-    std::uint32_t open = 0;          // launched, behind the newest batch
-    std::uint32_t admitted = 0;      // threads between Admit and Leave
-    void* anchor = nullptr;          // a done or earlier marker: where the unmeasured time begins
-    std::uint32_t since_anchor = 0;  // launches settled since then
-    std::uint32_t pins = 0;          // threads that record on it with the lock released
+    RingQueue<Batch> batches;   // oldest first
+    InFlight open;              // launched, behind the newest batch
+    LaunchMix open_mix;
+    InFlight carried;           // settled without a marker: measured with the next batch that has one
+    LaunchMix carried_mix;
+    std::uint32_t entered = 0;   // threads between Enter and Leave
+    std::uint32_t admitted = 0;  // of these, admitted
+    std::uint32_t turn = 0;      // counts those admitted
+    void* start = nullptr;       // the start marker, until it is measured
+    std::uint64_t end_ns = 0;    // of the marker clock: the end of what was measured last
+    bool is_anchored = false;    // `start` or `end_ns` says where the unmeasured time begins
+    std::uint64_t marked_at_ns = 0;
+    std::uint64_t busy_since_ns = 0;  // kept while there are deadlines
+    std::uint32_t pins = 0;           // threads that record on it with the lock released
     bool non_blocking = false;
     Activity activity;
+  };
+  // A settled batch whose markers have not been asked for their times yet.
+  struct Measurement {
+    StreamKey stream;
+    InFlight work;
+    LaunchMix mix;
+    LaunchKey timed = 0;
+    void* start = nullptr;  // null: from where the measurement before it ended
+    void* marker = nullptr;
+    bool is_anchored = false;
   };
   using Lock = std::unique_lock<std::mutex>;
 
   StreamState& Find(const StreamKey& key);
-  bool MayAgentMark(const StreamKey& key) const { return key.thread == 0; }
-  bool IsStreamIdle(const StreamState& stream) const { return stream.batches.empty() && stream.open == 0; }
-  std::uint64_t Close(StreamState& stream, void* marker);
+  static bool MayAgentMark(const StreamKey& key) { return key.thread == 0; }
+  static bool IsStreamIdle(const StreamState& stream) { return stream.batches.Empty() && stream.open.launches == 0; }
+  static bool IsMarked(const StreamState& stream) {
+    return stream.open.launches == 0 && (stream.batches.Empty() || stream.batches.Back().marker != nullptr);
+  }
+  std::uint64_t Close(StreamState& stream, void* marker, LaunchKey timed);
   void Mark(Lock& lock, const StreamKey& key);
-  void Settle(StreamState& stream, std::uint64_t last_batch);
+  template <typename Wanted>
+  void MarkEach(Lock& lock, Wanted wanted);
+  void Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch);
   void PollLocked(Lock& lock);
-  void Measure(StreamState& stream, void* marker);
+  void Measure(Lock& lock);
+  void Account(const Measurement& done, std::optional<std::uint64_t> from, std::optional<std::uint64_t> to);
+  std::uint64_t MatchStamps();
+  void Reprice();
   void AfterSettling();
+  void UpdateDeadline();
   void Publish();
   void* TakeMarker(Lock& lock);
   void GiveMarker(void* marker) {
@@ -155,6 +212,7 @@ class DeviceTracker {
   const int device_;
   const Vendor* const vendor_;
   const Captures* const captures_;
+  const Deadlines* const deadlines_;
   mutable std::mutex mutex_;
   TrackerSink* sink_ = nullptr;
   std::uint64_t epoch_ = 1;
@@ -162,18 +220,24 @@ class DeviceTracker {
   std::unordered_map<void*, Snapshot> events_;
   std::unordered_map<void*, bool> non_blocking_;
   std::vector<void*> pool_;  // markers for use; never destroyed, their number is that of markers pending at once
+  RingQueue<Measurement> unmeasured_;
+  bool is_measuring_ = false;  // one thread at a time, with the lock released
+  bool is_polling_ = false;    // the same
+  MarkerClock clock_;          // the measuring thread's
+  CostTable costs_;
+  LaunchTimer timer_;
+  GpuTime gpu_time_;
+  DurationEstimate average_;
   std::uint64_t next_batch_ = 1;
   std::uint32_t entered_ = 0;   // threads between Enter and Leave
-  std::uint32_t admitted_ = 0;  // of these, admitted
-  std::uint32_t launched_ = 0;  // launched and not settled
+  InFlight in_flight_;          // admitted or launched, and not settled
+  std::uint32_t launched_ = 0;  // of these, launched
   std::uint32_t syncing_ = 0;   // threads in a call that will settle
-  std::uint32_t limit_ = kUnlimited;
-  std::uint64_t submitted_ = 0;
-  std::uint64_t completed_ = 0;
-  std::uint64_t gpu_time_ns_ = 0;
   std::uint64_t last_submit_ns_ = 0;
+  std::uint64_t last_poll_ns_ = 0;
+  std::uint64_t deadline_ns_ = 0;
+  TrackerCounters counters_;
   bool busy_ = false;
-  DurationEstimate estimate_;
 };
 
 }  // namespace xschedd::shim

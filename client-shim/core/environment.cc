@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
+#include "client-shim/core/deadlines.h"
 #include "common/priority.h"
 
 namespace xschedd::shim {
@@ -25,6 +27,25 @@ Level LogLevel() {
   return level;
 }
 
+// A whole number from 1 to `highest`; else says so and what holds instead.
+std::optional<std::uint64_t> GetNumber(const char* name, std::uint64_t highest, const char* otherwise) {
+  const std::string text = Get(name);
+  if (text.empty()) return std::nullopt;
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end == text.data() + text.size() && value >= 1 && value <= highest) return value;
+  Warn(std::string(name) + ": \"" + text + "\" is not a number from 1 to " + std::to_string(highest) + "; " +
+       otherwise);
+  return std::nullopt;
+}
+
+// The ranks of one step of a Slurm job run together or wait for each other.
+std::string SlurmGroup() {
+  const std::string job = Get("SLURM_JOB_ID");
+  if (job.empty() || std::atol(Get("SLURM_NTASKS").c_str()) <= 1) return "";
+  return "slurm-" + job + "." + Get("SLURM_STEP_ID");
+}
+
 void Write(const std::string& line) {
   const std::string whole = "xschedd: " + line + "\n";
   // Nothing can be done about a standard error that takes no line.
@@ -36,6 +57,7 @@ void Write(const std::string& line) {
 Environment Environment::Read() {
   Environment environment;
   environment.group = Get("XSCHEDD_GROUP");
+  if (environment.group.empty()) environment.group = SlurmGroup();
   environment.passthrough = Get("XSCHEDD_PASSTHROUGH");
   if (const std::string text = Get("XSCHEDD_PRIORITY"); !text.empty()) {
     const Result<int> priority = ParsePriority(text);
@@ -45,6 +67,10 @@ Environment Environment::Read() {
       Warn("XSCHEDD_PRIORITY: " + priority.error().Line() + "; the default is used");
     }
   }
+  if (const auto weight = GetNumber("XSCHEDD_WEIGHT", kHighestWeight, "the default is used")) {
+    environment.weight = static_cast<std::uint32_t>(*weight);
+  }
+  environment.deadline_us = GetNumber("XSCHEDD_DEADLINE_US", Deadlines::kLongestUs, "none is set");
   return environment;
 }
 

@@ -1,19 +1,30 @@
 // What the user says by environment variables, read once, and the library's lines on standard error.
 //   XSCHEDD_PRIORITY     hint, -100..100
-//   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one
+//   XSCHEDD_WEIGHT       share within a level, 1..10000
+//   XSCHEDD_DEADLINE_US  from becoming busy to becoming idle, 1..3600000000
+//   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; if it is not set, the ranks of one
+//                        Slurm step are a group
 //   XSCHEDD_PASSTHROUGH  see passthrough.h
 //   XSCHEDD_LOG          quiet (nothing), warn (default: what needs doing), info (also what happens)
 // (XSCHEDD_DISABLE and XSCHEDD_CLIENT_LIB are the stub's, XSCHEDD_RUNTIME_DIR is common/runtime_dir.h.)
 // Thread rule: any thread; the environment is read when the library starts.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 namespace xschedd::shim {
 
+inline constexpr std::uint32_t kHighestWeight = 10'000;  // as the protocol says
+constexpr bool IsWeight(std::uint64_t weight) {
+  return weight >= 1 && weight <= kHighestWeight;
+}
+
 struct Environment {
   std::optional<int> priority;
+  std::optional<std::uint32_t> weight;
+  std::optional<std::uint64_t> deadline_us;
   std::string group;
   std::string passthrough;
 

@@ -13,12 +13,18 @@
 
 namespace xschedd::shim {
 
-inline constexpr std::uint32_t kInterfaceVersion = 1;
+inline constexpr std::uint32_t kInterfaceVersion = 2;
 inline constexpr char kStartSymbol[] = "xschedd_client_start";
 
 // ---- stub → library ------------------------------------------------------------------------------------------------
 
 enum class MarkerState { kDone, kPending, kBroken };
+
+// When the device began and ended a kernel, in nanoseconds of the device's own time base.
+struct Stamp {
+  std::uint64_t start_ns;
+  std::uint64_t end_ns;
+};
 
 // A vendor's runtime, as the core needs it. A marker is an event with a time stamp. Streams and markers are the
 // runtime's own handles; a device is the client's own ordinal. Every function may fail (-1, false, null, kBroken).
@@ -36,7 +42,11 @@ struct Vendor {
   void* (*create_marker)(int device);
   bool (*record_marker)(int device, void* marker, void* stream);
   MarkerState (*query_marker)(void* marker);
-  bool (*elapsed_ns)(void* from, void* to, std::uint64_t* out);
+  bool (*elapsed_ns)(void* from, void* to, std::int64_t* out);  // both done; negative if `to` came before `from`
+  // The next stamp of a kernel that some thread of the runtime has read since `cursor`, which starts at 0 and is moved
+  // on. False: none. No call of the runtime, so it may be made under a lock.
+  bool (*next_stamp)(std::uint64_t* cursor, Stamp* out);
+  bool (*device_uuid)(int device, char* out, std::size_t size);
   // The calling thread belongs to the library: what it calls is never gated, and captures elsewhere in the process do
   // not forbid it to (hipThreadExchangeStreamCaptureMode, relaxed).
   void (*adopt_thread)();
@@ -66,8 +76,11 @@ struct Submission {
   const void* caller;   // where the application called from
   std::uint32_t entry;  // entry number
   SubmitKind kind;
-  bool drains;            // success proves that the stream has nothing left of what it had before the call
-  std::uint64_t core[8];  // the core's own
+  bool drains;         // success proves that the stream has nothing left of what it had before the call
+  bool may_time;       // the wrapper can launch with a stop event
+  std::uint64_t key;   // what is launched: equal for launches that should take equally long; 0: not known
+  void* stop;          // from submit_begin: a marker to launch with, as the kernel's stop event; null: a plain launch
+  std::uint64_t core[14];  // the core's own
 };
 
 enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent };
@@ -98,6 +111,9 @@ struct ClientTable {
   void (*exiting)();
   void (*forked)();  // in a child of fork: from now on nothing here touches the parent's session
   int (*set_priority)(int priority);
+  int (*set_weight)(unsigned weight);
+  int (*set_deadline)(std::uint64_t us);
+  int (*set_stream_deadline)(void* stream, std::uint64_t us);
   int (*get_status)(xschedd_status* status);
 };
 

@@ -43,19 +43,21 @@ void Session::End() {
   }
 }
 
-void Session::LedgerSink::Report(abi::TransitionKind kind) {
-  if (session->IsAlive()) session->ledger_->Report(slot, kind, MonotonicNs());
+void Session::LedgerSink::Report(abi::TransitionKind kind, std::uint64_t deadline_ns) {
+  if (!session->IsAlive()) return;
+  // release, before the record: abi.h.
+  session->ledger_->Device(slot).deadline_ns.store(deadline_ns, std::memory_order_release);
+  session->ledger_->Report(slot, kind, MonotonicNs());
 }
 
-void Session::LedgerSink::Publish(std::uint32_t in_flight, std::uint32_t window_limit, std::uint64_t submitted,
-                                  std::uint64_t completed, std::uint64_t gpu_time_ns) {
+void Session::LedgerSink::Publish(const TrackerCounters& counters) {
   abi::LedgerDevice& device = session->ledger_->Device(slot);
   // relaxed: statistics; the tracker's lock keeps them in order among themselves.
-  device.in_flight.store(in_flight, std::memory_order_relaxed);
-  device.window_limit.store(window_limit, std::memory_order_relaxed);
-  device.submitted.store(submitted, std::memory_order_relaxed);
-  device.completed.store(completed, std::memory_order_relaxed);
-  device.gpu_time_ns.store(gpu_time_ns, std::memory_order_relaxed);
+  device.in_flight.store(counters.in_flight, std::memory_order_relaxed);
+  device.window_limit.store(counters.window_limit, std::memory_order_relaxed);
+  device.submitted.store(counters.submitted, std::memory_order_relaxed);
+  device.completed.store(counters.completed, std::memory_order_relaxed);
+  device.gpu_time_ns.store(counters.gpu_time_ns, std::memory_order_relaxed);
 }
 
 void WaitAtGate(Session* session, std::uint32_t slot) {

@@ -31,9 +31,8 @@ class Session {
  private:
   class LedgerSink : public TrackerSink {
    public:
-    void Report(abi::TransitionKind kind) override;
-    void Publish(std::uint32_t in_flight, std::uint32_t window_limit, std::uint64_t submitted, std::uint64_t completed,
-                 std::uint64_t gpu_time_ns) override;
+    void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) override;
+    void Publish(const TrackerCounters& counters) override;
     Session* session = nullptr;
     std::uint32_t slot = 0;
   };

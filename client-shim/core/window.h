@@ -1,4 +1,4 @@
-// How many launches a window of GPU time allows, and how often to drop a marker. Pure arithmetic.
+// A window of GPU time: who is let in, and how often to drop a marker. Pure arithmetic.
 // Thread rule: DurationEstimate, under its device's lock; functions, any thread.
 #pragma once
 
@@ -8,15 +8,13 @@
 
 namespace xschedd::shim {
 
-// Measured GPU time of one launch, as a moving average: a model's kernels differ by orders of magnitude, and the window
-// is about their sum.
+// GPU time of one launch as a moving average over all that is launched: what `ps` turns a window into launches by.
 class DurationEstimate {
  public:
   // `ns` of GPU time for `launches` of them.
   void Add(std::uint64_t ns, std::uint32_t launches) {
     if (launches == 0) return;
     const std::uint64_t each = ns / launches;
-    // 1/8 for the newest: follows a change of phase within a few markers, without jumping at one long kernel.
     average_ns_ = has_value_ ? (average_ns_ * 7 + each) / 8 : each;
     has_value_ = true;
   }
@@ -34,23 +32,52 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
+// What is in flight: launches, and the GPU time that they are known to cost.
+struct InFlight {
+  std::uint32_t launches = 0;
+  std::uint64_t cost_ns = 0;
+};
+
 inline constexpr std::uint32_t kUnlimited = 0;
 
-// Launches that may be in flight; kUnlimited: any number. Before anything is measured, only the floor: the first
+inline std::uint32_t Floor(const Window& window) {
+  return std::max<std::uint32_t>(window.floor, 1);
+}
+
+// What a launch weighs against a window. One of unknown cost weighs as much as fills the window at its floor: the first
 // launches after a start are the ones that nobody knows the length of.
+inline std::uint64_t WeightNs(const Window& window, std::uint64_t cost_ns) {
+  return cost_ns != 0 ? cost_ns : std::uint64_t{window.us} * 1000 / Floor(window);
+}
+
+// Whether a launch of `cost_ns` (0: unknown) may join what is in flight.
+inline bool HasRoom(const Window& window, const InFlight& in_flight, std::uint64_t cost_ns) {
+  if (window.us == 0 || in_flight.launches < Floor(window)) return true;
+  return cost_ns != 0 && in_flight.cost_ns + cost_ns <= std::uint64_t{window.us} * 1000;
+}
+
+// Launches that fit at the current average, for display. Before anything is measured, the floor.
 inline std::uint32_t LaunchLimit(const Window& window, const DurationEstimate& estimate) {
   if (window.us == 0) return kUnlimited;
-  const std::uint64_t floor = std::max<std::uint32_t>(window.floor, 1);
+  const std::uint64_t floor = Floor(window);
   if (!estimate.HasValue()) return static_cast<std::uint32_t>(floor);
   const std::uint64_t each = std::max<std::uint64_t>(estimate.AverageNs(), 1);
   const std::uint64_t fit = std::uint64_t{window.us} * 1000 / each;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fit, floor, std::numeric_limits<std::uint32_t>::max()));
 }
 
-// Launches from one marker to the next: about half a window, so that when the older of two markers is reached, half of
-// the window is free again and the device still has the other half to do. 0: no markers on the launch path.
-inline std::uint32_t MarkerSpacing(std::uint32_t limit) {
-  return limit == kUnlimited ? 0 : std::max<std::uint32_t>(limit / 2, 1);
+// The most GPU time behind the last marker of a stream, and the most time since it, whether or not there is a window:
+// the daemon decides shares by what markers tell.
+inline constexpr std::uint64_t kMarkerCostNs = 1'000'000;
+inline constexpr std::uint64_t kMarkerAgeNs = 2'000'000;
+
+// Whether a marker is due behind `open`, which is what was launched on a stream since its last marker. About half a
+// window, so that when the older of two markers is reached, half of the window is free again and the device still has
+// the other half to do.
+inline bool IsMarkerDue(const Window& window, const InFlight& open, std::uint64_t age_ns) {
+  if (open.launches == 0) return false;
+  if (open.cost_ns >= kMarkerCostNs || age_ns >= kMarkerAgeNs) return true;
+  return window.us != 0 && open.cost_ns >= std::uint64_t{window.us} * 500;
 }
 
 }  // namespace xschedd::shim

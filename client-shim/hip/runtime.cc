@@ -36,6 +36,10 @@ void ResolveIn(const ElfObject& runtime) {
 
 }  // namespace
 
+bool IsAbsent(const void* real) {
+  return real == reinterpret_cast<const void*>(&Absent);
+}
+
 bool ResolveSymbols() {
   if (g_is_resolved.load(std::memory_order_acquire)) return true;
   pthread_mutex_lock(&g_lock);

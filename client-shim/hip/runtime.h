@@ -45,4 +45,12 @@ template <Route route, typename Function>
   return reinterpret_cast<Function>(g_real[route][entry].load(std::memory_order_relaxed));
 }
 
+// Whether the runtime has `entry`.
+bool IsAbsent(const void* real);
+template <Route route>
+bool HasReal(uint32_t entry) {
+  const void* real = g_real[route][entry].load(std::memory_order_relaxed);
+  return real != nullptr && !IsAbsent(real);
+}
+
 }  // namespace xschedd::shim

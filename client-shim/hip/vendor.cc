@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client-shim/hip/kernel_stamps.h"
 #include "client-shim/hip/runtime.h"
 
 namespace xschedd::shim {
@@ -18,6 +19,7 @@ struct Functions {
   HipError (*pci_bus_id)(char*, int, int);
   HipError (*device_name)(char*, int, int);
   HipError (*attribute)(int*, int, int);
+  HipError (*uuid)(char*, int);  // hipUUID is 16 characters; from ROCm 5.1
   HipError (*is_capturing)(Stream, int*);
   HipError (*exchange_capture_mode)(int*);
   HipError (*event_create)(Event*);
@@ -118,14 +120,36 @@ MarkerState QueryMarker(void* marker) {
   return MarkerState::kBroken;
 }
 
-bool ElapsedNs(void* from, void* to, uint64_t* out) {
+bool ElapsedNs(void* from, void* to, int64_t* out) {
   float milliseconds = 0;
   if (g_hip.event_elapsed == nullptr || g_hip.event_elapsed(&milliseconds, from, to) != kHipSuccess) {
     ForgetError();
     return false;
   }
-  *out = milliseconds > 0 ? static_cast<uint64_t>(static_cast<double>(milliseconds) * 1e6) : 0;
+  *out = static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);
   return true;
+}
+
+// The 16 characters are the device's serial number as the driver writes it, in hexadecimal digits, without "GPU-".
+bool DeviceUuid(int device, char* out, size_t size) {
+  constexpr size_t kCharacters = 16;
+  constexpr char kPrefix[] = "GPU-";
+  char uuid[kCharacters] = {};
+  if (size < sizeof kPrefix + kCharacters || g_hip.uuid == nullptr) return false;
+  if (g_hip.uuid(uuid, device) != kHipSuccess) {
+    ForgetError();
+    return false;
+  }
+  memcpy(out, kPrefix, sizeof kPrefix - 1);
+  char* end = out + sizeof kPrefix - 1;
+  for (size_t i = 0; i < kCharacters && uuid[i] != '\0'; ++i) {
+    const char c = uuid[i];
+    const bool is_text = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+    if (!is_text) return false;
+    *end++ = c;
+  }
+  *end = '\0';
+  return end != out + sizeof kPrefix - 1;
 }
 
 void AdoptThread() {
@@ -166,6 +190,7 @@ const Vendor* MakeVendor() {
   Find(&g_hip.pci_bus_id, "hipDeviceGetPCIBusId");
   Find(&g_hip.device_name, "hipDeviceGetName");
   Find(&g_hip.attribute, "hipDeviceGetAttribute");
+  Find(&g_hip.uuid, "hipDeviceGetUuid");
   Find(&g_hip.is_capturing, "hipStreamIsCapturing");
   Find(&g_hip.exchange_capture_mode, "hipThreadExchangeStreamCaptureMode");
   Find(&g_hip.event_create, "hipEventCreate");
@@ -180,7 +205,8 @@ const Vendor* MakeVendor() {
                                 CurrentDevice, DeviceOfStream, PciAddress,
                                 DeviceName,    ComputeUnits,   IsCapturing,
                                 CreateMarker,  RecordMarker,   QueryMarker,
-                                ElapsedNs,     AdoptThread};
+                                ElapsedNs,     NextKernelStamp, DeviceUuid,
+                                AdoptThread};
   return &vendor;
 }
 

@@ -11,7 +11,9 @@
 // overwritten in turn, and a success of ours must not hide the caller's error.
 // Thread rule: any thread.
 #include "client-shim/core/interface.h"
+#include "client-shim/hip/launch_key.h"
 #include "client-shim/hip/runtime.h"
+#include "client-shim/hip/timed_launch.h"
 #include "client-shim/stub/client.h"
 #include "client-shim/stub/launch_path.h"
 
@@ -54,10 +56,16 @@ Submission MakeSubmission(Stream stream, uint32_t entry, SubmitKind kind, bool d
   submission.entry = entry;
   submission.kind = kind;
   submission.drains = drains;
+  submission.may_time = false;
+  submission.key = 0;
+  submission.stop = nullptr;
   return submission;
 }
 
 // clang-format off
+#define XS_LIST(...) __VA_ARGS__
+#define XS_KEY(name, args) LaunchKey(kEntry_##name, XS_LIST args)
+#define XS_TIMED(name, args) TimedLaunch<route, kEntry_##name>::Call(submission.stop, XS_LIST args)
 #define XS_REAL(name, params) RealOrAbsent<route, HipError (*) params>(kEntry_##name)
 
 #define XS_CALL(name, params, args)                                       \
@@ -76,8 +84,10 @@ Submission MakeSubmission(Stream stream, uint32_t entry, SubmitKind kind, bool d
       if (client == nullptr) return real args;                                              \
       const Inside inside;                                                                  \
       Submission submission = MakeSubmission(stream, kEntry_##name, kind, drains, XS_CALLER); \
+      submission.key = kind == SubmitKind::kWork ? XS_KEY(name, args) : 0;                  \
+      submission.may_time = TimedLaunch<route, kEntry_##name>::IsPossible args;             \
       client->submit_begin(&submission);                                                    \
-      const HipError result = real args;                                                    \
+      const HipError result = submission.stop == nullptr ? real args : XS_TIMED(name, args); \
       client->submit_end(&submission, result == kHipSuccess);                      \
       return result;                                                                        \
     }                                                                                       \

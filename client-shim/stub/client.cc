@@ -29,6 +29,9 @@ std::atomic<int> g_stage{kFresh};
 std::atomic<const ClientTable*> g_client{nullptr};
 std::atomic<uint64_t> g_devices{0};
 std::atomic<int> g_priority{kNoPriority};
+std::atomic<unsigned> g_weight{0};
+constexpr uint64_t kNoDeadline = ~uint64_t{0};
+std::atomic<uint64_t> g_deadline_us{kNoDeadline};
 pthread_mutex_t g_start_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void PointAt(const abi::Word* word) {
@@ -121,6 +124,10 @@ void Start() {
   // What the application asked before counts; its answer was given then.
   const int priority = g_priority.load(std::memory_order_relaxed);
   if (priority != kNoPriority) client->set_priority(priority);
+  const unsigned weight = g_weight.load(std::memory_order_relaxed);
+  if (weight != 0) client->set_weight(weight);
+  const uint64_t deadline_us = g_deadline_us.load(std::memory_order_relaxed);
+  if (deadline_us != kNoDeadline) client->set_deadline(deadline_us);
   g_client.store(client, std::memory_order_release);
   g_stage.store(kRunning, std::memory_order_release);
 }
@@ -160,6 +167,14 @@ void NoteDevice(int device) {
 
 void RememberPriority(int priority) {
   g_priority.store(priority, std::memory_order_relaxed);
+}
+
+void RememberWeight(unsigned weight) {
+  g_weight.store(weight, std::memory_order_relaxed);
+}
+
+void RememberDeadline(uint64_t us) {
+  g_deadline_us.store(us, std::memory_order_relaxed);
 }
 
 bool IsDisabled() {

@@ -22,6 +22,9 @@ void NoteDevice(int device);
 // The hint given by xschedd_set_priority before the client runs. `kNoPriority`: none.
 inline constexpr int kNoPriority = 1 << 30;
 void RememberPriority(int priority);
+// The same for xschedd_set_weight and xschedd_set_deadline. 0 is no weight; a deadline of 0 is one that was taken away.
+void RememberWeight(unsigned weight);
+void RememberDeadline(uint64_t us);
 
 // XSCHEDD_DISABLE is set to something other than 0.
 bool IsDisabled();

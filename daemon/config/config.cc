@@ -35,7 +35,7 @@ void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings
   if (const auto known = policy::NameFrom(name)) {
     settings.name = *known;
   } else {
-    reader.Refuse(*table.get("name"), "there is no policy \"" + name + "\"", PolicyChoices());
+    reader.Refuse(*table.get("name"), "there is no policy \"" + name + "\"", "choose " + policy::NamesText());
   }
   reader.Number(table, "linger_us", policy::kLingerLimits, settings.linger_us);
   reader.Number(table, "guard_ms_per_s", policy::kGuardLimits, settings.guard_ms_per_s);
@@ -106,16 +106,6 @@ void ReadQuota(ConfigReader& reader, const toml::table& table, Quota& quota) {
 }
 
 }  // namespace
-
-std::string PolicyChoices() {
-  std::string text = "choose ";
-  const std::size_t count = std::size(policy::kNames);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i != 0) text += i + 1 == count ? " or " : ", ";
-    text += "\"" + std::string(policy::kNames[i]) + "\"";
-  }
-  return text;
-}
 
 Result<Config> ParseConfig(std::string_view text, const std::string& name) {
   toml::table root;

@@ -68,9 +68,6 @@ struct Config {
   }
 };
 
-// The remedy for a policy's name that is none: "choose "priority" or "fifo"".
-std::string PolicyChoices();
-
 // Fails on the first thing that is not understood, with "file:line:column", the cause and a remedy. `name` is the file
 // as the message should call it.
 Result<Config> ParseConfig(std::string_view text, const std::string& name);

@@ -65,39 +65,51 @@ Status AdminOperations::ListClients(const Actor&, const v1::ListClientsRequest& 
   for (const auto& [address, device] : core_.Clients().Devices())
     FillDevice(*device, *response.add_devices());
   response.set_policy(std::string(policy::Text(core_.Settings().policy.name)));
+  response.set_time_ns(now);
   return Status::OK;
 }
 
-Status AdminOperations::SetPriority(const Actor& by, const v1::SetPriorityRequest& request,
-                                    v1::ChangeResponse& response) {
-  if (!IsPriority(request.priority())) {
+Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::ChangeResponse& response) {
+  const bool sets_priority = request.has_priority() || request.reset_priority();
+  const bool sets_weight = request.has_weight() || request.reset_weight();
+  if (!sets_priority && !sets_weight) {
+    return {StatusCode::INVALID_ARGUMENT, "nothing to set; give a priority, a weight or what to reset"};
+  }
+  if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight())) {
+    return {StatusCode::INVALID_ARGUMENT, "set and reset at once; give one or the other"};
+  }
+  if (request.has_priority() && !IsPriority(request.priority())) {
     return {StatusCode::INVALID_ARGUMENT,
             "priority " + std::to_string(request.priority()) + " is out of range; give a number from -100 to 100"};
   }
-  return ChangePriority(by, request.selector(), request.priority(), request.dry_run(), response);
-}
-
-Status AdminOperations::ResetPriority(const Actor& by, const v1::ResetPriorityRequest& request,
-                                      v1::ChangeResponse& response) {
-  return ChangePriority(by, request.selector(), std::nullopt, request.dry_run(), response);
-}
-
-Status AdminOperations::ChangePriority(const Actor& by, const v1::Selector& selector, std::optional<int> priority,
-                                       bool dry_run, v1::ChangeResponse& response) {
+  if (request.has_weight()) {
+    const Status status = CheckNumber("weight", request.weight(), policy::kWeightLimits);
+    if (!status.ok()) return status;
+  }
   std::vector<Client*> clients;
-  if (Status status = Select(selector, clients); !status.ok()) return status;
+  if (Status status = Select(request.selector(), clients); !status.ok()) return status;
   const std::uint64_t began = MonotonicNs();
+  const std::optional<int> priority = request.has_priority() ? std::optional<int>(request.priority()) : std::nullopt;
+  const std::optional<std::uint32_t> weight =
+      request.has_weight() ? std::optional<std::uint32_t>(request.weight()) : std::nullopt;
   for (const Client* client : clients) {
-    const Effective after = core_.EffectiveWith(*client, priority);
+    const Effective& before = client->effective;
+    const Effective ranked = sets_priority ? core_.EffectiveWith(*client, priority) : before;
+    const Effective weighed = sets_weight ? core_.EffectiveWithWeight(*client, weight) : before;
+    const std::string ceiling = "limited by the ceiling of uid " + std::to_string(client->identity.uid);
     v1::ChangeResponse::Change& change = *response.add_changes();
     change.set_pid(client->identity.pid);
-    change.set_priority_before(client->effective.priority);
-    change.set_priority_after(after.priority);
+    change.set_priority_before(before.priority);
+    change.set_priority_after(ranked.priority);
+    change.set_weight_before(before.weight);
+    change.set_weight_after(weighed.weight);
     change.set_hold_after(client->hold);
-    if (after.limited) change.set_note("limited by the ceiling of uid " + std::to_string(client->identity.uid));
+    if (sets_weight && weighed.weight_limited) change.set_note("weight " + ceiling);
+    if (sets_priority && ranked.limited) change.set_note(ceiling);
   }
-  if (dry_run) return Status::OK;
-  core_.SetAdminPriority(clients, priority, by);
+  if (request.dry_run()) return Status::OK;
+  if (sets_priority) core_.SetAdminPriority(clients, priority, by);
+  if (sets_weight) core_.SetAdminWeight(clients, weight, by);
   response.set_applied_ns(AppliedNs(core_.Sched(), began));
   return Status::OK;
 }
@@ -120,6 +132,8 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
     change.set_pid(client->identity.pid);
     change.set_priority_before(client->effective.priority);
     change.set_priority_after(client->effective.priority);
+    change.set_weight_before(client->effective.weight);
+    change.set_weight_after(client->effective.weight);
     change.set_hold_after(hold);
     if (client->hold == hold) change.set_note(hold ? "was on hold already" : "was not on hold");
     if (client->channel == nullptr) change.set_note("has no shared memory and cannot be gated");
@@ -140,9 +154,15 @@ Status AdminOperations::SetPolicy(const Actor& by, const v1::SetPolicyRequest& r
   if (request.has_name()) {
     const auto name = policy::NameFrom(request.name());
     if (!name) {
-      return {StatusCode::INVALID_ARGUMENT, "there is no such policy; choose \"priority\" or \"fifo\""};
+      return {StatusCode::INVALID_ARGUMENT, "there is no such policy; choose " + policy::NamesText()};
     }
     settings.name = *name;
+  }
+  if (request.max_concurrent_by_vendor()) {
+    if (request.has_max_concurrent()) {
+      return {StatusCode::INVALID_ARGUMENT, "max_concurrent is given twice; give a number or the vendor's default"};
+    }
+    settings.max_concurrent.reset();
   }
   const auto take = [](bool given, const char* name, std::uint32_t value, policy::Limits limits, auto& place) {
     if (!given) return Status::OK;
@@ -160,6 +180,12 @@ Status AdminOperations::SetPolicy(const Actor& by, const v1::SetPolicyRequest& r
       take(request.has_max_concurrent(), "max_concurrent", request.max_concurrent(), policy::kConcurrentLimits,
            settings.max_concurrent),
       take(request.has_turn_ms(), "turn_ms", request.turn_ms(), policy::kTurnLimits, settings.turn_ms),
+      take(request.has_share_slack_us(), "share_slack_us", request.share_slack_us(), policy::kShareSlackLimits,
+           settings.share_slack_us),
+      take(request.has_laxity_margin_us(), "laxity_margin_us", request.laxity_margin_us(), policy::kLaxityMarginLimits,
+           settings.laxity_margin_us),
+      take(request.has_fair_quantum_ms(), "fair_quantum_ms", request.fair_quantum_ms(), policy::kFairQuantumLimits,
+           settings.fair_quantum_ms),
   };
   for (const Status& status : statuses) {
     if (!status.ok()) return status;
@@ -184,19 +210,18 @@ Status AdminOperations::GetStats(const Actor&, const v1::GetStatsRequest&, v1::S
 }
 
 Status AdminOperations::Explain(const Actor&, const v1::ExplainRequest& request, v1::ExplainResponse& response) {
+  const ExplainContext context{core_.Clients(), core_.Sched().Histories(), core_.Settings(), MonotonicNs()};
   const std::vector<Client*> clients = core_.Clients().FindPid(request.pid());
-  if (clients.empty()) {
-    return {StatusCode::NOT_FOUND,
-            "no client has pid " + std::to_string(request.pid()) + "; xschedctl ps shows who is connected"};
+  const PastClient* const past = core_.Sched().Past().Find(request.pid());
+  if (clients.empty() && past == nullptr) {
+    return {StatusCode::NOT_FOUND, "no client has pid " + std::to_string(request.pid()) + ", nor had one of the last " +
+                                       std::to_string(PastClients::kClients) +
+                                       " that ended; xschedctl ps shows who is connected"};
   }
-  const Explanation explanation =
-      ExplainClient(*clients.back(), core_.Settings().policy, request.seconds(), MonotonicNs());
-  for (const HeldSpan& span : explanation.spans)
-    FillSpan(span, *response.add_held());
-  response.set_held_ns(explanation.held_ns);
-  response.set_observed_ns(explanation.observed_ns);
-  response.set_summary(explanation.summary);
-  response.set_remedy(explanation.remedy);
+  FillExplanation(clients.empty() ? ExplainClient(*past, request.seconds(), context)
+                                  : ExplainClient(*clients.back(), request.seconds(), context),
+                  response);
+  response.set_policy(std::string(policy::Text(core_.Settings().policy.name)));
   return Status::OK;
 }
 

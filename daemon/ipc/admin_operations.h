@@ -19,8 +19,7 @@ class AdminOperations {
 
   grpc::Status GetVersion(const Actor& by, const v1::GetVersionRequest& request, v1::GetVersionResponse& response);
   grpc::Status ListClients(const Actor& by, const v1::ListClientsRequest& request, v1::ListClientsResponse& response);
-  grpc::Status SetPriority(const Actor& by, const v1::SetPriorityRequest& request, v1::ChangeResponse& response);
-  grpc::Status ResetPriority(const Actor& by, const v1::ResetPriorityRequest& request, v1::ChangeResponse& response);
+  grpc::Status Set(const Actor& by, const v1::SetRequest& request, v1::ChangeResponse& response);
   grpc::Status Hold(const Actor& by, const v1::HoldRequest& request, v1::ChangeResponse& response);
   grpc::Status Release(const Actor& by, const v1::ReleaseRequest& request, v1::ChangeResponse& response);
   grpc::Status GetPolicy(const Actor& by, const v1::GetPolicyRequest& request, v1::Policy& response);
@@ -32,8 +31,6 @@ class AdminOperations {
 
  private:
   grpc::Status Select(const v1::Selector& selector, std::vector<Client*>& clients);
-  grpc::Status ChangePriority(const Actor& by, const v1::Selector& selector, std::optional<int> priority, bool dry_run,
-                              v1::ChangeResponse& response);
   grpc::Status ChangeHold(const Actor& by, const v1::Selector& selector, bool hold, bool dry_run,
                           v1::ChangeResponse& response);
 

@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "common/clock.h"
 #include "daemon/ipc/conversion.h"
 
 namespace xschedd {
@@ -61,6 +62,10 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
       for (const Event& event : host_.core.Events().Remembered())
         OnEvent(event);
     }
+    v1::Event live;
+    live.set_kind(v1::EVENT_KIND_LIVE);
+    live.set_time_ns(MonotonicNs());
+    Queue(std::move(live));
     host_.core.Events().Subscribe(this);
     subscribed_ = true;
   }

@@ -21,8 +21,7 @@ class AdminService final : public v1::Admin::CallbackService {
   }
   XSCHEDD_UNARY(GetVersion, GetVersionRequest, GetVersionResponse)
   XSCHEDD_UNARY(ListClients, ListClientsRequest, ListClientsResponse)
-  XSCHEDD_UNARY(SetPriority, SetPriorityRequest, ChangeResponse)
-  XSCHEDD_UNARY(ResetPriority, ResetPriorityRequest, ChangeResponse)
+  XSCHEDD_UNARY(Set, SetRequest, ChangeResponse)
   XSCHEDD_UNARY(Hold, HoldRequest, ChangeResponse)
   XSCHEDD_UNARY(Release, ReleaseRequest, ChangeResponse)
   XSCHEDD_UNARY(GetPolicy, GetPolicyRequest, Policy)

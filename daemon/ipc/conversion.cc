@@ -29,7 +29,8 @@ std::string HeldFor(const Attachment& attachment) {
   return "pid " + std::to_string(attachment.reason.pid);
 }
 
-void FillClientDevice(const Attachment& attachment, const Scheduler& scheduler, v1::ClientDevice& out) {
+void FillClientDevice(const Attachment& attachment, const Scheduler& scheduler, std::uint64_t now_ns,
+                      v1::ClientDevice& out) {
   out.set_slot(attachment.slot);
   out.set_device(attachment.device->pci_address);
   out.set_state(StateOf(attachment));
@@ -44,6 +45,9 @@ void FillClientDevice(const Attachment& attachment, const Scheduler& scheduler, 
   out.set_in_flight(ledger.in_flight);
   out.set_window_limit(ledger.window_limit);
   out.set_passthrough(ledger.passthrough);
+  const History::Recently recent = attachment.history.Recent({now_ns, ledger.gpu_time_ns});
+  out.set_recent_ns(recent.time_ns);
+  out.set_recent_gpu_ns(recent.gpu_ns);
 }
 
 }  // namespace
@@ -64,7 +68,7 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   out.set_priority_source(SourceOf(client.effective));
   out.set_hold(client.hold);
   for (const auto& [slot, attachment] : client.attachments)
-    FillClientDevice(*attachment, scheduler, *out.add_devices());
+    FillClientDevice(*attachment, scheduler, now_ns, *out.add_devices());
   for (const auto& [id, queue] : client.queues) {
     v1::Queue& listed = *out.add_queues();
     listed.set_id(queue.id);
@@ -77,6 +81,7 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   out.set_client_version(client.version);
   out.set_connected_ms((now_ns - client.connected_ns) / policy::kNsPerMs);
   out.set_weight(client.effective.weight);
+  out.set_late(client.late_total);
 }
 
 void FillDevice(const Device& device, v1::Device& out) {
@@ -104,6 +109,9 @@ void FillPolicy(const policy::Settings& settings, v1::Policy& out) {
   out.set_max_concurrent(settings.max_concurrent.value_or(0));
   out.set_max_concurrent_by_vendor(!settings.max_concurrent.has_value());
   out.set_turn_ms(settings.turn_ms);
+  out.set_share_slack_us(settings.share_slack_us);
+  out.set_laxity_margin_us(settings.laxity_margin_us);
+  out.set_fair_quantum_ms(settings.fair_quantum_ms);
   for (const std::string_view name : policy::kNames)
     out.add_available(std::string(name));
 }
@@ -117,18 +125,68 @@ void FillEvent(const Event& event, v1::Event& out) {
   if (event.device != nullptr) out.set_device(*event.device);
   out.set_reason(event.ReasonText());
   out.set_priority(event.priority);
+  out.set_weight(event.weight);
+  if (event.kind != EventKind::kHeld) return;
+  out.set_rule(std::string(RuleName(event.reason.why)));
+  out.set_for_pid(event.reason.pid);
+  out.set_for_priority(event.reason.priority);
 }
 
-void FillSpan(const HeldSpan& span, v1::ExplainResponse::Span& out) {
-  out.set_start_ns(span.start_ns);
-  out.set_end_ns(span.end_ns);
-  out.set_device(*span.device);
-  out.set_reason(span.reason.Text());
+void FillExplanation(const Explanation& explanation, v1::ExplainResponse& out) {
+  out.set_command(explanation.command);
+  out.set_priority(explanation.effective.priority);
+  out.set_weight(explanation.effective.weight);
+  out.set_is_gone(explanation.ended_ns != 0);
+  out.set_ended_ns(explanation.ended_ns);
+  out.set_time_ns(explanation.to_ns);
+  out.set_observed_ns(explanation.observed_ns);
+  out.set_held_ns(explanation.held_ns);
+  out.set_summary(explanation.summary);
+  for (const ExplainedDevice& device : explanation.devices) {
+    const Account& account = device.account;
+    const auto time = [&account](Phase phase) { return account.phase_ns[static_cast<std::size_t>(phase)]; };
+    v1::ExplainResponse::DeviceTime& to = *out.add_devices();
+    to.set_device(device.address);
+    to.set_observed_ns(account.to_ns - account.from_ns);
+    to.set_running_ns(time(Phase::kRunning));
+    to.set_held_ns(time(Phase::kHeld));
+    to.set_idle_ns(time(Phase::kIdle));
+    to.set_untracked_ns(time(Phase::kUntracked));
+    to.set_gpu_ns(account.gpu_ns);
+    to.set_gpu_all_ns(device.gpu_all_ns);
+    to.set_gpu_level_ns(device.gpu_level_ns);
+    to.set_weight_all(device.weight_level);
+    to.set_late(account.late);
+  }
+  for (const ExplainedCause& cause : explanation.causes) {
+    v1::ExplainResponse::Cause& to = *out.add_causes();
+    to.set_device(cause.device);
+    to.set_rule(cause.total.is_others ? "others" : std::string(RuleName(cause.total.reason.why)));
+    to.set_reason(cause.text);
+    to.set_for_pid(cause.total.reason.pid);
+    to.set_count(cause.total.count);
+    to.set_total_ns(cause.total.total_ns);
+    to.set_longest_ns(cause.total.longest_ns);
+  }
+  for (const ExplainedSpan& span : explanation.spans) {
+    v1::ExplainResponse::Span& to = *out.add_held();
+    to.set_start_ns(span.span.start_ns);
+    to.set_end_ns(span.span.end_ns);
+    to.set_device(span.device);
+    to.set_reason(span.span.reason.Text());
+  }
+  for (const Remedy& remedy : explanation.remedies) {
+    v1::ExplainResponse::Remedy& to = *out.add_remedies();
+    to.set_text(remedy.text);
+    to.set_command(remedy.command);
+  }
 }
 
 static_assert(static_cast<int>(EventKind::kClientConnected) == v1::EVENT_KIND_CLIENT_CONNECTED);
 static_assert(static_cast<int>(EventKind::kOpened) == v1::EVENT_KIND_OPENED);
 static_assert(static_cast<int>(EventKind::kRefused) == v1::EVENT_KIND_REFUSED);
 static_assert(static_cast<int>(EventKind::kQueueDestroyed) == v1::EVENT_KIND_QUEUE_DESTROYED);
+static_assert(static_cast<int>(EventKind::kTracked) == v1::EVENT_KIND_TRACKED);
+static_assert(static_cast<int>(EventKind::kWeight) == v1::EVENT_KIND_WEIGHT);
 
 }  // namespace xschedd

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "admin.pb.h"
+#include "daemon/scheduler/explain.h"
 #include "daemon/scheduler/scheduler.h"
 
 namespace xschedd {
@@ -10,6 +11,6 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
 void FillDevice(const Device& device, v1::Device& out);
 void FillPolicy(const policy::Settings& settings, v1::Policy& out);
 void FillEvent(const Event& event, v1::Event& out);
-void FillSpan(const HeldSpan& span, v1::ExplainResponse::Span& out);
+void FillExplanation(const Explanation& explanation, v1::ExplainResponse& out);
 
 }  // namespace xschedd

@@ -2,16 +2,15 @@
 
 namespace xschedd::policy {
 
-Decision DecideFifo(const State& state) {
-  Decision decision;
-  decision.memory.resize(state.groups.size());
-  decision.gates.reserve(state.tenants.size());
-  for (const Tenant& tenant : state.tenants) {
-    Gate gate;
-    if (state.groups[tenant.group].hold) gate = Gate{.held = true, .tracked = true, .why = Why::kHold};
-    decision.gates.push_back(gate);
+void DecideFifo(const State& state, Decision& decision) {
+  decision.next_look_ns = kNever;
+  decision.memory.assign(state.groups.size(), GroupMemory{});
+  decision.gates.assign(state.tenants.size(), Gate{});
+  for (std::size_t i = 0; i < state.tenants.size(); ++i) {
+    if (state.groups[state.tenants[i].group].hold) {
+      decision.gates[i] = Gate{.held = true, .tracked = true, .why = Why::kHold};
+    }
   }
-  return decision;
 }
 
 }  // namespace xschedd::policy

@@ -6,6 +6,7 @@
 
 namespace xschedd::policy {
 
-Decision DecideFifo(const State& state);
+// Overwrites `decision`, whose memory is used again.
+void DecideFifo(const State& state, Decision& decision);
 
 }  // namespace xschedd::policy

@@ -8,14 +8,13 @@ bool Guard::IsDue(const GroupMemory& memory) const {
   return turn_ns_ != 0 && memory.starved_since_ns != 0 && DueNs(memory) <= now_ns_;
 }
 
-void Guard::NoteIdle(GroupMemory& memory) const {
+void Guard::NoteWaiting(GroupMemory& memory) const {
+  if (memory.open_since_ns != 0 && now_ns_ - memory.open_since_ns >= turn_ns_) memory.starved_since_ns = 0;
   memory.open_since_ns = 0;
-  memory.starved_since_ns = 0;
-  memory.guard_until_ns = 0;
 }
 
+// A turn goes on meanwhile: whoever is held again before its end has the rest of it.
 void Guard::NoteOpen(GroupMemory& memory) const {
-  memory.guard_until_ns = 0;
   if (memory.open_since_ns == 0) memory.open_since_ns = now_ns_;
 }
 

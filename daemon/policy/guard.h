@@ -16,8 +16,10 @@ class Guard {
   // The group, busy and held by the others' priority, has waited long enough for a turn.
   bool IsDue(const GroupMemory& memory) const;
 
-  // Memory for the next decision. `next_look_ns` is brought forward to when this group's case changes.
-  void NoteIdle(GroupMemory& memory) const;
+  // Memory of a busy group for the next decision (an idle one has no case, and none of this memory). `next_look_ns` is
+  // brought forward to when its case changes.
+  // Held because it is another's turn: that wait neither starts its case nor ends it.
+  void NoteWaiting(GroupMemory& memory) const;
   void NoteOpen(GroupMemory& memory) const;
   void NoteTurn(GroupMemory& memory, std::uint64_t& next_look_ns) const;
   void NoteHeld(GroupMemory& memory, std::uint64_t& next_look_ns) const;

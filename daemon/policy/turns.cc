@@ -1,7 +1,6 @@
 #include "daemon/policy/turns.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace xschedd::policy {
 
@@ -9,13 +8,6 @@ void Turns::Expire(GroupMemory& memory) const {
   if (memory.turn_since_ns == 0 || now_ns_ - memory.turn_since_ns < turn_ns_) return;
   memory.turn_since_ns = 0;
   memory.last_turn_ns = now_ns_;
-}
-
-bool Turns::Before(const Group& a, const Group& b) {
-  const auto key = [](const Group& group) {
-    return std::tuple(group.memory.turn_since_ns == 0, group.memory.last_turn_ns, group.id);
-  };
-  return key(a) < key(b);
 }
 
 void Turns::NoteOpen(GroupMemory& memory) const {

@@ -13,8 +13,6 @@ class Turns {
 
   // Ends turns that are over, before groups are put in order.
   void Expire(GroupMemory& memory) const;
-  // Whether `a` goes before `b` among groups of one priority.
-  static bool Before(const Group& a, const Group& b);
 
   void NoteOpen(GroupMemory& memory) const;
   // Not busy any more.

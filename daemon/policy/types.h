@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,10 +20,13 @@ inline constexpr std::uint64_t kNsPerUs = 1'000;
 inline constexpr std::uint64_t kNsPerMs = 1'000'000;
 inline constexpr std::uint64_t kNsPerS = 1'000'000'000;
 
-enum class Name { kPriority, kFifo };
-inline constexpr std::string_view kNames[] = {"priority", "fifo"};  // indexed by Name
+enum class Name { kPriority, kShare, kDeadline, kLaxity, kFair, kFifo };
+// Indexed by Name.
+inline constexpr std::string_view kNames[] = {"priority", "share", "deadline", "laxity", "fair", "fifo"};
 std::optional<Name> NameFrom(std::string_view text);
 std::string_view Text(Name name);
+// All names as a sentence needs them: `"priority", "share" or "fifo"`.
+std::string NamesText();
 
 // docs/policies.md says why the defaults are what they are.
 struct Settings {
@@ -38,7 +42,7 @@ struct Settings {
   // laxity: how long before the latest possible start a tenant becomes urgent.
   std::uint32_t laxity_margin_us = 2'000;
   // fair: GPU time after which a group goes to the second of kFairLevels levels; to each further one after four times
-  // as much.
+  // as much as it may have on the one before.
   std::uint32_t fair_quantum_ms = 20;
   bool operator==(const Settings&) const = default;
 };
@@ -63,12 +67,42 @@ struct Device {
   std::uint32_t default_max_concurrent = 0;  // background groups open at a time; 0: no limit
 };
 
+// What share.h keeps of a group.
+struct ShareMemory {
+  enum class State : std::uint8_t {
+    kAway,     // no work
+    kBlocked,  // work, but held for another reason than its share
+    kWaiting,  // for a turn
+    kHeld,     // ahead of its share
+    kOpen,
+  };
+  double virtual_ns = 0;        // GPU time divided by weight, since it last came from being away
+  std::uint64_t missed_ns = 0;  // while others waited and it was open: time for which nobody's GPU time was measured
+  std::uint64_t seen_ns = 0;    // the time of the decision that charged it last
+  std::uint64_t left_ns = 0;    // since when it is away; 0: since ever, or it is not
+  int priority = 0;             // the class in which it was
+  State state = State::kAway;
+  bool ahead = false;  // must let those behind it catch up
+  bool operator==(const ShareMemory&) const = default;
+};
+
+// What fair.h keeps of a group.
+struct FairMemory {
+  std::uint64_t attained_ns = 0;  // GPU time, less the time for which it was idle since
+  std::uint64_t counted_ns = 0;   // the time of the decision that counted last
+  bool busy = false;              // as it was then
+  bool operator==(const FairMemory&) const = default;
+};
+
 struct GroupMemory {
   std::uint64_t turn_since_ns = 0;     // 0: it is not its turn (turns.h)
   std::uint64_t last_turn_ns = 0;      // when its last turn ended
   std::uint64_t open_since_ns = 0;     // busy and open since; 0: it is not (guard.h)
   std::uint64_t starved_since_ns = 0;  // busy and held since, but for openings too short to count; 0: it is not
   std::uint64_t guard_until_ns = 0;    // the guard keeps it open until; 0: it does not
+  std::uint64_t urgent_ns = 0;         // work wanted by then or before has no slack left (laxity.h); 0: none
+  ShareMemory share = {};
+  FairMemory fair = {};
   bool operator==(const GroupMemory&) const = default;
 };
 
@@ -114,7 +148,7 @@ enum class Why {
   kGang,      // held for one on another device that its group needs
   kTurn,      // held while it is another background group's turn
   kShare,     // held because it is ahead of its share, for the one that is furthest behind
-  kDeadline,  // held for one of the same priority whose deadline comes before
+  kDeadline,  // held for one of the same priority that its deadline puts before this one, or that this one's lets pass
   kFair,      // held for one of the same priority that has had less of the device
 };
 

@@ -26,6 +26,10 @@ bool IsPciAddress(const std::string& text) {
          std::all_of(text.begin() + 13, text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+Moment Attachment::MomentAt(std::uint64_t now_ns) const {
+  return {now_ns, client->channel == nullptr ? 0 : client->channel->Ledger().GpuTimeNs(slot)};
+}
+
 Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
   auto client = std::make_unique<Client>();
   client->id = next_client_++;

@@ -16,8 +16,8 @@
 #include "daemon/policy/types.h"
 #include "daemon/registry/channel.h"
 #include "daemon/registry/gpu_account.h"
-#include "daemon/registry/held_log.h"
 #include "daemon/registry/hints.h"
+#include "daemon/registry/history.h"
 #include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
@@ -46,6 +46,10 @@ struct Attachment {
   // The gatherer's: its place in the device's cluster; whether it is among the touched there.
   std::uint32_t index = 0;
   bool touched = false;
+  History history;
+
+  // For the history: the time, and the GPU time that the client's ledger shows.
+  Moment MomentAt(std::uint64_t now_ns) const;
 };
 
 inline constexpr std::uint64_t kDefaultStream = 0;  // a Queue::id
@@ -131,7 +135,6 @@ struct Client {
   std::map<std::uint32_t, std::unique_ptr<Attachment>> attachments;  // by slot
   std::map<std::uint64_t, Queue> queues;
   Channel* channel = nullptr;  // of its connection; null for a client without shared memory: it cannot be gated
-  HeldLog held_log;
   std::uint32_t flagged_gates = 0;  // the scheduler's: how many of its gates bind; while there is one, so is a lease
   std::uint64_t late_total = 0;     // bursts that finished after their deadline
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};

@@ -30,6 +30,10 @@ enum class EventKind {
   kQueueCreated = 14,
   kQueueDestroyed = 15,
   kLate = 17,  // 16 is a watcher's own: events that it lost
+  // 18 is a watcher's own, too: what follows happens now
+  kTracked = 19,
+  kUntracked = 20,
+  kWeight = 21,
 };
 
 struct Event {
@@ -42,6 +46,7 @@ struct Event {
   Reason reason;     // of kHeld and kOpened
   std::string text;  // of all others, when there is something to say
   int priority = 0;
+  std::uint32_t weight = 0;
 
   std::string ReasonText() const;
 };

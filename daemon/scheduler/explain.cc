@@ -1,108 +1,125 @@
 #include "daemon/scheduler/explain.h"
 
 #include <algorithm>
-#include <map>
+#include <numeric>
+
+#include "daemon/scheduler/explain_words.h"
 
 namespace xschedd {
 namespace {
 
-std::string Ms(std::uint64_t ns) {
-  const std::uint64_t tenths = ns / (policy::kNsPerMs / 10);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " ms";
+// Remedies for causes smaller than this part of the time held are noise.
+constexpr std::uint64_t kSmallPart = 20;
+constexpr std::size_t kMostRemedies = 5;
+
+std::uint64_t Busy(const Account& account) {
+  return account.phase_ns[static_cast<std::size_t>(Phase::kRunning)] +
+         account.phase_ns[static_cast<std::size_t>(Phase::kHeld)];
 }
 
-std::string Percent(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? "0 %" : std::to_string(part * 100 / whole) + " %";
+std::uint64_t Held(const Account& account) {
+  return account.phase_ns[static_cast<std::size_t>(Phase::kHeld)];
 }
 
-std::vector<HeldSpan> SpansSince(const Client& client, std::uint64_t from_ns, std::uint64_t now_ns) {
-  std::vector<HeldSpan> spans;
-  for (const HeldSpan& span : client.held_log.Spans()) {
-    if (span.end_ns <= from_ns) continue;
-    spans.push_back(span);
-    spans.back().start_ns = std::max(span.start_ns, from_ns);
+class Explainer {
+ public:
+  Explainer(const Subject& subject, std::uint32_t seconds, std::uint64_t end_ns, const ExplainContext& context)
+      : subject_(subject), context_(context), end_ns_(end_ns) {
+    const std::uint64_t back = seconds * policy::kNsPerS;
+    from_ns_ = seconds == 0 || back > end_ns ? 0 : end_ns - back;
+    result_.command = CommandOf(subject.identity);
+    result_.effective = subject.effective;
+    result_.to_ns = end_ns;
   }
-  for (const auto& [slot, attachment] : client.attachments) {
-    if (attachment->held_since_ns == 0) continue;
-    spans.push_back(
-        {std::max(attachment->held_since_ns, from_ns), now_ns, attachment->device->shared_address, attachment->reason});
-  }
-  std::sort(spans.begin(), spans.end(), [](const HeldSpan& a, const HeldSpan& b) { return a.start_ns < b.start_ns; });
-  return spans;
-}
 
-std::string RemedyFor(const Client& client, const Reason& reason, const policy::Settings& settings) {
-  const std::string pid = std::to_string(client.identity.pid);
-  switch (reason.why) {
-    case policy::Why::kHold:
-      return "release it: xschedctl release --pid " + pid;
-    case policy::Why::kTurn:
-      return "let more background clients run at a time: raise max_concurrent (now " +
-             (settings.max_concurrent ? std::to_string(*settings.max_concurrent) : "by vendor") + ")";
-    case policy::Why::kLinger:
-      return "lower linger_us (now " + std::to_string(settings.linger_us) + ")";
-    case policy::Why::kPriority:
-    case policy::Why::kGang:
-      if (client.effective.limited) {
-        return "raise the ceiling of uid " + std::to_string(client.identity.uid) + ", which limits it to " +
-               std::to_string(client.effective.priority);
-      }
-      return "give it a priority of " + std::to_string(reason.priority) + " or more to share the device with pid " +
-             std::to_string(reason.pid) + ", or raise guard_ms_per_s (now " + std::to_string(settings.guard_ms_per_s) +
-             ")";
-    case policy::Why::kShare:
-      return "give it more weight (now " + std::to_string(client.effective.weight) +
-             "), or let it be further ahead: raise share_slack_us (now " + std::to_string(settings.share_slack_us) +
-             ")";
-    case policy::Why::kDeadline:
-      return "give it an earlier deadline or a higher priority than pid " + std::to_string(reason.pid);
-    case policy::Why::kFair:
-      return "give it a higher priority than pid " + std::to_string(reason.pid) + ", or raise fair_quantum_ms (now " +
-             std::to_string(settings.fair_quantum_ms) + ")";
-    case policy::Why::kOpen:
-    case policy::Why::kGuard:
-      break;
+  void AddDevice(const std::string& address, const History& history, std::uint64_t gpu_ns) {
+    ExplainedDevice device{address, history.Since(context_.histories, from_ns_, {end_ns_, gpu_ns})};
+    device.gpu_all_ns = device.gpu_level_ns = device.account.gpu_ns;
+    device.weight_level = subject_.effective.weight;
+    result_.observed_ns = std::max(result_.observed_ns, device.account.to_ns - device.account.from_ns);
+    for (const HeldTotal& total : device.account.causes)
+      result_.causes.push_back({address, total, CauseText(total, context_)});
+    for (const HeldSpan& span : device.account.spans)
+      result_.spans.push_back({address, span});
+    result_.held_ns += Held(device.account);
+    result_.devices.push_back(std::move(device));
   }
-  return {};
-}
+
+  // What the others of the last added device did meanwhile.
+  void AddNeighbours(const Device& neighbourhood, const Client* self) {
+    ExplainedDevice& device = result_.devices.back();
+    for (const Attachment* other : neighbourhood.attachments) {
+      if (other->client == self) continue;
+      const Account account =
+          other->history.Since(context_.histories, device.account.from_ns, other->MomentAt(end_ns_));
+      device.gpu_all_ns += account.gpu_ns;
+      if (other->client->effective.priority != subject_.effective.priority || Busy(account) == 0) continue;
+      device.gpu_level_ns += account.gpu_ns;
+      device.weight_level += other->client->effective.weight;
+    }
+  }
+
+  Explanation Finish() {
+    std::sort(result_.causes.begin(), result_.causes.end(),
+              [](const ExplainedCause& a, const ExplainedCause& b) { return a.total.total_ns > b.total.total_ns; });
+    std::sort(result_.spans.begin(), result_.spans.end(),
+              [](const ExplainedSpan& a, const ExplainedSpan& b) { return a.span.start_ns < b.span.start_ns; });
+    result_.summary = SummaryOf(subject_, result_);
+    // One that has gone can be helped no more, but the next of its kind can; what names its pid is left out.
+    for (const ExplainedCause& cause : result_.causes) {
+      if (cause.total.total_ns * kSmallPart >= result_.held_ns)
+        AddRemedies(RemediesFor(cause.total, subject_, context_));
+    }
+    if (subject_.hold) AddRemedies(RemediesFor({.reason = {.why = policy::Why::kHold}}, subject_, context_));
+    return std::move(result_);
+  }
+
+ private:
+  void AddRemedies(std::vector<Remedy> remedies) {
+    for (Remedy& remedy : remedies) {
+      const bool is_known = std::any_of(result_.remedies.begin(), result_.remedies.end(), [&](const Remedy& known) {
+        return known.text == remedy.text && known.command == remedy.command;
+      });
+      if (!is_known && result_.remedies.size() < kMostRemedies) result_.remedies.push_back(std::move(remedy));
+    }
+  }
+
+  const Subject& subject_;
+  const ExplainContext& context_;
+  std::uint64_t end_ns_;
+  std::uint64_t from_ns_ = 0;
+  Explanation result_;
+};
 
 }  // namespace
 
-Explanation ExplainClient(const Client& client, const policy::Settings& settings, std::uint32_t seconds,
-                          std::uint64_t now_ns) {
-  Explanation result;
-  std::uint64_t from = std::max(client.connected_ns, client.held_log.ForgottenUntilNs());
-  if (seconds != 0) from = std::max(from, now_ns - std::min(now_ns, seconds * policy::kNsPerS));
-  result.observed_ns = now_ns - std::min(from, now_ns);
-  result.spans = SpansSince(client, from, now_ns);
+Explanation ExplainClient(const Client& client, std::uint32_t seconds, const ExplainContext& context) {
+  const Subject subject{.identity = client.identity,
+                        .effective = client.effective,
+                        .hold = client.hold,
+                        .can_be_held = client.channel != nullptr,
+                        .ended_ns = 0};
+  Explainer explainer(subject, seconds, context.now_ns, context);
+  for (const auto& [slot, attachment] : client.attachments) {
+    explainer.AddDevice(attachment->device->pci_address, attachment->history,
+                        attachment->MomentAt(context.now_ns).gpu_ns);
+    explainer.AddNeighbours(*attachment->device, &client);
+  }
+  return explainer.Finish();
+}
 
-  const std::string who =
-      "pid " + std::to_string(client.identity.pid) + " (priority " + std::to_string(client.effective.priority) + ")";
-  if (client.channel == nullptr) {
-    result.summary = who + " has no shared memory and is never held";
-    return result;
-  }
-  // By words: what a reader would call the same reason.
-  std::map<std::string, std::pair<std::uint64_t, Reason>> by_reason;
-  for (const HeldSpan& span : result.spans) {
-    auto& [total, reason] = by_reason[span.reason.Text()];
-    total += span.end_ns - span.start_ns;
-    reason = span.reason;
-    result.held_ns += span.end_ns - span.start_ns;
-  }
-  if (by_reason.empty()) {
-    result.summary = who + " was not held in the last " + Ms(result.observed_ns);
-    result.remedy = client.hold ? RemedyFor(client, {.why = policy::Why::kHold}, settings) : "";
-    return result;
-  }
-  const auto worst = std::max_element(by_reason.begin(), by_reason.end(),
-                                      [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
-  const auto& [worst_ns, worst_reason] = worst->second;
-  result.summary = who + " had work and was held for " + Ms(result.held_ns) + " of the last " + Ms(result.observed_ns) +
-                   " (" + Percent(result.held_ns, result.observed_ns) + "); " + Ms(worst_ns) +
-                   " of it because: " + worst->first;
-  result.remedy = RemedyFor(client, worst_reason, settings);
-  return result;
+Explanation ExplainClient(const PastClient& client, std::uint32_t seconds, const ExplainContext& context) {
+  const Subject subject{.identity = client.identity,
+                        .effective = client.effective,
+                        .hold = false,
+                        .can_be_held = true,
+                        .ended_ns = std::max<std::uint64_t>(1, context.now_ns - client.ended_ns)};
+  Explainer explainer(subject, seconds, client.ended_ns, context);
+  for (const PastDevice& device : client.devices)
+    explainer.AddDevice(*device.address, device.history, device.gpu_ns);
+  Explanation explanation = explainer.Finish();
+  explanation.ended_ns = subject.ended_ns;
+  return explanation;
 }
 
 }  // namespace xschedd

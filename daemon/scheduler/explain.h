@@ -1,24 +1,64 @@
-// Why a client waited: its held spans of the last seconds, what they add up to, and what an administrator could change.
-// Thread rule: pure function over the daemon's records; the daemon's one thread.
+// Why a client waited: what it did with the last seconds on each device, its holds by rule and by whom, and what an
+// administrator could change. Thread rule: pure functions over the daemon's records; the daemon's one thread.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "daemon/config/config.h"
+#include "daemon/registry/past_clients.h"
 #include "daemon/registry/registry.h"
 
 namespace xschedd {
 
-struct Explanation {
-  std::vector<HeldSpan> spans;  // cut to the time asked for; oldest first; one that still runs ends now
-  std::uint64_t held_ns = 0;
-  std::uint64_t observed_ns = 0;
-  std::string summary;
-  std::string remedy;
+struct ExplainedDevice {
+  std::string address;
+  Account account;
+  std::uint64_t gpu_all_ns = 0;  // of all who are on the device now, in the same time
+  // Of those of the same priority that had work meanwhile, itself included: what its weight is measured against.
+  std::uint64_t gpu_level_ns = 0;
+  std::uint64_t weight_level = 0;
 };
 
-// `seconds` 0: as far back as the daemon remembers.
-Explanation ExplainClient(const Client& client, const policy::Settings& settings, std::uint32_t seconds,
-                          std::uint64_t now_ns);
+struct ExplainedSpan {
+  std::string device;
+  HeldSpan span;
+};
+
+struct ExplainedCause {
+  std::string device;
+  HeldTotal total;
+  std::string text;  // with the names of the settings that count
+};
+
+struct Remedy {
+  std::string text;
+  std::string command;  // as it must be typed; empty: there is none
+};
+
+struct Explanation {
+  std::string command;
+  Effective effective;
+  std::uint64_t ended_ns = 0;  // how long ago the client ended; 0: it has not
+  std::uint64_t to_ns = 0;     // the end of what is explained, CLOCK_MONOTONIC
+  std::uint64_t observed_ns = 0;
+  std::uint64_t held_ns = 0;  // over all devices
+  std::vector<ExplainedDevice> devices;
+  std::vector<ExplainedCause> causes;  // largest first
+  std::vector<ExplainedSpan> spans;    // oldest first
+  std::string summary;
+  std::vector<Remedy> remedies;  // most effective first
+};
+
+struct ExplainContext {
+  const Registry& registry;
+  const HistoryPool& histories;
+  const Config& config;
+  std::uint64_t now_ns;
+};
+
+// `seconds` 0: as far back as the daemon remembers. Of one that has gone, the last seconds before its end.
+Explanation ExplainClient(const Client& client, std::uint32_t seconds, const ExplainContext& context);
+Explanation ExplainClient(const PastClient& client, std::uint32_t seconds, const ExplainContext& context);
 
 }  // namespace xschedd

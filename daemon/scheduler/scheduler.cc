@@ -4,14 +4,15 @@
 
 #include <algorithm>
 
-#include "daemon/policy/decide.h"
-
 namespace xschedd {
 namespace {
 
 bool Binds(const policy::Gate& gate) {
   return gate.held || gate.tracked;
 }
+
+// History::Sample wants half a second between two; a little less, so that none is just missed.
+constexpr std::uint64_t kSampleNs = 450 * policy::kNsPerMs;
 
 }  // namespace
 
@@ -48,6 +49,7 @@ void Scheduler::Leaving(Client& client) {
     }
     MarkDirty(*attachment->device);
   }
+  past_.Keep(client, histories_, now);
   // A device goes with its last client, and must not be remembered then.
   for (const auto& [slot, attachment] : client.attachments) {
     gatherer_.Forget(*attachment->device);
@@ -65,6 +67,7 @@ void Scheduler::OpenAll() {
     for (const auto& [slot, attachment] : client->attachments) {
       EndSpan(*attachment, now);
       WriteGate(*attachment, policy::Gate{}, now);
+      NotePhase(*attachment, now);
     }
   }
 }
@@ -120,6 +123,7 @@ void Scheduler::SetBusy(Attachment& attachment, bool busy, bool whole, std::uint
   Device& device = *attachment.device;
   if (device.seen_ns == 0) device.seen_ns = now_ns;
   events_.Add(DeviceEvent(busy ? EventKind::kBusy : EventKind::kIdle, attachment, now_ns));
+  NotePhase(attachment, now_ns);
   Gatherer::Touch(attachment);
   MarkDirty(device);
 }
@@ -140,6 +144,7 @@ void Scheduler::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, s
 void Scheduler::NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns) {
   Client& client = *attachment.client;
   ++client.late_total;
+  attachment.history.AddLate(histories_, attachment.MomentAt(now_ns));
   if (!client.late_lines.Take(now_ns)) return;
   Event event = DeviceEvent(EventKind::kLate, attachment, now_ns);
   const std::uint64_t tenths = late_ns / (policy::kNsPerMs / 10);
@@ -183,7 +188,7 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
   for (Device* device : cluster.devices)
     device->dirty = false;
   if (open_for_good_) return;
-  const policy::Decision decision = policy::Decide(cluster.state, now_ns);
+  const policy::Decision& decision = decider_.Decide(cluster.state, now_ns);
   ++counts_.decisions;
   for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
     if (cluster.state.groups[i].memory == decision.memory[i]) continue;
@@ -225,19 +230,29 @@ void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, s
 void Scheduler::Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns) {
   const policy::Gate before = attachment.gate;
   const bool held_differently = before.why != gate.why || before.held_for != gate.held_for;
-  const bool waited = attachment.held_since_ns != 0;
-  if (waited && (!gate.held || held_differently)) EndSpan(attachment, now_ns);
+  if (attachment.held_since_ns != 0 && (!gate.held || held_differently)) EndSpan(attachment, now_ns);
   if (held_differently) attachment.reason = ReasonOf(gate);
   if (before != gate) WriteGate(attachment, gate, now_ns);
 
-  if (waited && !gate.held) events_.Add(DeviceEvent(EventKind::kOpened, attachment, now_ns));
-  if (gate.tracked && !before.tracked) BeginTracking(attachment, now_ns);
   if (!gate.tracked && before.tracked) EndTracking(attachment);
+  NotePhase(attachment, now_ns);
+  if (gate.tracked && !before.tracked) BeginTracking(attachment, now_ns);
 
-  if (gate.held && attachment.busy && attachment.held_since_ns == 0) {
-    attachment.held_since_ns = now_ns;
-    events_.Add(DeviceEvent(EventKind::kHeld, attachment, now_ns));
+  if (gate.held && attachment.busy && attachment.held_since_ns == 0) attachment.held_since_ns = now_ns;
+}
+
+void Scheduler::NotePhase(Attachment& attachment, std::uint64_t now_ns) {
+  Phase phase = Phase::kUntracked;
+  if (attachment.gate.tracked) {
+    phase = !attachment.busy ? Phase::kIdle : (attachment.gate.held ? Phase::kHeld : Phase::kRunning);
   }
+  const Phase before = attachment.history.Current();
+  if (!attachment.history.Change(histories_, phase, attachment.reason, attachment.MomentAt(now_ns))) return;
+  if (phase == Phase::kUntracked) events_.Add(DeviceEvent(EventKind::kUntracked, attachment, now_ns));
+  if (before == Phase::kUntracked) events_.Add(DeviceEvent(EventKind::kTracked, attachment, now_ns));
+  if (phase == Phase::kHeld) events_.Add(DeviceEvent(EventKind::kHeld, attachment, now_ns));
+  if (phase == Phase::kRunning && before == Phase::kHeld)
+    events_.Add(DeviceEvent(EventKind::kOpened, attachment, now_ns));
 }
 
 void Scheduler::WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns) {
@@ -261,14 +276,24 @@ void Scheduler::UpdateLease(Client& client, bool binds_before, bool binds, std::
 }
 
 bool Scheduler::RenewLeases() {
-  const std::uint64_t until = clock_() + lease_ns_;
+  const std::uint64_t now = clock_();
+  const bool samples = now - sampled_ns_ >= kSampleNs;
+  if (samples) sampled_ns_ = now;
   bool any = false;
   for (const auto& [id, client] : registry_.Clients()) {
     if (client->flagged_gates == 0) continue;
-    client->channel->Board().RenewLease(until);
+    client->channel->Board().RenewLease(now + lease_ns_);
+    // Only who is tracked measures, and whoever is tracked has a lease.
+    if (samples) SampleGpuTime(*client, now);
     any = true;
   }
   return any;
+}
+
+void Scheduler::SampleGpuTime(Client& client, std::uint64_t now_ns) {
+  for (const auto& [slot, attachment] : client.attachments) {
+    if (attachment->gate.tracked) attachment->history.Sample(attachment->MomentAt(now_ns));
+  }
 }
 
 void Scheduler::EndSpan(Attachment& attachment, std::uint64_t now_ns) {
@@ -277,8 +302,6 @@ void Scheduler::EndSpan(Attachment& attachment, std::uint64_t now_ns) {
   SPDLOG_DEBUG("held pid={} device={} for_us={} reason=\"{}\"", attachment.client->identity.pid,
                attachment.device->pci_address, (now_ns - attachment.held_since_ns) / policy::kNsPerUs,
                attachment.reason.Text());
-  attachment.client->held_log.Add(
-      {attachment.held_since_ns, now_ns, attachment.device->shared_address, attachment.reason});
   attachment.held_since_ns = 0;
 }
 

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "daemon/policy/decide.h"
+#include "daemon/registry/past_clients.h"
 #include "daemon/registry/registry.h"
 #include "daemon/scheduler/events.h"
 #include "daemon/scheduler/gather.h"
@@ -55,6 +57,8 @@ class Scheduler {
   const SchedulerCounts& Counts() const { return counts_; }
   const LatencyWindow& Latency() const { return latency_; }
   std::uint64_t LastWriteNs() const { return last_write_ns_; }
+  const HistoryPool& Histories() const { return histories_; }
+  const PastClients& Past() const { return past_; }
   // Ended spans and the one that runs.
   std::uint64_t HeldNs(const Attachment& attachment) const;
 
@@ -75,6 +79,9 @@ class Scheduler {
   void WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
   void UpdateLease(Client& client, bool binds_before, bool binds, std::uint64_t now_ns);
   void EndSpan(Attachment& attachment, std::uint64_t now_ns);
+  // Brings the history up to what gate and busy say now, and tells the watchers if that is something else than before.
+  void NotePhase(Attachment& attachment, std::uint64_t now_ns);
+  void SampleGpuTime(Client& client, std::uint64_t now_ns);
   Reason ReasonOf(const policy::Gate& gate);
 
   Registry& registry_;
@@ -83,12 +90,16 @@ class Scheduler {
   policy::Settings settings_;
   std::uint64_t lease_ns_ = 100 * policy::kNsPerMs;
   Gatherer gatherer_;
+  policy::Decider decider_;
   std::vector<Device*> dirty_;
   std::vector<std::uint32_t> changed_;  // of one decision; kept for its memory
   bool open_for_good_ = false;
   std::uint64_t last_write_ns_ = 0;
+  std::uint64_t sampled_ns_ = 0;
   SchedulerCounts counts_;
   LatencyWindow latency_;
+  HistoryPool histories_;
+  PastClients past_;
 };
 
 }  // namespace xschedd

@@ -4,6 +4,7 @@
 #include "common/priority.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/render_json.h"
+#include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
 namespace {
@@ -11,7 +12,8 @@ namespace {
 struct ChangeOptions {
   SelectorOptions selector;
   std::string priority;
-  bool reset = false;
+  std::string weight;
+  std::string reset;
   bool dry_run = false;
 };
 
@@ -36,29 +38,56 @@ Outcome<ExitCode> Change(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientCon
   return ExitCode::kOk;
 }
 
-Outcome<ExitCode> Set(const ChangeOptions& options, const GlobalOptions& global) {
-  if (options.reset == !options.priority.empty()) {
-    return UsageFailure({"set: nothing to set", "give either --priority N or --reset"});
+constexpr std::string_view kBoth = "both";
+
+Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
+  v1::SetRequest request;
+  if (options.priority.empty() && options.weight.empty() && options.reset.empty()) {
+    return Fail("set: nothing to set", "give --priority N, --weight W or --reset");
   }
-  if (options.reset) {
-    return Change(&v1::Admin::Stub::ResetPriority, v1::ResetPriorityRequest(), options, global);
+  if (!options.reset.empty()) {
+    const bool both = options.reset == kBoth;
+    request.set_reset_priority(both || options.reset == "priority");
+    request.set_reset_weight(both || options.reset == "weight");
+    if (!request.reset_priority() && !request.reset_weight()) {
+      return Fail("set: there is nothing called \"" + options.reset + "\" to reset",
+                  "give --reset, --reset priority or --reset weight");
+    }
   }
-  const Result<int> priority = ParsePriority(options.priority);
-  if (!priority) return UsageFailure(priority.error());
-  v1::SetPriorityRequest request;
-  request.set_priority(*priority);
-  return Change(&v1::Admin::Stub::SetPriority, request, options, global);
+  if (!options.priority.empty()) {
+    const Result<int> priority = ParsePriority(options.priority);
+    if (!priority) return tl::unexpected<Error>(priority.error());
+    request.set_priority(*priority);
+  }
+  if (!options.weight.empty()) {
+    const Result<std::uint32_t> weight = ParseWeight(options.weight);
+    if (!weight) return tl::unexpected<Error>(weight.error());
+    request.set_weight(*weight);
+  }
+  if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight())) {
+    return Fail("set: --reset contradicts the number", "give one or the other");
+  }
+  return request;
 }
 
 }  // namespace
 
 Command AddSet(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("set", "Change the priority of live clients");
+  CLI::App* const command = app.add_subcommand("set", "Change priority and weight of live clients");
   auto options = std::make_shared<ChangeOptions>();
   AddChangeOptions(*command, *options);
   command->add_option("--priority", options->priority, "-100 to 100; larger is more important");
-  command->add_flag("--reset", options->reset, "forget what was set: rules and hints count again");
-  return {command, [=, &global] { return Set(*options, global); }};
+  command->add_option("--weight", options->weight, "1 to 10000; share among equals, 100 if not set");
+  command
+      ->add_option("--reset", options->reset,
+                   "forget what was set, \"priority\", \"weight\" or both: rules and hints count again")
+      ->expected(0, 1)
+      ->default_str(std::string(kBoth));
+  return {command, [=, &global]() -> Outcome<ExitCode> {
+            const Result<v1::SetRequest> request = ParseSet(*options);
+            if (!request) return UsageFailure(request.error());
+            return Change(&v1::Admin::Stub::Set, *request, *options, global);
+          }};
 }
 
 Command AddHold(CLI::App& app, const GlobalOptions& global) {

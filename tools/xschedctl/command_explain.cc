@@ -9,14 +9,16 @@
 namespace xschedd::ctl {
 
 Command AddExplain(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("explain", "Say when a client was held, for whom, and what to change");
+  CLI::App* const command =
+      app.add_subcommand("explain", "Say when a client was held, for whom, by which rule, and what to change");
   struct Options {
     std::string pid;
-    std::uint32_t seconds = 0;
+    std::uint32_t seconds = 10;
   };
   auto options = std::make_shared<Options>();
   command->add_option("pid,--pid", options->pid, "the client's process id")->required();
-  command->add_option("--seconds", options->seconds, "look back so many seconds; default: all that is remembered");
+  command->add_option("--seconds", options->seconds, "look back so many seconds; 0: all that is remembered")
+      ->capture_default_str();
   return {command, [=, &global]() -> Outcome<ExitCode> {
             const auto pid = ParseNumber(options->pid, "pid", std::numeric_limits<std::int32_t>::max());
             if (!pid) return UsageFailure(pid.error());

@@ -1,4 +1,6 @@
 // `xschedctl policy get` and `policy set`.
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <memory>
 
@@ -9,13 +11,16 @@
 namespace xschedd::ctl {
 namespace {
 
+constexpr std::string_view kByVendor = "vendor";
+
 struct PolicyOptions {
-  std::string name, linger, guard, window, top_window, max_concurrent, turn;
+  std::string name, linger, guard, window, top_window, max_concurrent, turn, share_slack, laxity_margin, fair_quantum;
   bool dry_run = false;
 
   bool IsEmpty() const {
-    return name.empty() && linger.empty() && guard.empty() && window.empty() && top_window.empty() &&
-           max_concurrent.empty() && turn.empty();
+    const std::string* const all[] = {&name,           &linger, &guard,       &window,        &top_window,
+                                      &max_concurrent, &turn,   &share_slack, &laxity_margin, &fair_quantum};
+    return std::all_of(std::begin(all), std::end(all), [](const std::string* text) { return text->empty(); });
   }
 };
 
@@ -23,48 +28,48 @@ Result<v1::SetPolicyRequest> ParsePolicy(const PolicyOptions& options) {
   v1::SetPolicyRequest request;
   request.set_dry_run(options.dry_run);
   if (!options.name.empty()) request.set_name(options.name);
-  if (!options.linger.empty()) {
-    const auto value = ParseMicroseconds(options.linger);
+  struct Duration {
+    const std::string& text;
+    Result<std::uint32_t> (*parse)(std::string_view);
+    void (v1::SetPolicyRequest::*set)(std::uint32_t);
+  };
+  using Request = v1::SetPolicyRequest;
+  const Duration durations[] = {
+      {options.linger, ParseMicroseconds, &Request::set_linger_us},
+      {options.guard, ParseMilliseconds, &Request::set_guard_ms_per_s},
+      {options.window, ParseMicroseconds, &Request::set_window_us},
+      {options.top_window, ParseMicroseconds, &Request::set_top_window_us},
+      {options.turn, ParseMilliseconds, &Request::set_turn_ms},
+      {options.share_slack, ParseMicroseconds, &Request::set_share_slack_us},
+      {options.laxity_margin, ParseMicroseconds, &Request::set_laxity_margin_us},
+      {options.fair_quantum, ParseMilliseconds, &Request::set_fair_quantum_ms},
+  };
+  for (const Duration& duration : durations) {
+    if (duration.text.empty()) continue;
+    const Result<std::uint32_t> value = duration.parse(duration.text);
     if (!value) return tl::unexpected<Error>(value.error());
-    request.set_linger_us(*value);
+    (request.*duration.set)(*value);
   }
-  if (!options.guard.empty()) {
-    const auto value = ParseMilliseconds(options.guard);
-    if (!value) return tl::unexpected<Error>(value.error());
-    request.set_guard_ms_per_s(*value);
-  }
-  if (!options.window.empty()) {
-    const auto value = ParseMicroseconds(options.window);
-    if (!value) return tl::unexpected<Error>(value.error());
-    request.set_window_us(*value);
-  }
-  if (!options.top_window.empty()) {
-    const auto value = ParseMicroseconds(options.top_window);
-    if (!value) return tl::unexpected<Error>(value.error());
-    request.set_top_window_us(*value);
-  }
-  if (!options.max_concurrent.empty()) {
-    const auto value =
-        ParseNumber(options.max_concurrent, "number of clients", std::numeric_limits<std::uint32_t>::max());
+  if (options.max_concurrent == kByVendor) {
+    request.set_max_concurrent_by_vendor(true);
+  } else if (!options.max_concurrent.empty()) {
+    const auto value = ParseNumber(options.max_concurrent, "number of clients, nor \"vendor\"",
+                                   std::numeric_limits<std::uint32_t>::max());
     if (!value) return tl::unexpected<Error>(value.error());
     request.set_max_concurrent(static_cast<std::uint32_t>(*value));
-  }
-  if (!options.turn.empty()) {
-    const auto value = ParseMilliseconds(options.turn);
-    if (!value) return tl::unexpected<Error>(value.error());
-    request.set_turn_ms(*value);
   }
   return request;
 }
 
 template <typename Request>
 Outcome<ExitCode> Ask(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, v1::Policy*),
-                      const Request& request, const GlobalOptions& global) {
+                      const Request& request, bool dry_run, const GlobalOptions& global) {
   Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
   if (!client) return tl::unexpected<Failure>(client.error());
   const Outcome<v1::Policy> answer = client->Call(method, request);
   if (!answer) return tl::unexpected<Failure>(answer.error());
   Print(global.json ? Line(ToJson(*answer)) : RenderPolicy(*answer));
+  if (dry_run && !global.json) Print("(dry run: nothing was changed)\n");
   return ExitCode::kOk;
 }
 
@@ -81,17 +86,24 @@ std::vector<Command> AddPolicy(CLI::App& app, const GlobalOptions& global) {
   set->add_option("--guard", options->guard, "turn of every busy client in each second: 10ms; 0 is off");
   set->add_option("--window", options->window, "GPU time that clients below the top may have in flight: 2ms");
   set->add_option("--top-window", options->top_window, "the same for the top itself, beside others: 20ms; 0: no limit");
-  set->add_option("--max-concurrent", options->max_concurrent, "background clients open on a device; 0: no limit");
+  set->add_option("--max-concurrent", options->max_concurrent,
+                  "background clients open on a device; 0: no limit; vendor: the default of each device");
   set->add_option("--turn", options->turn, "length of a background turn: 25ms");
+  set->add_option("--share-slack", options->share_slack,
+                  "share: GPU time by which a client may be ahead of its share: 5ms");
+  set->add_option("--laxity-margin", options->laxity_margin,
+                  "laxity: how long before its latest start a client becomes urgent: 2ms");
+  set->add_option("--fair-quantum", options->fair_quantum,
+                  "fair: GPU time after which a client goes down a level: 20ms");
   set->add_flag("--dry-run", options->dry_run, "check and show, change nothing");
-  return {{get, [&global] { return Ask(&v1::Admin::Stub::GetPolicy, v1::GetPolicyRequest(), global); }},
+  return {{get, [&global] { return Ask(&v1::Admin::Stub::GetPolicy, v1::GetPolicyRequest(), false, global); }},
           {set, [options, &global]() -> Outcome<ExitCode> {
              if (options->IsEmpty()) {
                return UsageFailure({"policy set: nothing to set", "give a policy's name or one of its settings"});
              }
              const Result<v1::SetPolicyRequest> request = ParsePolicy(*options);
              if (!request) return UsageFailure(request.error());
-             return Ask(&v1::Admin::Stub::SetPolicy, *request, global);
+             return Ask(&v1::Admin::Stub::SetPolicy, *request, options->dry_run, global);
            }}};
 }
 

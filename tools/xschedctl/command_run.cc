@@ -13,12 +13,17 @@
 #include "common/runtime_dir.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/preload.h"
+#include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
 namespace {
 
+constexpr std::uint32_t kLongestDeadlineUs = 3'600'000'000;  // of the protocol's Hint
+
 struct RunOptions {
   std::string priority;
+  std::string weight;
+  std::string deadline;
   std::string group;
   std::string passthrough;
   std::string shim;
@@ -45,6 +50,21 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
     if (!parsed) return UsageFailure(parsed.error());
     priority = fmt::format("{}", *parsed);
   }
+  std::string weight;
+  if (!options.weight.empty()) {
+    const Result<std::uint32_t> parsed = ParseWeight(options.weight);
+    if (!parsed) return UsageFailure(parsed.error());
+    weight = fmt::format("{}", *parsed);
+  }
+  std::string deadline_us;
+  if (!options.deadline.empty()) {
+    const Result<std::uint32_t> parsed = ParseMicroseconds(options.deadline);
+    if (!parsed) return UsageFailure(parsed.error());
+    if (*parsed == 0 || *parsed > kLongestDeadlineUs) {
+      return UsageFailure({"run: the deadline " + options.deadline + " is out of range", "give 1us to 3600s"});
+    }
+    deadline_us = fmt::format("{}", *parsed);
+  }
 
   const char* const from_environment = secure_getenv(kShimVariable);
   const std::string explicit_shim =
@@ -65,6 +85,8 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
 
   SetOrKeep("LD_PRELOAD", *preload);
   SetOrKeep("XSCHEDD_PRIORITY", priority);
+  SetOrKeep("XSCHEDD_WEIGHT", weight);
+  SetOrKeep("XSCHEDD_DEADLINE_US", deadline_us);
   SetOrKeep("XSCHEDD_GROUP", options.group);
   SetOrKeep("XSCHEDD_PASSTHROUGH", options.passthrough);
   SetOrKeep(kRuntimeDirVariable, runtime_dir);
@@ -86,6 +108,10 @@ Command AddRun(CLI::App& app, const GlobalOptions& global, const std::vector<std
   CLI::App* const command = app.add_subcommand("run", "Run a command under xschedd: xschedctl run [options] -- CMD...");
   auto options = std::make_shared<RunOptions>();
   command->add_option("--priority", options->priority, "priority hint, -100 to 100; larger is more important");
+  command->add_option("--weight", options->weight, "share among equals, 1 to 10000; 100 if not given");
+  command->add_option(
+      "--deadline", options->deadline,
+      "by when a burst of work is wanted, from its first launch: 33ms; for the policies that know deadlines");
   command->add_option("--group", options->group, "name of the group that runs together, as the ranks of one job");
   command->add_option("--passthrough", options->passthrough,
                       "calling libraries or HIP functions that are never gated, separated by commas");

@@ -35,6 +35,7 @@ Command AddHold(CLI::App& app, const GlobalOptions& global);
 Command AddRelease(CLI::App& app, const GlobalOptions& global);
 std::vector<Command> AddPolicy(CLI::App& app, const GlobalOptions& global);
 Command AddEvents(CLI::App& app, const GlobalOptions& global);
+Command AddTrace(CLI::App& app, const GlobalOptions& global);
 Command AddExplain(CLI::App& app, const GlobalOptions& global);
 Command AddStats(CLI::App& app, const GlobalOptions& global);
 Command AddReload(CLI::App& app, const GlobalOptions& global);

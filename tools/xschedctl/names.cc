@@ -66,6 +66,16 @@ std::string_view Name(v1::EventKind kind) {
       return "queue-destroyed";
     case v1::EVENT_KIND_LOST:
       return "lost";
+    case v1::EVENT_KIND_LATE:
+      return "late";
+    case v1::EVENT_KIND_LIVE:
+      return "live";
+    case v1::EVENT_KIND_TRACKED:
+      return "tracked";
+    case v1::EVENT_KIND_UNTRACKED:
+      return "untracked";
+    case v1::EVENT_KIND_WEIGHT:
+      return "weight";
     default:
       return "unknown";
   }

@@ -11,7 +11,8 @@ Json ToJson(const v1::ClientDevice& device) {
           {"held_ns", device.held_ns()},     {"held_for", device.held_for()},
           {"submitted", device.submitted()}, {"completed", device.completed()},
           {"in_flight", device.in_flight()}, {"window_limit", device.window_limit()},
-          {"window_us", device.window_us()}, {"passthrough", device.passthrough()}};
+          {"window_us", device.window_us()}, {"passthrough", device.passthrough()},
+          {"recent_ns", device.recent_ns()}, {"recent_gpu_ns", device.recent_gpu_ns()}};
 }
 
 Json ToJson(const v1::Client& client) {
@@ -28,6 +29,7 @@ Json ToJson(const v1::Client& client) {
                {"priority_effective", client.priority_effective()},
                {"priority_source", Name(client.priority_source())},
                {"weight", client.weight()},
+               {"late", client.late()},
                {"hold", client.hold()},
                {"runtime", client.runtime()},
                {"client_version", client.client_version()},
@@ -49,7 +51,10 @@ Json ToJson(const v1::Client& client) {
 }  // namespace
 
 Json ToJson(const v1::ListClientsResponse& answer) {
-  Json json = {{"policy", answer.policy()}, {"clients", Json::array()}, {"devices", Json::array()}};
+  Json json = {{"policy", answer.policy()},
+               {"time_ns", answer.time_ns()},
+               {"clients", Json::array()},
+               {"devices", Json::array()}};
   for (const v1::Client& client : answer.clients())
     json["clients"].push_back(ToJson(client));
   for (const v1::Device& device : answer.devices()) {
@@ -70,6 +75,8 @@ Json ToJson(const v1::ChangeResponse& answer, bool dry_run) {
     json["changes"].push_back({{"pid", change.pid()},
                                {"priority_before", change.priority_before()},
                                {"priority_after", change.priority_after()},
+                               {"weight_before", change.weight_before()},
+                               {"weight_after", change.weight_after()},
                                {"hold_after", change.hold_after()},
                                {"note", change.note()}});
   }
@@ -85,6 +92,9 @@ Json ToJson(const v1::Policy& policy) {
                {"max_concurrent", policy.max_concurrent()},
                {"max_concurrent_by_vendor", policy.max_concurrent_by_vendor()},
                {"turn_ms", policy.turn_ms()},
+               {"share_slack_us", policy.share_slack_us()},
+               {"laxity_margin_us", policy.laxity_margin_us()},
+               {"fair_quantum_ms", policy.fair_quantum_ms()},
                {"available", Json::array()}};
   for (const std::string& name : policy.available())
     json["available"].push_back(name);
@@ -92,9 +102,19 @@ Json ToJson(const v1::Policy& policy) {
 }
 
 Json ToJson(const v1::Event& event) {
-  return {{"time_ns", event.time_ns()},     {"unix_ms", event.unix_ms()}, {"kind", Name(event.kind())},
-          {"client_id", event.client_id()}, {"pid", event.pid()},         {"device", event.device()},
-          {"priority", event.priority()},   {"count", event.count()},     {"reason", event.reason()}};
+  return {{"time_ns", event.time_ns()},
+          {"unix_ms", event.unix_ms()},
+          {"kind", Name(event.kind())},
+          {"client_id", event.client_id()},
+          {"pid", event.pid()},
+          {"device", event.device()},
+          {"priority", event.priority()},
+          {"weight", event.weight()},
+          {"count", event.count()},
+          {"reason", event.reason()},
+          {"rule", event.rule()},
+          {"for_pid", event.for_pid()},
+          {"for_priority", event.for_priority()}};
 }
 
 Json ToJson(const v1::Stats& stats) {
@@ -111,11 +131,44 @@ Json ToJson(const v1::Stats& stats) {
 
 Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer) {
   Json json = {{"pid", pid},
+               {"command", answer.command()},
+               {"priority", answer.priority()},
+               {"weight", answer.weight()},
+               {"policy", answer.policy()},
+               {"is_gone", answer.is_gone()},
+               {"ended_ns", answer.ended_ns()},
                {"held_ns", answer.held_ns()},
                {"observed_ns", answer.observed_ns()},
+               {"time_ns", answer.time_ns()},
                {"summary", answer.summary()},
-               {"remedy", answer.remedy()},
+               {"devices", Json::array()},
+               {"causes", Json::array()},
+               {"remedies", Json::array()},
                {"held", Json::array()}};
+  for (const auto& device : answer.devices()) {
+    json["devices"].push_back({{"device", device.device()},
+                               {"observed_ns", device.observed_ns()},
+                               {"running_ns", device.running_ns()},
+                               {"held_ns", device.held_ns()},
+                               {"idle_ns", device.idle_ns()},
+                               {"untracked_ns", device.untracked_ns()},
+                               {"gpu_ns", device.gpu_ns()},
+                               {"gpu_all_ns", device.gpu_all_ns()},
+                               {"gpu_level_ns", device.gpu_level_ns()},
+                               {"weight_all", device.weight_all()},
+                               {"late", device.late()}});
+  }
+  for (const auto& cause : answer.causes()) {
+    json["causes"].push_back({{"device", cause.device()},
+                              {"rule", cause.rule()},
+                              {"reason", cause.reason()},
+                              {"for_pid", cause.for_pid()},
+                              {"count", cause.count()},
+                              {"total_ns", cause.total_ns()},
+                              {"longest_ns", cause.longest_ns()}});
+  }
+  for (const auto& remedy : answer.remedies())
+    json["remedies"].push_back({{"text", remedy.text()}, {"command", remedy.command()}});
   for (const auto& span : answer.held()) {
     json["held"].push_back({{"start_ns", span.start_ns()},
                             {"end_ns", span.end_ns()},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tools/xschedctl/names.h"
 #include "tools/xschedctl/table.h"
@@ -19,8 +20,16 @@ std::string Budget(std::uint32_t window_us) {
   return window_us == 0 ? "no limit" : Duration(window_us * std::uint64_t{1000}) + " of GPU time in flight";
 }
 
+// GPU time used in a second, ns; over the time that the daemon's sample covers.
+std::uint64_t Rate(const v1::ClientDevice& device) {
+  constexpr double kSecond = 1e9;
+  if (device.recent_ns() == 0) return 0;
+  return static_cast<std::uint64_t>(static_cast<double>(device.recent_gpu_ns()) /
+                                    static_cast<double>(device.recent_ns()) * kSecond);
+}
+
 // More spans than this tell a person nothing; --json has them all.
-constexpr int kSpansShown = 20;
+constexpr int kSpansShown = 8;
 
 }  // namespace
 
@@ -28,16 +37,26 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
   Table table({{.header = "PID", .right = true},
                {.header = "UID", .right = true, .rank = 4},
                {.header = "PRIO", .right = true},
-               {.header = "HINT", .right = true, .rank = 6},
+               {.header = "HINT", .right = true, .rank = 7},
+               {.header = "WEIGHT", .right = true, .rank = 5},
                {.header = "SOURCE", .rank = 3},
                {.header = "DEVICE", .rank = 2},
                {.header = "STATE"},
-               {.header = "WAITS-FOR", .rank = 5},
+               {.header = "WAITS-FOR", .rank = 6},
                {.header = "HELD", .right = true, .rank = 1},
                {.header = "GPU-TIME", .right = true, .rank = 1},
-               {.header = "IN-FLIGHT", .right = true, .rank = 7},
-               {.header = "GROUP", .rank = 8},
+               {.header = "GPU", .right = true, .rank = 4},
+               {.header = "SHARE", .right = true, .rank = 4},
+               {.header = "LATE", .right = true, .rank = 8},
+               {.header = "IN-FLIGHT", .right = true, .rank = 9},
+               {.header = "GROUP", .rank = 10},
                {.header = "COMMAND", .flexible = true}});
+  // What all who are listed use of each device. Of others, who were not asked for, nothing is known here.
+  std::map<std::string, std::uint64_t> rates;
+  for (const v1::Client& client : answer.clients()) {
+    for (const v1::ClientDevice& device : client.devices())
+      rates[device.device()] += Rate(device);
+  }
   for (const v1::Client& client : answer.clients()) {
     const std::string hint = client.has_priority_hint() ? Signed(client.priority_hint()) : "-";
     const std::string command = client.command().empty() ? client.exe() : client.command();
@@ -45,10 +64,14 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       std::string state = device == nullptr ? "no device" : std::string(Name(device->state()));
       if (client.hold()) state += ", hold";
       table.Add({fmt::format("{}", client.pid()), fmt::format("{}", client.uid()), Signed(client.priority_effective()),
-                 hint, std::string(Name(client.priority_source())), device == nullptr ? "-" : device->device(), state,
+                 hint, fmt::format("{}", client.weight()), std::string(Name(client.priority_source())),
+                 device == nullptr ? "-" : device->device(), state,
                  device == nullptr || device->held_for().empty() ? "-" : device->held_for(),
                  device == nullptr ? "-" : Duration(device->held_ns()),
                  device == nullptr ? "-" : Duration(device->gpu_time_ns()),
+                 device == nullptr ? "-" : Share(device->recent_gpu_ns(), device->recent_ns()),
+                 device == nullptr || device->recent_ns() == 0 ? "-" : Share(Rate(*device), rates[device->device()]),
+                 client.late() == 0 ? "-" : fmt::format("{}", client.late()),
                  device == nullptr ? "-" : fmt::format("{}", device->in_flight()),
                  client.group().empty() ? "-" : client.group(), command});
     };
@@ -77,12 +100,15 @@ std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle
 
 std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const TextStyle& style) {
   Table table({{.header = "PID", .right = true},
-               {.header = "BEFORE", .right = true},
+               {.header = "PRIO", .right = true},
+               {.header = dry_run ? "WOULD-BE" : "NOW", .right = true},
+               {.header = "WEIGHT", .right = true},
                {.header = dry_run ? "WOULD-BE" : "NOW", .right = true},
                {.header = "HOLD"},
                {.header = "NOTE", .flexible = true}});
   for (const auto& change : answer.changes()) {
     table.Add({fmt::format("{}", change.pid()), Signed(change.priority_before()), Signed(change.priority_after()),
+               fmt::format("{}", change.weight_before()), fmt::format("{}", change.weight_after()),
                change.hold_after() ? "yes" : "no", change.note().empty() ? "-" : change.note()});
   }
   return table.Render(style.width, style.header);
@@ -106,15 +132,21 @@ std::string RenderPolicy(const v1::Policy& policy) {
       "window          {} below the top\n"
       "top-window      {} for the top\n"
       "max-concurrent  {}\n"
-      "turn            {} ms\n",
+      "turn            {} ms\n"
+      "share-slack     {} ahead of its share\n"
+      "laxity-margin   {} before the latest start\n"
+      "fair-quantum    {} ms of GPU time a level\n",
       Harmless(policy.name()), Harmless(available), Duration(policy.linger_us() * std::uint64_t{1000}), guard,
-      Budget(policy.window_us()), Budget(policy.top_window_us()), limit, policy.turn_ms());
+      Budget(policy.window_us()), Budget(policy.top_window_us()), limit, policy.turn_ms(),
+      Duration(policy.share_slack_us() * std::uint64_t{1000}),
+      Duration(policy.laxity_margin_us() * std::uint64_t{1000}), policy.fair_quantum_ms());
 }
 
 std::string RenderEvent(const v1::Event& event) {
   std::string line = fmt::format("{}  {:<15}", ClockTime(event.unix_ms()), Name(event.kind()));
   if (event.pid() != 0) line += fmt::format("  pid {}", event.pid());
   if (!event.device().empty()) line += "  " + event.device();
+  if (event.kind() == v1::EVENT_KIND_WEIGHT) line += fmt::format("  weight {}", event.weight());
   if (event.kind() == v1::EVENT_KIND_PRIORITY) line += fmt::format("  priority {}", event.priority());
   if (event.kind() == v1::EVENT_KIND_LOST) {
     line += fmt::format("  {} events were left out here: this watcher was too slow", event.count());
@@ -138,28 +170,80 @@ std::string RenderStats(const v1::Stats& stats) {
       Duration(stats.decision_p99_ns()));
 }
 
-std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, const TextStyle& style) {
-  // The daemon's own words go before ours.
-  std::string text = !answer.summary().empty()
-                         ? Harmless(answer.summary()) + "\n"
-                         : fmt::format("pid {} was held {} of the last {} ({})\n", pid, Duration(answer.held_ns()),
-                                       Duration(answer.observed_ns()), Share(answer.held_ns(), answer.observed_ns()));
-  if (answer.held_size() > 0) {
-    Table table({{.header = "AGO", .right = true},
-                 {.header = "HELD", .right = true},
-                 {.header = "DEVICE", .rank = 1},
-                 {.header = "WHY", .flexible = true}});
-    const std::uint64_t now = answer.held(answer.held_size() - 1).end_ns();
-    const int first = std::max(0, answer.held_size() - kSpansShown);
-    for (int i = first; i < answer.held_size(); ++i) {
-      const auto& span = answer.held(i);
-      table.Add({Duration(now - std::min(now, span.start_ns())),
-                 Duration(span.end_ns() - std::min(span.end_ns(), span.start_ns())), span.device(), span.reason()});
-    }
-    text += table.Render(style.width, style.header);
-    if (first > 0) text += fmt::format("({} earlier ones: see --json)\n", first);
+namespace {
+
+// "6.54 s  65.4 %"
+std::string Part(std::uint64_t part, std::uint64_t whole) {
+  return fmt::format("{} {:>7}", Duration(part), Share(part, whole));
+}
+
+std::string RenderTimes(const v1::ExplainResponse& answer, const TextStyle& style) {
+  Table table({{.header = "DEVICE"},
+               {.header = "RUNNING", .right = true},
+               {.header = "HELD", .right = true},
+               {.header = "IDLE", .right = true, .rank = 1},
+               {.header = "UNTRACKED", .right = true, .rank = 2},
+               {.header = "GPU-TIME", .right = true, .rank = 3},
+               {.header = "OF-DEVICE", .right = true, .rank = 4},
+               {.header = "OF-EQUALS", .right = true, .rank = 5},
+               {.header = "BY-WEIGHT", .right = true, .rank = 5},
+               {.header = "LATE", .right = true, .rank = 6}});
+  for (const auto& device : answer.devices()) {
+    const std::uint64_t whole = device.observed_ns();
+    table.Add({device.device(), Part(device.running_ns(), whole), Part(device.held_ns(), whole),
+               Part(device.idle_ns(), whole), Part(device.untracked_ns(), whole), Part(device.gpu_ns(), whole),
+               Share(device.gpu_ns(), device.gpu_all_ns()), Share(device.gpu_ns(), device.gpu_level_ns()),
+               answer.is_gone() ? "-" : Share(answer.weight(), device.weight_all()),
+               device.late() == 0 ? "-" : fmt::format("{}", device.late())});
   }
-  if (!answer.remedy().empty()) text += "what to do: " + Harmless(answer.remedy()) + "\n";
+  return table.Render(style.width, style.header);
+}
+
+std::string RenderCauses(const v1::ExplainResponse& answer, const TextStyle& style) {
+  Table table({{.header = "HELD", .right = true},
+               {.header = "PART", .right = true},
+               {.header = "TIMES", .right = true},
+               {.header = "LONGEST", .right = true, .rank = 1},
+               {.header = "DEVICE", .rank = 2},
+               {.header = "WHY", .flexible = true}});
+  for (const auto& cause : answer.causes()) {
+    table.Add({Duration(cause.total_ns()), Share(cause.total_ns(), answer.held_ns()), fmt::format("{}", cause.count()),
+               Duration(cause.longest_ns()), cause.device(), cause.reason()});
+  }
+  return table.Render(style.width, style.header);
+}
+
+std::string RenderSpans(const v1::ExplainResponse& answer, const TextStyle& style) {
+  Table table({{.header = "AGO", .right = true},
+               {.header = "HELD", .right = true},
+               {.header = "DEVICE", .rank = 1},
+               {.header = "WHY", .flexible = true}});
+  const std::uint64_t now = answer.time_ns();
+  const int first = std::max(0, answer.held_size() - kSpansShown);
+  for (int i = first; i < answer.held_size(); ++i) {
+    const auto& span = answer.held(i);
+    table.Add({Duration(now - std::min(now, span.start_ns())),
+               Duration(span.end_ns() - std::min(span.end_ns(), span.start_ns())), span.device(), span.reason()});
+  }
+  std::string text = table.Render(style.width, style.header);
+  if (first > 0) text += fmt::format("({} earlier ones: see --json)\n", first);
+  return text;
+}
+
+}  // namespace
+
+std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, const TextStyle& style) {
+  std::string text;
+  if (!answer.command().empty()) text += fmt::format("pid {}: {}\n", pid, Harmless(answer.command()));
+  text += Harmless(answer.summary()) + "\n";
+  if (answer.devices_size() > 0) text += "\n" + RenderTimes(answer, style);
+  if (answer.causes_size() > 0) text += "\n" + RenderCauses(answer, style);
+  if (answer.held_size() > 0) text += "\nthe last holds:\n" + RenderSpans(answer, style);
+  if (answer.remedies_size() > 0) text += "\nwhat to do:\n";
+  for (const auto& remedy : answer.remedies()) {
+    text += "  " + Harmless(remedy.text()) + "\n";
+    if (!remedy.command().empty()) text += "      " + Harmless(remedy.command()) + "\n";
+  }
   return text;
 }
 

@@ -101,4 +101,13 @@ Result<std::uint64_t> ParseNumber(std::string_view text, std::string_view what, 
   return value;
 }
 
+Result<std::uint32_t> ParseWeight(std::string_view text) {
+  constexpr std::uint64_t kLargest = 10'000;  // the daemon's limits
+  const auto weight = ParseNumber(text, "weight", kLargest);
+  if (!weight || *weight == 0) {
+    return Fail("\"" + std::string(text) + "\" is not a weight", "give a number from 1 to 10000");
+  }
+  return static_cast<std::uint32_t>(*weight);
+}
+
 }  // namespace xschedd::ctl

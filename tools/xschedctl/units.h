@@ -29,4 +29,7 @@ Result<std::uint32_t> ParseMilliseconds(std::string_view text);
 // A plain decimal number: a pid, a uid. Fails on signs, blanks and anything after it. `what` names it in the error.
 Result<std::uint64_t> ParseNumber(std::string_view text, std::string_view what, std::uint64_t largest);
 
+// 1 to 10000.
+Result<std::uint32_t> ParseWeight(std::string_view text);
+
 }  // namespace xschedd::ctl

@@ -26,6 +26,8 @@ struct ToProto {
     if (message.priority) hello->set_priority_hint(*message.priority);
     hello->set_runtime(message.runtime);
     hello->set_route(message.route);
+    if (message.weight) hello->set_weight(*message.weight);
+    if (message.deadline_us) hello->set_deadline_us(*message.deadline_us);
   }
   void operator()(const DeviceMessage& message) const {
     v1::DeviceAttached* device = out->mutable_device_attached();
@@ -34,6 +36,7 @@ struct ToProto {
     device->set_name(message.name);
     device->set_compute_units(message.compute_units);
     device->set_vendor(message.vendor);
+    device->set_uuid(message.uuid);
   }
   void operator()(const QueueCreatedMessage& message) const {
     v1::QueueCreated* queue = out->mutable_queue_created();
@@ -45,7 +48,13 @@ struct ToProto {
   void operator()(const QueueDestroyedMessage& message) const {
     out->mutable_queue_destroyed()->set_queue(message.queue);
   }
-  void operator()(const HintMessage& message) const { out->mutable_hint()->set_priority(message.priority); }
+  void operator()(const HintMessage& message) const {
+    v1::Hint* hint = out->mutable_hint();
+    if (message.priority) hint->set_priority(*message.priority);
+    if (message.weight) hint->set_weight(*message.weight);
+    if (message.deadline_us) hint->set_deadline_us(*message.deadline_us);
+    if (message.queue) hint->set_queue(*message.queue);
+  }
   void operator()(const ActivityMessage& message) const {
     v1::ActivityBatch* batch = out->mutable_activity();
     batch->set_time_ns(message.time_ns);

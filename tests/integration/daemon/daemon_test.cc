@@ -98,7 +98,13 @@ TEST_CASE("the less important of two clients is held while the other is busy") {
     CHECK(response.held(0).reason().find("(priority 50) is busy") != std::string::npos);
     CHECK(response.held_ns() > 0);
     CHECK(response.summary().find("was held") != std::string::npos);
-    CHECK(!response.remedy().empty());
+    REQUIRE(response.causes_size() >= 1);
+    CHECK(response.causes(0).rule() == "priority");
+    CHECK(response.causes(0).for_pid() == OwnPid());
+    CHECK(response.remedies_size() >= 1);
+    REQUIRE(response.devices_size() == 1);
+    const auto& time = response.devices(0);
+    CHECK(time.running_ns() + time.held_ns() + time.idle_ns() + time.untracked_ns() == time.observed_ns());
   }
 }
 
@@ -111,14 +117,14 @@ TEST_CASE("a priority set by an administrator acts at once") {
   REQUIRE(Eventually([&] { return List(daemon).devices_size() == 1 && List(daemon).devices(0).clients() == 2; }));
   CHECK(!first.IsTracked(0));
 
-  v1::SetPriorityRequest request;
+  v1::SetRequest request;
   request.mutable_selector()->set_group("first");
   request.set_priority(20);
   request.set_dry_run(true);
   v1::ChangeResponse response;
   {
     grpc::ClientContext context;
-    REQUIRE(daemon.Admin().SetPriority(&context, request, &response).ok());
+    REQUIRE(daemon.Admin().Set(&context, request, &response).ok());
     REQUIRE(response.changes_size() == 1);
     CHECK(response.changes(0).priority_before() == 0);
     CHECK(response.changes(0).priority_after() == 20);
@@ -127,7 +133,7 @@ TEST_CASE("a priority set by an administrator acts at once") {
   request.set_dry_run(false);
   {
     grpc::ClientContext context;
-    REQUIRE(daemon.Admin().SetPriority(&context, request, &response).ok());
+    REQUIRE(daemon.Admin().Set(&context, request, &response).ok());
     CHECK(response.applied_ns() > 0);
     // Applied when it is answered.
     CHECK(first.IsTracked(0));
@@ -136,9 +142,10 @@ TEST_CASE("a priority set by an administrator acts at once") {
   first.Report(0, true);
   REQUIRE(Eventually([&] { return second.IsHeld(0); }));
   grpc::ClientContext context;
-  v1::ResetPriorityRequest reset;
+  v1::SetRequest reset;
   reset.mutable_selector()->set_all(true);
-  REQUIRE(daemon.Admin().ResetPriority(&context, reset, &response).ok());
+  reset.set_reset_priority(true);
+  REQUIRE(daemon.Admin().Set(&context, reset, &response).ok());
   CHECK(response.changes_size() == 2);
   CHECK(!second.IsHeld(0));
   CHECK(!second.IsTracked(0));
@@ -172,14 +179,53 @@ TEST_CASE("a held client stays shut whatever its priority, until it is released"
   CHECK(!shim.IsTracked(0));
 }
 
-TEST_CASE("wrong requests get a clear answer") {
+TEST_CASE("a weight is set with or without a priority, and each is reset by itself") {
   DaemonProcess daemon;
-  FakeShim shim(daemon.Dir(), 0);
-  v1::SetPriorityRequest request;
+  FakeShim shim(daemon.Dir(), 7);
+  v1::SetRequest request;
+  request.mutable_selector()->set_all(true);
   v1::ChangeResponse response;
   const auto set = [&] {
     grpc::ClientContext context;
-    return daemon.Admin().SetPriority(&context, request, &response);
+    return daemon.Admin().Set(&context, request, &response);
+  };
+  const auto listed = [&] { return *Find(daemon, shim.Welcome().client_id()); };
+  CHECK(set().error_message() == "nothing to set; give a priority, a weight or what to reset");
+  request.set_weight(0);
+  CHECK(set().error_message() == "weight 0 is out of range; give a number from 1 to 10000");
+  request.set_weight(300);
+  request.set_dry_run(true);
+  REQUIRE(set().ok());
+  CHECK(response.changes(0).weight_before() == 100);
+  CHECK(response.changes(0).weight_after() == 300);
+  CHECK(response.changes(0).priority_after() == 7);
+  CHECK(listed().weight() == 100);
+  request.set_dry_run(false);
+  request.set_priority(-4);
+  REQUIRE(set().ok());
+  CHECK(listed().weight() == 300);
+  CHECK(listed().priority_effective() == -4);
+  request.set_reset_weight(true);
+  CHECK(set().error_code() == grpc::StatusCode::INVALID_ARGUMENT);  // both set and reset
+  request.clear_weight();
+  request.clear_priority();
+  REQUIRE(set().ok());
+  CHECK(response.changes(0).weight_after() == 100);
+  CHECK(listed().weight() == 100);
+  CHECK(listed().priority_effective() == -4);
+  request.set_reset_priority(true);
+  REQUIRE(set().ok());
+  CHECK(listed().priority_effective() == 7);
+}
+
+TEST_CASE("wrong requests get a clear answer") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 0);
+  v1::SetRequest request;
+  v1::ChangeResponse response;
+  const auto set = [&] {
+    grpc::ClientContext context;
+    return daemon.Admin().Set(&context, request, &response);
   };
   request.set_priority(101);
   request.mutable_selector()->set_all(true);
@@ -396,6 +442,8 @@ TEST_CASE("events tell what happened, in order") {
   REQUIRE(reader->Read(&event));
   CHECK(event.kind() == v1::EVENT_KIND_CLIENT_CONNECTED);
   CHECK(event.client_id() == early.Welcome().client_id());
+  REQUIRE(reader->Read(&event));
+  CHECK(event.kind() == v1::EVENT_KIND_LIVE);
   FakeShim late(daemon.Dir(), 2);
   REQUIRE(reader->Read(&event));
   CHECK(event.kind() == v1::EVENT_KIND_CLIENT_CONNECTED);
@@ -419,12 +467,12 @@ TEST_CASE("rules and ceilings limit what a client may ask for") {
   CHECK(limited.NextNotice() == "priority hint 50 limited to 10 by the ceiling of uid " + uid);
   FakeShim ruled(daemon.Dir(), FakeShim::Options{5, "batch", true, {}});
   CHECK(ruled.Welcome().effective_priority() == -30);
-  v1::SetPriorityRequest request;
+  v1::SetRequest request;
   request.mutable_selector()->set_group("batch");
   request.set_priority(90);
   v1::ChangeResponse response;
   grpc::ClientContext context;
-  REQUIRE(daemon.Admin().SetPriority(&context, request, &response).ok());
+  REQUIRE(daemon.Admin().Set(&context, request, &response).ok());
   CHECK(response.changes(0).priority_after() == 10);
   CHECK(response.changes(0).note() == "limited by the ceiling of uid " + uid);
 }

@@ -73,7 +73,7 @@ class WithoutDaemon(WithFolder):
     def test_no_socket_is_no_daemon_and_comes_at_once(self) -> None:
         begun = time.monotonic()
         for words in (["ps"], ["set", "--priority", "5", "--pid", "1"], ["hold", "--all"], ["policy", "get"], ["stats"],
-                      ["events"], ["explain", "1"], ["reload"], ["drain"], ["ps", "--json"]):
+                      ["events"], ["trace", "-o", "/dev/null"], ["explain", "1"], ["reload"], ["drain"], ["ps", "--json"]):
             self.one_line(ctl(self.folder, *words), 3, "admin.sock", "start xschedd")
         self.assertLess(time.monotonic() - begun, 10)
 
@@ -88,6 +88,11 @@ class WithoutDaemon(WithFolder):
         self.one_line(ctl(self.folder, "bogus"), 2, "bogus")
         self.one_line(ctl(self.folder, "set", "--pid", "1"), 2, "--reset")
         self.one_line(ctl(self.folder, "set", "--priority", "5"), 2, "--all")
+        self.one_line(ctl(self.folder, "set", "--weight", "0", "--pid", "1"), 2, "1 to 10000")
+        self.one_line(ctl(self.folder, "set", "--reset", "colour", "--pid", "1"), 2, "--reset weight")
+        self.one_line(ctl(self.folder, "set", "--reset", "weight", "--weight", "5", "--pid", "1"), 2, "contradicts")
+        self.one_line(ctl(self.folder, "policy", "set", "--max-concurrent", "many"), 2, "vendor")
+        self.one_line(ctl(self.folder, "trace"), 2, "--output")
         self.one_line(ctl(self.folder, "policy", "set", "--window", "25"), 2, "25ms")
         for priority in ("101", "-101", "high", "1.5"):
             self.one_line(ctl(self.folder, "set", "--priority", priority, "--pid", "1"), 2, "-100 to 100")
@@ -96,10 +101,12 @@ class WithoutDaemon(WithFolder):
         shim = os.path.join(self.folder, "shim.so")
         # Something that the dynamic linker can preload and that does nothing.
         subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, "-x", "c", "/dev/null"], check=True)
-        result = ctl(self.folder, "run", "--shim", shim, "--priority", "-7", "--group", "g", "--", "sh", "-c",
-                     'echo "$LD_PRELOAD|$XSCHEDD_PRIORITY|$XSCHEDD_GROUP|$XSCHEDD_RUNTIME_DIR"; exit 42')
+        result = ctl(self.folder, "run", "--shim", shim, "--priority", "-7", "--group", "g", "--weight", "300",
+                     "--deadline", "33ms", "--", "sh", "-c",
+                     'echo "$LD_PRELOAD|$XSCHEDD_PRIORITY|$XSCHEDD_GROUP|$XSCHEDD_WEIGHT|$XSCHEDD_DEADLINE_US|'
+                     '$XSCHEDD_RUNTIME_DIR"; exit 42')
         self.assertEqual(result.status, 42)
-        self.assertEqual(result.out.strip(), f"{shim}|-7|g|{self.folder}")
+        self.assertEqual(result.out.strip(), f"{shim}|-7|g|300|33000|{self.folder}")
         self.assertIn("unscheduled", result.error)
         kept = ctl(self.folder, "run", "--shim", shim, "--", "sh", "-c", 'echo "$LD_PRELOAD"', LD_PRELOAD=shim + "2")
         self.assertEqual(kept.out.strip(), f"{shim}:{shim}2")
@@ -108,6 +115,9 @@ class WithoutDaemon(WithFolder):
         self.one_line(ctl(self.folder, "run", "--shim", "/nowhere.so", "--", "true"), 8, "/nowhere.so")
         self.one_line(ctl(self.folder, "run", "--"), 2, "no command")
         self.one_line(ctl(self.folder, "run", "--priority", "300", "--", "true"), 2, "-100 to 100")
+        self.one_line(ctl(self.folder, "run", "--weight", "10001", "--", "true"), 2, "1 to 10000")
+        self.one_line(ctl(self.folder, "run", "--deadline", "33", "--", "true"), 2, "25ms")
+        self.one_line(ctl(self.folder, "run", "--deadline", "0", "--", "true"), 2, "1us")
         missing = ctl(self.folder, "run", "--shim", "/dev/null", "--", "/nowhere/at/all")
         self.assertEqual(missing.status, 127, missing.error)
         plain = os.path.join(self.folder, "plain")
@@ -165,6 +175,147 @@ class WithDaemon(WithFolder):
         self.json("set", "--reset", "--pid", str(pid))
         self.assertEqual(self.clients()[pid]["priority_effective"], 5)
 
+    def test_weights_are_set_and_reset_apart_from_priorities(self) -> None:
+        pid = self.client("--priority", "5")
+        would = self.json("set", "--weight", "300", "--pid", str(pid), "--dry-run")
+        self.assertEqual((would["changes"][0]["weight_before"], would["changes"][0]["weight_after"]), (100, 300))
+        self.assertEqual(self.clients()[pid]["weight"], 100)
+        self.json("set", "--weight", "300", "--priority", "-2", "--pid", str(pid))
+        self.assertEqual((self.clients()[pid]["weight"], self.clients()[pid]["priority_effective"]), (300, -2))
+        self.json("set", "--reset", "weight", "--pid", str(pid))
+        self.assertEqual((self.clients()[pid]["weight"], self.clients()[pid]["priority_effective"]), (100, -2))
+        self.json("set", "--weight", "7", "--pid", str(pid))
+        self.json("set", "--reset", "--pid", str(pid))
+        self.assertEqual((self.clients()[pid]["weight"], self.clients()[pid]["priority_effective"]), (100, 5))
+        header, line = ctl(self.folder, "set", "--weight", "9", "--all").out.splitlines()
+        self.assertEqual(header.split(), ["PID", "PRIO", "NOW", "WEIGHT", "NOW", "HOLD", "NOTE"])
+        self.assertEqual(line.split(), [str(pid), "5", "5", "100", "9", "no", "-"])
+        weights = [event["weight"] for event in self.events() if event["kind"] == "weight"]
+        self.assertEqual(weights, [300, 100, 7, 100, 9])
+
+    def events(self) -> list:
+        result = ctl(self.folder, "--json", "events")
+        self.assertEqual(result.status, 0, result.error)
+        return [json.loads(line) for line in result.out.splitlines()]
+
+    def test_explain_says_who_and_what_to_type(self) -> None:
+        high = self.client("--priority", "5", "--busy")
+        low = self.client("--priority", "-5", "--busy")
+        wait_until(lambda: self.clients()[low]["devices"][0]["state"] == "held", "the hold of the lower one")
+        time.sleep(0.2)
+        told = self.json("explain", str(low))
+        self.assertEqual(told["causes"][0]["for_pid"], high)
+        self.assertEqual(told["causes"][0]["rule"], "priority")
+        self.assertIn(f"priority: pid {high} (", told["causes"][0]["reason"])
+        self.assertIn(os.path.basename(FAKE_CLIENT), told["causes"][0]["reason"])
+        device = told["devices"][0]
+        self.assertEqual(device["running_ns"] + device["held_ns"] + device["idle_ns"] + device["untracked_ns"],
+                         device["observed_ns"])
+        self.assertGreater(device["held_ns"], device["observed_ns"] // 4)
+        command = told["remedies"][0]["command"]
+        self.assertEqual(command, f"xschedctl set --priority 5 --pid {low}")
+        text = ctl(self.folder, "explain", str(low)).out
+        self.assertIn("what to do:", text)
+        self.assertIn(command, text)
+        # What it says to type works.
+        self.assertEqual(ctl(self.folder, *command.split()[1:]).status, 0)
+        self.assertEqual(self.clients()[low]["devices"][0]["state"], "untracked")
+        self.assertIn("did not make it wait", self.json("explain", str(high))["summary"])
+
+    def test_explain_remembers_who_has_ended(self) -> None:
+        self.client("--priority", "5", "--busy")
+        low = self.client("--priority", "-5", "--busy")
+        wait_until(lambda: self.clients()[low]["devices"][0]["state"] == "held", "the hold of the lower one")
+        time.sleep(0.1)
+        self.processes[-1].kill()
+        self.processes[-1].wait()
+        wait_until(lambda: low not in self.clients(), "its end")
+        told = self.json("explain", str(low))
+        self.assertTrue(told["is_gone"])
+        self.assertIn(f"pid {low} (priority -5, weight 100) ended ", told["summary"])
+        self.assertGreater(told["held_ns"], 0)
+        self.assertNotIn(f"--pid {low}", json.dumps(told["remedies"]))
+
+    def record(self, *words: str) -> subprocess.Popen:
+        """A trace that records."""
+        path = os.path.join(self.folder, "trace.json")
+        process = subprocess.Popen([XSCHEDCTL, "--runtime-dir", self.folder, "--json", "trace", "-o", path, *words],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.processes.append(process)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > 0 or process.poll() is not None, "the trace")
+        return process
+
+    def recorded(self, process: subprocess.Popen) -> tuple:
+        """What it says about the recording, and its events."""
+        out, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 0, error)
+        with open(os.path.join(self.folder, "trace.json"), encoding="utf-8") as file:
+            return json.loads(out), json.load(file)["traceEvents"]
+
+    def test_trace_has_every_client_without_gaps_or_overlaps(self) -> None:
+        high = self.client("--priority", "5", "--busy")
+        low = self.client("--priority", "-5", "--busy")
+        still = self.client("--priority", "-7")
+        wait_until(lambda: self.clients()[low]["devices"][0]["state"] == "held", "the hold of the lower one")
+        process = self.record()
+        time.sleep(0.2)
+        self.json("hold", "--pid", str(high))
+        time.sleep(0.2)
+        self.json("release", "--pid", str(high))
+        late = self.client("--priority", "9", "--busy")
+        self.json("policy", "set", "--turn", "30ms")
+        time.sleep(0.2)
+        self.processes[-1].kill()
+        self.processes[-1].wait()
+        wait_until(lambda: late not in self.clients(), "its end")
+        process.send_signal(signal.SIGINT)
+        said, events = self.recorded(process)
+        names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+        for pid in (high, low, still, late):
+            self.assertIn(f"pid {pid} ", names[pid])
+            self.assertIn("fake_client", names[pid])
+        self.assertIn("device 0000:fa:ce.0", names.values())
+        slices = {pid: [event for event in events if event["ph"] == "X" and event["pid"] == pid] for pid in names}
+        for pid in (high, low, still, late):
+            for one, next_one in zip(slices[pid], slices[pid][1:]):
+                self.assertAlmostEqual(one["ts"] + one["dur"], next_one["ts"], places=2)
+        for pid in (high, low, still):
+            self.assertEqual(slices[pid][0]["ts"], 0)
+            self.assertAlmostEqual(sum(one["dur"] for one in slices[pid]), said["duration_ns"] / 1e3, places=1)
+        self.assertLess(sum(one["dur"] for one in slices[late]), said["duration_ns"] / 1e3)
+        self.assertEqual([one["name"] for one in slices[still]], ["idle"])
+        states = [one["name"] for one in slices[low]]
+        self.assertEqual(states[:3], ["held", "running", "held"])
+        self.assertEqual(slices[low][2]["args"]["for_pid"], high)
+        self.assertEqual([one["args"]["rule"] for one in slices[high] if one["name"] == "held"][0], "hold")
+        marks = {event["name"]: event for event in events if event["ph"] == "i"}
+        self.assertLessEqual({"hold", "release", "policy"}, set(marks))
+        self.assertIn("by uid", marks["hold"]["args"]["why"])
+        counts = [event["args"] for event in events if event["ph"] == "C"]
+        self.assertIn({"running": 1, "held": 1}, counts)
+        self.assertEqual(said["slices"], sum(len(of_one) for of_one in slices.values()))
+
+    def test_trace_for_so_long(self) -> None:
+        self.client("--busy")
+        said, events = self.recorded(self.record("--seconds", "1"))
+        self.assertEqual(said["duration_ns"], 10**9)
+        self.assertEqual([event["dur"] for event in events if event["ph"] == "X"], [10**6])
+
+    def test_trace_says_what_it_cannot_write(self) -> None:
+        self.one_line(ctl(self.folder, "trace", "-o", "/nowhere/at/all", "--seconds", "1"), 2, "/nowhere/at/all")
+        self.one_line(ctl(self.folder, "trace", "-o", "/dev/full", "--seconds", "1"), 6, "/dev/full")
+
+    def test_a_trace_is_whole_when_the_daemon_dies(self) -> None:
+        pid = self.client("--busy")
+        process = self.record()
+        self.daemon.kill()
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 3)
+        with open(os.path.join(self.folder, "trace.json"), encoding="utf-8") as file:
+            self.assertIn(pid, [event["pid"] for event in json.load(file)["traceEvents"] if event["ph"] == "X"])
+
     def test_hold_and_release(self) -> None:
         pid = self.client("--busy")
         self.json("hold", "--pid", str(pid))
@@ -181,15 +332,25 @@ class WithDaemon(WithFolder):
         changed = self.json("policy", "set", "--window", "2ms", "--turn", "50ms", "--guard", "0")
         self.assertEqual((changed["window_us"], changed["turn_ms"], changed["guard_ms_per_s"]), (2000, 50, 0))
         self.assertEqual(self.json("policy", "get"), changed)
+        changed = self.json("policy", "set", "--share-slack", "8ms", "--laxity-margin", "1ms", "--fair-quantum", "40ms",
+                            "--max-concurrent", "3")
+        self.assertEqual((changed["share_slack_us"], changed["laxity_margin_us"], changed["fair_quantum_ms"]),
+                         (8000, 1000, 40))
+        self.assertEqual((changed["max_concurrent"], changed["max_concurrent_by_vendor"]), (3, False))
+        dry = ctl(self.folder, "policy", "set", "--max-concurrent", "vendor", "--dry-run")
+        self.assertIn("nothing was changed", dry.out)
+        self.assertFalse(self.json("policy", "get")["max_concurrent_by_vendor"])
+        self.assertTrue(self.json("policy", "set", "--max-concurrent", "vendor")["max_concurrent_by_vendor"])
+        self.one_line(ctl(self.folder, "policy", "set", "--share-slack", "100us"), 2, "range")
+        for name in changed["available"]:
+            self.assertEqual(self.json("policy", "set", name)["name"], name)
         self.one_line(ctl(self.folder, "policy", "set", "no-such-policy"), 2)
         self.one_line(ctl(self.folder, "policy", "set", "--window", "900s"), 2, "range")
 
     def test_events_remembered_and_followed(self) -> None:
         pid = self.client()
         self.json("set", "--priority", "9", "--pid", str(pid))
-        result = ctl(self.folder, "--json", "events")
-        self.assertEqual(result.status, 0, result.error)
-        events = [json.loads(line) for line in result.out.splitlines()]
+        events = self.events()
         self.assertIn(("priority", pid, 9), [(event["kind"], event["pid"], event["priority"]) for event in events])
         self.assertEqual([event["time_ns"] for event in events], sorted(event["time_ns"] for event in events))
 

@@ -105,8 +105,8 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
         "x.toml:2:13: \"linger_us\" is not a whole number; give a number from 0 to 100000");
   CHECK(ErrorOf("[policy]\nlinger_us = -1\n") ==
         "x.toml:2:13: \"linger_us\" = -1 is out of range; give a number from 0 to 100000");
-  CHECK(ErrorOf("[policy]\nname = \"best\"\n") == "x.toml:2:8: there is no policy \"best\"; " + PolicyChoices());
-  CHECK(PolicyChoices().find("choose \"priority\"") == 0);
+  CHECK(ErrorOf("[policy]\nname = \"best\"\n") ==
+        "x.toml:2:8: there is no policy \"best\"; choose " + policy::NamesText());
   CHECK(ErrorOf("[[rule]]\nuid = 1\npriority = 101\n") ==
         "x.toml:3:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
   CHECK(ErrorOf("[[rule]]\npriority = 1\n").find("fits every client; give it a uid") != std::string::npos);

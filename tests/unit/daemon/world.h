@@ -54,7 +54,9 @@ class World {
     fresh.channel = peer->channel.get();
     peer->client = &registry.Add(std::move(fresh), fake_now);
     peer->client->effective.priority = priority;
-    REQUIRE(registry.Attach(*peer->client, {0, address, "GPU", "amd", 4, {}}));
+    const auto attachment = registry.Attach(*peer->client, {0, address, "GPU", "amd", 4, {}});
+    REQUIRE(attachment);
+    (*attachment)->history.Begin(fake_now);
     scheduler.Changed(*peer->client);
     scheduler.Decide();
     return peer;

@@ -15,6 +15,8 @@ class FakeVendor {
  public:
   FakeVendor() { current = this; }
 
+  // A launch was made with `stop` as its stop event.
+  void LaunchTimed(void* stop, void* stream) { *static_cast<Marker*>(stop) = Marker{stream, true, false, 0}; }
   // Everything recorded on `stream` up to now has finished at `time_ns`.
   void Finish(void* stream, std::uint64_t time_ns) {
     for (auto& marker : markers) {
@@ -40,7 +42,9 @@ class FakeVendor {
         [](int) { return current->Create(); },
         [](int, void* marker, void* stream) { return current->Record(marker, stream); },
         [](void* marker) { return current->Query(marker); },
-        [](void* from, void* to, std::uint64_t* out) { return current->Elapsed(from, to, out); },
+        [](void* from, void* to, std::int64_t* out) { return current->Elapsed(from, to, out); },
+        [](std::uint64_t* cursor, Stamp* out) { return current->NextStamp(cursor, out); },
+        [](int, char*, std::size_t) { return false; },
         [] {}};
     return &vendor;
   }
@@ -48,6 +52,7 @@ class FakeVendor {
   bool refuses_to_record = false;
   std::size_t records = 0;
   std::size_t queries = 0;
+  std::vector<Stamp> stamps;  // that the runtime has read of timed kernels
 
  private:
   struct Marker {
@@ -68,11 +73,16 @@ class FakeVendor {
     ++queries;
     return static_cast<Marker*>(marker)->is_done ? MarkerState::kDone : MarkerState::kPending;
   }
-  bool Elapsed(void* from, void* to, std::uint64_t* out) {
+  bool NextStamp(std::uint64_t* cursor, Stamp* out) {
+    if (*cursor >= stamps.size()) return false;
+    *out = stamps[(*cursor)++];
+    return true;
+  }
+  bool Elapsed(void* from, void* to, std::int64_t* out) {
     const auto* first = static_cast<Marker*>(from);
     const auto* last = static_cast<Marker*>(to);
     if (!first->is_done || !last->is_done) return false;
-    *out = last->time_ns - first->time_ns;
+    *out = static_cast<std::int64_t>(last->time_ns - first->time_ns);
     return true;
   }
 

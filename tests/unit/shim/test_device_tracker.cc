@@ -9,16 +9,19 @@ using namespace xschedd::shim;
 namespace {
 
 struct Sink : TrackerSink {
-  void Report(xschedd::abi::TransitionKind kind) override { reports.push_back(kind); }
-  void Publish(std::uint32_t in_flight_, std::uint32_t limit_, std::uint64_t submitted_, std::uint64_t completed_,
-               std::uint64_t gpu_time_ns_) override {
-    in_flight = in_flight_;
-    limit = limit_;
-    submitted = submitted_;
-    completed = completed_;
-    gpu_time_ns = gpu_time_ns_;
+  void Report(xschedd::abi::TransitionKind kind, std::uint64_t deadline_ns) override {
+    reports.push_back(kind);
+    deadlines.push_back(deadline_ns);
+  }
+  void Publish(const TrackerCounters& counters) override {
+    in_flight = counters.in_flight;
+    limit = counters.window_limit;
+    submitted = counters.submitted;
+    completed = counters.completed;
+    gpu_time_ns = counters.gpu_time_ns;
   }
   std::vector<xschedd::abi::TransitionKind> reports;
+  std::vector<std::uint64_t> deadlines;
   std::uint32_t in_flight = 0, limit = 0;
   std::uint64_t submitted = 0, completed = 0, gpu_time_ns = 0;
 };
@@ -34,15 +37,16 @@ StreamKey Key(std::uintptr_t handle) {
 struct Fixture {
   FakeVendor vendor;
   Captures captures;
+  Deadlines deadlines;
   Sink sink;
-  DeviceTracker tracker{0, vendor.Table(), &captures};
+  DeviceTracker tracker{0, vendor.Table(), &captures, &deadlines};
 
   Fixture() { tracker.Reset(&sink); }
 
-  bool TryLaunch(const StreamKey& key, const Window& window = kNoWindow, bool ok = true) {
-    Ticket ticket = tracker.Enter(key);
+  bool TryLaunch(const StreamKey& key, const Window& window = kNoWindow, bool ok = true, LaunchKey kind = 0) {
+    Ticket ticket = tracker.Enter(key, kind);
     const bool admitted = tracker.Admit(&ticket, window, false);
-    if (admitted) tracker.Start(ticket);
+    if (admitted) tracker.Start(&ticket, window, false);
     tracker.Leave(ticket, ok && admitted, false, window);
     return admitted;
   }
@@ -127,7 +131,7 @@ TEST_CASE_METHOD(Fixture, "the window admits no more than its limit until a mark
 TEST_CASE_METHOD(Fixture, "a ticket that is forced is counted like any other", "[tracker]") {
   const Window window{500, 1};
   TryLaunch(Key(16), window);
-  Ticket ticket = tracker.Enter(Key(16));
+  Ticket ticket = tracker.Enter(Key(16), 0);
   CHECK_FALSE(tracker.Admit(&ticket, window, false));
   CHECK(tracker.Admit(&ticket, window, true));
   tracker.Leave(ticket, true, false, window);
@@ -147,21 +151,20 @@ TEST_CASE_METHOD(Fixture, "a thread that waits for the window makes a marker whe
 TEST_CASE_METHOD(Fixture, "GPU time is measured from the start marker, then from marker to marker", "[tracker]") {
   const Window window{500, 4};
   void* stream = reinterpret_cast<void*>(16);
-  Ticket ticket = tracker.Enter(Key(16));
+  Ticket ticket = tracker.Enter(Key(16), 0);
   tracker.Admit(&ticket, window, false);
-  tracker.Start(ticket);
+  tracker.Start(&ticket, window, false);
   vendor.Finish(stream, 10'000);  // the start marker
   tracker.Leave(ticket, true, false, window);
   TryLaunch(Key(16), window);
   vendor.Finish(stream, 110'000);
   tracker.Poll();
   CHECK(sink.gpu_time_ns == 100'000);
-  CHECK(tracker.AverageNs() == 50'000);
   CHECK_FALSE(tracker.IsBusy());
   // Idle time is nobody's: the next interval begins at its own start marker.
-  ticket = tracker.Enter(Key(16));
+  ticket = tracker.Enter(Key(16), 0);
   tracker.Admit(&ticket, window, false);
-  tracker.Start(ticket);
+  tracker.Start(&ticket, window, false);
   vendor.Finish(stream, 900'000);
   tracker.Leave(ticket, true, false, window);
   Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
@@ -233,7 +236,7 @@ TEST_CASE_METHOD(Fixture, "a marker that cannot be recorded is waited for by nob
 TEST_CASE_METHOD(Fixture, "a copy that drains its stream proves itself and what was before it, not what came meanwhile",
                  "[tracker]") {
   TryLaunch(Key(16));
-  Ticket ticket = tracker.Enter(Key(16));
+  Ticket ticket = tracker.Enter(Key(16), 0);
   tracker.Admit(&ticket, kNoWindow, false);
   const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
   TryLaunch(Key(16));
@@ -255,7 +258,7 @@ TEST_CASE_METHOD(Fixture, "a destroyed stream is let go", "[tracker]") {
 }
 
 TEST_CASE_METHOD(Fixture, "tickets and snapshots of an ended session are void", "[tracker]") {
-  Ticket ticket = tracker.Enter(Key(16));
+  Ticket ticket = tracker.Enter(Key(16), 0);
   tracker.Admit(&ticket, kNoWindow, false);
   TryLaunch(Key(16));
   const Snapshot snapshot = tracker.BeginSync(SyncScope::kDevice, StreamKey{});

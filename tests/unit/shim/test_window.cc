@@ -1,4 +1,4 @@
-// Launches that a window allows, and the spacing of markers.
+// Who a window lets in, what it shows, and when a marker is due.
 #include "client-shim/core/window.h"
 #include "tests/catch.h"
 
@@ -12,32 +12,50 @@ DurationEstimate Measured(std::uint64_t ns) {
 }
 }  // namespace
 
-TEST_CASE("a window of no length allows any number of launches", "[window]") {
+TEST_CASE("a window of no length lets everybody in", "[window]") {
+  CHECK(HasRoom(Window{0, 0}, InFlight{1000, 1'000'000'000}, 0));
   CHECK(LaunchLimit(Window{0, 0}, Measured(1000)) == kUnlimited);
-  CHECK(LaunchLimit(Window{0, 4}, DurationEstimate{}) == kUnlimited);
-  CHECK(MarkerSpacing(kUnlimited) == 0);
 }
 
-TEST_CASE("before anything is measured only the floor may be in flight", "[window]") {
-  CHECK(LaunchLimit(Window{500, 0}, DurationEstimate{}) == 1);
-  CHECK(LaunchLimit(Window{500, 3}, DurationEstimate{}) == 3);
+TEST_CASE("a launch of unknown cost is let in at the floor only", "[window]") {
+  CHECK(HasRoom(Window{500, 3}, InFlight{2, 2}, 0));
+  CHECK_FALSE(HasRoom(Window{500, 3}, InFlight{3, 3}, 0));
+  CHECK(HasRoom(Window{500, 0}, InFlight{0, 0}, 0));  // never none
+  CHECK_FALSE(HasRoom(Window{500, 0}, InFlight{1, 1}, 0));
+  // What it weighs fills the window at the floor, so that a short one does not slip in beside it.
+  CHECK(WeightNs(Window{500, 1}, 0) == 500'000);
+  CHECK(WeightNs(Window{500, 4}, 0) == 125'000);
+  CHECK(WeightNs(Window{500, 4}, 7) == 7);
 }
 
-TEST_CASE("launches that fit into the window by measured duration", "[window]") {
+TEST_CASE("launches of known cost are let in while their sum fits", "[window]") {
+  CHECK(HasRoom(Window{500, 1}, InFlight{4, 400'000}, 100'000));
+  CHECK_FALSE(HasRoom(Window{500, 1}, InFlight{4, 400'001}, 100'000));
+  CHECK(HasRoom(Window{500, 1}, InFlight{99, 495'000}, 5'000));
+  CHECK_FALSE(HasRoom(Window{500, 1}, InFlight{1, 5'000}, 50'000'000));
+  CHECK(HasRoom(Window{500, 2}, InFlight{1, 50'000'000}, 50'000'000));  // the floor
+}
+
+TEST_CASE("what is shown is how many launches fit at the average", "[window]") {
   CHECK(LaunchLimit(Window{500, 1}, Measured(100'000)) == 5);
-  CHECK(LaunchLimit(Window{500, 2}, Measured(1'000'000)) == 2);  // longer than the window: the floor
-  CHECK(LaunchLimit(Window{500, 0}, Measured(1'000'000)) == 1);  // never none
-  CHECK(LaunchLimit(Window{500, 1}, Measured(0)) == 500'000);    // too short for the clock
+  CHECK(LaunchLimit(Window{500, 2}, Measured(1'000'000)) == 2);
+  CHECK(LaunchLimit(Window{500, 0}, Measured(1'000'000)) == 1);
+  CHECK(LaunchLimit(Window{500, 3}, DurationEstimate{}) == 3);
+  CHECK(LaunchLimit(Window{500, 1}, Measured(0)) == 500'000);  // too short for the clock
 }
 
-TEST_CASE("two markers are about half a window apart", "[window]") {
-  CHECK(MarkerSpacing(1) == 1);
-  CHECK(MarkerSpacing(2) == 1);
-  CHECK(MarkerSpacing(5) == 2);
-  CHECK(MarkerSpacing(100) == 50);
+TEST_CASE("a marker is due behind half a window, a millisecond of work, or two of time", "[window]") {
+  const Window window{500, 1};
+  CHECK_FALSE(IsMarkerDue(window, InFlight{0, 0}, ~std::uint64_t{0}));
+  CHECK_FALSE(IsMarkerDue(window, InFlight{2, 249'999}, 0));
+  CHECK(IsMarkerDue(window, InFlight{2, 250'000}, 0));
+  CHECK(IsMarkerDue(window, InFlight{1, 50'000'000}, 0));
+  CHECK_FALSE(IsMarkerDue(Window{}, InFlight{100, kMarkerCostNs - 1}, kMarkerAgeNs - 1));
+  CHECK(IsMarkerDue(Window{}, InFlight{100, kMarkerCostNs}, 0));
+  CHECK(IsMarkerDue(Window{}, InFlight{1, 0}, kMarkerAgeNs));
 }
 
-TEST_CASE("the estimate follows a change without jumping at one launch", "[window]") {
+TEST_CASE("the average follows a change without jumping at one launch", "[window]") {
   DurationEstimate estimate;
   CHECK_FALSE(estimate.HasValue());
   estimate.Add(1000, 10);

@@ -25,6 +25,10 @@ v1::ListClientsResponse Sample() {
   device.set_held_ns(1'500'000'000);
   device.set_gpu_time_ns(2'000'000);
   device.set_held_for("pid 4712");
+  device.set_recent_ns(1'200'000'000);
+  device.set_recent_gpu_ns(300'000'000);
+  held.set_weight(300);
+  held.set_late(4);
   v1::Client& fresh = *answer.add_clients();
   fresh.set_pid(4712);
   fresh.set_exe("/usr/bin/vllm");
@@ -39,14 +43,16 @@ v1::ListClientsResponse Sample() {
 }  // namespace
 
 TEST_CASE("ps names priorities, their source, the state and the times with units") {
-  CHECK(
-      RenderClients(Sample(), {}) ==
-      " PID   UID  PRIO  HINT  SOURCE   DEVICE        STATE            WAITS-FOR    HELD  GPU-TIME  IN-FLIGHT  GROUP  "
-      "COMMAND\n"
-      "4711  1000   -50   -20  admin    0000:c1:00.0  held             pid 4712   1.50 s   2.00 ms          0  -      "
-      "python3 ?[31mtrain.py\n"
-      "4712     0     0     -  default  -             no device, hold  -               -         -          -  -      "
-      "/usr/bin/vllm\n");
+  CHECK(RenderClients(Sample(), {}) ==
+        " PID   UID  PRIO  HINT  WEIGHT  SOURCE   DEVICE        STATE            WAITS-FOR    HELD  GPU-TIME     GPU   "
+        " SHARE "
+        " LATE  IN-FLIGHT  GROUP  COMMAND\n"
+        "4711  1000   -50   -20     300  admin    0000:c1:00.0  held             pid 4712   1.50 s   2.00 ms  25.0 %  "
+        "100.0 % "
+        "    4          0  -      python3 ?[31mtrain.py\n"
+        "4712     0     0     -       0  default  -             no device, hold  -               -         -       -   "
+        "     - "
+        "    -          -  -      /usr/bin/vllm\n");
 }
 
 TEST_CASE("ps as JSON has the same facts, and null where there is no hint") {
@@ -75,10 +81,12 @@ TEST_CASE("a change says what was and what is") {
   change.set_pid(7);
   change.set_priority_before(5);
   change.set_priority_after(-5);
+  change.set_weight_before(100);
+  change.set_weight_after(300);
   change.set_note("limited by the ceiling of uid 1000");
   CHECK(RenderChange(answer, false, {}) ==
-        "PID  BEFORE  NOW  HOLD  NOTE\n"
-        "  7       5   -5  no    limited by the ceiling of uid 1000\n");
+        "PID  PRIO  NOW  WEIGHT  NOW  HOLD  NOTE\n"
+        "  7     5   -5     100  300  no    limited by the ceiling of uid 1000\n");
   CHECK(RenderChange(answer, true, {}).find("WOULD-BE") != std::string::npos);
   CHECK(ToJson(answer, true)["dry_run"] == true);
 }
@@ -105,6 +113,8 @@ TEST_CASE("a policy's settings are shown with units, zero as what it means") {
   policy.set_name("priority");
   policy.set_linger_us(500);
   policy.set_window_us(2000);
+  policy.set_share_slack_us(5000);
+  policy.set_fair_quantum_ms(20);
   policy.add_available("priority");
   policy.add_available("fifo");
   const std::string text = RenderPolicy(policy);
@@ -112,26 +122,61 @@ TEST_CASE("a policy's settings are shown with units, zero as what it means") {
   CHECK(text.find("linger          500 us") != std::string::npos);
   CHECK(text.find("window          2.00 ms of GPU time in flight below the top") != std::string::npos);
   CHECK(text.find("top-window      no limit") != std::string::npos);
+  CHECK(text.find("share-slack     5.00 ms ahead of its share") != std::string::npos);
+  CHECK(text.find("fair-quantum    20 ms of GPU time a level") != std::string::npos);
   CHECK(text.find("guard           off") != std::string::npos);
   CHECK(text.find("max-concurrent  no limit") != std::string::npos);
 }
 
-TEST_CASE("explain shows the last spans and says how many it left out") {
+TEST_CASE("explain shows times, causes and the last holds, and what to type") {
   v1::ExplainResponse answer;
+  answer.set_command("python3 train.py");
+  answer.set_summary("pid 7 (priority 0, weight 100): in the last 1.0 s it was held for 25.0 % of the time");
+  answer.set_weight(100);
   answer.set_held_ns(250'000'000);
   answer.set_observed_ns(1'000'000'000);
-  answer.set_remedy("xschedctl set --priority 10 --pid 7");
-  for (std::uint64_t i = 0; i < 25; ++i) {
+  answer.set_time_ns(1'310'000'000);
+  auto& device = *answer.add_devices();
+  device.set_device("0000:c1:00.0");
+  device.set_observed_ns(1'000'000'000);
+  device.set_held_ns(250'000'000);
+  device.set_running_ns(750'000'000);
+  device.set_gpu_ns(400'000'000);
+  device.set_gpu_all_ns(1'000'000'000);
+  device.set_gpu_level_ns(800'000'000);
+  device.set_weight_all(400);
+  auto& cause = *answer.add_causes();
+  cause.set_device("0000:c1:00.0");
+  cause.set_reason("priority: pid 8 (priority 50) was busy here");
+  cause.set_count(25);
+  cause.set_total_ns(250'000'000);
+  cause.set_longest_ns(10'000'000);
+  auto& remedy = *answer.add_remedies();
+  remedy.set_text("let it run beside pid 8 as its equal");
+  remedy.set_command("xschedctl set --priority 50 --pid 7");
+  for (std::uint64_t i = 0; i < 16; ++i) {
     auto& span = *answer.add_held();
     span.set_start_ns(i * 20'000'000);
     span.set_end_ns(i * 20'000'000 + 10'000'000);
     span.set_reason("pid 8 (priority 50) is busy");
   }
   const std::string text = RenderExplain(7, answer, {});
-  CHECK(text.find("pid 7 was held 250 ms of the last 1.00 s (25.0 %)") == 0);
-  CHECK(text.find("(5 earlier ones: see --json)") != std::string::npos);
-  CHECK(text.find("what to do: xschedctl set --priority 10 --pid 7\n") != std::string::npos);
-  CHECK(ToJson(7, answer)["held"].size() == 25);
+  CHECK(text.find("pid 7: python3 train.py\npid 7 (priority 0") == 0);
+  CHECK(
+      text.find("0000:c1:00.0  750 ms  75.0 %  250 ms  25.0 %  0 s   0.0 %  0 s   0.0 %  400 ms  40.0 %     40.0 %     "
+                "50.0 %     25.0 %     -\n") != std::string::npos);
+  CHECK(text.find("250 ms  100.0 %     25  10.0 ms  0000:c1:00.0  priority: pid 8 (priority 50) was busy here\n") !=
+        std::string::npos);
+  // The last one began at 300 ms.
+  CHECK(text.find("1.01 s  10.0 ms          pid 8 (priority 50) is busy\n(8 earlier") != std::string::npos);
+  CHECK(text.find("(8 earlier ones: see --json)") != std::string::npos);
+  CHECK(text.find("what to do:\n  let it run beside pid 8 as its equal\n      xschedctl set --priority 50 --pid 7\n") !=
+        std::string::npos);
+  const Json json = ToJson(7, answer);
+  CHECK(json["held"].size() == 16);
+  CHECK(json["causes"][0]["count"] == 25);
+  CHECK(json["devices"][0]["gpu_level_ns"] == 800'000'000);
+  CHECK(json["remedies"][0]["command"] == "xschedctl set --priority 50 --pid 7");
 }
 
 TEST_CASE("what a newer daemon says is unknown, not a crash") {

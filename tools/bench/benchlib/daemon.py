@@ -38,6 +38,9 @@ class Daemon:
     def run_command(self, words: List[str], priority: int) -> List[str]:
         return [self.xschedctl, "--runtime-dir", self.folder, "run", "--priority", str(priority), "--"] + words
 
+    def set_policy(self, name: str) -> None:
+        self.ask("policy", "set", name)
+
     def ask(self, *words: str) -> dict:
         return json.loads(run_text([self.xschedctl, "--runtime-dir", self.folder, "--json", *words]))
 

@@ -56,9 +56,12 @@ def _probe(command: List[str], environment: Dict[str, str]) -> Optional[str]:
     return done.stdout.strip() or "unnamed" if done.returncode == 0 else None
 
 
-def find_device(build: str, folder: str) -> Device:
+def find_device(build: str, folder: str, software_devices: int = 0) -> Device:
+    """`software_devices`: not 0 asks for the software GPU, whatever else there is, with so many devices."""
     environment = dict(os.environ)
-    if os.path.exists("/dev/kfd"):
+    if software_devices > 0:
+        environment["SOFTGPU_DEVICES"] = str(software_devices)
+    elif os.path.exists("/dev/kfd"):
         name = _probe([], environment)
         if name is not None:
             return Device(f"real GPU: {name}", False, [], environment, None)

@@ -3,15 +3,22 @@
 //
 // Open loop: a request's latency counts from the time it was to arrive, not from when the server came to it, so a slow
 // device shows in the latencies of all who wait behind. The arrivals of `--pattern` seconds are drawn once and
-// repeated: stretches of that length see the same arrivals, and can be compared.
+// repeated: stretches of that length see the same arrivals, and can be compared. `--on-ms` makes them come in bursts,
+// `--periodic` at even distances; with `--drop`, those that come while another is served are left out, as the frames of
+// a video are.
+//
+// With `--think-ms` the loop is closed: the next request comes that long after the last one's end. With `--barrier` the
+// program is a rank of a job: after each request it meets the others, and the request lasts until all are there.
 //
 // Output (--out): one JSON line a request: arrival (CLOCK_MONOTONIC), latency, service time, whether the result was
 // right.
 #include <algorithm>
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <random>
 #include <vector>
 
+#include "tools/bench/hip/barrier.h"
 #include "tools/bench/hip/burn.h"
 #include "tools/bench/hip/tenant.h"
 
@@ -21,6 +28,13 @@ struct Options {
   double rate = 8;      // requests a second
   double seconds = 10;  // 0: until SIGTERM
   double pattern = 8;   // seconds
+  double on_ms = 0;     // 0: always
+  double off_ms = 0;
+  bool periodic = false;
+  bool drop = false;
+  double think_ms = -1;  // below 0: open loop
+  std::string barrier;
+  std::uint32_t ranks = 1;
   std::uint32_t kernels = 8;
   std::uint32_t kernel_us = 2000;
   std::uint32_t words = 4096;
@@ -33,8 +47,14 @@ std::vector<std::uint64_t> DrawArrivals(const Options& options) {
   std::mt19937_64 random(options.seed);
   std::exponential_distribution<double> gap(options.rate);
   std::vector<std::uint64_t> arrivals;
-  for (double at = gap(random); at < options.pattern; at += gap(random)) {
-    arrivals.push_back(static_cast<std::uint64_t>(at * 1e9));
+  const double on = options.on_ms / 1e3;
+  const double off = options.off_ms / 1e3;
+  const auto next = [&] { return options.periodic ? 1 / options.rate : gap(random); };
+  // `at` runs in the on-times only.
+  for (double at = next();; at += next()) {
+    const double arrival = on > 0 ? at + std::floor(at / on) * off : at;
+    if (arrival >= options.pattern) break;
+    arrivals.push_back(static_cast<std::uint64_t>(arrival * 1e9));
   }
   if (arrivals.empty()) arrivals.push_back(0);
   return arrivals;
@@ -95,6 +115,71 @@ double Quantile(std::vector<double> values, double quantile) {
   return values[std::min(index, values.size() - 1)];
 }
 
+// Serves what comes, and keeps account.
+class Loop {
+ public:
+  Loop(const Options& options, Server& server)
+      : options_(options), server_(server), barrier_(options.barrier, options.ranks), out_(options.out) {}
+
+  // Loads the code object and makes the hardware queue: not part of any request.
+  void WarmUp() {
+    for (int i = 0; i < 2; ++i)
+      wrong_ += server_.Serve(number_++) ? 0 : 1;
+  }
+
+  void Open(std::uint64_t start, std::uint64_t end) {
+    const std::vector<std::uint64_t> arrivals = DrawArrivals(options_);
+    const auto pattern_ns = static_cast<std::uint64_t>(options_.pattern * 1e9);
+    for (std::uint64_t lap = 0; !tenant::IsStopping(); ++lap) {
+      for (const std::uint64_t offset : arrivals) {
+        const std::uint64_t arrival = start + lap * pattern_ns + offset;
+        if (arrival >= end) return;
+        if (options_.drop && arrival < last_done_) continue;
+        tenant::SleepUntil(arrival);
+        if (tenant::IsStopping()) return;
+        Request(arrival);
+      }
+    }
+  }
+
+  void Closed(std::uint64_t end) {
+    const auto think_ns = static_cast<std::uint64_t>(options_.think_ms * 1e6);
+    for (std::uint64_t now = xschedd::MonotonicNs(); now < end && !tenant::IsStopping(); now = xschedd::MonotonicNs()) {
+      Request(now);
+      tenant::SleepUntil(last_done_ + think_ns);
+    }
+  }
+
+  // Prints the summary; true if all results were right.
+  bool Finish() const {
+    std::printf("{\"requests\": %zu, \"wrong_results\": %u, \"p50_ms\": %.3f, \"p99_ms\": %.3f}\n", latencies_.size(),
+                wrong_, Quantile(latencies_, 0.50), Quantile(latencies_, 0.99));
+    return wrong_ == 0;
+  }
+
+ private:
+  void Request(std::uint64_t arrival) {
+    const std::uint64_t begun = xschedd::MonotonicNs();
+    const bool ok = server_.Serve(number_++);
+    barrier_.Meet();
+    last_done_ = xschedd::MonotonicNs();
+    wrong_ += ok ? 0 : 1;
+    latencies_.push_back(static_cast<double>(last_done_ - arrival) / 1e6);
+    out_.Write("{\"t_mono_ns\": %llu, \"latency_ms\": %.3f, \"service_ms\": %.3f, \"ok\": %s}\n",
+               static_cast<unsigned long long>(arrival), latencies_.back(), static_cast<double>(last_done_ - begun) / 1e6,
+               ok ? "true" : "false");
+  }
+
+  const Options& options_;
+  Server& server_;
+  tenant::Barrier barrier_;
+  tenant::LineFile out_;
+  std::vector<double> latencies_;
+  std::uint32_t number_ = 0;
+  std::uint32_t wrong_ = 0;
+  std::uint64_t last_done_ = 0;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -103,6 +188,13 @@ int main(int argc, char** argv) {
   app.add_option("--rate", options.rate, "requests a second")->check(CLI::PositiveNumber);
   app.add_option("--seconds", options.seconds, "how long; 0: until SIGTERM")->check(CLI::NonNegativeNumber);
   app.add_option("--pattern", options.pattern, "seconds after which arrivals repeat")->check(CLI::PositiveNumber);
+  app.add_option("--on-ms", options.on_ms, "requests come only in on-times of this length; 0: always");
+  app.add_option("--off-ms", options.off_ms, "length of the off-times between them")->check(CLI::NonNegativeNumber);
+  app.add_flag("--periodic", options.periodic, "requests come at even distances");
+  app.add_flag("--drop", options.drop, "leave out requests that come while another is served");
+  app.add_option("--think-ms", options.think_ms, "closed loop: the pause from one request's end to the next");
+  app.add_option("--barrier", options.barrier, "file in which the ranks of a job meet after each request");
+  app.add_option("--ranks", options.ranks, "of that job")->check(CLI::PositiveNumber);
   app.add_option("--kernels", options.kernels, "kernels a request")->check(CLI::PositiveNumber);
   app.add_option("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
   app.add_option("--words", options.words, "32-bit words copied in and out")->check(CLI::Range(1, 65536));
@@ -112,40 +204,17 @@ int main(int argc, char** argv) {
 
   tenant::StopOnSignal();
   tenant::UseDevice();
-  tenant::LineFile out(options.out);
   Server server(options);
-  const std::vector<std::uint64_t> arrivals = DrawArrivals(options);
-  // Loads the code object and makes the hardware queue: not part of any request.
-  bool warm = server.Serve(0);
-  warm = server.Serve(1) && warm;
-  std::vector<double> latencies;
-  std::uint32_t number = 2;
-  std::uint32_t wrong = warm ? 0 : 1;
+  Loop loop(options, server);
+  loop.WarmUp();
   const std::uint64_t start = xschedd::MonotonicNs();
   std::printf("{\"ready\": true, \"start_ns\": %llu}\n", static_cast<unsigned long long>(start));
   std::fflush(stdout);
-  const auto pattern_ns = static_cast<std::uint64_t>(options.pattern * 1e9);
   const auto end = options.seconds > 0 ? start + static_cast<std::uint64_t>(options.seconds * 1e9) : UINT64_MAX;
-  for (std::uint64_t lap = 0; !tenant::IsStopping(); ++lap) {
-    bool is_over = false;
-    for (const std::uint64_t offset : arrivals) {
-      const std::uint64_t arrival = start + lap * pattern_ns + offset;
-      is_over = arrival >= end;
-      if (is_over) break;
-      tenant::SleepUntil(arrival);
-      if (tenant::IsStopping()) break;
-      const std::uint64_t begun = xschedd::MonotonicNs();
-      const bool ok = server.Serve(number++);
-      const std::uint64_t done = xschedd::MonotonicNs();
-      wrong += ok ? 0 : 1;
-      latencies.push_back(static_cast<double>(done - arrival) / 1e6);
-      out.Write("{\"t_mono_ns\": %llu, \"latency_ms\": %.3f, \"service_ms\": %.3f, \"ok\": %s}\n",
-                static_cast<unsigned long long>(arrival), latencies.back(), static_cast<double>(done - begun) / 1e6,
-                ok ? "true" : "false");
-    }
-    if (is_over) break;
+  if (options.think_ms >= 0) {
+    loop.Closed(end);
+  } else {
+    loop.Open(start, end);
   }
-  std::printf("{\"requests\": %zu, \"wrong_results\": %u, \"p50_ms\": %.3f, \"p99_ms\": %.3f}\n", latencies.size(),
-              wrong, Quantile(latencies, 0.50), Quantile(latencies, 0.99));
-  return wrong == 0 ? 0 : 1;
+  return loop.Finish() ? 0 : 1;
 }

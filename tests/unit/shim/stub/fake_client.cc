@@ -39,6 +39,9 @@ const ClientTable kTable = {
     [] {},
     [] { ++g_counts.forks; },
     [](int) { return XSCHEDD_OK; },
+    [](unsigned) { return XSCHEDD_OK; },
+    [](std::uint64_t) { return XSCHEDD_OK; },
+    [](void*, std::uint64_t) { return XSCHEDD_OK; },
     [](xschedd_status* status) {
       // The one door that a program has to a client library.
       status->state = XSCHEDD_STATE_SCHEDULED;

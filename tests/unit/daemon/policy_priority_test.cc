@@ -1,86 +1,9 @@
-// The policies as tables: who is attached and busy, and which gates follow. Pure, so time is a number here.
-#include <algorithm>
-#include <random>
-#include <string>
-#include <vector>
-
-#include "daemon/policy/decide.h"
-#include "tests/catch.h"
+// priority as a table: who is attached and busy, and which gates follow. What all policies have in common (gangs,
+// turns, windows, linger, guard) is shown here, too.
+#include "tests/unit/daemon/policy_world.h"
 
 using namespace xschedd::policy;
-
-namespace {
-
-constexpr std::uint64_t kNow = 1'000 * kNsPerS;
-
-// One client on one device; client ids are group * 100 + device, so that a table is readable.
-struct Row {
-  std::uint64_t group;
-  int priority;
-  std::uint32_t device;
-  bool busy;
-  // Expected: '-' untracked, 'o' open and tracked, 'H' held.
-  char expected;
-  Why why = Why::kOpen;
-  bool hold = false;
-};
-
-class World {
- public:
-  explicit World(std::uint32_t devices, std::uint32_t default_concurrent = 0) {
-    state.devices.assign(devices, {default_concurrent});
-    state.settings.linger_us = 0;
-  }
-
-  Tenant& Add(std::uint64_t group, int priority, std::uint32_t device, bool busy, bool hold = false) {
-    std::size_t index = 0;
-    while (index < state.groups.size() && state.groups[index].id != group)
-      ++index;
-    if (index == state.groups.size()) state.groups.push_back({.id = group, .priority = priority});
-    state.groups[index].hold = state.groups[index].hold || hold;
-    state.tenants.push_back({group * 100 + device, static_cast<std::uint32_t>(index), device, busy, 0});
-    return state.tenants.back();
-  }
-
-  // Decides, and keeps the memory for the next time.
-  Decision At(std::uint64_t now) {
-    Decision decision = Decide(state, now);
-    REQUIRE(decision.gates.size() == state.tenants.size());
-    REQUIRE(decision.memory.size() == state.groups.size());
-    for (std::size_t i = 0; i < state.groups.size(); ++i)
-      state.groups[i].memory = decision.memory[i];
-    CHECK(decision.next_look_ns > now);
-    return decision;
-  }
-
-  State state;
-};
-
-char Letter(const Gate& gate) {
-  return gate.held ? 'H' : gate.tracked ? 'o' : '-';
-}
-
-std::string Letters(const Decision& decision) {
-  std::string letters;
-  for (const Gate& gate : decision.gates)
-    letters += Letter(gate);
-  return letters;
-}
-
-void Check(const char* name, const std::vector<Row>& rows, std::uint32_t default_concurrent = 0) {
-  INFO(name);
-  World world(4, default_concurrent);
-  for (const Row& row : rows)
-    world.Add(row.group, row.priority, row.device, row.busy, row.hold);
-  const Decision decision = world.At(kNow);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    INFO("row " << i);
-    CHECK(std::string(1, Letter(decision.gates[i])) == std::string(1, rows[i].expected));
-    CHECK(static_cast<int>(decision.gates[i].why) == static_cast<int>(rows[i].why));
-  }
-}
-
-}  // namespace
+using namespace xschedd::policy::test;
 
 TEST_CASE("priority: who is open") {
   Check("alone", {{1, 0, 0, true, '-'}});
@@ -160,6 +83,14 @@ TEST_CASE("priority: background turns, one at a time") {
     world.state.settings.max_concurrent = 0;
     CHECK(Letters(world.At(kNow + 3 * turn + 2)) == "oooo");
   }
+}
+
+TEST_CASE("priority: a gang that has its turn keeps it on all its devices") {
+  World world(1, 1);
+  world.Add(1, 50, 0, false);
+  world.Add(2, 0, 0, true);
+  world.state.tenants.push_back(Tenant{.client = 299, .group = 1, .device = 0});
+  CHECK(Letters(world.At(kNow)) == "ooo");
 }
 
 TEST_CASE("priority: windows") {
@@ -258,6 +189,21 @@ TEST_CASE("priority: the starvation guard") {
     CHECK(Letters(world.At(due + 3 * turn)) == "oH");
     CHECK(Letters(world.At(due + kNsPerS)) == "oH");
   }
+  SECTION("an opening meanwhile takes nothing from the turn") {
+    world.state.tenants[0].busy = false;
+    CHECK(Letters(world.At(due + 1)) == "oo");
+    world.state.tenants[0].busy = true;
+    CHECK(Letters(world.At(due + 2)) == "oo");
+    CHECK(Letters(world.At(due + turn)) == "oH");
+  }
+  SECTION("nor does a moment in which nobody else is there") {
+    world.At(due + turn);
+    world.state.groups[0].hold = true;
+    CHECK(Letters(world.At(due + kNsPerS / 2)) == "H-");
+    world.state.groups[0].hold = false;
+    CHECK(Letters(world.At(due + kNsPerS / 2 + 1)) == "oH");
+    CHECK(Letters(world.At(due + kNsPerS)) == "oo");
+  }
   SECTION("idle: the turn is over") {
     world.state.tenants[1].busy = false;
     CHECK(Letters(world.At(due + 1)) == "oH");
@@ -273,6 +219,25 @@ TEST_CASE("priority: the starvation guard") {
   }
 }
 
+TEST_CASE("priority: waiting for a turn neither starts a case for the guard nor ends it") {
+  World world(1, 1);
+  world.Add(1, 50, 0, true);
+  world.Add(2, 0, 0, true);
+  world.Add(3, 0, 0, true);
+  const std::uint64_t turn = world.state.settings.guard_ms_per_s * kNsPerMs;
+  CHECK(Letters(world.At(kNow)) == "oHH");
+  world.state.tenants[0].busy = false;
+  Decision decision = world.At(kNow + turn / 4);
+  CHECK(Letters(decision) == "ooH");
+  CHECK(decision.gates[2].why == Why::kTurn);
+  CHECK(decision.gates[2].held_for == 200);
+  world.state.tenants[0].busy = true;
+  CHECK(Letters(world.At(kNow + turn / 2)) == "oHH");
+  // Who had no turn yet is first.
+  CHECK(Letters(world.At(kNow + kNsPerS - turn)) == "oHo");
+  CHECK(Letters(world.At(kNow + kNsPerS)) == "ooH");
+}
+
 TEST_CASE("priority: guard turns keep to the number of tenants that a device runs at a time") {
   World world(1, 1);
   world.Add(1, 50, 0, true);
@@ -286,54 +251,29 @@ TEST_CASE("priority: guard turns keep to the number of tenants that a device run
   CHECK(Letters(world.At(due + 2 * turn)) == "oHH");
 }
 
-TEST_CASE("fifo: all open, but for holds") {
+TEST_CASE("priority: several levels below the top divide one window") {
   World world(1);
-  world.state.settings.name = Name::kFifo;
-  world.Add(1, 50, 0, true);
-  world.Add(2, 0, 0, true);
-  world.Add(3, 0, 0, true, true);
-  CHECK(Letters(world.At(kNow)) == "--H");
+  world.Add(1, 50, 0, false);
+  world.Add(2, 10, 0, true);
+  world.Add(3, 10, 0, true);
+  world.Add(4, 0, 0, true);
+  Decision decision = world.At(kNow);
+  CHECK(Letters(decision) == "oooH");
+  CHECK(decision.gates[1].window_us == 250);
+  CHECK(decision.gates[2].window_us == 250);
+  // By its guard turn the lowest becomes a third.
+  world.At(kNow + 1);
+  decision = world.At(kNow + kNsPerS - world.state.settings.guard_ms_per_s * kNsPerMs);
+  CHECK(Letters(decision) == "oooo");
+  for (int i = 1; i <= 3; ++i)
+    CHECK(decision.gates[static_cast<std::size_t>(i)].window_us == 166);
 }
 
-TEST_CASE("a decision does not depend on the order in which things are listed") {
-  std::mt19937 random(4711);
-  for (int round = 0; round < 300; ++round) {
-    World world(4, round % 3);
-    world.state.settings.linger_us = 200;
-    for (std::uint64_t group = 1; group <= 8; ++group) {
-      const int priority = static_cast<int>(random() % 3) * 10;
-      for (std::uint32_t device = 0; device < 4; ++device) {
-        if (random() % 2 == 0) continue;
-        world.Add(group, priority, device, random() % 2 == 0, random() % 20 == 0).idle_since_ns =
-            random() % 2 == 0 ? kNow - 100 : 0;
-      }
-    }
-    const Decision straight = Decide(world.state, kNow);
-    State shuffled = world.state;
-    std::vector<std::size_t> order(shuffled.tenants.size());
-    for (std::size_t i = 0; i < order.size(); ++i)
-      order[i] = i;
-    std::shuffle(order.begin(), order.end(), random);
-    for (std::size_t i = 0; i < order.size(); ++i)
-      shuffled.tenants[i] = world.state.tenants[order[i]];
-    const Decision other = Decide(shuffled, kNow);
-    for (std::size_t i = 0; i < order.size(); ++i)
-      REQUIRE(other.gates[i] == straight.gates[order[i]]);
-    REQUIRE(other.memory == straight.memory);
-    REQUIRE(other.next_look_ns == straight.next_look_ns);
-
-    // And in every world: a busy open group without a guard turn is not below another busy open one on its device, and
-    // no group is open in one place and held in another where it is busy.
-    for (std::size_t a = 0; a < world.state.tenants.size(); ++a) {
-      const Tenant& one = world.state.tenants[a];
-      if (!one.busy || straight.gates[a].held) continue;
-      for (std::size_t b = 0; b < world.state.tenants.size(); ++b) {
-        const Tenant& two = world.state.tenants[b];
-        if (!two.busy) continue;
-        if (one.group == two.group) REQUIRE(!straight.gates[b].held);
-        if (one.device != two.device || straight.gates[b].held) continue;
-        REQUIRE(world.state.groups[one.group].priority == world.state.groups[two.group].priority);
-      }
-    }
+TEST_CASE("the names of the policies") {
+  for (const std::string_view name : kNames) {
+    REQUIRE(NameFrom(name));
+    CHECK(Text(*NameFrom(name)) == name);
   }
+  CHECK(!NameFrom("best"));
+  CHECK(NamesText() == "\"priority\", \"share\", \"deadline\", \"laxity\", \"fair\" or \"fifo\"");
 }

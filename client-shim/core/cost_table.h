@@ -1,0 +1,194 @@
+// How long each kind of launch takes on the device: its cost. Two sources:
+//
+//   timed   the device's own time stamps of one launch: what it took, whatever else the device did. A moving average,
+//           that follows at once when a kind has changed for good (a kernel whose duration depends on its arguments)
+//   spans   marker to marker on one stream, for kinds that are never timed. A span also holds the time that the work
+//           waited for others, so it is a bound: the cost drops to a lower one at once and rises by an eighth
+//
+// Bounded: the kind that was least recently launched makes room.
+// Thread rule: guarded by its device's lock.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "client-shim/core/launch_mix.h"
+
+namespace xschedd::shim {
+
+class CostTable {
+ public:
+  // Nanoseconds of device time of one launch; 0: nothing known.
+  std::uint64_t CostNs(LaunchKey key) const {
+    const Entry* entry = Find(key);
+    return entry != nullptr ? entry->cost_ns : 0;
+  }
+
+  // The same if it can be relied upon: not while a kind that is being timed has not been found equal twice.
+  std::uint64_t SettledCostNs(LaunchKey key) const {
+    const Entry* entry = Find(key);
+    return entry != nullptr && (!is_timing_ || entry->planned == 0 || entry->timed >= 2) ? entry->cost_ns : 0;
+  }
+
+  // A launch of `key` succeeded.
+  void Launched(LaunchKey key) {
+    Entry* entry = FindOrAdd(key);
+    if (entry == nullptr) return;
+    entry->used = ++clock_;
+    if (entry->since_timed < kEnough) ++entry->since_timed;
+    entry->is_proven = true;
+  }
+
+  // Whether the next launch of `key` should be timed. Only a kind that was launched with success before, so that a
+  // launch that fails fails in the way that the program knows. `is_marked`: a marker is due behind it in any case.
+  bool IsTimingDue(LaunchKey key, std::uint64_t now_ns, bool is_marked) const {
+    const Entry* entry = Find(key);
+    if (entry == nullptr || !entry->is_proven) return false;
+    if (entry->planned < kFirstTimed) return true;
+    const bool is_rested = now_ns - entry->timed_at_ns >= kRestNs;
+    return is_rested && (is_marked || (entry->is_suspect && entry->since_timed >= kSuspectSpacing));
+  }
+  void TimingPlanned(LaunchKey key, std::uint64_t now_ns) {
+    Entry* entry = FindOrAdd(key);
+    if (entry == nullptr) return;
+    if (entry->planned < kEnough) ++entry->planned;
+    entry->since_timed = 0;
+    entry->timed_at_ns = now_ns;
+  }
+
+  void AddTimed(LaunchKey key, std::uint64_t ns) {
+    Entry* entry = FindOrAdd(key);
+    if (entry == nullptr) return;
+    ns = std::max<std::uint64_t>(ns, 1);
+    entry->is_suspect = false;
+    if (entry->timed == 0) {
+      SetCost(entry, ns);
+      entry->timed = 1;
+      return;
+    }
+    const bool is_far = ns > 2 * entry->cost_ns || 2 * ns < entry->cost_ns;
+    entry->far = is_far ? entry->far + 1 : 0;
+    if (entry->far >= 2) {  // twice in a row: the kind has changed
+      SetCost(entry, ns);
+      entry->timed = 1;
+      entry->far = 0;
+      return;
+    }
+    entry->timed = std::min(entry->timed + 1, kSmoothing);
+    SetCost(entry, Towards(entry->cost_ns, ns, entry->timed));
+  }
+
+  // A batch of `mix` was settled within `span_ns` of its stream's time.
+  void AddSpan(const LaunchMix& mix, std::uint64_t span_ns) {
+    std::uint64_t known = 0, untimed = 0, unknown_launches = 0;
+    bool has_untimed = false;
+    for (std::uint32_t i = 0; i < mix.kinds; ++i) {
+      const Entry* entry = FindOrAdd(mix.parts[i].key);
+      if (entry == nullptr) return;
+      const std::uint64_t cost = entry->cost_ns * mix.parts[i].launches;
+      known += cost;
+      if (entry->timed > 0) continue;
+      has_untimed = true;
+      if (entry->cost_ns == 0) unknown_launches += mix.parts[i].launches;
+      untimed += cost;
+    }
+    if (!mix.is_complete) return;  // whose the rest is cannot be said
+    const bool is_off = span_ns > known + known / 2 + kMarkerSlackNs || span_ns + span_ns / 3 < known;
+    for (std::uint32_t i = 0; i < mix.kinds && is_off; ++i)
+      FindOrAdd(mix.parts[i].key)->is_suspect = true;
+    if (!has_untimed) return;
+    const std::uint64_t timed = known - untimed;
+    const std::uint64_t rest = span_ns > timed ? span_ns - timed : 1;
+    for (std::uint32_t i = 0; i < mix.kinds; ++i) {
+      Entry* entry = FindOrAdd(mix.parts[i].key);
+      if (entry->timed > 0) continue;
+      if (unknown_launches > 0) {
+        if (entry->cost_ns == 0)
+          SetCost(entry, (rest > untimed ? rest - untimed : 1) / unknown_launches);
+      } else {
+        const auto bound =
+            static_cast<std::uint64_t>(static_cast<double>(entry->cost_ns) * static_cast<double>(rest) /
+                                       static_cast<double>(std::max<std::uint64_t>(untimed, 1)));
+        SetCost(entry, bound <= entry->cost_ns ? bound : Towards(entry->cost_ns, bound, kSmoothing) + 1);
+      }
+    }
+  }
+
+  // There will be no stamps: spans are all there is.
+  void GiveUpTiming() {
+    if (!std::exchange(is_timing_, false)) return;
+    for (Entry& entry : entries_)
+      entry.timed = 0;
+  }
+
+  // Whether some cost has changed by more than a quarter since the last call.
+  bool TakeJump() { return std::exchange(has_jumped_, false); }
+
+ private:
+  static constexpr std::size_t kEntries = 512;  // a power of two
+  static constexpr std::size_t kProbe = 8;
+  static constexpr std::uint32_t kFirstTimed = 3;
+  static constexpr std::uint32_t kSmoothing = 8;
+  static constexpr std::uint32_t kSuspectSpacing = 3;
+  static constexpr std::uint32_t kEnough = 1000;
+  static constexpr std::uint64_t kRestNs = 2'000'000;
+  // A span begins and ends at a marker, which takes the device a few microseconds.
+  static constexpr std::uint64_t kMarkerSlackNs = 20'000;
+
+  struct Entry {
+    LaunchKey key = 0;
+    std::uint64_t cost_ns = 0;
+    std::uint64_t used = 0;
+    std::uint64_t timed_at_ns = 0;
+    std::uint32_t timed = 0;    // time stamps that are in cost_ns, up to kSmoothing; 0: cost_ns comes from spans
+    std::uint32_t planned = 0;  // launches chosen to be timed
+    std::uint32_t since_timed = 0;
+    std::uint32_t far = 0;  // time stamps in a row that were far from the cost
+    bool is_proven = false;
+    bool is_suspect = false;  // spans say that it takes something else by now
+  };
+
+  void SetCost(Entry* entry, std::uint64_t ns) {
+    ns = std::max<std::uint64_t>(ns, 1);
+    const std::uint64_t change = ns > entry->cost_ns ? ns - entry->cost_ns : entry->cost_ns - ns;
+    has_jumped_ = has_jumped_ || 4 * change > entry->cost_ns;
+    entry->cost_ns = ns;
+  }
+  static std::uint64_t Towards(std::uint64_t from, std::uint64_t to, std::uint32_t steps) {
+    return to > from ? from + (to - from) / steps : from - (from - to) / steps;
+  }
+  static std::size_t Place(LaunchKey key, std::size_t probe) {
+    return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ull) >> 32) + probe;
+  }
+  const Entry* Find(LaunchKey key) const {
+    if (key == 0) return nullptr;
+    for (std::size_t probe = 0; probe < kProbe; ++probe) {
+      const Entry& entry = entries_[Place(key, probe) & (kEntries - 1)];
+      if (entry.key == key) return &entry;
+    }
+    return nullptr;
+  }
+  Entry* FindOrAdd(LaunchKey key) {
+    if (key == 0) return nullptr;
+    Entry* oldest = nullptr;
+    for (std::size_t probe = 0; probe < kProbe; ++probe) {
+      Entry& entry = entries_[Place(key, probe) & (kEntries - 1)];
+      if (entry.key == key) return &entry;
+      if (oldest == nullptr || entry.used < oldest->used) oldest = &entry;
+    }
+    *oldest = Entry{};
+    oldest->key = key;
+    oldest->used = ++clock_;
+    return oldest;
+  }
+
+  std::array<Entry, kEntries> entries_{};
+  std::uint64_t clock_ = 0;
+  bool has_jumped_ = false;
+  bool is_timing_ = true;
+};
+
+}  // namespace xschedd::shim

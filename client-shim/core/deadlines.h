@@ -1,0 +1,54 @@
+// The deadlines that a program has asked for: how long after becoming busy a stream wants to be idle again.
+// Thread rule: any thread. While none is set, looking costs one load.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+namespace xschedd::shim {
+
+class Deadlines {
+ public:
+  static constexpr std::uint64_t kLongestUs = 3'600'000'000;  // as the protocol says
+  static constexpr bool IsDeadline(std::uint64_t us) { return us <= kLongestUs; }
+
+  // Of every stream without one of its own. 0: none any more.
+  void Set(std::uint64_t us) {
+    const std::lock_guard lock(mutex_);
+    process_us_ = us;
+    Count();
+  }
+  void SetStream(void* stream, std::uint64_t us) {
+    const std::lock_guard lock(mutex_);
+    if (us != 0) {
+      streams_[stream] = us;
+    } else {
+      streams_.erase(stream);
+    }
+    Count();
+  }
+  // relaxed: whoever sets a deadline tells the trackers afterwards (DeviceTracker::DeadlinesChanged).
+  bool Any() const { return any_.load(std::memory_order_relaxed); }
+  // In microseconds; 0: none.
+  std::uint64_t Of(void* stream) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(stream);
+    return found != streams_.end() ? found->second : process_us_;
+  }
+  std::uint64_t OfProcess() const {
+    const std::lock_guard lock(mutex_);
+    return process_us_;
+  }
+
+ private:
+  void Count() { any_.store(process_us_ != 0 || !streams_.empty(), std::memory_order_relaxed); }
+
+  mutable std::mutex mutex_;
+  std::unordered_map<void*, std::uint64_t> streams_;
+  std::uint64_t process_us_ = 0;
+  std::atomic<bool> any_{false};
+};
+
+}  // namespace xschedd::shim

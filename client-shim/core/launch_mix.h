@@ -1,0 +1,43 @@
+// What the launches of one batch were, by kind, as far as a few kinds tell it. Plain data.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace xschedd::shim {
+
+// What was launched: a kernel with its grid, a graph, a copy of some size. The stub makes it, the core only compares.
+// 0: not known.
+using LaunchKey = std::uint64_t;
+
+struct LaunchMix {
+  static constexpr std::size_t kKinds = 6;
+  struct Part {
+    LaunchKey key;
+    std::uint32_t launches;
+  };
+  std::array<Part, kKinds> parts{};
+  std::uint32_t kinds = 0;
+  bool is_complete = true;  // false: some launches are in no part
+
+  void Add(LaunchKey key, std::uint32_t launches = 1) {
+    for (std::uint32_t i = 0; i < kinds; ++i) {
+      if (parts[i].key != key) continue;
+      parts[i].launches += launches;
+      return;
+    }
+    if (key == 0 || kinds == kKinds) {
+      is_complete = false;
+      return;
+    }
+    parts[kinds++] = Part{key, launches};
+  }
+  void Add(const LaunchMix& other) {
+    for (std::uint32_t i = 0; i < other.kinds; ++i)
+      Add(other.parts[i].key, other.parts[i].launches);
+    is_complete = is_complete && other.is_complete;
+  }
+};
+
+}  // namespace xschedd::shim

@@ -1,0 +1,86 @@
+// What a call launches, as one number: equal for launches that should take equally long. Kernels by function, grid and
+// block; graphs by their executable; copies and fills by entry point and sizes, to a power of two.
+//
+// Made from the arguments of each entry point of entry_points.def by their types. Two kinds that fall together cost
+// exactness, not correctness. Thread rule: pure.
+#pragma once
+
+#include "client-shim/hip/types.h"
+
+namespace xschedd::shim {
+
+inline uint64_t MixKey(uint64_t key, uint64_t value) {
+  key = (key ^ value) * 0x9e3779b97f4a7c15ull;
+  return key ^ (key >> 29);
+}
+inline uint64_t MixPointer(uint64_t key, const void* value) {
+  return MixKey(key, reinterpret_cast<uintptr_t>(value));
+}
+
+// A size counts by its power of two.
+inline uint64_t MixArgument(uint64_t key, uint64_t size) {
+  return MixKey(key, size == 0 ? 0 : static_cast<uint64_t>(64 - __builtin_clzll(size)));
+}
+inline uint64_t MixArgument(uint64_t key, unsigned long long size) {
+  return MixArgument(key, static_cast<uint64_t>(size));
+}
+inline uint64_t MixArgument(uint64_t key, unsigned size) {
+  return MixArgument(key, uint64_t{size});
+}
+inline uint64_t MixArgument(uint64_t key, int value) {  // a direction, a fill's value, a device
+  return MixKey(key, static_cast<uint64_t>(static_cast<int64_t>(value)));
+}
+inline uint64_t MixArgument(uint64_t key, Extent extent) {
+  return MixArgument(key, uint64_t{extent.width * extent.height * extent.depth});
+}
+inline uint64_t MixArgument(uint64_t key, const void*) {  // where to, where from, which stream
+  return key;
+}
+inline uint64_t MixArgument(uint64_t key, PitchedPtr) {
+  return key;
+}
+
+// Copies, fills, and whatever else has sizes.
+template <typename... Arguments>
+uint64_t LaunchKey(uint32_t entry, Arguments... arguments) {
+  uint64_t key = MixKey(1, entry);
+  ((key = MixArgument(key, arguments)), ...);
+  return key;
+}
+
+// Kernels of the compiler's launch syntax.
+template <typename... Rest>
+uint64_t LaunchKey(uint32_t, const void* function, Dim3 grid, Dim3 block, Rest...) {
+  // The upper half of `z` is padding.
+  const uint64_t key = MixKey(MixKey(MixPointer(2, function), grid.xy), static_cast<uint32_t>(grid.z));
+  return MixKey(MixKey(key, block.xy), static_cast<uint32_t>(block.z));
+}
+// Kernels of modules.
+template <typename... Rest>
+uint64_t LaunchKey(uint32_t entry, Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, Rest...) {
+  const uint64_t key = MixKey(MixKey(MixPointer(MixKey(3, entry), function), gx), uint64_t{gy} << 32 | gz);
+  return MixKey(MixKey(key, bx), uint64_t{by} << 32 | bz);
+}
+inline uint64_t LaunchKey(uint32_t entry, size_t function, const void*, const void*, unsigned, Stream, void**) {
+  return MixKey(MixKey(4, entry), function);
+}
+inline uint64_t ConfiguredKey(uint32_t entry, const LaunchConfig* config, const void* function) {
+  if (config == nullptr) return 0;
+  uint64_t key = MixPointer(MixKey(5, entry), function);
+  for (int i = 0; i < 3; ++i)
+    key = MixKey(key, uint64_t{config->grid[i]} << 32 | config->block[i]);
+  return key;
+}
+inline uint64_t LaunchKey(uint32_t entry, const LaunchConfig* config, const void* function, void**) {
+  return ConfiguredKey(entry, config, function);
+}
+inline uint64_t LaunchKey(uint32_t entry, const LaunchConfig* config, Handle function, void**, void**) {
+  return ConfiguredKey(entry, config, function);
+}
+// Graphs: (executable, stream).
+inline uint64_t LaunchKey(uint32_t entry, Handle graph, Stream) {
+  return MixPointer(MixKey(6, entry), graph);
+}
+
+}  // namespace xschedd::shim

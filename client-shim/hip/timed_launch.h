@@ -1,0 +1,58 @@
+// The same launch with a stop event: the kernel is timed by the device, and the event is a marker behind it.
+// Which entry points have such a form; how it is called. The core asks for it only where the plain launch of the same
+// kernel has succeeded before (core/cost_table.h). Thread rule: any thread.
+#pragma once
+
+#include "client-shim/hip/runtime.h"
+
+namespace xschedd::shim {
+
+inline constexpr uint32_t kEntryExtModule = kEntry_hipExtModuleLaunchKernel;
+inline constexpr uint32_t kEntryExtModuleMangled =
+    kEntry__Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j;
+
+template <Route route, uint32_t entry>
+struct TimedLaunch {
+  template <typename... Arguments>
+  static bool IsPossible(Arguments...) {
+    return false;
+  }
+  template <typename... Arguments>
+  static HipError Call(Event, Arguments...) {
+    return kHipErrorNotSupported;
+  }
+};
+
+template <Route route>
+struct TimedLaunch<route, kEntry_hipLaunchKernel> {
+  using Ext = HipError (*)(const void*, Dim3, Dim3, void**, size_t, Stream, Event, Event, int);
+  static bool IsPossible(const void*, Dim3, Dim3, void**, size_t, Stream) {
+    return HasReal<route>(kEntry_hipExtLaunchKernel);
+  }
+  static HipError Call(Event stop, const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared,
+                       Stream stream) {
+    return Real<route, Ext>(kEntry_hipExtLaunchKernel)(function, grid, block, arguments, shared, stream, nullptr, stop,
+                                                       0);
+  }
+};
+
+template <Route route>
+struct TimedLaunch<route, kEntry_hipModuleLaunchKernel> {
+  using Ext = HipError (*)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, Stream, void**,
+                           void**, Event, Event, unsigned);
+  // This form counts the grid in work items, which must fit into the same 32 bits; `extra` is left to the plain one.
+  static bool IsPossible(Handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned,
+                         Stream, void**, void** extra) {
+    const auto fits = [](uint64_t groups, uint64_t size) { return groups * size <= 0xffffffffull; };
+    return extra == nullptr && fits(gx, bx) && fits(gy, by) && fits(gz, bz) &&
+           (HasReal<route>(kEntryExtModule) || HasReal<route>(kEntryExtModuleMangled));
+  }
+  static HipError Call(Event stop, Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                       unsigned bz, unsigned shared, Stream stream, void** params, void** extra) {
+    const uint32_t entry = HasReal<route>(kEntryExtModule) ? kEntryExtModule : kEntryExtModuleMangled;
+    return Real<route, Ext>(entry)(function, gx * bx, gy * by, gz * bz, bx, by, bz, shared, stream, params, extra,
+                                   nullptr, stop, 0);
+  }
+};
+
+}  // namespace xschedd::shim

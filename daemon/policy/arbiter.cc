@@ -1,0 +1,358 @@
+#include "daemon/policy/arbiter.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace xschedd::policy {
+namespace {
+
+// Long kernels on several streams of the most important client must be able to run side by side: a HIP process has four
+// hardware queues (GPU_MAX_HW_QUEUES).
+constexpr std::uint32_t kTopFloor = 4;
+// A second launch in flight keeps the pipeline of one tenant full between two long kernels; several keep the device
+// full together.
+constexpr std::uint32_t kPipelineFloor = 2;
+// Above any time that a clock gives.
+constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
+
+}  // namespace
+
+void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_ns, Decision& decision) {
+  state_ = &state;
+  decision_ = &decision;
+  now_ns_ = now_ns;
+  why_ = rules.why;
+  guard_ = Guard(state.settings.guard_ms_per_s, now_ns);
+  turns_ = Turns(state.settings.turn_ms, now_ns);
+  decision.next_look_ns = kNever;
+
+  roster_.Build(state);
+  share_.Begin(state, roster_, rules.share, now_ns);
+  Survey(rules);
+  FindTracked();
+  Order();
+  for (const Place& place : order_)
+    Admit(place.group);
+  for (const Place& place : order_) {
+    WatchTurns(place.group);
+    GiveGuardTurn(place.group);
+  }
+  FinishShares();
+  CountWindows();
+  decision.gates.resize(state.tenants.size());
+  for (std::uint32_t i = 0; i < state.tenants.size(); ++i)
+    decision.gates[i] = GateOf(i);
+}
+
+// Who is attached where, and how each group stands.
+void Arbiter::Survey(const Rules& rules) {
+  devices_.assign(state_->devices.size(), DeviceView{});
+  for (std::size_t i = 0; i < devices_.size(); ++i)
+    devices_[i].limit = ConcurrentLimit(state_->settings, state_->devices[i]);
+  overtaken_.assign(state_->tenants.size(), 0);
+  groups_.assign(state_->groups.size(), GroupView{});
+  decision_->memory.assign(state_->groups.size(), GroupMemory{});
+  for (std::uint32_t index = 0; index < groups_.size(); ++index) {
+    const Group& group = state_->groups[index];
+    if (group.hold) continue;
+    GroupView& view = groups_[index];
+    const auto tenants = roster_.TenantsOf(index);
+    for (const std::uint32_t i : tenants) {
+      const Tenant& tenant = state_->tenants[i];
+      view.busy = view.busy || tenant.busy;
+      view.present = view.present || tenant.busy || Lingers(tenant);
+    }
+    Standing standing;
+    if (rules.standing != nullptr) {
+      standing = rules.standing({*state_, group, tenants, view.busy, now_ns_}, decision_->memory[index]);
+    }
+    view.rank = {group.priority, standing.level};
+    view.next_look_ns = standing.next_look_ns;
+    Attach(index, {group.priority, standing.potential}, standing.ranked);
+  }
+}
+
+void Arbiter::Attach(std::uint32_t group, Rank potential, bool ranked) {
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    DeviceView& device = devices_[state_->tenants[i].device];
+    device.bottom_priority = std::min(device.bottom_priority, potential.priority);
+    device.ranked = device.ranked || ranked;
+    if (device.top_group == group) continue;
+    if (device.top_group == kNobody || potential > device.top) {
+      device.second = device.top;
+      device.second_group = device.top_group;
+      device.top = potential;
+      device.top_group = group;
+    } else if (device.second_group == kNobody || potential > device.second) {
+      device.second = potential;
+      device.second_group = group;
+    }
+  }
+}
+
+bool Arbiter::IsMixed(const DeviceView& device) const {
+  if (device.second_group == kNobody) return false;
+  return device.ranked || device.bottom_priority != device.top.priority;
+}
+
+void Arbiter::FindTracked() {
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    if (state_->groups[group].hold) continue;
+    GroupView& view = groups_[group];
+    view.tracked = share_.Keeps(group);
+    for (const std::uint32_t i : roster_.TenantsOf(group)) {
+      view.tracked = view.tracked || IsMixed(devices_[state_->tenants[i].device]);
+      overtaken_[i] = FindOvertaken(state_->tenants[i]) ? 1 : 0;
+    }
+    if (view.tracked) {
+      Remember(group);
+    } else {
+      Forget(group);
+    }
+  }
+}
+
+// Whoever is untracked is open, and nothing is known of its work. Only a case for the guard stays, so that a neighbour
+// that is held or gone for a moment does not begin it anew.
+void Arbiter::Forget(std::uint32_t group) {
+  const GroupMemory& before = state_->groups[group].memory;
+  GroupMemory& next = decision_->memory[group];
+  next = GroupMemory{};
+  if (before.starved_since_ns == 0) return;
+  next.open_since_ns = before.open_since_ns;
+  next.starved_since_ns = before.starved_since_ns;
+  next.guard_until_ns = before.guard_until_ns;
+  guard_.NoteOpen(next);
+}
+
+// Carries forward what belongs to no policy.
+void Arbiter::Remember(std::uint32_t group) {
+  const GroupView& view = groups_[group];
+  const GroupMemory& before = state_->groups[group].memory;
+  GroupMemory& next = decision_->memory[group];
+  next.turn_since_ns = before.turn_since_ns;
+  next.last_turn_ns = before.last_turn_ns;
+  turns_.Expire(next);
+  if (view.busy) {
+    next.open_since_ns = before.open_since_ns;
+    next.starved_since_ns = before.starved_since_ns;
+    next.guard_until_ns = before.guard_until_ns;
+  } else {
+    turns_.NoteIdle(next);
+  }
+  LookAt(view.next_look_ns);
+}
+
+// Highest rank first. Groups that are idle claim nothing and need no place.
+void Arbiter::Order() {
+  order_.clear();
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    const GroupView& view = groups_[group];
+    if (!view.tracked || !view.present) continue;
+    const GroupMemory& memory = decision_->memory[group];
+    const bool has_turn = memory.turn_since_ns != 0;
+    order_.push_back(
+        {.rank = view.rank,
+         .share = share_.Keeps(group) ? share_.Order(group, has_turn) : std::numeric_limits<double>::infinity(),
+         .turn = (has_turn ? 0 : kWaits) + memory.last_turn_ns,
+         .group = group});
+  }
+  std::sort(order_.begin(), order_.end(), [this](const Place& a, const Place& b) {
+    if (a.rank != b.rank) return a.rank > b.rank;
+    if (a.share != b.share) return a.share < b.share;
+    if (a.turn != b.turn) return a.turn < b.turn;
+    return state_->groups[a.group].id < state_->groups[b.group].id;
+  });
+}
+
+bool Arbiter::FindOvertaken(const Tenant& tenant) const {
+  const DeviceView& device = devices_[tenant.device];
+  const Rank& top = device.top_group == tenant.group ? device.second : device.top;
+  return groups_[tenant.group].rank < top;
+}
+
+bool Arbiter::HasWorkOn(std::uint32_t group, std::uint32_t device) const {
+  for (const std::uint32_t i : roster_.TenantsOf(group))
+    if (state_->tenants[i].busy && state_->tenants[i].device == device) return true;
+  return false;
+}
+
+void Arbiter::Admit(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  WaitForClaims(group);
+  if (view.blocked == Why::kOpen && share_.Keeps(group) && share_.MustWait(group)) {
+    view.blocked = Why::kShare;
+    view.blocked_for = share_.HeldFor(group);
+  }
+  if (view.blocked == Why::kOpen) WaitForTurn(group);
+  if (view.blocked == Why::kOpen) return Claim(group);
+  // Who gives way inside its class gives its turn back; for a higher rank it would keep it.
+  const bool gives_way = view.blocked == Why::kShare || view.blocked == Why::kTurn;
+  if (gives_way && share_.Keeps(group)) turns_.NoteIdle(decision_->memory[group]);
+}
+
+void Arbiter::WaitForClaims(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  Rank strongest;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[i];
+    const DeviceView& device = devices_[tenant.device];
+    if (!tenant.busy || device.claim <= view.rank) continue;
+    // Of several claims, the answer to "for whom?" must not depend on the order of tenants.
+    const bool says_more =
+        device.claim > strongest || (device.claim == strongest && device.claimant < view.blocked_for);
+    if (!says_more) continue;
+    strongest = device.claim;
+    view.blocked = WhyClaimed(device, view.rank);
+    view.blocked_for = device.claimant;
+  }
+}
+
+void Arbiter::WaitForTurn(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[i];
+    DeviceView& device = devices_[tenant.device];
+    if (!tenant.busy || !CanBeOvertaken(i) || !IsFull(device)) continue;
+    device.awaited = true;
+    if (view.blocked == Why::kOpen || device.claimant < view.blocked_for) view.blocked_for = device.claimant;
+    view.blocked = Why::kTurn;
+  }
+}
+
+void Arbiter::Claim(std::uint32_t group) {
+  const Rank& rank = groups_[group].rank;
+  bool takes_turn = false;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[i];
+    const bool lingers = Lingers(tenant);
+    if (!tenant.busy && !lingers) continue;
+    DeviceView& device = devices_[tenant.device];
+    if (lingers && device.second_group != kNobody) LookAt(LingerEnd(tenant));
+    // Of several of one rank, who is named must not depend on the order of anything: one with work, then the oldest.
+    const bool first = device.claimant == 0;
+    const bool names_better =
+        device.claim == rank && std::tuple(lingers, tenant.client) < std::tuple(device.claim_lingers, device.claimant);
+    if (first || names_better) {
+      device.claim = rank;
+      device.claimant = tenant.client;
+      device.claim_lingers = lingers;
+    }
+    if (!tenant.busy || !CanBeOvertaken(i)) continue;
+    takes_turn = true;
+    if (device.counted_group != group) ++device.background_groups;
+    device.counted_group = group;
+  }
+  if (takes_turn) turns_.NoteOpen(decision_->memory[group]);
+  if (share_.Keeps(group)) share_.Admit(group);
+}
+
+void Arbiter::FinishShares() {
+  if (!share_.KeepsAny()) return;
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    if (!share_.Keeps(group)) continue;
+    share_.Finish(group, groups_[group].blocked, decision_->memory[group].share, decision_->next_look_ns);
+  }
+}
+
+// The turns that somebody waits for must be looked at when they end.
+void Arbiter::WatchTurns(std::uint32_t group) {
+  if (groups_[group].blocked != Why::kOpen) return;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    if (devices_[state_->tenants[i].device].awaited) {
+      turns_.NoteAwaited(decision_->memory[group], decision_->next_look_ns);
+    }
+  }
+}
+
+void Arbiter::GiveGuardTurn(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  GroupMemory& memory = decision_->memory[group];
+  if (!view.busy) return;
+  if (view.blocked == Why::kOpen) return guard_.NoteOpen(memory);
+  // Who waits for a turn among equals will get it; the guard is for who could wait for ever.
+  if (view.blocked == Why::kTurn) return guard_.NoteWaiting(memory);
+  if ((guard_.IsOpen(memory) || guard_.IsDue(memory)) && GuardHasRoom(group)) {
+    view.guarded = true;
+    for (const std::uint32_t i : roster_.TenantsOf(group))
+      ++devices_[state_->tenants[i].device].guarded_groups;
+    return guard_.NoteTurn(memory, decision_->next_look_ns);
+  }
+  guard_.NoteHeld(memory, decision_->next_look_ns);
+}
+
+bool Arbiter::GuardHasRoom(std::uint32_t group) const {
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const DeviceView& device = devices_[state_->tenants[i].device];
+    if (device.limit != 0 && device.guarded_groups >= device.limit) return false;
+  }
+  return true;
+}
+
+void Arbiter::CountWindows() {
+  for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
+    const Tenant& tenant = state_->tenants[i];
+    const GroupView& view = groups_[tenant.group];
+    const bool open = view.guarded || view.blocked == Why::kOpen;
+    if (!tenant.busy || !open || state_->groups[tenant.group].hold) continue;
+    DeviceView& device = devices_[tenant.device];
+    ++(CanBeOvertaken(i) ? device.background_clients : device.top_clients);
+  }
+}
+
+Why Arbiter::WhyClaimed(const DeviceView& device, const Rank& rank) const {
+  if (device.claim_lingers) return Why::kLinger;
+  return device.claim.priority == rank.priority ? why_ : Why::kPriority;
+}
+
+Gate Arbiter::GateOf(std::uint32_t index) const {
+  const auto held = [](Why why, std::uint64_t held_for) {
+    return Gate{.held = true, .tracked = true, .why = why, .held_for = held_for};
+  };
+  const Tenant& tenant = state_->tenants[index];
+  const GroupView& view = groups_[tenant.group];
+  const DeviceView& device = devices_[tenant.device];
+  if (state_->groups[tenant.group].hold) return held(Why::kHold, 0);
+  if (!view.tracked) return Gate{};
+  if (!view.guarded) {
+    if (device.claim > view.rank) return held(WhyClaimed(device, view.rank), device.claimant);
+    if (view.blocked == Why::kTurn || view.blocked == Why::kShare) return held(view.blocked, view.blocked_for);
+    if (view.blocked != Why::kOpen) return held(Why::kGang, view.blocked_for);
+    if (share_.KeepsTenant(index) && share_.WouldWait(tenant.group)) {
+      return held(Why::kShare, share_.HeldFor(tenant.group));
+    }
+    if (IsFull(device) && CanBeOvertaken(index) && !HasWorkOn(tenant.group, tenant.device)) {
+      return held(Why::kTurn, device.claimant);
+    }
+  }
+  Gate gate{.tracked = true, .why = view.guarded ? Why::kGuard : Why::kOpen};
+  gate.window_us = WindowOf(index, gate.window_floor);
+  return gate;
+}
+
+// In µs; 0: no limit.
+std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const {
+  const Tenant& tenant = state_->tenants[index];
+  const DeviceView& device = devices_[tenant.device];
+  const Settings& settings = state_->settings;
+  if (CanBeOvertaken(index)) {
+    if (settings.window_us == 0) return 0;
+    const std::uint32_t clients = std::max(1u, device.background_clients);
+    floor = clients == 1 ? kPipelineFloor : 1;
+    return std::max(1u, settings.window_us / clients);
+  }
+  const bool shares = share_.KeepsTenant(index);
+  const std::uint32_t budget = shares ? settings.share_slack_us : settings.top_window_us;
+  if (budget == 0) return 0;
+  const std::uint32_t clients = std::max(1u, device.top_clients);
+  const std::uint32_t part = std::max(1u, budget / clients);
+  const auto room_ns = shares ? share_.Room(index) : std::nullopt;
+  floor = room_ns ? kPipelineFloor : kTopFloor;
+  if (!room_ns) return part;
+  // Never less than it would have in the background.
+  const std::uint32_t least = settings.window_us == 0 ? part : std::max(1u, settings.window_us / clients);
+  return std::min(part, std::max(static_cast<std::uint32_t>(*room_ns / kNsPerUs), least));
+}
+
+}  // namespace xschedd::policy

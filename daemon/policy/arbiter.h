@@ -1,0 +1,138 @@
+// What all policies have in common: who is open where, given each group's rank (priority, then the level that the
+// policy says; standing.h).
+//
+//   - On each device only the highest rank among busy groups is open; those of one rank run together, kept to their
+//     shares (share.h) where the policy says so.
+//   - A group opens and closes as one: it is open only if nobody of higher rank is busy on any device where it is busy.
+//     Groups are admitted in order of rank over all devices at once, and one that is held claims nothing: two groups
+//     that need two devices never hold one each, and no device is kept idle for a group that cannot run.
+//   - Idle groups are shut out, too, where they would be held if they were busy: their first launch then waits.
+//   - Everybody who can be overtaken by an attached group has a background window, whether that one is busy or not: the
+//     hardware queues must be shallow when it arrives.
+//   - A device is untracked where no rank can differ and nobody is kept to a share. Groups that an administrator holds
+//     count as not attached.
+// Linger, guard, turns and windows: docs/policies.md.
+//
+// Cost: O(n) in tenants and O(b log b) in busy groups; nothing is allocated once the scratch memory has its size.
+// Thread rule: pure in meaning; an object has one user.
+#pragma once
+
+#include <compare>
+#include <vector>
+
+#include "daemon/policy/guard.h"
+#include "daemon/policy/roster.h"
+#include "daemon/policy/share.h"
+#include "daemon/policy/standing.h"
+#include "daemon/policy/turns.h"
+
+namespace xschedd::policy {
+
+// What makes a policy.
+struct Rules {
+  StandingOf standing = nullptr;           // nullptr: all of one priority stand alike
+  Why why = Why::kPriority;                // for whom others of the same priority are held
+  Share::Use share = Share::Use::kNobody;  // among those of one rank
+};
+
+class Arbiter {
+ public:
+  // Overwrites `decision`, whose memory is used again.
+  void Decide(const State& state, const Rules& rules, std::uint64_t now_ns, Decision& decision);
+
+ private:
+  static constexpr std::uint32_t kNobody = ~0u;
+
+  struct Rank {
+    int priority = std::numeric_limits<int>::min();
+    std::int64_t level = kLast;
+    auto operator<=>(const Rank&) const = default;
+  };
+
+  struct DeviceView {
+    // The two highest ranks that attached groups can come to; of two groups.
+    Rank top;
+    Rank second;
+    std::uint32_t top_group = kNobody;
+    std::uint32_t second_group = kNobody;
+    int bottom_priority = std::numeric_limits<int>::max();
+    bool ranked = false;
+    // Set as groups are admitted: the rank that has the device, and for whom others are told to wait.
+    Rank claim;
+    std::uint64_t claimant = 0;  // 0: nobody has it
+    bool claim_lingers = false;
+    bool awaited = false;                   // a group waits for a turn here
+    std::uint32_t counted_group = kNobody;  // the one that was added last to background_groups
+    std::uint32_t limit = 0;                // of background groups; 0: none
+    std::uint32_t background_groups = 0;    // admitted, and can be overtaken
+    std::uint32_t guarded_groups = 0;       // open by the guard
+    std::uint32_t background_clients = 0;   // busy, open and can be overtaken: these divide its window
+    std::uint32_t top_clients = 0;          // busy, open and cannot: likewise
+  };
+
+  struct GroupView {
+    Rank rank;
+    std::uint64_t next_look_ns = kNever;  // of its standing
+    bool busy = false;
+    bool present = false;  // busy, or lingers
+    bool tracked = false;
+    bool guarded = false;
+    Why blocked = Why::kOpen;  // kOpen: admitted
+    std::uint64_t blocked_for = 0;
+  };
+
+  // Of those that want a device now, in the order in which they are admitted.
+  struct Place {
+    Rank rank;
+    double share = 0;        // of who is kept to a share: these have an order of their own, before all others
+    std::uint64_t turn = 0;  // whose turn it is, then who had the last one longest ago
+    std::uint32_t group = 0;
+  };
+
+  void Survey(const Rules& rules);
+  void Attach(std::uint32_t group, Rank potential, bool ranked);
+  void FindTracked();
+  void Remember(std::uint32_t group);
+  void Forget(std::uint32_t group);
+  void Order();
+  void Admit(std::uint32_t group);
+  void WaitForClaims(std::uint32_t group);
+  void WaitForTurn(std::uint32_t group);
+  void Claim(std::uint32_t group);
+  void FinishShares();
+  void WatchTurns(std::uint32_t group);
+  void GiveGuardTurn(std::uint32_t group);
+  bool GuardHasRoom(std::uint32_t group) const;
+  void CountWindows();
+  Gate GateOf(std::uint32_t tenant) const;
+  Why WhyClaimed(const DeviceView& device, const Rank& rank) const;
+  std::uint32_t WindowOf(std::uint32_t tenant, std::uint32_t& floor) const;
+
+  bool FindOvertaken(const Tenant& tenant) const;
+  bool CanBeOvertaken(std::uint32_t tenant) const { return overtaken_[tenant] != 0; }
+  bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.background_groups >= device.limit; }
+  bool IsMixed(const DeviceView& device) const;
+  bool Lingers(const Tenant& tenant) const {
+    return !tenant.busy && tenant.idle_since_ns != 0 && LingerEnd(tenant) > now_ns_;
+  }
+  std::uint64_t LingerEnd(const Tenant& tenant) const {
+    return tenant.idle_since_ns + state_->settings.linger_us * kNsPerUs;
+  }
+  bool HasWorkOn(std::uint32_t group, std::uint32_t device) const;
+  void LookAt(std::uint64_t time_ns) { decision_->next_look_ns = std::min(decision_->next_look_ns, time_ns); }
+
+  const State* state_ = nullptr;
+  Decision* decision_ = nullptr;
+  std::uint64_t now_ns_ = 0;
+  Why why_ = Why::kPriority;
+  Guard guard_{0, 0};
+  Turns turns_{0, 0};
+  Roster roster_;
+  Share share_;
+  std::vector<DeviceView> devices_;
+  std::vector<GroupView> groups_;
+  std::vector<Place> order_;
+  std::vector<std::uint8_t> overtaken_;  // by tenant: somebody attached to its device can come before it
+};
+
+}  // namespace xschedd::policy

@@ -1,0 +1,20 @@
+// laxity: inside a priority class, a group with a deadline lets all others pass while it has time to spare, and goes
+// before all of them as soon as it has none.
+//
+//   - slack = deadline - now - what is left of the work; left = usual_ns - burst_ns, what the same tenant usually needs
+//     less what this burst has had. Where nothing is known of earlier bursts, there is no slack.
+//   - With slack it stands below groups without deadlines, and beside others that have slack. Once its slack is
+//     laxity_margin_us or less it is urgent, until it is idle: work that was urgent stays urgent while it runs, or it
+//     would change places at every report of its progress.
+//   - Among urgent ones the earliest latest start (deadline - usual_ns) goes first. That of unfinished work is fixed,
+//     for the same reason: two equal ones would otherwise hand over to each other all the time.
+// Late work stays urgent. Thread rule: pure function.
+#pragma once
+
+#include "daemon/policy/standing.h"
+
+namespace xschedd::policy {
+
+Standing LaxityStanding(const Candidate& candidate, GroupMemory& next);
+
+}  // namespace xschedd::policy

@@ -1,0 +1,304 @@
+#include "daemon/policy/share.h"
+
+#include <algorithm>
+
+#include "daemon/policy/service.h"
+
+namespace xschedd::policy {
+namespace {
+
+using Was = ShareMemory::State;
+
+// 500 ms at the default: more than what kernels in flight and late measurements make of an honest lead.
+constexpr double kMostLead = 100;
+// 50 ms at the default: more than it takes a saturated device to tell who used it.
+constexpr std::uint64_t kPatience = 10;
+// Looking no more often than this: a kernel that runs cannot be stopped anyway.
+constexpr std::uint64_t kShortestLookNs = 500 * kNsPerUs;
+
+}  // namespace
+
+void Share::Begin(const State& state, const Roster& roster, Use use, std::uint64_t now_ns) {
+  state_ = &state;
+  roster_ = &roster;
+  now_ns_ = now_ns;
+  slack_ns_ = state.settings.share_slack_us * kNsPerUs;
+  active_ = use != Use::kNobody && Survey(use);
+  if (!active_) return;
+  const auto count = static_cast<std::uint32_t>(state.groups.size());
+  for (std::uint32_t group = 0; group < count; ++group)
+    CollectUse(group);
+  for (std::uint32_t group = 0; group < count; ++group)
+    Charge(group);
+  // Whoever competes already is what newcomers start from; so these come after all others.
+  for (std::uint32_t group = 0; group < count; ++group)
+    Start(group);
+}
+
+// The classes of each device, and which of them are kept to their shares. False: none.
+bool Share::Survey(Use use) {
+  const std::vector<Group>& all = state_->groups;
+  // Nearly always: nobody was given a weight.
+  if (use == Use::kUnequalWeights &&
+      std::all_of(all.begin(), all.end(), [&](const Group& group) { return group.weight == all.front().weight; })) {
+    return false;
+  }
+  classes_.clear();
+  first_class_.assign(state_->devices.size(), kNone);
+  class_of_.resize(state_->tenants.size());
+  present_.resize(state_->tenants.size());
+  groups_.assign(state_->groups.size(), Member{});
+  bool any = false;
+  for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
+    const Tenant& tenant = state_->tenants[i];
+    const Group& group = state_->groups[tenant.group];
+    // Held groups count as not attached, in a class of their own that is never kept.
+    const int priority = group.hold ? std::numeric_limits<int>::min() : group.priority;
+    std::uint32_t* link = &first_class_[tenant.device];
+    while (*link != kNone && classes_[*link].priority != priority)
+      link = &classes_[*link].next;
+    if (*link == kNone) {
+      class_of_[i] = *link = static_cast<std::uint32_t>(classes_.size());
+      classes_.push_back(
+          {.priority = priority, .first_group = tenant.group, .min_weight = group.weight, .max_weight = group.weight});
+      continue;
+    }
+    class_of_[i] = *link;
+    Class& entry = classes_[*link];
+    entry.several = entry.several || entry.first_group != tenant.group;
+    entry.min_weight = std::min(entry.min_weight, group.weight);
+    entry.max_weight = std::max(entry.max_weight, group.weight);
+    entry.kept = !group.hold && entry.several && (use == Use::kAlways || entry.min_weight != entry.max_weight);
+    any = any || entry.kept;
+  }
+  if (!any) return false;
+  for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
+    const Tenant& tenant = state_->tenants[i];
+    present_[i] = IsPresent(tenant) ? 1 : 0;
+    if (!ClassOf(i).kept) continue;
+    Member& member = groups_[tenant.group];
+    member.kept = true;
+    member.busy = member.busy || tenant.busy;
+    member.present = member.present || present_[i] != 0;
+  }
+  return true;
+}
+
+bool Share::IsPresent(const Tenant& tenant) const {
+  return tenant.busy ||
+         (tenant.idle_since_ns != 0 && tenant.idle_since_ns + state_->settings.linger_us * kNsPerUs > now_ns_);
+}
+
+bool Share::WasThere(const Tenant& tenant, const ShareMemory& memory) const {
+  return tenant.busy ? tenant.busy_since_ns <= memory.seen_ns : tenant.idle_since_ns > memory.seen_ns;
+}
+
+// What each class has used since the last decision, and whether somebody waited for it.
+void Share::CollectUse(std::uint32_t group) {
+  const ShareMemory& memory = state_->groups[group].memory.share;
+  if (!groups_[group].kept) return;
+  for (const std::uint32_t index : roster_->TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[index];
+    Class& entry = ClassOf(index);
+    entry.used_ns += tenant.ran_ns;
+    if (!WasThere(tenant, memory)) continue;
+    entry.waited = entry.waited || memory.state == Was::kHeld;
+    if (memory.state != Was::kOpen || entry.weighed == group) continue;
+    entry.weighed = group;
+    entry.open_weight += state_->groups[group].weight;
+  }
+}
+
+void Share::Charge(std::uint32_t group) {
+  Member& member = groups_[group];
+  const Group& view = state_->groups[group];
+  const ShareMemory& memory = view.memory.share;
+  if (!member.kept) return;
+  const Candidate candidate{*state_, view, roster_->TenantsOf(group), member.present, now_ns_};
+  const std::uint64_t service = Service(candidate);
+  std::uint64_t charge = service;
+  if (memory.state == Was::kOpen) {
+    const std::uint64_t patience = kPatience * slack_ns_;
+    const std::uint64_t wall = now_ns_ - memory.seen_ns;
+    std::optional<std::uint64_t> most_missed;
+    for (const std::uint32_t index : candidate.tenants) {
+      const Class& entry = ClassOf(index);
+      if (!entry.kept || !WasThere(state_->tenants[index], memory)) continue;
+      std::uint64_t missed = memory.missed_ns + wall;
+      missed -= std::min(missed, entry.used_ns);
+      // While nobody waits, what was missed can be explained by what is measured late, but does not grow.
+      if (!entry.waited) missed = std::min(missed, memory.missed_ns);
+      most_missed = std::max(most_missed.value_or(0), std::min(missed, patience));
+      if (missed <= patience) continue;
+      charge = std::max(charge, service + (missed - patience) * view.weight / entry.open_weight);
+    }
+    member.missed_ns = most_missed.value_or(memory.missed_ns);
+  }
+  member.virtual_ns = memory.virtual_ns + static_cast<double>(charge) / view.weight;
+
+  const bool left_just_now = memory.left_ns != 0 && now_ns_ - memory.left_ns <= slack_ns_;
+  member.known = memory.priority == view.priority && (memory.state != Was::kAway || left_just_now);
+  if (!member.known) return;
+  if (!member.present) {
+    // No tenant of it is present: it would come back to any of its classes.
+    for (const std::uint32_t index : candidate.tenants) {
+      Class& entry = ClassOf(index);
+      entry.away = std::min(entry.away.value_or(member.virtual_ns), member.virtual_ns);
+    }
+    return;
+  }
+  const bool competes = memory.state != Was::kAway && memory.state != Was::kBlocked;
+  Refer(group, competes ? &Class::competing : &Class::others);
+}
+
+void Share::Refer(std::uint32_t group, std::optional<double> Class::*least) {
+  for (const std::uint32_t index : roster_->TenantsOf(group)) {
+    Class& entry = ClassOf(index);
+    if (!entry.kept || present_[index] == 0) continue;
+    entry.*least = std::min((entry.*least).value_or(groups_[group].virtual_ns), groups_[group].virtual_ns);
+  }
+}
+
+// Where a group begins that did not compete at the last decision.
+void Share::Start(std::uint32_t group) {
+  Member& member = groups_[group];
+  if (!member.kept || !member.present) return;
+  const Group& view = state_->groups[group];
+  if (member.known && view.memory.share.state != Was::kBlocked) return;
+  std::optional<double> level;
+  for (const std::uint32_t index : roster_->TenantsOf(group)) {
+    const Class& entry = ClassOf(index);
+    if (!entry.kept || present_[index] == 0) continue;
+    // Who was blocked compares itself with those who were not; a newcomer with anybody there is.
+    const std::optional<double> least = entry.competing || member.known ? entry.competing : entry.others;
+    if (least) level = std::max(level.value_or(*least), *least);
+  }
+  if (member.known) {
+    if (level) member.virtual_ns = std::max(member.virtual_ns, *level - static_cast<double>(slack_ns_) / view.weight);
+  } else {
+    member.missed_ns = 0;
+    member.virtual_ns = level.value_or(0);
+  }
+}
+
+double Share::Lead(std::uint32_t group, std::uint32_t of) const {
+  return (groups_[group].virtual_ns - groups_[of].virtual_ns) * state_->groups[group].weight;
+}
+
+double Share::Order(std::uint32_t group, bool has_turn) const {
+  const Group& view = state_->groups[group];
+  return groups_[group].virtual_ns - (has_turn ? static_cast<double>(slack_ns_) / view.weight : 0);
+}
+
+bool Share::IsAhead(std::uint32_t group) {
+  Member& member = groups_[group];
+  const Group& view = state_->groups[group];
+  // Of an idle one this asks whether it would be ahead if it became busy now.
+  if (!member.busy && !member.known) return false;
+  const bool was_held = member.known && view.memory.share.ahead;
+  const double allowed = was_held ? 0 : static_cast<double>(slack_ns_);
+  const double most = kMostLead * static_cast<double>(slack_ns_);
+  double greatest = 0;
+  std::uint32_t behind = kNone;
+  for (const std::uint32_t index : roster_->TenantsOf(group)) {
+    const Class& entry = ClassOf(index);
+    if (!entry.kept || entry.last == kNone || entry.last == group) continue;
+    if (member.busy && !state_->tenants[index].busy) continue;
+    const double lead = Lead(group, entry.last);
+    if (lead <= allowed || lead < greatest) continue;
+    if (lead == greatest && entry.last_client >= member.held_for) continue;
+    greatest = lead;
+    behind = entry.last;
+    member.held_for = entry.last_client;
+  }
+  member.ahead = behind != kNone;
+  if (!member.ahead) return false;
+  if (greatest > most) {
+    member.virtual_ns -= (greatest - most) / view.weight;
+    greatest = most;
+  }
+  // At the earliest it is level when the other has had the device to itself for so long.
+  const double wait = greatest / view.weight * state_->groups[behind].weight;
+  member.held_look_ns = now_ns_ + std::max(kShortestLookNs, static_cast<std::uint64_t>(wait) + 1);
+  return true;
+}
+
+void Share::Admit(std::uint32_t group) {
+  Member& member = groups_[group];
+  if (!member.present) return;
+  member.admitted = true;
+  for (const std::uint32_t index : roster_->TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[index];
+    Class& entry = ClassOf(index);
+    if (!entry.kept || present_[index] == 0) continue;
+    if (entry.last == group) {
+      entry.last_client = std::min(entry.last_client, tenant.client);
+    } else if (entry.last == kNone || IsBehind(group, entry.last)) {
+      entry.second_last = entry.last;
+      entry.last = group;
+      entry.last_client = tenant.client;
+    } else if (entry.second_last == kNone || IsBehind(group, entry.second_last)) {
+      entry.second_last = group;
+    }
+  }
+}
+
+std::optional<std::uint64_t> Share::Room(std::uint32_t tenant) const {
+  const Class& entry = ClassOf(tenant);
+  const std::uint32_t group = state_->tenants[tenant].group;
+  const std::uint32_t other = entry.last == group ? entry.second_last : entry.last;
+  std::optional<double> behind = entry.away;
+  if (other != kNone) behind = std::min(behind.value_or(groups_[other].virtual_ns), groups_[other].virtual_ns);
+  if (!behind) return std::nullopt;
+  const double lead = (groups_[group].virtual_ns - *behind) * state_->groups[group].weight;
+  const double slack = static_cast<double>(slack_ns_);
+  // In steps, so that not every kernel makes another window.
+  const std::uint64_t step = slack_ns_ / 8;
+  return static_cast<std::uint64_t>(std::clamp(slack - lead, 0.0, slack)) / step * step;
+}
+
+bool Share::IsBehind(std::uint32_t group, std::uint32_t of) const {
+  const double lead = groups_[group].virtual_ns - groups_[of].virtual_ns;
+  return lead < 0 || (lead == 0 && state_->groups[group].id < state_->groups[of].id);
+}
+
+void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_look_ns) {
+  Member& member = groups_[group];
+  const Group& view = state_->groups[group];
+  const ShareMemory& before = view.memory.share;
+  if (!member.busy) IsAhead(group);
+  next.virtual_ns = member.virtual_ns;
+  next.seen_ns = now_ns_;
+  next.priority = view.priority;
+  next.ahead = member.ahead;
+  if (!member.present) {
+    next.state = Was::kAway;
+    next.left_ns = before.state != Was::kAway ? now_ns_ : before.left_ns;
+    // Then it would start level again: it is let in, and the others need not expect it.
+    if (member.known) next_look_ns = std::min(next_look_ns, next.left_ns + slack_ns_ + 1);
+    return;
+  }
+  if (member.busy && member.ahead) {
+    next.state = Was::kHeld;
+    next_look_ns = std::min(next_look_ns, member.held_look_ns);
+    return;
+  }
+  if (!member.admitted) {
+    next.state = blocked == Why::kTurn ? Was::kWaiting : Was::kBlocked;
+    next.ahead = member.known && before.ahead;
+    return;
+  }
+  next.state = Was::kOpen;
+  next.missed_ns = member.missed_ns;
+  for (const std::uint32_t index : roster_->TenantsOf(group)) {
+    const Class& entry = ClassOf(index);
+    const std::uint32_t other = entry.last == group ? entry.second_last : entry.last;
+    if (!entry.kept || other == kNone || !state_->tenants[index].busy) continue;
+    // Ahead by more than the slack at the earliest when it alone has run for so long.
+    const double left = static_cast<double>(slack_ns_) - Lead(group, other);
+    const auto wait = left <= 0 ? 0 : static_cast<std::uint64_t>(left) + 1;
+    next_look_ns = std::min(next_look_ns, now_ns_ + std::max(kShortestLookNs, wait));
+  }
+}
+
+}  // namespace xschedd::policy

@@ -1,0 +1,41 @@
+// The last clients that have gone, with their histories: who asks why a job was slow often asks when it has ended.
+// Bounded: kClients; the oldest is forgotten first. Thread rule: the daemon's one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/registry/registry.h"
+
+namespace xschedd {
+
+struct PastDevice {
+  std::shared_ptr<const std::string> address;
+  History history;
+  std::uint64_t gpu_ns = 0;  // GPU time as it showed at the end
+};
+
+struct PastClient {
+  ClientIdentity identity;
+  Effective effective;
+  std::uint64_t ended_ns = 0;
+  std::vector<PastDevice> devices;
+};
+
+class PastClients {
+ public:
+  static constexpr std::size_t kClients = 32;
+
+  // Takes over the client's histories, which end now.
+  void Keep(Client& client, HistoryPool& pool, std::uint64_t now_ns);
+  // The last one with this pid; null: none is remembered.
+  const PastClient* Find(std::uint64_t pid) const;
+
+ private:
+  std::deque<PastClient> clients_;  // the last one in front
+};
+
+}  // namespace xschedd

@@ -1,0 +1,58 @@
+#include "daemon/registry/reason.h"
+
+namespace xschedd {
+
+std::string Reason::Text() const {
+  const std::string who = "pid " + std::to_string(pid) + " (priority " + std::to_string(priority) + ")";
+  switch (why) {
+    case policy::Why::kOpen:
+      return "nobody more important is busy";
+    case policy::Why::kGuard:
+      return "the starvation guard gives it a turn";
+    case policy::Why::kHold:
+      return "hold by an administrator";
+    case policy::Why::kPriority:
+      return who + " is busy";
+    case policy::Why::kLinger:
+      return who + " has just become idle";
+    case policy::Why::kGang:
+      return who + " is busy on another device of the group";
+    case policy::Why::kTurn:
+      return "it is the turn of " + who;
+    case policy::Why::kShare:
+      return "ahead of its share; " + who + " is behind";
+    case policy::Why::kDeadline:
+      return who + " has a deadline that comes before";
+    case policy::Why::kFair:
+      return who + " has had less of the device";
+  }
+  return "unknown";
+}
+
+std::string_view RuleName(policy::Why why) {
+  switch (why) {
+    case policy::Why::kOpen:
+      return "open";
+    case policy::Why::kGuard:
+      return "guard";
+    case policy::Why::kHold:
+      return "hold";
+    case policy::Why::kPriority:
+      return "priority";
+    case policy::Why::kLinger:
+      return "linger";
+    case policy::Why::kGang:
+      return "gang";
+    case policy::Why::kTurn:
+      return "turn";
+    case policy::Why::kShare:
+      return "share";
+    case policy::Why::kDeadline:
+      return "deadline";
+    case policy::Why::kFair:
+      return "fair";
+  }
+  return "unknown";
+}
+
+}  // namespace xschedd

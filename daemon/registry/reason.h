@@ -1,0 +1,24 @@
+// Why a gate is as it is: by which rule, and for whom. Small enough to keep by the thousand. Thread rule: values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "daemon/policy/types.h"
+
+namespace xschedd {
+
+// Names are kept, numbers are of the moment of the decision.
+struct Reason {
+  policy::Why why = policy::Why::kOpen;
+  std::uint64_t pid = 0;  // whom it waits for; 0: nobody in particular
+  int priority = 0;       // of that client
+  std::string Text() const;
+  bool operator==(const Reason&) const = default;
+};
+
+// One word for the rule, as events, traces and explain name it: "priority", "turn", "hold"...
+std::string_view RuleName(policy::Why why);
+
+}  // namespace xschedd

@@ -1,0 +1,215 @@
+#include "daemon/scheduler/explain_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace xschedd {
+namespace {
+
+using policy::Why;
+
+constexpr std::size_t kCommandShown = 60;
+
+// "pid 4711 (python train.py, priority 50)". Whoever has gone meanwhile has no command any more.
+std::string Who(const Reason& reason, const ExplainContext& context) {
+  std::string command;
+  for (const auto& [id, client] : context.registry.Clients()) {
+    if (client->identity.pid == reason.pid) command = CommandOf(client->identity).substr(0, kCommandShown);
+  }
+  if (!command.empty()) command += ", ";
+  return fmt::format("pid {} ({}priority {})", reason.pid, command, reason.priority);
+}
+
+std::string Limit(const policy::Settings& settings) {
+  return settings.max_concurrent ? fmt::format("max_concurrent={}", *settings.max_concurrent)
+                                 : "max_concurrent is the vendor's";
+}
+
+std::string Percent(std::uint64_t part, std::uint64_t whole) {
+  return fmt::format("{:.1f} %", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string Seconds(std::uint64_t ns) {
+  return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9);
+}
+
+class Remedies {
+ public:
+  Remedies(const Subject& subject, const ExplainContext& context)
+      : subject_(subject), context_(context), settings_(context.config.policy) {}
+
+  std::vector<Remedy> For(const Reason& reason) {
+    const bool names_other = reason.pid != 0;
+    switch (reason.why) {
+      case Why::kHold:
+        Self("end the administrator's hold", "release");
+        break;
+      case Why::kPriority:
+      case Why::kGang:
+        RaiseTo(reason.priority,
+                names_other ? fmt::format("let it run beside pid {} as its equal", reason.pid) : "raise its priority");
+        if (names_other && IsLive(reason.pid)) {
+          Add(fmt::format("or lower pid {} to its priority", reason.pid),
+              fmt::format("xschedctl set --priority {} --pid {}", subject_.effective.priority, reason.pid));
+        }
+        Add(fmt::format("or give every busy client a longer turn in each second (guard_ms_per_s={})",
+                        settings_.guard_ms_per_s),
+            fmt::format("xschedctl policy set --guard {}ms",
+                        std::min(policy::kGuardLimits.max, std::max(50u, 2 * settings_.guard_ms_per_s))));
+        break;
+      case Why::kLinger:
+        Add(fmt::format("let it go on sooner after the more important one went idle (linger_us={})",
+                        settings_.linger_us),
+            fmt::format("xschedctl policy set --linger {}us", settings_.linger_us / 2));
+        break;
+      case Why::kTurn:
+        Add(fmt::format("let more background clients run on a device at a time ({})", Limit(settings_)),
+            fmt::format("xschedctl policy set --max-concurrent {}", settings_.max_concurrent.value_or(1) + 1));
+        Add(fmt::format("or change turns more often (turn_ms={})", settings_.turn_ms),
+            fmt::format("xschedctl policy set --turn {}ms", std::max(policy::kTurnLimits.min, settings_.turn_ms / 2)));
+        break;
+      case Why::kShare:
+        Reweigh();
+        Add(fmt::format("or let clients be further ahead of their share (share_slack_us={})", settings_.share_slack_us),
+            fmt::format("xschedctl policy set --share-slack {}us",
+                        std::min(policy::kShareSlackLimits.max, 2 * settings_.share_slack_us)));
+        break;
+      case Why::kDeadline:
+        RaiseTo(subject_.effective.priority + 1, "let it go before all deadlines of its present priority");
+        Add("or start it with a shorter deadline: xschedctl run --deadline", "");
+        break;
+      case Why::kFair:
+        RaiseTo(subject_.effective.priority + 1, "let it go before the others of its present priority");
+        Add(fmt::format("or let clients run longer before they go down a level (fair_quantum_ms={})",
+                        settings_.fair_quantum_ms),
+            fmt::format("xschedctl policy set --fair-quantum {}ms",
+                        std::min(policy::kFairQuantumLimits.max, 2 * settings_.fair_quantum_ms)));
+        break;
+      case Why::kOpen:
+      case Why::kGuard:
+        break;
+    }
+    return std::move(remedies_);
+  }
+
+ private:
+  void Add(std::string text, std::string command) { remedies_.push_back({std::move(text), std::move(command)}); }
+
+  // A command about the client itself, which must be live for that.
+  void Self(const std::string& text, const std::string& verb) {
+    if (subject_.ended_ns == 0) Add(text, fmt::format("xschedctl {} --pid {}", verb, subject_.identity.pid));
+  }
+
+  bool IsLive(std::uint64_t pid) const {
+    const auto& clients = context_.registry.Clients();
+    return std::any_of(clients.begin(), clients.end(),
+                       [pid](const auto& entry) { return entry.second->identity.pid == pid; });
+  }
+
+  void RaiseTo(int priority, const std::string& text) {
+    priority = std::min(priority, kPriorityMax);
+    const std::uint32_t uid = subject_.identity.uid;
+    if (context_.config.PriorityCeiling(uid) < priority) {
+      Add(fmt::format("{}: raise the [[ceiling]] of uid {} (now {}) to {} in the configuration, then", text, uid,
+                      context_.config.PriorityCeiling(uid), priority),
+          "xschedctl reload");
+    }
+    if (subject_.ended_ns != 0) {
+      Add(fmt::format("start the next one with xschedctl run --priority {}", priority), "");
+    } else {
+      Self(text, fmt::format("set --priority {}", priority));
+    }
+  }
+
+  void Reweigh() {
+    const std::uint32_t weight = std::min(policy::kWeightLimits.max, 2 * subject_.effective.weight);
+    const std::string text = fmt::format("give it a larger share (weight {})", subject_.effective.weight);
+    if (subject_.ended_ns != 0) {
+      Add(fmt::format("start the next one with xschedctl run --weight {}", weight), "");
+    } else {
+      Self(text, fmt::format("set --weight {}", weight));
+    }
+  }
+
+  const Subject& subject_;
+  const ExplainContext& context_;
+  const policy::Settings& settings_;
+  std::vector<Remedy> remedies_;
+};
+
+// Over all devices: a client of eight GPUs has eight seconds a second.
+std::uint64_t Sum(const Explanation& explanation, Phase phase) {
+  std::uint64_t sum = 0;
+  for (const ExplainedDevice& device : explanation.devices)
+    sum += device.account.phase_ns[static_cast<std::size_t>(phase)];
+  return sum;
+}
+
+}  // namespace
+
+const std::string& CommandOf(const ClientIdentity& identity) {
+  return identity.command.empty() ? identity.exe : identity.command;
+}
+
+std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
+  if (total.is_others) return "others: for more clients or by more rules than are remembered apart";
+  const Reason& reason = total.reason;
+  const policy::Settings& settings = context.config.policy;
+  const std::string who = reason.pid == 0 ? "somebody" : Who(reason, context);
+  switch (reason.why) {
+    case Why::kHold:
+      return "hold: by an administrator, until release";
+    case Why::kPriority:
+      return fmt::format("priority: {} was busy here", who);
+    case Why::kLinger:
+      return fmt::format("linger: {} had just become idle (linger_us={})", who, settings.linger_us);
+    case Why::kGang:
+      return fmt::format("gang: {} was busy on another device that its group needs", who);
+    case Why::kTurn:
+      return fmt::format("turns: it was the turn of {} ({}, turn_ms={})", who, Limit(settings), settings.turn_ms);
+    case Why::kShare:
+      return fmt::format("share: it was ahead of its share, {} behind (share_slack_us={})", who,
+                         settings.share_slack_us);
+    case Why::kDeadline:
+      return fmt::format("deadline: that of {} came before", who);
+    case Why::kFair:
+      return fmt::format("fair: {} had had less of the device (fair_quantum_ms={})", who, settings.fair_quantum_ms);
+    case Why::kOpen:
+    case Why::kGuard:
+      break;
+  }
+  return std::string(RuleName(reason.why));
+}
+
+std::string SummaryOf(const Subject& subject, const Explanation& explanation) {
+  std::string who = fmt::format("pid {} (priority {}, weight {})", subject.identity.pid, subject.effective.priority,
+                                subject.effective.weight);
+  std::string when = "the last " + Seconds(explanation.observed_ns);
+  if (subject.ended_ns != 0) {
+    who += fmt::format(" ended {} ago", Seconds(subject.ended_ns));
+    when += " before that";
+  }
+  const std::string begin = who + (subject.ended_ns != 0 ? "; in " : ": in ") + when;
+  if (!subject.can_be_held) return begin + " it was never held: it has no shared memory, and xschedd cannot hold it";
+  if (explanation.devices.empty()) return who + " has used no device yet";
+  const std::uint64_t all = Sum(explanation, Phase::kUntracked) + Sum(explanation, Phase::kIdle) +
+                            Sum(explanation, Phase::kRunning) + explanation.held_ns;
+  if (explanation.held_ns == 0 || explanation.causes.empty()) {
+    if (Sum(explanation, Phase::kUntracked) * 2 > all) {
+      return begin + " xschedd did not make it wait: it ran untracked, with nobody of another priority on its devices";
+    }
+    return fmt::format("{} xschedd did not make it wait: it had work for {} of the time and none for {}", begin,
+                       Percent(Sum(explanation, Phase::kRunning), all), Percent(Sum(explanation, Phase::kIdle), all));
+  }
+  const ExplainedCause& first = explanation.causes.front();
+  return fmt::format("{} it was held for {} of the time; {} of that by {}", begin, Percent(explanation.held_ns, all),
+                     Percent(first.total.total_ns, explanation.held_ns), first.text);
+}
+
+std::vector<Remedy> RemediesFor(const HeldTotal& total, const Subject& subject, const ExplainContext& context) {
+  if (total.is_others) return {};
+  return Remedies(subject, context).For(total.reason);
+}
+
+}  // namespace xschedd

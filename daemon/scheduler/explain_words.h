@@ -1,0 +1,28 @@
+// The words of Explain: causes with the names of the settings behind them, and remedies as commands to type.
+// Thread rule: pure functions over the daemon's records; the daemon's one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "daemon/scheduler/explain.h"
+
+namespace xschedd {
+
+// Whom the words are about.
+struct Subject {
+  const ClientIdentity& identity;
+  const Effective& effective;
+  bool hold;
+  bool can_be_held;
+  std::uint64_t ended_ns;  // how long ago; 0: it has not
+};
+
+// The command line as far as it is known, else the executable.
+const std::string& CommandOf(const ClientIdentity& identity);
+
+std::string CauseText(const HeldTotal& total, const ExplainContext& context);
+std::string SummaryOf(const Subject& subject, const Explanation& explanation);
+std::vector<Remedy> RemediesFor(const HeldTotal& total, const Subject& subject, const ExplainContext& context);
+
+}  // namespace xschedd

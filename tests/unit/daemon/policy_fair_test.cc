@@ -1,0 +1,123 @@
+// fair as a table: who has had how much, and who goes before whom.
+#include "daemon/policy/fair.h"
+#include "tests/unit/daemon/policy_world.h"
+
+using namespace xschedd::policy;
+using namespace xschedd::policy::test;
+
+namespace {
+
+// Two with work, and one that is known to have had so much.
+class FairWorld : public World {
+ public:
+  FairWorld() : World(1) {
+    state.settings.name = Name::kFair;
+    Add(1, 0, 0, true);
+    Add(2, 0, 0, true);
+    At(kNow);
+  }
+  Decision After(std::uint64_t ms, std::uint64_t first_ran_ms, std::uint64_t second_ran_ms) {
+    now_ns += ms * kNsPerMs;
+    state.tenants[0].ran_ns = first_ran_ms * kNsPerMs;
+    state.tenants[1].ran_ns = second_ran_ms * kNsPerMs;
+    return At(now_ns);
+  }
+  std::uint64_t now_ns = kNow;
+};
+
+}  // namespace
+
+TEST_CASE("fair: whoever has had less goes first, level by level") {
+  // Attained before, in ms: quantum 20, so the levels begin at 0, 20, 100 and 420.
+  struct {
+    std::uint64_t first, second;
+    const char* expected;
+  } const rows[] = {{0, 0, "oo"},     {19, 0, "oo"},    {20, 0, "Ho"},     {99, 20, "oo"}, {100, 99, "Ho"},
+                    {419, 100, "oo"}, {420, 419, "Ho"}, {5000, 420, "oo"}, {20, 420, "oH"}};
+  for (const auto& row : rows) {
+    INFO(row.first << " beside " << row.second);
+    FairWorld world;
+    const Decision decision = world.After(1000, row.first, row.second);
+    CHECK(Letters(decision) == row.expected);
+    for (const Gate& gate : decision.gates)
+      CHECK((!gate.held || gate.why == Why::kFair));
+  }
+}
+
+TEST_CASE("fair: held for the one that has had less, and open again when it has had as much") {
+  FairWorld world;
+  Decision decision = world.After(20, 20, 0);
+  CHECK(Letters(decision) == "Ho");
+  CHECK(decision.gates[0].held_for == 200);
+  CHECK(decision.next_look_ns == world.now_ns + 20 * kNsPerMs);
+  CHECK(Letters(world.After(19, 0, 19)) == "Ho");
+  CHECK(Letters(world.After(1, 0, 1)) == "oo");
+}
+
+TEST_CASE("fair: idle time takes away what was attained; waiting does not") {
+  FairWorld world;
+  CHECK(Letters(world.After(100, 50, 0)) == "Ho");
+  SECTION("waiting") {
+    CHECK(Letters(world.After(200, 0, 0)) == "Ho");
+  }
+  SECTION("idle for as long") {
+    world.state.tenants[0].busy = false;
+    world.state.tenants[0].idle_since_ns = world.now_ns;
+    world.After(1, 0, 0);
+    world.After(31, 0, 0);
+    world.state.tenants[0].busy = true;
+    CHECK(Letters(world.After(0, 0, 0)) == "oo");
+  }
+  SECTION("idle for too short") {
+    world.state.tenants[0].busy = false;
+    world.After(1, 0, 0);
+    world.After(20, 0, 0);
+    world.state.tenants[0].busy = true;
+    CHECK(Letters(world.After(0, 0, 0)) == "Ho");
+  }
+}
+
+TEST_CASE("fair: a tenant of requests stays on the first level whatever it has had in all") {
+  FairWorld world;
+  for (int request = 0; request < 200; ++request) {
+    world.state.tenants[0].busy = true;
+    const Decision decision = world.After(20, 0, 20);
+    CHECK(!decision.gates[0].held);
+    world.state.tenants[0].busy = false;
+    world.After(15, 15, 0);
+  }
+  CHECK(world.state.groups[0].memory.fair.attained_ns < 20 * kNsPerMs);
+  CHECK(world.state.groups[1].memory.fair.attained_ns == 840 * kNsPerMs);  // no more is remembered
+}
+
+TEST_CASE("fair: windows, tracking and priority") {
+  FairWorld world;
+  world.After(20, 20, 0);
+  world.state.tenants[1].busy = false;
+  // The idle one would begin above it.
+  Decision decision = world.After(1, 0, 0);
+  CHECK(Letters(decision) == "oo");
+  CHECK(decision.gates[0].window_us == 500);
+  CHECK(decision.gates[1].window_us == 20'000);
+  world.state.tenants[1].busy = true;
+  world.state.groups[0].priority = 1;
+  decision = world.After(1, 0, 0);
+  CHECK(Letters(decision) == "oH");
+  CHECK(decision.gates[1].why == Why::kPriority);
+}
+
+TEST_CASE("fair: a gang is charged for its busiest device") {
+  World world(2);
+  world.state.settings.name = Name::kFair;
+  world.Add(1, 0, 0, true);
+  world.Add(1, 0, 1, true);
+  world.Add(2, 0, 0, true);
+  world.At(kNow);
+  world.state.tenants[0].ran_ns = 15 * kNsPerMs;
+  world.state.tenants[1].ran_ns = 15 * kNsPerMs;
+  CHECK(Letters(world.At(kNow + 15 * kNsPerMs)) == "ooo");
+  world.state.tenants[1].ran_ns = 5 * kNsPerMs;
+  const Decision decision = world.At(kNow + 20 * kNsPerMs);
+  CHECK(Letters(decision) == "HHo");
+  CHECK(decision.gates[1].why == Why::kGang);
+}

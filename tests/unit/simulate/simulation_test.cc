@@ -1,0 +1,278 @@
+// The simulator's arithmetic: small cases worked by hand, and what must hold in every workload that is shipped.
+#include "tools/bench/simulate/simulation.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/unit/simulate/workloads.h"
+#include "tools/bench/simulate/arrival_source.h"
+#include "tools/bench/simulate/report.h"
+#include "tools/bench/simulate/share_meter.h"
+
+using namespace xschedd::simulate;
+
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kS = 1'000'000'000;
+
+double BusyPart(const Results& results, std::size_t device = 0) {
+  return static_cast<double>(results.device_busy_ns[device]) / static_cast<double>(results.length_ns);
+}
+double GpuPart(const Results& results, std::size_t class_index) {
+  return static_cast<double>(results.classes[class_index].gpu_ns) / static_cast<double>(results.length_ns);
+}
+double WorstMs(const Results& results, std::size_t class_index) {
+  return results.classes[class_index].QuantileMs(1);
+}
+Parameters Unscheduled() {
+  Parameters parameters;
+  parameters.unscheduled = true;
+  return parameters;
+}
+
+// A request of 4 kernels of 1 ms every 50 ms, beside kernels of 0.7 ms without end.
+constexpr const char* kRequestBesideBatch = R"(
+  {"workload": "t", "seconds": 10}
+  {"client": "high", "priority": 1, "arrivals": {"kind": "periodic", "period_ms": 50, "phase_ms": 10}, "kernels": [{"us": 1000, "count": 4}]}
+  {"client": "low", "arrivals": {"kind": "saturating", "depth": 16}, "kernels": [{"us": 700}]}
+)";
+
+}  // namespace
+
+TEST_CASE("alone: a request takes as long as its kernels, and nobody decides") {
+  const Workload workload = Read(R"(
+    {"workload": "t", "seconds": 10}
+    {"client": "a", "arrivals": {"kind": "periodic", "period_ms": 10}, "kernels": [{"us": 1000, "count": 6}, {"us": 500, "count": 2, "gap_us": 250}]}
+  )");
+  const Results results = Simulate(workload, Parameters{});
+  // 6 × 1 ms + 2 × (0.5 ms + 0.25 ms on the host) = 7.5 ms, of which the device is busy 7.
+  CHECK(results.classes[0].requests == 1000);
+  CHECK(results.classes[0].QuantileMs(0.01) == 7.5);
+  CHECK(WorstMs(results, 0) == 7.5);
+  CHECK(BusyPart(results) == 0.7);
+  CHECK(results.decisions == 1);  // at the start
+  CHECK(results.gate_changes == 0);
+}
+
+TEST_CASE("two equals take turns kernel by kernel") {
+  const Workload workload = Read(R"(
+    {"workload": "t", "seconds": 10}
+    {"client": "a", "arrivals": {"kind": "saturating", "depth": 4}, "kernels": [{"us": 3000}]}
+    {"client": "b", "arrivals": {"kind": "saturating", "depth": 4}, "kernels": [{"us": 1000}]}
+  )");
+  const Results results = Simulate(workload, Parameters{});
+  CHECK(results.classes[0].requests == Approx(2500).margin(1));
+  CHECK(results.classes[1].requests == Approx(2500).margin(1));
+  CHECK(BusyPart(results) == 1.0);
+  CHECK(GpuPart(results, 0) == Approx(0.75));
+}
+
+TEST_CASE("a client with two streams has two turns") {
+  const Workload workload = Read(R"(
+    {"workload": "t", "seconds": 9}
+    {"client": "a", "streams": 2, "arrivals": {"kind": "saturating", "depth": 4}, "kernels": [{"us": 1000}]}
+    {"client": "b", "arrivals": {"kind": "saturating", "depth": 4}, "kernels": [{"us": 1000}]}
+  )");
+  const Results results = Simulate(workload, Parameters{});
+  CHECK(GpuPart(results, 0) == Approx(2.0 / 3).margin(0.001));
+}
+
+TEST_CASE("kernels run side by side where the device has room") {
+  Workload workload = Read(R"(
+    {"workload": "t", "seconds": 10, "side_by_side": 2}
+    {"client": "a", "arrivals": {"kind": "saturating", "depth": 4}, "kernels": [{"us": 1000}]}
+    {"client": "b", "arrivals": {"kind": "saturating", "depth": 4}, "kernels": [{"us": 1000}]}
+  )");
+  Results results = Simulate(workload, Parameters{});
+  CHECK(GpuPart(results, 0) == 1.0);
+  CHECK(GpuPart(results, 1) == 1.0);
+  CHECK(BusyPart(results) == 1.0);
+  // One client on two streams: its overlap counts once.
+  workload.clients.pop_back();
+  workload.clients[0].streams = 2;
+  results = Simulate(workload, Parameters{});
+  CHECK(GpuPart(results, 0) == 1.0);
+  CHECK(results.classes[0].kernels == Approx(20'000).margin(2));
+}
+
+TEST_CASE("priority: the important one waits for what is on the device, and for no more") {
+  const Workload workload = Read(kRequestBesideBatch);
+  // Unscheduled, a kernel of the other goes before each of the 4, but for the rest of the first: at least 4 + 3 × 0.7.
+  const Results without = Simulate(workload, Unscheduled());
+  CHECK(without.classes[0].QuantileMs(0.01) >= 4 + 3 * 0.7);
+  CHECK(WorstMs(without, 0) <= 4 + 4 * 0.7);
+  // Scheduled, two are in flight when the request comes (a lone background client's floor).
+  const Results results = Simulate(workload, Parameters{});
+  CHECK(results.classes[0].requests == 200);
+  CHECK(results.classes[0].QuantileMs(0.01) >= 4);
+  CHECK(WorstMs(results, 0) <= 4 + 2 * 0.7);
+  // Held from each request's arrival to its end and the linger after it: at least 4.2 ms of each 50, and less than 6.
+  CHECK(results.classes[1].held_ns > 200 * 42 * kMs / 10);
+  CHECK(results.classes[1].held_ns < 200 * 6 * kMs);
+}
+
+TEST_CASE("the window is what the important one finds on the device") {
+  Workload workload = Read(kRequestBesideBatch);
+  workload.clients[0].programs[0] = {{.kernel_ns = 100'000, .count = 20}};
+  workload.clients[1].programs[0] = {{.kernel_ns = 100'000}};
+  Parameters parameters;
+  parameters.settings.window_us = 500;
+  // 2 ms of its own; five kernels of the other in flight, and none after them. The first request comes when nothing is
+  // measured yet.
+  const double small = WorstMs(Simulate(workload, parameters), 0);
+  CHECK(small > 2.3);
+  CHECK(small <= 2.5);
+  parameters.settings.window_us = 1000;
+  const double large = WorstMs(Simulate(workload, parameters), 0);
+  CHECK(large > 2.8);
+  CHECK(large <= 3.0);
+}
+
+TEST_CASE("linger and wake-up are what the device stands idle after each request") {
+  Workload workload = Read(kRequestBesideBatch);
+  workload.clients[0].arrivals.period_ns = 10 * kMs;
+  // Eight kernels, so that the other's five in flight are done before the last of them.
+  workload.clients[0].programs[0] = {{.kernel_ns = 500'000, .count = 8}};
+  workload.clients[1].programs[0] = {{.kernel_ns = 100'000}};
+  Parameters parameters;
+  parameters.settings.linger_us = 200;
+  parameters.wake_us = 60;
+  CHECK(BusyPart(Simulate(workload, parameters)) == Approx(1 - 0.026).margin(0.001));
+  parameters.settings.linger_us = 1000;
+  CHECK(BusyPart(Simulate(workload, parameters)) == Approx(1 - 0.106).margin(0.002));
+  // Without linger, deciding takes its time.
+  parameters.settings.linger_us = 0;
+  parameters.wake_us = 500;
+  parameters.decision_us = 200;
+  CHECK(BusyPart(Simulate(workload, parameters)) == Approx(1 - 0.07).margin(0.001));
+}
+
+TEST_CASE("the starvation guard gives a held client its part of each second") {
+  const Workload workload = Read(R"(
+    {"workload": "t", "seconds": 20}
+    {"client": "high", "priority": 1, "arrivals": {"kind": "saturating", "depth": 4}, "kernels": [{"us": 500}]}
+    {"client": "low", "arrivals": {"kind": "saturating", "depth": 4}, "kernels": [{"us": 500}]}
+  )");
+  Parameters parameters;
+  parameters.settings.guard_ms_per_s = 0;
+  CHECK(GpuPart(Simulate(workload, parameters), 1) < 0.001);
+  parameters.settings.guard_ms_per_s = 100;
+  // Open for 100 ms a second, by turns with the important one meanwhile.
+  CHECK(GpuPart(Simulate(workload, parameters), 1) == Approx(0.05).margin(0.005));
+}
+
+TEST_CASE("gangs whose ranks wait for each other both get on") {
+  const char* const lines = R"(
+    {"workload": "t", "devices": 2, "seconds": 10}
+    {"client": "a0", "class": "a", "group": "a", "barrier": true, "priority": 1, "devices": [0], "arrivals": {"kind": "closed", "think_ms": 5}, "kernels": [{"us": 1000, "count": 5}]}
+    {"client": "a1", "class": "a", "group": "a", "barrier": true, "priority": 1, "devices": [1], "arrivals": {"kind": "closed", "think_ms": 5}, "kernels": [{"us": 1000, "count": 3}]}
+    {"client": "b1", "class": "b", "group": "b", "barrier": true, "devices": [1], "arrivals": {"kind": "closed"}, "kernels": [{"us": 1000, "count": 4}]}
+    {"client": "b0", "class": "b", "group": "b", "barrier": true, "devices": [0], "arrivals": {"kind": "closed"}, "kernels": [{"us": 1000, "count": 4}]}
+  )";
+  const Results results = Simulate(Read(lines), Parameters{});
+  // Each waits for the slower rank: an iteration of a is 5 ms, then 5 ms of pause, in which b has the devices.
+  CHECK(results.classes[0].QuantileMs(0.01) >= 5);
+  CHECK(results.classes[0].requests > 2 * 600);
+  CHECK(results.classes[1].requests > 2 * 600);
+  CHECK(results.classes[0].requests % 2 == 0);
+}
+
+TEST_CASE("a client that drops does not fall behind") {
+  const Workload workload = Read(R"(
+    {"workload": "t", "seconds": 10}
+    {"client": "a", "deadline_ms": 10, "arrivals": {"kind": "periodic", "period_ms": 10, "drop": true}, "kernels": [{"us": 15000}]}
+  )");
+  const Results results = Simulate(workload, Parameters{});
+  CHECK(results.classes[0].requests == 500);
+  CHECK(results.classes[0].dropped == 500);
+  CHECK(results.classes[0].misses == 500);
+  CHECK(WorstMs(results, 0) == 15);
+}
+
+TEST_CASE("the same seed gives the same results, another seed others") {
+  const Workload workload = Read(R"(
+    {"workload": "t", "seconds": 20}
+    {"client": "a", "priority": 1, "spread": 0.4, "arrivals": {"kind": "poisson", "rate": 30}, "kernels": [{"us": 800, "count": 8}]}
+    {"client": "b", "count": 3, "arrivals": {"kind": "saturating"}, "kernels": [{"us": 900}]}
+  )");
+  Parameters parameters;
+  const auto run = [&] { return ToJson(Simulate(workload, parameters), Simulate(workload, Unscheduled())).dump(); };
+  const std::string first = run();
+  CHECK(run() == first);
+  parameters.seed = 2;
+  CHECK(run() != first);
+}
+
+TEST_CASE("nothing is lost and no device does more than it can, in every workload shipped") {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(XSCHEDD_WORKLOADS)) {
+    std::ifstream file(entry.path());
+    xschedd::Result<Workload> workload = ReadWorkload(file, entry.path().string());
+    INFO(entry.path().string());
+    REQUIRE(workload);
+    workload->length_ns = 3 * kS;
+    for (const bool unscheduled : {false, true}) {
+      Parameters parameters;
+      parameters.unscheduled = unscheduled;
+      const Results results = Simulate(*workload, parameters);
+      CHECK(results.launched == results.completed + results.left);
+      CHECK(results.completed > 0);
+      std::uint64_t busy = 0;
+      for (const std::uint64_t ns : results.device_busy_ns) {
+        CHECK(ns <= results.length_ns);
+        busy += ns;
+      }
+      CHECK(results.GpuNs() == busy);  // one kernel at a time
+      std::uint64_t kernels = 0;
+      for (const ClassResult& result : results.classes) {
+        kernels += result.kernels;
+        if (unscheduled) CHECK(result.held_ns == 0);
+      }
+      CHECK(kernels == results.completed);
+    }
+    ++count;
+  }
+  CHECK(count >= 7);
+}
+
+TEST_CASE("arrivals come as often as they are to, and never go back in time") {
+  ClientSpec spec;
+  const auto count = [&](std::uint64_t seconds) {
+    ArrivalSource source(spec, 7);
+    std::uint64_t last = 0;
+    std::uint64_t arrivals = 0;
+    for (std::uint64_t next = source.Next(); next < seconds * kS; next = source.Next()) {
+      REQUIRE(next >= last);
+      last = next;
+      ++arrivals;
+    }
+    return arrivals;
+  };
+  spec.arrivals = {.kind = ArrivalKind::kPoisson, .rate = 50};
+  CHECK(count(1000) == Approx(50'000).epsilon(0.02));
+  spec.arrivals = {.kind = ArrivalKind::kOnOff, .rate = 100, .on_ns = 200 * kMs, .off_ns = 600 * kMs};
+  CHECK(count(2000) == Approx(50'000).epsilon(0.05));
+  spec.arrivals = {.kind = ArrivalKind::kPeriodic, .period_ns = 20 * kMs, .phase_ns = 1};
+  CHECK(count(10) == 500);
+}
+
+TEST_CASE("the share meter finds the worst second") {
+  ShareMeter meter({0.75, 0.25}, 6 * kS);
+  // 3 : 1 in each 40 ms; in the fourth second 300 ms are the other's.
+  for (std::uint64_t at = 0; at < 6 * kS; at += 40 * kMs) {
+    meter.Add(0, at, at + 30 * kMs);
+    meter.Add(1, at + 30 * kMs, at + 40 * kMs);
+  }
+  CHECK(meter.WorstError(0) < 1);
+  ShareMeter late({0.75, 0.25}, 6 * kS);
+  for (std::uint64_t at = 0; at < 6 * kS; at += 40 * kMs) {
+    const bool is_off = at >= 3 * kS && at < 3 * kS + 400 * kMs;
+    late.Add(is_off ? 1 : 0, at, at + 30 * kMs);
+    late.Add(1, at + 30 * kMs, at + 40 * kMs);
+  }
+  CHECK(late.WorstError(0) == Approx(30).margin(1));
+  CHECK(late.WorstError(1) == Approx(30).margin(1));
+  CHECK(std::isnan(ShareMeter({1.0}, kS).WorstError(0)));
+}

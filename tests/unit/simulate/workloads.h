@@ -1,0 +1,20 @@
+// Workloads for tests, written as a reader of docs/simulator.md would.
+#pragma once
+
+#include <sstream>
+#include <string>
+
+#include "tests/catch.h"
+#include "tools/bench/simulate/workload.h"
+
+namespace xschedd::simulate {
+
+inline Workload Read(const std::string& lines) {
+  std::istringstream input(lines);
+  Result<Workload> workload = ReadWorkload(input, "test");
+  INFO((workload ? std::string() : workload.error().Line()));
+  REQUIRE(workload);
+  return *workload;
+}
+
+}  // namespace xschedd::simulate

@@ -1,0 +1,233 @@
+// `simulate`: replays workloads through the daemon's policies in virtual time and prints what became of whom, beside
+// the same unscheduled. docs/simulator.md. Thread rule: one thread.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tools/bench/simulate/from_trace.h"
+#include "tools/bench/simulate/parameters.h"
+#include "tools/bench/simulate/report.h"
+#include "tools/bench/simulate/simulation.h"
+
+namespace {
+
+using namespace xschedd::simulate;
+using xschedd::Fail;
+using xschedd::Result;
+
+struct Options {
+  std::vector<std::string> workloads;
+  std::string trace;
+  bool closed = false;
+  double gap_us = 200;
+  std::string save;
+  std::string policy = "priority";
+  std::vector<std::string> settings;
+  std::vector<std::string> sweeps;
+  std::vector<std::string> priorities;
+  double seconds = 0;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+Result<std::uint32_t> Number(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return Fail(fmt::format("\"{}\" is not a number", text), "give a whole number without a unit");
+  }
+  return value;
+}
+
+struct Assignment {
+  std::string name;
+  std::vector<std::uint32_t> values;
+};
+
+// "name=1,2,3".
+Result<Assignment> Parse(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) return Fail(fmt::format("\"{}\" has no =", text), "write it as window_us=500");
+  Assignment assignment{text.substr(0, equals), {}};
+  std::size_t begin = equals + 1;
+  while (true) {
+    const std::size_t comma = text.find(',', begin);
+    const Result<std::uint32_t> value = Number(std::string_view(text).substr(begin, comma - begin));
+    if (!value) return tl::unexpected(value.error());
+    assignment.values.push_back(*value);
+    if (comma == std::string::npos) return assignment;
+    begin = comma + 1;
+  }
+}
+
+Result<Parameters> MakeParameters(const Options& options) {
+  Parameters parameters;
+  const auto name = xschedd::policy::NameFrom(options.policy);
+  if (!name) {
+    return Fail(fmt::format("there is no policy \"{}\"", options.policy),
+                fmt::format("there are {}", fmt::join(xschedd::policy::kNames, ", ")));
+  }
+  parameters.settings.name = *name;
+  parameters.seed = options.seed;
+  for (const std::string& text : options.settings) {
+    const Result<Assignment> assignment = Parse(text);
+    if (!assignment) return tl::unexpected(assignment.error());
+    if (assignment->values.size() != 1) return Fail("--set takes one value", "use --sweep for several");
+    if (const Result<void> set = Set(parameters, assignment->name, assignment->values[0]); !set) {
+      return tl::unexpected(set.error());
+    }
+  }
+  return parameters;
+}
+
+Result<std::vector<Workload>> Load(const Options& options) {
+  std::vector<Workload> workloads;
+  for (const std::string& path : options.workloads) {
+    std::ifstream file(path);
+    if (!file) return Fail(fmt::format("cannot read {}", path), "give a file as docs/simulator.md describes it");
+    Result<Workload> workload = ReadWorkload(file, path);
+    if (!workload) return tl::unexpected(workload.error());
+    workloads.push_back(std::move(*workload));
+  }
+  if (!options.trace.empty()) {
+    Result<Workload> workload = FromTrace(
+        options.trace, {.gap_ns = static_cast<std::uint64_t>(options.gap_us * 1e3), .is_closed = options.closed});
+    if (!workload) return tl::unexpected(workload.error());
+    workloads.push_back(std::move(*workload));
+  }
+  if (workloads.empty()) return Fail("there is nothing to simulate", "name a workload file, or give --from-trace");
+  for (Workload& workload : workloads) {
+    if (options.seconds > 0) workload.length_ns = static_cast<std::uint64_t>(options.seconds * 1e9);
+  }
+  return workloads;
+}
+
+// "class=priority": traces do not tell priorities.
+Result<void> SetPriorities(std::vector<Workload>& workloads, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.rfind('=');
+    int priority = 0;
+    const char* const end = text.data() + text.size();
+    const char* const begin = equals == std::string::npos ? end : text.data() + equals + 1;
+    const auto [stop, error] = std::from_chars(begin, end, priority);
+    if (error != std::errc() || stop != end || priority < -100 || priority > 100) {
+      return Fail(fmt::format("--priority {} is not understood", text), "write it as class=50, from -100 to 100");
+    }
+    bool is_known = false;
+    for (Workload& workload : workloads) {
+      for (ClientSpec& client : workload.clients) {
+        if (text.compare(0, equals, client.class_name) != 0) continue;
+        client.priority = priority;
+        is_known = true;
+      }
+    }
+    if (!is_known) return Fail(fmt::format("no client has the class \"{}\"", text.substr(0, equals)), "see the table");
+  }
+  return {};
+}
+
+Result<void> Sweep(const Workload& workload, const Parameters& base, const std::string& text, const Results& reference,
+                   nlohmann::json* json) {
+  const Result<Assignment> assignment = Parse(text);
+  if (!assignment) return tl::unexpected(assignment.error());
+  std::vector<SweepPoint> points;
+  for (const std::uint32_t value : assignment->values) {
+    Parameters parameters = base;
+    if (const Result<void> set = Set(parameters, assignment->name, value); !set) return set;
+    points.push_back({std::to_string(value), Simulate(workload, parameters)});
+    if (json != nullptr) {
+      nlohmann::json one = ToJson(points.back().results, reference);
+      one["workload"] = workload.name;
+      one[assignment->name] = value;
+      json->push_back(one);
+    }
+  }
+  if (json == nullptr) fmt::print("{}", SweepTable(assignment->name, points, reference));
+  return {};
+}
+
+Result<void> Run(const Options& options) {
+  const Result<Parameters> parameters = MakeParameters(options);
+  if (!parameters) return tl::unexpected(parameters.error());
+  Result<std::vector<Workload>> workloads = Load(options);
+  if (!workloads) return tl::unexpected(workloads.error());
+  if (Result<void> set = SetPriorities(*workloads, options.priorities); !set) return set;
+  if (!options.save.empty()) {
+    std::ofstream file(options.save);
+    for (const Workload& workload : *workloads)
+      WriteWorkload(workload, file);
+    if (!file) return Fail(fmt::format("cannot write {}", options.save), "give --save another path");
+    return {};
+  }
+  nlohmann::json json = nlohmann::json::array();
+  for (const Workload& workload : *workloads) {
+    Parameters reference_parameters = *parameters;
+    reference_parameters.unscheduled = true;
+    const auto begun = std::chrono::steady_clock::now();
+    const Results reference = Simulate(workload, reference_parameters);
+    if (!options.json) {
+      fmt::print("{}: {} clients on {} devices, {:g} s of virtual time, policy {}, seed {}\n", workload.name,
+                 workload.clients.size(), workload.devices, static_cast<double>(workload.length_ns) / 1e9,
+                 options.policy, options.seed);
+    }
+    for (const std::string& sweep : options.sweeps) {
+      if (Result<void> done = Sweep(workload, *parameters, sweep, reference, options.json ? &json : nullptr); !done) {
+        return done;
+      }
+    }
+    if (!options.sweeps.empty()) continue;
+    const Results results = Simulate(workload, *parameters);
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begun;
+    const double rate = static_cast<double>(results.events + reference.events) / wall.count();
+    if (options.json) {
+      nlohmann::json one = ToJson(results, reference);
+      one["workload"] = workload.name;
+      one["policy"] = options.policy;
+      one["wall_s"] = wall.count();
+      one["events_per_s"] = rate;
+      json.push_back(one);
+    } else {
+      fmt::print("{}{} events in {:.2f} s with the unscheduled run: {:.1f} million events/s\n",
+                 Table(results, reference), results.events + reference.events, wall.count(), rate / 1e6);
+    }
+  }
+  if (options.json) fmt::print("{}\n", json.dump(2));
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Replays workloads through xschedd's policies in virtual time, beside the same unscheduled.");
+  app.add_option("workload", options.workloads, "files of JSON lines (docs/simulator.md)");
+  app.add_option("--from-trace", options.trace, "make a workload from the software GPU's files PREFIX.<pid>.jsonl");
+  app.add_flag("--closed", options.closed, "of a trace: keep the pauses between requests, not their times");
+  app.add_option("--gap-us", options.gap_us, "of a trace: the pause that ends a request")->check(CLI::PositiveNumber);
+  app.add_option("--save", options.save, "write the workload to this file and simulate nothing");
+  app.add_option("--policy", options.policy, "name of the policy");
+  // One value each, or the words after it would be values, too.
+  app.add_option("--set", options.settings,
+                 fmt::format("setting=value; repeat for several. There are {}", fmt::join(Names(), ", ")))
+      ->allow_extra_args(false);
+  app.add_option("--sweep", options.sweeps, "setting=value,value,...: one table for all values")
+      ->allow_extra_args(false);
+  app.add_option("--priority", options.priorities, "class=priority, in place of the workload's")
+      ->allow_extra_args(false);
+  app.add_option("--seconds", options.seconds, "virtual time, in place of the workload's")->check(CLI::PositiveNumber);
+  app.add_option("--seed", options.seed, "of arrivals and durations");
+  app.add_flag("--json", options.json, "print JSON");
+  CLI11_PARSE(app, argc, argv);
+  const Result<void> done = Run(options);
+  if (!done) {
+    fmt::print(stderr, "simulate: {}\n", done.error().Line());
+    return 2;
+  }
+  return 0;
+}

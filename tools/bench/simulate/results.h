@@ -1,0 +1,43 @@
+// What a simulation found. Thread rule: values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace xschedd::simulate {
+
+struct ClassResult {
+  std::string name;
+  std::uint32_t clients = 0;
+  std::uint64_t requests = 0;               // that ended; of saturating clients: kernels
+  std::vector<std::uint64_t> latencies_ns;  // sorted; of requests that ended; empty for saturating clients
+  std::uint64_t misses = 0;                 // requests that ended after their deadline
+  std::uint64_t dropped = 0;                // requests that came while their client was at work and was to drop them
+  bool has_deadline = false;
+  std::uint64_t kernels = 0;  // that ended
+  std::uint64_t gpu_ns = 0;   // of the kernels that ran, to the end of the run
+  std::uint64_t held_ns = 0;  // with work and a shut gate, by the scheduler's account, all clients together
+  // Largest difference, over any second, between the part of its devices that it got and that its weight entitles it
+  // to; in hundredths. NaN where it does not keep its devices busy by itself.
+  double share_error = 0;
+
+  // Nearest rank, in ms; NaN without latencies.
+  double QuantileMs(double fraction) const;
+};
+
+struct Results {
+  std::uint64_t length_ns = 0;
+  std::vector<ClassResult> classes;  // in the order of the workload
+  std::vector<std::uint64_t> device_busy_ns;
+  std::uint64_t launched = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t left = 0;  // launched and not completed at the end
+  std::uint64_t decisions = 0;
+  std::uint64_t gate_changes = 0;
+  std::uint64_t events = 0;
+
+  std::uint64_t GpuNs() const;
+};
+
+}  // namespace xschedd::simulate

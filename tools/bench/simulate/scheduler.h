@@ -1,0 +1,65 @@
+// The daemon's part in virtual time: what lanes tell, the policy's decision about it, and the gates that follow.
+// Devices that groups connect are a component, decided about together; components do not know of each other. Thread
+// rule: belongs to one simulation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "daemon/policy/types.h"
+#include "tools/bench/simulate/event_queue.h"
+#include "tools/bench/simulate/lane.h"
+#include "tools/bench/simulate/parameters.h"
+#include "tools/bench/simulate/workload.h"
+
+namespace xschedd::simulate {
+
+class Scheduler {
+ public:
+  // All must outlive the scheduler. Gives each lane its component and tenant.
+  Scheduler(const Workload& workload, const Parameters& parameters, std::vector<Lane>& lanes, EventQueue& events);
+
+  // A lane's level, deadline or gate has to be looked at: decides after the decision's latency.
+  void Touch(const Lane& lane, std::uint64_t now_ns);
+
+  // Handlers of kDecide and kLook.
+  void Decide(std::uint32_t component, std::uint64_t now_ns);
+  void Look(std::uint32_t component, std::uint64_t now_ns);
+
+  // With work and a shut gate until now.
+  std::uint64_t HeldNs(const Lane& lane, std::uint64_t now_ns) const;
+
+  std::uint64_t Decisions() const { return decisions_; }
+  std::uint64_t GateChanges() const { return gate_changes_; }
+
+ private:
+  // What the daemon keeps of a lane.
+  struct Account {
+    std::uint64_t seen_ns = 0;         // of Lane::published_ns at the last decision
+    std::uint64_t burst_start_ns = 0;  // of Lane::published_ns when it became busy
+    std::uint64_t held_since_ns = 0;   // 0: not held with work
+    std::uint64_t held_ns = 0;
+  };
+  struct Component {
+    policy::State state;
+    std::vector<std::uint32_t> lanes;  // of each tenant
+    std::vector<Account> accounts;     // of each tenant
+    std::uint64_t next_look_ns = policy::kNever;
+    std::uint64_t look_event_ns = policy::kNever;  // the earliest kLook on its way
+    bool is_touched = false;                       // a kDecide is on its way
+  };
+
+  void Connect(const Workload& workload);
+  void Observe(Component& component);
+  // True if a gate has become tracked: its client's level counts from now on.
+  bool Apply(Component& component, const policy::Decision& decision, std::uint64_t now_ns);
+
+  const Parameters& parameters_;
+  std::vector<Lane>& lanes_;
+  EventQueue& events_;
+  std::vector<Component> components_;
+  std::uint64_t decisions_ = 0;
+  std::uint64_t gate_changes_ = 0;
+};
+
+}  // namespace xschedd::simulate

@@ -1,0 +1,353 @@
+#include "tools/bench/simulate/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <istream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <stdexcept>
+
+namespace xschedd::simulate {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint32_t kMaxDevices = 1024;
+constexpr std::uint32_t kMaxClients = 100'000;
+
+// Thrown with one line; ReadWorkload adds the place.
+struct Wrong : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Takes keys out of an object, so that those nobody asked for can be told: a misspelt key must not be a default.
+class Fields {
+ public:
+  explicit Fields(const Json& object, std::string_view what) : object_(object), what_(what) {
+    if (!object.is_object()) throw Wrong(fmt::format("{} must be an object", what));
+  }
+
+  double Number(const std::string& key, double missing, double least, double most) {
+    const Json* value = Take(key);
+    if (value == nullptr) return missing;
+    if (!value->is_number()) throw Wrong(fmt::format("{}: \"{}\" must be a number", what_, key));
+    const double number = value->get<double>();
+    if (!(number >= least && number <= most)) {
+      throw Wrong(fmt::format("{}: \"{}\" is {}, which is not from {} to {}", what_, key, number, least, most));
+    }
+    return number;
+  }
+  double Needed(const std::string& key, double least, double most) {
+    if (!object_.contains(key)) throw Wrong(fmt::format("{} needs \"{}\"", what_, key));
+    return Number(key, 0, least, most);
+  }
+  std::string Text(const std::string& key, const std::string& missing) {
+    const Json* value = Take(key);
+    if (value == nullptr) return missing;
+    if (!value->is_string()) throw Wrong(fmt::format("{}: \"{}\" must be a text", what_, key));
+    return value->get<std::string>();
+  }
+  bool Flag(const std::string& key) {
+    const Json* value = Take(key);
+    if (value == nullptr) return false;
+    if (!value->is_boolean()) throw Wrong(fmt::format("{}: \"{}\" must be true or false", what_, key));
+    return value->get<bool>();
+  }
+  const Json* Take(const std::string& key) {
+    taken_.push_back(key);
+    const auto found = object_.find(key);
+    return found == object_.end() ? nullptr : &*found;
+  }
+  void NothingElse() const {
+    for (const auto& [key, value] : object_.items()) {
+      if (std::find(taken_.begin(), taken_.end(), key) == taken_.end()) {
+        throw Wrong(fmt::format("{} has no \"{}\"; it has {}", what_, key, fmt::join(taken_, ", ")));
+      }
+    }
+  }
+
+ private:
+  const Json& object_;
+  std::string_view what_;
+  std::vector<std::string> taken_;
+};
+
+std::uint64_t FromUs(double us) {
+  return static_cast<std::uint64_t>(std::llround(us * 1e3));
+}
+std::uint64_t FromMs(double ms) {
+  return static_cast<std::uint64_t>(std::llround(ms * 1e6));
+}
+
+constexpr double kLongestMs = 1e9;
+constexpr double kShortestUs = 0.001;  // one nanosecond: virtual time must go on
+
+Program ReadKernels(const Json* list) {
+  if (list == nullptr || !list->is_array() || list->empty()) {
+    throw Wrong("\"kernels\" must be a list such as [{\"us\": 900, \"count\": 8}]");
+  }
+  Program program;
+  for (const Json& entry : *list) {
+    Fields fields(entry, "an entry of kernels");
+    Burst burst;
+    burst.kernel_ns = FromUs(fields.Needed("us", kShortestUs, 1e9));
+    burst.count = static_cast<std::uint32_t>(fields.Number("count", 1, 1, 1e9));
+    burst.gap_ns = FromUs(fields.Number("gap_us", 0, 0, 1e9));
+    fields.NothingElse();
+    program.push_back(burst);
+  }
+  return program;
+}
+
+Arrivals ReadArrivals(const Json* object) {
+  if (object == nullptr) throw Wrong("a client needs \"arrivals\", such as {\"kind\": \"poisson\", \"rate\": 20}");
+  Fields fields(*object, "arrivals");
+  Arrivals arrivals;
+  const std::string kind = fields.Text("kind", "");
+  if (kind == "poisson") {
+    arrivals.kind = ArrivalKind::kPoisson;
+    arrivals.rate = fields.Needed("rate", 1e-6, 1e7);
+  } else if (kind == "periodic") {
+    arrivals.kind = ArrivalKind::kPeriodic;
+    arrivals.period_ns = FromMs(fields.Needed("period_ms", 1e-3, kLongestMs));
+    arrivals.phase_ns = FromMs(fields.Number("phase_ms", 0, 0, kLongestMs));
+    arrivals.drops = fields.Flag("drop");
+  } else if (kind == "onoff") {
+    arrivals.kind = ArrivalKind::kOnOff;
+    arrivals.rate = fields.Needed("rate", 1e-6, 1e7);
+    arrivals.on_ns = FromMs(fields.Needed("on_ms", 1e-3, kLongestMs));
+    arrivals.off_ns = FromMs(fields.Needed("off_ms", 1e-3, kLongestMs));
+  } else if (kind == "closed") {
+    arrivals.kind = ArrivalKind::kClosed;
+    arrivals.think_ns = FromMs(fields.Number("think_ms", 0, 0, kLongestMs));
+  } else if (kind == "saturating") {
+    arrivals.kind = ArrivalKind::kSaturating;
+    arrivals.depth = static_cast<std::uint32_t>(fields.Number("depth", 16, 1, 1e6));
+  } else if (kind == "given") {
+    arrivals.kind = ArrivalKind::kGiven;
+  } else if (kind == "given-closed") {
+    arrivals.kind = ArrivalKind::kGivenClosed;
+  } else {
+    throw Wrong(
+        fmt::format("unknown kind of arrivals \"{}\"; there are poisson, periodic, onoff, closed, saturating, "
+                    "given and given-closed",
+                    kind));
+  }
+  fields.NothingElse();
+  return arrivals;
+}
+
+class Reader {
+ public:
+  void Line(const Json& line) {
+    if (!line.is_object()) throw Wrong("each line must be an object");
+    if (line.contains("workload")) return Head(line);
+    if (line.contains("client")) return Client(line);
+    if (line.contains("request")) return Request(line);
+    throw Wrong("a line must have \"workload\", \"client\" or \"request\"");
+  }
+
+  Workload Finish() {
+    if (workload_.length_ns == 0) throw Wrong("there is no line with \"workload\"");
+    if (workload_.clients.empty()) throw Wrong("there is no client");
+    for (ClientSpec& client : workload_.clients) {
+      // Arrivals must not go back in time; requests of one client are served in order.
+      if (client.arrivals.kind == ArrivalKind::kGiven) {
+        std::stable_sort(client.given.begin(), client.given.end(),
+                         [](const GivenRequest& a, const GivenRequest& b) { return a.at_ns < b.at_ns; });
+      }
+    }
+    return std::move(workload_);
+  }
+
+ private:
+  void Head(const Json& line) {
+    if (workload_.length_ns != 0) throw Wrong("there is more than one line with \"workload\"");
+    Fields fields(line, "the workload");
+    workload_.name = fields.Text("workload", "");
+    workload_.devices = static_cast<std::uint32_t>(fields.Number("devices", 1, 1, kMaxDevices));
+    workload_.side_by_side = static_cast<std::uint32_t>(fields.Number("side_by_side", 1, 1, 1024));
+    workload_.length_ns = static_cast<std::uint64_t>(fields.Needed("seconds", 1e-3, 1e6) * 1e9);
+    fields.NothingElse();
+  }
+
+  void Client(const Json& line) {
+    if (workload_.length_ns == 0) throw Wrong("the line with \"workload\" must come first");
+    Fields fields(line, "a client");
+    ClientSpec spec;
+    spec.name = fields.Text("client", "");
+    spec.class_name = fields.Text("class", spec.name);
+    spec.group = fields.Text("group", "");
+    spec.priority = static_cast<int>(fields.Number("priority", 0, -100, 100));
+    spec.weight = static_cast<std::uint32_t>(fields.Number("weight", 100, 1, 10'000));
+    spec.deadline_ns = FromMs(fields.Number("deadline_ms", 0, 0, 3.6e6));
+    spec.streams = static_cast<std::uint32_t>(fields.Number("streams", 1, 1, 64));
+    spec.spread = fields.Number("spread", 0, 0, 0.99);
+    spec.barrier = fields.Flag("barrier");
+    spec.arrivals = ReadArrivals(fields.Take("arrivals"));
+    const bool given = spec.arrivals.kind == ArrivalKind::kGiven || spec.arrivals.kind == ArrivalKind::kGivenClosed;
+    const Json* const kernels = fields.Take("kernels");
+    if (!given) spec.programs.push_back(ReadKernels(kernels));
+    if (given && kernels != nullptr) throw Wrong("given arrivals bring their kernels with each request");
+    if (spec.arrivals.kind == ArrivalKind::kSaturating && spec.programs[0][0].gap_ns != 0) {
+      throw Wrong("a saturating client has no gaps; use closed arrivals");
+    }
+    const auto count = static_cast<std::uint32_t>(fields.Number("count", 1, 1, kMaxClients));
+    const Json* const devices = fields.Take("devices");
+    fields.NothingElse();
+    const bool dealt = devices != nullptr && devices->is_string() && devices->get<std::string>() == "dealt";
+    if (!dealt) spec.devices = Devices(devices);
+    if (workload_.clients.size() + count > kMaxClients) throw Wrong(fmt::format("more than {} clients", kMaxClients));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ClientSpec one = spec;
+      if (count > 1) one.name += fmt::format("-{}", i);
+      if (dealt) one.devices = {i % workload_.devices};
+      if (!by_name_.emplace(one.name, workload_.clients.size()).second) {
+        throw Wrong(fmt::format("there is already a client \"{}\"", one.name));
+      }
+      workload_.clients.push_back(std::move(one));
+    }
+  }
+
+  std::vector<std::uint32_t> Devices(const Json* list) const {
+    if (list == nullptr) return {0};
+    std::vector<std::uint32_t> devices;
+    if (!list->is_array() || list->empty()) throw Wrong("\"devices\" must be \"dealt\" or a list such as [0]");
+    for (const Json& entry : *list) {
+      if (!entry.is_number_unsigned() || entry.get<std::uint64_t>() >= workload_.devices) {
+        throw Wrong(fmt::format("there is no device {}; the workload has {}", entry.dump(), workload_.devices));
+      }
+      devices.push_back(entry.get<std::uint32_t>());
+    }
+    std::sort(devices.begin(), devices.end());
+    if (std::adjacent_find(devices.begin(), devices.end()) != devices.end()) throw Wrong("a device is named twice");
+    return devices;
+  }
+
+  void Request(const Json& line) {
+    Fields fields(line, "a request");
+    const std::string name = fields.Text("request", "");
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) throw Wrong(fmt::format("there is no client \"{}\" above this request", name));
+    ClientSpec& client = workload_.clients[found->second];
+    GivenRequest request;
+    if (client.arrivals.kind == ArrivalKind::kGiven) {
+      request.at_ns = FromMs(fields.Needed("at_ms", 0, kLongestMs));
+    } else if (client.arrivals.kind == ArrivalKind::kGivenClosed) {
+      request.at_ns = FromMs(fields.Number("think_ms", 0, 0, kLongestMs));
+    } else {
+      throw Wrong(fmt::format("client \"{}\" makes its own arrivals; requests need kind given or given-closed", name));
+    }
+    Program program = ReadKernels(fields.Take("kernels"));
+    fields.NothingElse();
+    // Recorded requests are often alike: one program for all of the same kind keeps long traces small.
+    request.program = static_cast<std::uint32_t>(client.programs.size());
+    if (!client.programs.empty() && Same(client.programs.back(), program)) {
+      --request.program;
+    } else {
+      client.programs.push_back(std::move(program));
+    }
+    client.given.push_back(request);
+  }
+
+  static bool Same(const Program& a, const Program& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Burst& x, const Burst& y) {
+      return x.kernel_ns == y.kernel_ns && x.count == y.count && x.gap_ns == y.gap_ns;
+    });
+  }
+
+  Workload workload_;
+  std::map<std::string, std::size_t> by_name_;
+};
+
+Json WriteKernels(const Program& program) {
+  Json list = Json::array();
+  for (const Burst& burst : program) {
+    Json entry = {{"us", static_cast<double>(burst.kernel_ns) / 1e3}};
+    if (burst.count != 1) entry["count"] = burst.count;
+    if (burst.gap_ns != 0) entry["gap_us"] = static_cast<double>(burst.gap_ns) / 1e3;
+    list.push_back(entry);
+  }
+  return list;
+}
+
+Json WriteArrivals(const Arrivals& arrivals) {
+  const auto ms = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e6; };
+  switch (arrivals.kind) {
+    case ArrivalKind::kPoisson:
+      return {{"kind", "poisson"}, {"rate", arrivals.rate}};
+    case ArrivalKind::kPeriodic:
+      return {{"kind", "periodic"},
+              {"period_ms", ms(arrivals.period_ns)},
+              {"phase_ms", ms(arrivals.phase_ns)},
+              {"drop", arrivals.drops}};
+    case ArrivalKind::kOnOff:
+      return {
+          {"kind", "onoff"}, {"rate", arrivals.rate}, {"on_ms", ms(arrivals.on_ns)}, {"off_ms", ms(arrivals.off_ns)}};
+    case ArrivalKind::kClosed:
+      return {{"kind", "closed"}, {"think_ms", ms(arrivals.think_ns)}};
+    case ArrivalKind::kSaturating:
+      return {{"kind", "saturating"}, {"depth", arrivals.depth}};
+    case ArrivalKind::kGiven:
+      return {{"kind", "given"}};
+    case ArrivalKind::kGivenClosed:
+      break;
+  }
+  return {{"kind", "given-closed"}};
+}
+
+}  // namespace
+
+Result<Workload> ReadWorkload(std::istream& input, const std::string& source) {
+  Reader reader;
+  std::string text;
+  std::size_t number = 0;
+  try {
+    while (std::getline(input, text)) {
+      ++number;
+      if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+      reader.Line(Json::parse(text));
+    }
+    return reader.Finish();
+  } catch (const Json::exception& error) {
+    return Fail(fmt::format("{}:{}: not JSON: {}", source, number, error.what()), "write one object a line");
+  } catch (const Wrong& error) {
+    return Fail(fmt::format("{}:{}: {}", source, number, error.what()), "docs/simulator.md describes the format");
+  }
+}
+
+void WriteWorkload(const Workload& workload, std::ostream& output) {
+  output << Json{{"workload", workload.name},
+                 {"devices", workload.devices},
+                 {"side_by_side", workload.side_by_side},
+                 {"seconds", static_cast<double>(workload.length_ns) / 1e9}}
+         << '\n';
+  for (const ClientSpec& client : workload.clients) {
+    Json line = {{"client", client.name},
+                 {"class", client.class_name},
+                 {"devices", client.devices},
+                 {"priority", client.priority},
+                 {"weight", client.weight},
+                 {"streams", client.streams},
+                 {"arrivals", WriteArrivals(client.arrivals)}};
+    if (!client.group.empty()) line["group"] = client.group;
+    if (client.deadline_ns != 0) line["deadline_ms"] = static_cast<double>(client.deadline_ns) / 1e6;
+    if (client.barrier) line["barrier"] = true;
+    if (client.spread != 0) line["spread"] = client.spread;
+    const bool given = client.arrivals.kind == ArrivalKind::kGiven || client.arrivals.kind == ArrivalKind::kGivenClosed;
+    if (!given) line["kernels"] = WriteKernels(client.programs[0]);
+    output << line << '\n';
+    const char* const when = client.arrivals.kind == ArrivalKind::kGivenClosed ? "think_ms" : "at_ms";
+    for (const GivenRequest& request : client.given) {
+      output << Json{{"request", client.name},
+                     {when, static_cast<double>(request.at_ns) / 1e6},
+                     {"kernels", WriteKernels(client.programs[request.program])}}
+             << '\n';
+    }
+  }
+}
+
+}  // namespace xschedd::simulate

@@ -1,0 +1,153 @@
+// `xschedctl trace`: records what clients do on their devices, for ui.perfetto.dev.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "common/clock.h"
+#include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/event_stream.h"
+#include "tools/xschedctl/timeline.h"
+#include "tools/xschedctl/units.h"
+
+namespace xschedd::ctl {
+namespace {
+
+using std::chrono::milliseconds;
+
+// How soon an interrupt is seen.
+constexpr milliseconds kLook{100};
+// What happened before the end has come when nothing came for this long.
+constexpr milliseconds kDrained{50};
+constexpr milliseconds kLiveLimit{5000};
+
+volatile sig_atomic_t interrupted = 0;
+
+void StopOnSignal() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+class Recorder {
+ public:
+  Recorder(AdminClient& client, std::ofstream& file) : client_(client), file_(file), stream_(client, false) {}
+
+  // `seconds` 0: until interrupted. The file is whole also where it fails.
+  Outcome<ExitCode> Record(std::uint32_t seconds) {
+    if (stream_.Next(kLiveLimit) != EventStream::Wait::kEvent) return Ended();
+    auto snapshot = client_.Call(&v1::Admin::Stub::ListClients, v1::ListClientsRequest());
+    if (!snapshot) return tl::unexpected<Failure>(snapshot.error());
+    start_ns_ = snapshot->time_ns();
+    trace_.emplace(file_, start_ns_,
+                   Json{{"recorder", "xschedctl " XSCHEDD_VERSION}, {"start_monotonic_ns", start_ns_}});
+    timeline_.emplace(*trace_, [this](std::uint64_t pid) { return CommandOf(pid); });
+    timeline_->Take(*snapshot);
+    file_.flush();  // whoever waits for the recording to begin sees it
+    const std::uint64_t end = seconds == 0 ? UINT64_MAX : start_ns_ + seconds * std::uint64_t{1'000'000'000};
+    Outcome<ExitCode> outcome = Follow(end);
+    end_ns_ = std::min(end, MonotonicNs());
+    if (outcome) outcome = Drain();
+    timeline_->End(end_ns_);
+    trace_->Close();
+    return outcome;
+  }
+
+  std::string Summary(const std::string& path, bool json) const {
+    if (json) {
+      return Line({{"file", path},
+                   {"duration_ns", end_ns_ - start_ns_},
+                   {"clients", timeline_->ClientsSeen()},
+                   {"slices", trace_->Slices()}});
+    }
+    return fmt::format("{}: {}, {} clients, {} slices; open it in https://ui.perfetto.dev\n", path,
+                       Duration(end_ns_ - start_ns_), timeline_->ClientsSeen(), trace_->Slices());
+  }
+
+ private:
+  Outcome<ExitCode> Follow(std::uint64_t end) {
+    while (interrupted == 0 && MonotonicNs() < end) {
+      const auto left = milliseconds((end - std::min(end, MonotonicNs())) / 1'000'000 + 1);
+      const auto wait = stream_.Next(std::min(kLook, left));
+      if (wait == EventStream::Wait::kEnded) return Ended();
+      if (wait == EventStream::Wait::kEvent && stream_.Event().time_ns() < end && !timeline_->Add(stream_.Event())) {
+        auto snapshot = client_.Call(&v1::Admin::Stub::ListClients, v1::ListClientsRequest());
+        if (!snapshot) return tl::unexpected<Failure>(snapshot.error());
+        timeline_->Take(*snapshot);
+      }
+    }
+    return ExitCode::kOk;
+  }
+
+  // What happened before the end and is still on its way.
+  Outcome<ExitCode> Drain() {
+    for (;;) {
+      const auto wait = stream_.Next(kDrained);
+      if (wait == EventStream::Wait::kEnded) return Ended();
+      if (wait == EventStream::Wait::kQuiet || stream_.Event().time_ns() >= end_ns_) return ExitCode::kOk;
+      if (!timeline_->Add(stream_.Event())) return ExitCode::kOk;
+    }
+  }
+
+  tl::unexpected<Failure> Ended() {
+    const grpc::Status status = stream_.Finish();
+    if (!status.ok()) return tl::unexpected<Failure>(client_.Explain(status));
+    return tl::unexpected<Failure>(
+        {ExitCode::kNoDaemon, {"the daemon ended the stream", "see whether it was stopped"}});
+  }
+
+  std::string CommandOf(std::uint64_t pid) {
+    v1::ListClientsRequest request;
+    request.mutable_selector()->add_pid(pid);
+    const auto answer = client_.Call(&v1::Admin::Stub::ListClients, request);
+    return answer && answer->clients_size() > 0 ? answer->clients(0).command() : std::string();
+  }
+
+  AdminClient& client_;
+  std::ofstream& file_;
+  EventStream stream_;
+  std::optional<ChromeTrace> trace_;
+  std::optional<Timeline> timeline_;
+  std::uint64_t start_ns_ = 0;
+  std::uint64_t end_ns_ = 0;
+};
+
+Outcome<ExitCode> Trace(const std::string& path, std::uint32_t seconds, const GlobalOptions& global) {
+  StopOnSignal();
+  Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
+  if (!client) return tl::unexpected<Failure>(client.error());
+  std::ofstream file(path, std::ios::trunc);
+  if (!file) {
+    return UsageFailure({"cannot write " + path + ": " + std::strerror(errno), "give another file with -o"});
+  }
+  Recorder recorder(*client, file);
+  const Outcome<ExitCode> outcome = recorder.Record(seconds);
+  if (!outcome) return outcome;
+  file.close();
+  if (!file) {
+    return tl::unexpected<Failure>(
+        {ExitCode::kRefused, {"cannot write all of " + path + ": " + std::strerror(errno), "make room, try again"}});
+  }
+  Print(recorder.Summary(path, global.json));
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Command AddTrace(CLI::App& app, const GlobalOptions& global) {
+  CLI::App* const command = app.add_subcommand("trace", "Record a timeline of all clients for ui.perfetto.dev");
+  struct Options {
+    std::string path;
+    std::uint32_t seconds = 0;
+  };
+  auto options = std::make_shared<Options>();
+  command->add_option("--output,-o", options->path, "the file to write")->required();
+  command->add_option("--seconds", options->seconds, "record for so long; without: until interrupted");
+  return {command, [=, &global] { return Trace(options->path, options->seconds, global); }};
+}
+
+}  // namespace xschedd::ctl
