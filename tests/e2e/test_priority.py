@@ -42,7 +42,8 @@ class Priority(harness.NodeTest):
             if priority is not None:
                 node.ctl("set", "--pid", two.pid, "--priority", priority)
             wait_for(lambda: node.device_state(other.pid).get("state") == "held", "the other is held")
-            self.assertEqual(node.device_state(important.pid)["state"], "running")
+            # On a busy machine its thread comes late at times, and the device is idle for a moment.
+            wait_for(lambda: node.device_state(important.pid)["state"] == "running", "the important one is running")
             before = self.progress(important)
             wait_for(lambda: self.progress(important) > before + 20, "the important one runs")
         node.tell(one, "stop")

@@ -166,6 +166,7 @@ TEST_CASE("an event tells each beginning and end of a wait") {
       if (event.kind == EventKind::kIdle) text += "i";
       if (event.kind == EventKind::kHeld) text += "h";
       if (event.kind == EventKind::kOpened) text += "o";
+      if (event.kind == EventKind::kUntracked) text += "u";
     }
     return text;
   };
@@ -179,7 +180,7 @@ TEST_CASE("an event tells each beginning and end of a wait") {
   CHECK(kinds() == "bhoh");
   SECTION("opened because the other has gone, and it is not tracked any more") {
     world.Disconnect(*high);
-    CHECK(kinds() == "bhoho");
+    CHECK(kinds() == "bhohu");
   }
   SECTION("given up") {
     world.Report(*low, false);
