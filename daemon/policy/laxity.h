@@ -1,8 +1,8 @@
 // laxity: inside a priority class, a group with a deadline lets all others pass while it has time to spare, and goes
 // before all of them as soon as it has none.
 //
-//   - slack = deadline - now - what is left of the work; left = usual_ns - burst_ns, what the same tenant usually needs
-//     less what this burst has had. Where nothing is known of earlier bursts, there is no slack.
+//   - slack = deadline - now - what is left of the work; left = usual_ns - burst_ns: with an open gate, what the same
+//     tenant has needed of late less what this burst has had. Where nothing is known of earlier bursts, there is no slack.
 //   - With slack it stands below groups without deadlines, and beside others that have slack. Once its slack is
 //     laxity_margin_us or less it is urgent, until it is idle: work that was urgent stays urgent while it runs, or it
 //     would change places at every report of its progress.

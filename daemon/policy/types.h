@@ -124,8 +124,9 @@ struct Tenant {
   std::uint64_t busy_since_ns = 0;  // when it became busy, if it is
   // GPU time, as its client measures it, limited to what is possible in the time that has passed:
   std::uint64_t ran_ns = 0;    // since the last decision about this tenant
+  // Time with an open gate, by the daemon's clock. Kept for tenants with a deadline.
   std::uint64_t burst_ns = 0;  // since it became busy, if it is
-  std::uint64_t usual_ns = 0;  // of its earlier bursts, from busy to idle, on average; 0: not known
+  std::uint64_t usual_ns = 0;  // that its bursts of late have needed, rather more than less; 0: not known
   // Of its most urgent unfinished work: by when it is wanted; 0: no deadline.
   std::uint64_t deadline_ns = 0;
   // The shortest time, from becoming busy, in which it wants work done; 0: it has no deadlines. Known also while idle.

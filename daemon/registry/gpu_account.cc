@@ -9,36 +9,21 @@ namespace {
 
 // The daemon hears of a burst later than it began, and by that much its GPU time may seem too long.
 constexpr std::uint64_t kHeardLateNs = 10 * policy::kNsPerMs;
-// The usual burst follows with a quarter of each new one.
-constexpr std::uint64_t kFollow = 4;
 
 }  // namespace
 
 void GpuAccount::Start(std::uint64_t counter_ns, std::uint64_t now_ns) {
-  Stop();
+  ran_ns_ = 0;
   counter_ns_ = counter_ns;
   spent_until_ns_ = now_ns;
 }
 
 void GpuAccount::Stop() {
   ran_ns_ = 0;
-  burst_ns_ = 0;
-  whole_ = false;
 }
 
-void GpuAccount::BeginBurst(bool whole, std::uint64_t now_ns) {
-  burst_ns_ = 0;
-  whole_ = whole;
-  // Idle time is nothing to draw on.
+void GpuAccount::Busy(std::uint64_t now_ns) {
   spent_until_ns_ = std::max(spent_until_ns_, now_ns - std::min(now_ns, kHeardLateNs));
-}
-
-void GpuAccount::EndBurst() {
-  if (whole_ && burst_ns_ != 0) {
-    usual_ns_ = usual_ns_ == 0 ? burst_ns_ : usual_ns_ - usual_ns_ / kFollow + burst_ns_ / kFollow;
-  }
-  burst_ns_ = 0;
-  whole_ = false;
 }
 
 void GpuAccount::Read(std::uint64_t counter_ns, std::uint64_t now_ns) {
@@ -48,7 +33,6 @@ void GpuAccount::Read(std::uint64_t counter_ns, std::uint64_t now_ns) {
   // A long kernel is counted when it ends: what is not claimed yet can still be.
   spent_until_ns_ += added;
   ran_ns_ += added;
-  burst_ns_ += added;
 }
 
 std::uint64_t GpuAccount::TakeRanNs() {

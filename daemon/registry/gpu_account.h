@@ -11,30 +11,23 @@ class GpuAccount {
  public:
   // Tracking begins; what the counter showed before does not count.
   void Start(std::uint64_t counter_ns, std::uint64_t now_ns);
-  // Tracking ends. The usual burst stays known.
+  // Tracking ends.
   void Stop();
 
-  // The client became busy, or idle. A burst that had begun before it was seen is not `whole`: it says nothing of what
-  // is usual. Read the counter before EndBurst.
-  void BeginBurst(bool whole, std::uint64_t now_ns);
-  void EndBurst();
+  // The client became busy: the idle time before is nothing to draw on.
+  void Busy(std::uint64_t now_ns);
 
   // Takes over what the counter shows at `now_ns`.
   void Read(std::uint64_t counter_ns, std::uint64_t now_ns);
 
   // What has been added since the last call.
   std::uint64_t TakeRanNs();
-  std::uint64_t BurstNs() const { return burst_ns_; }
-  std::uint64_t UsualNs() const { return usual_ns_; }  // 0: not known
 
  private:
   std::uint64_t counter_ns_ = 0;  // as last read
   // Wall time before this is spent: GPU time was counted for it, or it lies too far back.
   std::uint64_t spent_until_ns_ = 0;
   std::uint64_t ran_ns_ = 0;
-  std::uint64_t burst_ns_ = 0;
-  std::uint64_t usual_ns_ = 0;
-  bool whole_ = false;
 };
 
 }  // namespace xschedd

@@ -14,6 +14,7 @@
 #include "common/priority.h"
 #include "common/result.h"
 #include "daemon/policy/types.h"
+#include "daemon/registry/burst_clock.h"
 #include "daemon/registry/channel.h"
 #include "daemon/registry/gpu_account.h"
 #include "daemon/registry/hints.h"
@@ -34,6 +35,7 @@ struct Attachment {
   bool busy = false;
   std::uint64_t idle_since_ns = 0;  // 0: never was busy
   std::uint64_t busy_since_ns = 0;  // of the present burst
+  BurstClock burst;
   GpuAccount gpu;                   // while tracked
   // CLOCK_MONOTONIC: by when the most urgent unfinished work is wanted; 0: none has a deadline, or it is idle.
   std::uint64_t deadline_ns = 0;

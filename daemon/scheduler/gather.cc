@@ -30,7 +30,10 @@ void ReadGpuTime(Cluster& cluster, std::size_t i, std::uint64_t now_ns) {
 void TakeGpuTime(Cluster& cluster, std::size_t i) {
   Attachment& attachment = *cluster.attachments[i];
   cluster.state.tenants[i].ran_ns = attachment.gpu.TakeRanNs();
-  cluster.state.tenants[i].burst_ns = attachment.gpu.BurstNs();
+}
+
+std::uint64_t BurstNs(const Attachment& attachment, std::uint64_t now_ns) {
+  return attachment.deadline_ns == 0 ? 0 : attachment.burst.OpenNs(now_ns, attachment.held_since_ns);
 }
 
 // relaxed: no other data hangs on it. It is the client's: it is read once.
@@ -135,6 +138,7 @@ void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::
     policy::Tenant& tenant = cluster.state.tenants[i];
     tenant.ran_ns = 0;
     if (!tenant.busy) continue;
+    if (tenant.deadline_ns != 0) tenant.burst_ns = BurstNs(*cluster.attachments[i], now_ns);
     const std::uint64_t counter = Counter(cluster, i);
     if (counter == cluster.counted_ns[i] || cluster.attachments[i]->touched) continue;
     cluster.counted_ns[i] = counter;
@@ -150,7 +154,8 @@ void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::
     tenant.busy = attachment.busy;
     tenant.idle_since_ns = attachment.idle_since_ns;
     tenant.busy_since_ns = attachment.busy ? attachment.busy_since_ns : 0;
-    tenant.usual_ns = attachment.gpu.UsualNs();
+    tenant.burst_ns = BurstNs(attachment, now_ns);
+    tenant.usual_ns = attachment.burst.UsualNs();
     tenant.deadline_ns = attachment.deadline_ns;
     tenant.deadline_after_ns = attachment.deadline_after_ns;
     if (attachment.busy) {

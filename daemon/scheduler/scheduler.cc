@@ -112,12 +112,13 @@ void Scheduler::SetBusy(Attachment& attachment, bool busy, bool whole, std::uint
   attachment.busy = busy;
   if (busy) {
     attachment.busy_since_ns = now_ns;
-    attachment.gpu.BeginBurst(whole, now_ns);
+    attachment.burst.Begin(whole, now_ns);
+    attachment.gpu.Busy(now_ns);
   } else {
     attachment.gpu.Read(attachment.client->channel->Ledger().GpuTimeNs(attachment.slot), now_ns);
-    attachment.gpu.EndBurst();
     attachment.idle_since_ns = now_ns;
     EndSpan(attachment, now_ns);
+    attachment.burst.End(now_ns);
   }
   ++counts_.transitions;
   Device& device = *attachment.device;
@@ -167,6 +168,7 @@ void Scheduler::EndTracking(Attachment& attachment) {
   attachment.busy = false;
   attachment.deadline_ns = 0;
   attachment.gpu.Stop();
+  attachment.burst.Abandon();
   Gatherer::Touch(attachment);
 }
 
@@ -301,6 +303,7 @@ void Scheduler::SampleGpuTime(Client& client, std::uint64_t now_ns) {
 void Scheduler::EndSpan(Attachment& attachment, std::uint64_t now_ns) {
   if (attachment.held_since_ns == 0) return;
   attachment.held_ns += now_ns - attachment.held_since_ns;
+  attachment.burst.AddHeld(now_ns - attachment.held_since_ns);
   SPDLOG_DEBUG("held pid={} device={} for_us={} reason=\"{}\"", attachment.client->identity.pid,
                attachment.device->pci_address, (now_ns - attachment.held_since_ns) / policy::kNsPerUs,
                attachment.reason.Text());

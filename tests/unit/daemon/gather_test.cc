@@ -11,6 +11,7 @@ using namespace xschedd;
 using namespace xschedd::test;
 using policy::kNsPerMs;
 using policy::kNsPerS;
+using policy::kNsPerUs;
 
 namespace {
 
@@ -43,7 +44,7 @@ TEST_CASE("GPU time is what the counter adds, and never more than the time that 
     const std::uint64_t start = 1'000 * kNsPerS;
     GpuAccount account;
     account.Start(1'000 * kNsPerMs, start);
-    account.BeginBurst(true, start);
+    account.Busy(start);
     for (const Step& step : one.steps) {
       account.Read(step.counter_ms * kNsPerMs, start + step.at_ms * kNsPerMs);
       CHECK(account.TakeRanNs() == step.ran_ms * kNsPerMs);
@@ -56,37 +57,38 @@ TEST_CASE("idle time is nothing to draw on") {
   const std::uint64_t start = 1'000 * kNsPerS;
   GpuAccount account;
   account.Start(0, start);
-  account.BeginBurst(true, start + 3'600 * kNsPerS);
+  account.Busy(start + 3'600 * kNsPerS);
   account.Read(3'000 * kNsPerS, start + 3'600 * kNsPerS + 5 * kNsPerMs);
   CHECK(account.TakeRanNs() <= 15 * kNsPerMs);
 }
 
-TEST_CASE("the usual burst is an average of whole ones") {
+TEST_CASE("what is usual follows the longest of late, and only of whole bursts") {
   std::uint64_t now = 1'000 * kNsPerS;
-  std::uint64_t counter = 0;
-  GpuAccount account;
-  account.Start(0, now);
-  const auto burst = [&](std::uint64_t ms, bool whole) {
-    account.BeginBurst(whole, now);
-    now += ms * kNsPerMs;
-    counter += ms * kNsPerMs;
-    account.Read(counter, now);
-    CHECK(account.BurstNs() == ms * kNsPerMs);
-    account.EndBurst();
-    CHECK(account.BurstNs() == 0);
+  BurstClock clock;
+  const auto burst = [&](std::uint64_t open_ms, std::uint64_t held_ms, bool whole) {
+    clock.Begin(whole, now);
+    const std::uint64_t held_since = now;
+    now += held_ms * kNsPerMs;
+    CHECK(clock.OpenNs(now, held_since) == 0);
+    clock.AddHeld(held_ms * kNsPerMs);
+    now += open_ms * kNsPerMs;
+    CHECK(clock.OpenNs(now, 0) == open_ms * kNsPerMs);
+    clock.End(now);
+    CHECK(clock.OpenNs(now, 0) == 0);
+    now += 50 * kNsPerMs;
   };
-  burst(90, false);
-  CHECK(account.UsualNs() == 0);
-  burst(8, true);
-  CHECK(account.UsualNs() == 8 * kNsPerMs);
-  burst(16, true);
-  CHECK(account.UsualNs() == 10 * kNsPerMs);
-  // Tracking ends and begins: a burst that was cut counts for nothing, and what is known stays known.
-  account.BeginBurst(true, now);
-  account.Stop();
-  account.Start(counter + 77, now);
-  CHECK(account.UsualNs() == 10 * kNsPerMs);
-  CHECK(account.TakeRanNs() == 0);
+  burst(90, 0, false);
+  CHECK(clock.UsualNs() == 0);
+  burst(8, 20, true);
+  CHECK(clock.UsualNs() == 8 * kNsPerMs);
+  burst(16, 0, true);
+  CHECK(clock.UsualNs() == 16 * kNsPerMs);
+  burst(8, 100, true);
+  CHECK(clock.UsualNs() == 15'875 * kNsPerUs);
+  clock.Begin(true, now);
+  clock.Abandon();
+  CHECK(clock.OpenNs(now + kNsPerS, 0) == 0);
+  CHECK(clock.UsualNs() == 15'875 * kNsPerUs);
 }
 
 TEST_CASE("a tenant is described with its burst, its deadlines and what it ran since the last decision") {

@@ -180,7 +180,7 @@ TEST_CASE("an event tells each beginning and end of a wait") {
   CHECK(kinds() == "bhoh");
   SECTION("opened because the other has gone, and it is not tracked any more") {
     world.Disconnect(*high);
-    CHECK(kinds() == "bhohu");
+    CHECK(kinds() == "bhohou");
   }
   SECTION("given up") {
     world.Report(*low, false);

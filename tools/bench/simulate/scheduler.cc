@@ -116,7 +116,7 @@ void Scheduler::Decide(std::uint32_t index, std::uint64_t now_ns) {
   component.is_touched = false;
   const policy::Decision* decision = nullptr;
   do {
-    Observe(component);
+    Observe(component, now_ns);
     decision = &decider_.Decide(component.state, now_ns);
     ++decisions_;
     for (std::size_t i = 0; i < component.state.groups.size(); ++i)
@@ -129,7 +129,7 @@ void Scheduler::Decide(std::uint32_t index, std::uint64_t now_ns) {
   }
 }
 
-void Scheduler::Observe(Component& component) {
+void Scheduler::Observe(Component& component, std::uint64_t now_ns) {
   for (std::size_t i = 0; i < component.lanes.size(); ++i) {
     const Lane& lane = lanes_[component.lanes[i]];
     policy::Tenant& tenant = component.state.tenants[i];
@@ -137,19 +137,20 @@ void Scheduler::Observe(Component& component) {
     const bool busy = lane.busy && lane.gate.tracked;
     if (busy && !tenant.busy) {
       tenant.busy_since_ns = lane.busy_changed_ns;
-      account.burst_start_ns = lane.published_ns;
+      account.burst.Begin(true, lane.busy_changed_ns);
     } else if (!busy && tenant.busy && lane.gate.tracked) {
       tenant.idle_since_ns = lane.busy_changed_ns;
-      const std::uint64_t burst = lane.published_ns - account.burst_start_ns;
-      // The daemon's rule: a quarter of each new burst.
-      if (burst != 0) tenant.usual_ns = tenant.usual_ns == 0 ? burst : (tenant.usual_ns * 3 + burst) / 4;
       if (account.held_since_ns != 0) {
-        account.held_ns += lane.busy_changed_ns - std::min(account.held_since_ns, lane.busy_changed_ns);
+        const std::uint64_t held = lane.busy_changed_ns - std::min(account.held_since_ns, lane.busy_changed_ns);
+        account.held_ns += held;
+        account.burst.AddHeld(held);
         account.held_since_ns = 0;
       }
+      account.burst.End(lane.busy_changed_ns);
+      tenant.usual_ns = account.burst.UsualNs();
     }
     tenant.busy = busy;
-    tenant.burst_ns = busy ? lane.published_ns - account.burst_start_ns : 0;
+    tenant.burst_ns = busy ? account.burst.OpenNs(now_ns, account.held_since_ns) : 0;
     tenant.ran_ns = lane.published_ns - account.seen_ns;
     tenant.deadline_ns = busy ? lane.deadline_ns : 0;
     account.seen_ns = lane.published_ns;
@@ -175,6 +176,7 @@ bool Scheduler::Apply(Component& component, const policy::Decision& decision, st
     if (held_with_work && account.held_since_ns == 0) account.held_since_ns = now_ns;
     if (!held_with_work && account.held_since_ns != 0) {
       account.held_ns += now_ns - account.held_since_ns;
+      account.burst.AddHeld(now_ns - account.held_since_ns);
       account.held_since_ns = 0;
     }
     if (lane.is_waking) continue;

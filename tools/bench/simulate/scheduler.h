@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/policy/decide.h"
+#include "daemon/registry/burst_clock.h"
 #include "tools/bench/simulate/event_queue.h"
 #include "tools/bench/simulate/lane.h"
 #include "tools/bench/simulate/parameters.h"
@@ -36,7 +37,7 @@ class Scheduler {
   // What the daemon keeps of a lane.
   struct Account {
     std::uint64_t seen_ns = 0;         // of Lane::published_ns at the last decision
-    std::uint64_t burst_start_ns = 0;  // of Lane::published_ns when it became busy
+    BurstClock burst;
     std::uint64_t held_since_ns = 0;   // 0: not held with work
     std::uint64_t held_ns = 0;
   };
@@ -50,7 +51,7 @@ class Scheduler {
   };
 
   void Connect(const Workload& workload);
-  void Observe(Component& component);
+  void Observe(Component& component, std::uint64_t now_ns);
   // True if a gate has become tracked: its client's level counts from now on.
   bool Apply(Component& component, const policy::Decision& decision, std::uint64_t now_ns);
 
