@@ -22,24 +22,52 @@ std::uint64_t UrgentFrom(std::uint64_t deadline_ns, const Tenant& tenant, std::u
   return deadline_ns - std::min(deadline_ns, left + margin_ns);
 }
 
-}  // namespace
+// Whether the group is still at what was urgent when the last decision was made, or has paused for less than `pause_ns`
+// since.
+bool GoesOn(const Candidate& candidate, std::uint64_t pause_ns) {
+  const GroupMemory& memory = candidate.group.memory;
+  if (memory.urgent_ns == 0) return false;
+  // Nobody has seen it idle, whatever its deadline is by now.
+  if (memory.urgent_busy && candidate.busy) return true;
+  std::uint64_t idle_since = 0;
+  std::uint64_t until = candidate.now_ns;
+  for (const std::uint32_t index : candidate.tenants) {
+    const Tenant& tenant = candidate.state.tenants[index];
+    idle_since = std::max(idle_since, tenant.idle_since_ns);
+    if (tenant.busy) until = std::min(until, tenant.busy_since_ns);
+  }
+  return until < idle_since + pause_ns;
+}
 
-Standing LaxityStanding(const Candidate& candidate, GroupMemory& next) {
-  const std::uint64_t margin = candidate.state.settings.laxity_margin_us * kNsPerUs;
-  const std::uint64_t now = candidate.now_ns;
-  Standing standing;
-  standing.level = kLast;
-  standing.potential = kOrdinary;
-  // Of the unfinished work that is urgent, the latest deadline; what is wanted by then is, too, since a group runs as
-  // one.
+// Of the group's unfinished work, the latest deadline, if some of it is urgent: a group runs as one. 0: none is.
+std::uint64_t UrgentUntil(const Candidate& candidate, std::uint64_t margin_ns, bool goes_on) {
+  std::uint64_t latest = 0;
+  bool urgent = goes_on;
   for (const std::uint32_t index : candidate.tenants) {
     const Tenant& tenant = candidate.state.tenants[index];
     if (!tenant.busy || tenant.deadline_ns == 0) continue;
-    const bool was_urgent = tenant.deadline_ns <= candidate.group.memory.urgent_ns;
-    if (was_urgent || UrgentFrom(tenant.deadline_ns, tenant, margin) <= now) {
-      next.urgent_ns = std::max(next.urgent_ns, tenant.deadline_ns);
-    }
+    latest = std::max(latest, tenant.deadline_ns);
+    urgent = urgent || UrgentFrom(tenant.deadline_ns, tenant, margin_ns) <= candidate.now_ns;
   }
+  return urgent ? latest : 0;
+}
+
+}  // namespace
+
+Standing LaxityStanding(const Candidate& candidate, GroupMemory& next) {
+  const Settings& settings = candidate.state.settings;
+  const std::uint64_t margin = settings.laxity_margin_us * kNsPerUs;
+  const std::uint64_t linger = settings.linger_us * kNsPerUs;
+  const std::uint64_t now = candidate.now_ns;
+  const bool goes_on = GoesOn(candidate, std::max(linger, margin));
+  next.urgent_busy = candidate.busy;
+  next.urgent_ns = UrgentUntil(candidate, margin, goes_on);
+  if (!candidate.busy && goes_on) next.urgent_ns = candidate.group.memory.urgent_ns;
+  const bool lingers = !candidate.busy && GoesOn(candidate, linger);
+
+  Standing standing;
+  standing.level = kLast;
+  standing.potential = kOrdinary;
   for (const std::uint32_t index : candidate.tenants) {
     const Tenant& tenant = candidate.state.tenants[index];
     const std::uint64_t if_started = tenant.deadline_after_ns == 0 ? 0 : now + tenant.deadline_after_ns;
@@ -51,7 +79,7 @@ Standing LaxityStanding(const Candidate& candidate, GroupMemory& next) {
     std::int64_t level = kOrdinary;
     if (deadline != 0) {
       const std::uint64_t urgent_from = UrgentFrom(deadline, tenant, margin);
-      const bool urgent = tenant.busy ? deadline <= next.urgent_ns : urgent_from <= now;
+      const bool urgent = tenant.busy ? next.urgent_ns != 0 : lingers || urgent_from <= now;
       level = urgent ? UrgentLevel(deadline, tenant) : kSlack;
       if (tenant.busy && !urgent) standing.next_look_ns = std::min(standing.next_look_ns, urgent_from);
     }

@@ -40,7 +40,7 @@ struct Settings {
   // share: the GPU time by which a group may be ahead of its share, and the most that all who share have in flight.
   std::uint32_t share_slack_us = 5'000;
   // laxity: how long before the latest possible start a tenant becomes urgent.
-  std::uint32_t laxity_margin_us = 2'000;
+  std::uint32_t laxity_margin_us = 5'000;
   // fair: GPU time after which a group goes to the second of kFairLevels levels; to each further one after four times
   // as much as it may have on the one before.
   std::uint32_t fair_quantum_ms = 20;
@@ -100,7 +100,8 @@ struct GroupMemory {
   std::uint64_t open_since_ns = 0;     // busy and open since; 0: it is not (guard.h)
   std::uint64_t starved_since_ns = 0;  // busy and held since, but for openings too short to count; 0: it is not
   std::uint64_t guard_until_ns = 0;    // the guard keeps it open until; 0: it does not
-  std::uint64_t urgent_ns = 0;         // work wanted by then or before has no slack left (laxity.h); 0: none
+  std::uint64_t urgent_ns = 0;         // laxity: the latest deadline of work that has no slack left; 0: none
+  bool urgent_busy = false;            // whether it had work when that was said
   ShareMemory share = {};
   FairMemory fair = {};
   bool operator==(const GroupMemory&) const = default;
@@ -123,7 +124,7 @@ struct Tenant {
   std::uint64_t idle_since_ns = 0;  // when it last stopped being busy; 0: it never was
   std::uint64_t busy_since_ns = 0;  // when it became busy, if it is
   // GPU time, as its client measures it, limited to what is possible in the time that has passed:
-  std::uint64_t ran_ns = 0;    // since the last decision about this tenant
+  std::uint64_t ran_ns = 0;  // since the last decision about this tenant
   // Time with an open gate, by the daemon's clock. Kept for tenants with a deadline.
   std::uint64_t burst_ns = 0;  // since it became busy, if it is
   std::uint64_t usual_ns = 0;  // that its bursts of late have needed, rather more than less; 0: not known
