@@ -1,4 +1,4 @@
-// dlsym and dlvsym, for programs that load a GPU runtime themselves and look its functions up (Triton does, and cudart).
+// dlsym and dlvsym, for programs that load a GPU runtime themselves and look its functions up, as Triton and cudart do.
 //
 // Everything that is not one of our entry points goes to the C library's function by a jump, so that it sees the
 // caller's return address: that is how it finds out whom RTLD_NEXT and RTLD_DEFAULT are relative to. For one of ours:

@@ -51,12 +51,16 @@ class Rig:
         self.children, self.environment, self.daemon = children, environment, daemon
         self.tenants: List[Tenant] = []
 
-    def start(self, name: str, kind: str, model: str, extra: Optional[Dict[str, str]] = None) -> Tenant:
+    def start(self, name: str, kind: str, model: str, extra: Optional[Dict[str, str]] = None,
+              core: Optional[int] = None) -> Tenant:
+        """`core`: all its threads run on this one."""
         environment = dict(self.environment, PYTHONUNBUFFERED="1", **(extra or {}))
         if self.daemon is not None:
             environment.update(LD_PRELOAD=self.shim, XSCHEDD_RUNTIME_DIR=self.daemon.folder, XSCHEDD_LOG="info")
-        child = self.children.start(name, [sys.executable, os.path.join(HERE, "tenant.py"), kind, model], environment,
-                                    is_asked=True)
+        command = [sys.executable, os.path.join(HERE, "tenant.py"), kind, model]
+        if core is not None:
+            command = ["taskset", "-c", str(core), *command]
+        child = self.children.start(name, command, environment, is_asked=True)
         tenant = Tenant(name, kind, model, child)
         self.tenants.append(tenant)
         return tenant
