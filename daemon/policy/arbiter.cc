@@ -214,7 +214,7 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[i];
     DeviceView& device = devices_[tenant.device];
-    if (!tenant.busy || !CanBeOvertaken(i) || !IsFull(device)) continue;
+    if (!tenant.busy || !TakesTurns(i) || !IsFull(device)) continue;
     device.awaited = true;
     if (view.blocked == Why::kOpen || device.claimant < view.blocked_for) view.blocked_for = device.claimant;
     view.blocked = Why::kTurn;
@@ -239,9 +239,9 @@ void Arbiter::Claim(std::uint32_t group) {
       device.claimant = tenant.client;
       device.claim_lingers = lingers;
     }
-    if (!tenant.busy || !CanBeOvertaken(i)) continue;
+    if (!tenant.busy || !TakesTurns(i)) continue;
     takes_turn = true;
-    if (device.counted_group != group) ++device.background_groups;
+    if (device.counted_group != group) ++device.groups_in_turn;
     device.counted_group = group;
   }
   if (takes_turn) turns_.NoteOpen(decision_->memory[group]);
@@ -322,7 +322,7 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
     if (share_.KeepsTenant(index) && share_.WouldWait(tenant.group)) {
       return held(Why::kShare, share_.HeldFor(tenant.group));
     }
-    if (IsFull(device) && CanBeOvertaken(index) && !HasWorkOn(tenant.group, tenant.device)) {
+    if (IsFull(device) && TakesTurns(index) && !HasWorkOn(tenant.group, tenant.device)) {
       return held(Why::kTurn, device.claimant);
     }
   }

@@ -62,9 +62,9 @@ class Arbiter {
     std::uint64_t claimant = 0;  // 0: nobody has it
     bool claim_lingers = false;
     bool awaited = false;                   // a group waits for a turn here
-    std::uint32_t counted_group = kNobody;  // the one that was added last to background_groups
-    std::uint32_t limit = 0;                // of background groups; 0: none
-    std::uint32_t background_groups = 0;    // admitted, and can be overtaken
+    std::uint32_t counted_group = kNobody;  // the one that was added last to groups_in_turn
+    std::uint32_t limit = 0;                // of groups in turn; 0: none
+    std::uint32_t groups_in_turn = 0;       // admitted, and take turns
     std::uint32_t guarded_groups = 0;       // open by the guard
     std::uint32_t background_clients = 0;   // busy, open and can be overtaken: these divide its window
     std::uint32_t top_clients = 0;          // busy, open and cannot: likewise
@@ -110,7 +110,9 @@ class Arbiter {
 
   bool FindOvertaken(const Tenant& tenant) const;
   bool CanBeOvertaken(std::uint32_t tenant) const { return overtaken_[tenant] != 0; }
-  bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.background_groups >= device.limit; }
+  // Also who shares: where a device gives processes time slices, each of two side by side is charged for the other's.
+  bool TakesTurns(std::uint32_t tenant) const { return CanBeOvertaken(tenant) || share_.KeepsTenant(tenant); }
+  bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.groups_in_turn >= device.limit; }
   bool IsMixed(const DeviceView& device) const;
   bool Lingers(const Tenant& tenant) const {
     return !tenant.busy && tenant.idle_since_ns != 0 && LingerEnd(tenant) > now_ns_;

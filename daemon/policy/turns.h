@@ -1,6 +1,7 @@
-// Turns of background groups: where a device allows only so many of them at a time, each runs for turn_ms, then goes to
-// the back of the queue if another waits. One that becomes idle gives its turn back at once; one that is held for a
-// more important client keeps it. A turn belongs to a group and covers all its devices. Thread rule: pure functions.
+// Turns of background groups, and of those that are kept to shares: where a device allows only so many of them at a
+// time, each runs for turn_ms, then goes to the back of the queue if another waits. One that becomes idle gives its
+// turn back at once; one that is held for a more important client keeps it. A turn belongs to a group and covers all
+// its devices. Thread rule: pure functions.
 #pragma once
 
 #include "daemon/policy/types.h"
@@ -25,7 +26,7 @@ class Turns {
   std::uint64_t now_ns_;
 };
 
-// How many background groups may be open on `device` at a time; 0: no limit.
+// How many such groups may be open on `device` at a time; 0: no limit.
 inline std::uint32_t ConcurrentLimit(const Settings& settings, const Device& device) {
   return settings.max_concurrent.value_or(device.default_max_concurrent);
 }
