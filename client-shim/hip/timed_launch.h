@@ -45,11 +45,11 @@ template <Route route>
 struct TimedLaunch<route, kEntry_hipModuleLaunchKernel> {
   using Ext = HipError (*)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, Stream, void**,
                            void**, Event, Event, unsigned);
-  // This form counts the grid in work items, which must fit into the same 32 bits; `extra` is left to the plain one.
+  // This form counts the grid in work items, which must fit into the same 32 bits.
   static bool IsPossible(Handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned,
-                         Stream, void**, void** extra) {
+                         Stream, void**, void**) {
     const auto fits = [](uint64_t groups, uint64_t size) { return groups * size <= 0xffffffffull; };
-    return extra == nullptr && fits(gx, bx) && fits(gy, by) && fits(gz, bz) &&
+    return fits(gx, bx) && fits(gy, by) && fits(gz, bz) &&
            (HasReal<route>(kEntryExtModule) || HasReal<route>(kEntryExtModuleMangled));
   }
   static HipError Call(Event stop, Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

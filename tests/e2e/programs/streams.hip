@@ -4,6 +4,7 @@
 //   PROGRAM STREAMS MICROS GROUPS SECONDS [AHEAD [HOW [CODE_OBJECT]]]
 //     HOW  launch      the compiler's launch syntax (default)
 //          module      hipModuleLaunchKernel, the kernel from CODE_OBJECT
+//          packed-module  the same with its arguments packed (`extra`)
 //          ext-module  hipExtModuleLaunchKernel without events and with packed arguments, as rocBLAS calls it
 //          ext         hipExtLaunchKernel without events
 //          graph       a graph of four such kernels, one behind the other
@@ -75,15 +76,17 @@ int main(int argc, char** argv) {
   }
   const auto launch = [&](unsigned s, std::uint64_t us) {
     void* parameters[] = {&buffer, &buffer, &step, &count, &us};
+    Packed packed{buffer, buffer, step, count, us};
+    std::size_t size = sizeof packed;
+    void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &packed, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     HIP_LAUNCH_PARAM_END};
     if (how == "graph" && us == micros) {
       E2E_CHECK(hipGraphLaunch(graphs[s], stream[s]));
     } else if (how == "module") {
       E2E_CHECK(hipModuleLaunchKernel(function, groups, 1, 1, kBlock, 1, 1, 0, stream[s], parameters, nullptr));
+    } else if (how == "packed-module") {
+      E2E_CHECK(hipModuleLaunchKernel(function, groups, 1, 1, kBlock, 1, 1, 0, stream[s], nullptr, extra));
     } else if (how == "ext-module") {
-      Packed packed{buffer, buffer, step, count, us};
-      std::size_t size = sizeof packed;
-      void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &packed, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                       HIP_LAUNCH_PARAM_END};
       E2E_CHECK(hipExtModuleLaunchKernel(function, groups * kBlock, 1, 1, kBlock, 1, 1, 0, stream[s], nullptr, extra));
     } else if (how == "ext") {
       E2E_CHECK(hipExtLaunchKernel(reinterpret_cast<const void*>(&scale_add), dim3(groups), dim3(kBlock), parameters, 0,
