@@ -60,9 +60,18 @@ class GpuTime(harness.NodeTest):
             with self.subTest(process.args[-7:-1]):
                 self.assertAlmostEqual(self.ratio(process), 1, delta=WITHIN)
 
+    def run_first_alone(self, graphs, other):
+        """Runs two, the second when the first has run by itself for a moment."""
+        node = self.node
+        wait_for(lambda: len(node.clients()) >= 3, "both are attached")
+        node.tell(graphs, "go")
+        wait_for(lambda: len(node.dispatches(graphs.pid)) > 40, "graphs run alone")
+        node.tell(other, "go")
+        self.finish_all(graphs, other)
+
     def measure_shares(self, *processes):
-        """Runs what was started, and returns the share of each, in points, while all ran."""
-        self.run_all(*processes)
+        """Runs two, the first alone for a moment, and returns the share of each, in points, while both ran."""
+        self.run_first_alone(*processes)
         traces = [self.node.dispatches(process.pid) for process in processes]
         begin = max(trace[1]["start_ns"] for trace in traces)  # the first is before "ready"
         end = min(trace[-1]["end_ns"] for trace in traces)
@@ -109,11 +118,7 @@ class GpuTime(harness.NodeTest):
     def test_graphs_after_a_moment_alone(self):
         node = self.node
         graphs, flood = self.start(1, 300, WHOLE, 1.5, how="graph"), self.start(1, 700, WHOLE, 1.0)
-        wait_for(lambda: len(node.clients()) == 3, "all are attached")
-        node.tell(graphs, "go")
-        wait_for(lambda: len(node.dispatches(graphs.pid)) > 40, "graphs run alone")
-        node.tell(flood, "go")
-        self.finish_all(graphs, flood)
+        self.run_first_alone(graphs, flood)
         alone = [r for r in node.dispatches(graphs.pid) if r["end_ns"] < node.dispatches(flood.pid)[1]["start_ns"]]
         self.assertLess(len(alone), len(node.dispatches(graphs.pid)) / 2, "mostly beside the other")
         self.assertAlmostEqual(self.ratio(graphs), 1, delta=WITHIN)

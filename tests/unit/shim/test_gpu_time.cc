@@ -115,38 +115,48 @@ LaunchMix Mix(LaunchKey key, std::uint32_t launches) {
 }
 }  // namespace
 
-TEST_CASE("a cost from spans is the least of the last seconds", "[cost]") {
+TEST_CASE("a cost from spans is the least of them, until they agree on more", "[cost]") {
   CostTable costs;
   constexpr std::uint64_t kMs = 1'000'000;
   std::uint64_t now = 77 * kMs;
-  // A batch every `step_ms`, of four launches of `each_us`, until `until_ms`.
-  const auto add = [&](std::uint64_t each_us, std::uint64_t until_ms, std::uint64_t step_ms = 5) {
-    for (; now < until_ms * kMs; now += step_ms * kMs)
+  // A batch of four launches every 5 ms for `ms`: `each_us` a launch, and every other one `more_us` longer.
+  const auto add = [&](std::uint64_t ms, std::uint64_t each_us, std::uint64_t more_us = 0) {
+    for (const std::uint64_t end = now + ms * kMs; now < end; now += 10 * kMs) {
       costs.AddSpan(Mix(1, 4), 4'000 * each_us, now);
+      costs.AddSpan(Mix(1, 4), 4'000 * (each_us + more_us), now + 5 * kMs);
+    }
   };
   costs.AddSpan(Mix(1, 4), 1'600'000, now);
   CHECK(costs.CostNs(1) == 400'000);
   costs.AddSpan(Mix(1, 4), 400'000, now);
   CHECK(costs.CostNs(1) == 100'000);  // alone for a moment
-  add(300, 1'500);
-  CHECK(costs.CostNs(1) == 100'000);
-  SECTION("which a moment alone every second keeps") {
-    for (std::uint64_t second = 2; second < 20; ++second) {
-      costs.AddSpan(Mix(1, 4), 400'000, now);
-      add(300, 1'000 * second);
-      CHECK(costs.CostNs(1) == 100'000);
-    }
-  }
-  SECTION("which a change outlives by some seconds") {
-    add(300, 4'200);
-    CHECK(costs.CostNs(1) == 300'000);
-    add(200, 4'300);
+  SECTION("spans that scatter are waiting: forgotten only after half a minute") {
+    add(25'000, 200, 200);
+    CHECK(costs.CostNs(1) == 100'000);
+    add(10'000, 200, 200);
     CHECK(costs.CostNs(1) == 200'000);
+    add(100, 150, 300);
+    CHECK(costs.CostNs(1) == 150'000);
   }
-  SECTION("which a pause does not forget") {
+  SECTION("a moment alone from time to time is enough") {
+    for (int i = 0; i < 10; ++i) {
+      add(20'000, 200, 200);
+      costs.AddSpan(Mix(1, 4), 400'000 + 4'000 * i, now);
+      CHECK(costs.CostNs(1) <= 100'000u + 1'000u * static_cast<unsigned>(i));
+    }
+    CHECK(costs.CostNs(1) > 107'000);  // and a slow change is followed
+  }
+  SECTION("spans that agree are a change") {
+    add(1'500, 300, 10);
+    CHECK(costs.CostNs(1) == 100'000);
+    add(3'000, 300, 10);
+    CHECK(costs.CostNs(1) == 300'000);
+    add(10, 90);
+    CHECK(costs.CostNs(1) == 90'000);
+  }
+  SECTION("a pause forgets nothing") {
     now += 3'600'000 * kMs;
-    for (int i = 0; i < 10; ++i)
-      costs.AddSpan(Mix(1, 4), 1'200'000, now += kMs);
+    add(50, 300);
     CHECK(costs.CostNs(1) == 100'000);
   }
   CHECK(costs.CostNs(2) == 0);
