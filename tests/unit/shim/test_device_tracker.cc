@@ -130,6 +130,17 @@ TEST_CASE_METHOD(Fixture, "the window admits no more than its limit until a mark
   CHECK(TryLaunch(Key(16), window));
 }
 
+TEST_CASE_METHOD(Fixture, "the agent leaves the looking to a thread that will look, and not for longer", "[tracker]") {
+  TryLaunch(Key(16));
+  const std::uint64_t now = xschedd::MonotonicNs();
+  tracker.MakeRoom(1'000'000);
+  vendor.Finish(reinterpret_cast<void*>(16), 1000);
+  CHECK(tracker.Tick(now + 500'000) == DeviceTracker::Attention::kLater);
+  CHECK(sink.in_flight == 1);
+  CHECK(tracker.Tick(now + 60'000'000'000) == DeviceTracker::Attention::kNone);
+  CHECK(sink.in_flight == 0);
+}
+
 TEST_CASE_METHOD(Fixture, "a ticket that is forced is counted like any other", "[tracker]") {
   const Window window{500, 1};
   TryLaunch(Key(16), window);
