@@ -161,7 +161,8 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
       std::max(board.LeaseUntilNs(), began + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
   std::optional<PreciseSleep> precise;
   for (;;) {
-    tracker->MakeRoom();
+    const std::uint64_t nap_ns = std::clamp(tracker->InFlightNs() / kNapsInFlight, kShortestNapNs, kLongestNapNs);
+    tracker->MakeRoom(nap_ns);
     const std::uint32_t word = board.Word(slot);
     const std::uint64_t now = MonotonicNs();
     const bool is_bound = (word & abi::kFlagMask) != 0 && session->IsAlive() && now < patience;
@@ -169,8 +170,7 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
     if (tracker->Admit(ticket, WindowOf(*session, slot), !is_bound)) return;
     if (now - began > kSpinNs) {
       if (!precise) precise.emplace();
-      const std::uint64_t ns = std::clamp(tracker->InFlightNs() / kNapsInFlight, kShortestNapNs, kLongestNapNs);
-      const timespec nap{0, static_cast<long>(ns)};
+      const timespec nap{0, static_cast<long>(nap_ns)};
       ::nanosleep(&nap, nullptr);
     }
   }

@@ -3,7 +3,9 @@
 //   timed   the device's own time stamps of one launch: what it took, whatever else the device did. A moving average,
 //           that follows at once when a kind has changed for good (a kernel whose duration depends on its arguments)
 //   spans   marker to marker on one stream, for kinds that are never timed. A span also holds the time that the work
-//           waited for others, so it is a bound: the cost drops to a lower one at once and rises by an eighth
+//           waited for others, so it is a bound, and the least of them is the cost: one span while nobody else ran is
+//           enough. A kind that takes longer from now on is followed within some seconds if its spans agree with each
+//           other; where they scatter it waits for others, and what was found before is kept for half a minute
 //
 // Bounded: the kind that was least recently launched makes room.
 // Thread rule: guarded by its device's lock.
@@ -95,8 +97,8 @@ class CostTable {
     SetCost(entry, Towards(entry->cost_ns, ns, entry->timed));
   }
 
-  // A batch of `mix` was settled within `span_ns` of its stream's time.
-  void AddSpan(const LaunchMix& mix, std::uint64_t span_ns) {
+  // A batch of `mix` was settled within `span_ns` of its stream's time, at `now_ns` of any clock that does not go back.
+  void AddSpan(const LaunchMix& mix, std::uint64_t span_ns, std::uint64_t now_ns) {
     std::uint64_t known = 0, untimed = 0, unknown_launches = 0;
     bool has_untimed = false;
     for (std::uint32_t i = 0; i < mix.kinds; ++i) {
@@ -120,11 +122,11 @@ class CostTable {
       Entry* entry = FindOrAdd(mix.parts[i].key);
       if (entry->timed > 0) continue;
       if (unknown_launches > 0) {
-        if (entry->cost_ns == 0) SetCost(entry, (rest > untimed ? rest - untimed : 1) / unknown_launches);
+        if (entry->cost_ns == 0) AddBound(entry, (rest > untimed ? rest - untimed : 1) / unknown_launches, now_ns);
       } else {
         const auto bound = static_cast<std::uint64_t>(static_cast<double>(entry->cost_ns) * static_cast<double>(rest) /
                                                       static_cast<double>(std::max<std::uint64_t>(untimed, 1)));
-        SetCost(entry, bound <= entry->cost_ns ? bound : Towards(entry->cost_ns, bound, kSmoothing) + 1);
+        AddBound(entry, bound, now_ns);
       }
     }
   }
@@ -148,6 +150,12 @@ class CostTable {
   static constexpr std::uint32_t kLastSuspicion = 96;
   static constexpr std::uint32_t kEnough = 1000;
   static constexpr std::uint64_t kRestNs = 2'000'000;
+  // Bounds are looked at together over this time, at least so many of them.
+  static constexpr std::uint64_t kBoundsNs = 2'000'000'000;
+  static constexpr std::uint32_t kBounds = 16;
+  // How long bounds that scatter do not replace the least of those before.
+  static constexpr std::uint64_t kKeptNs = 30'000'000'000;
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   // A span begins and ends at a marker, which takes the device a few microseconds.
   static constexpr std::uint64_t kMarkerSlackNs = 20'000;
 
@@ -156,11 +164,19 @@ class CostTable {
     std::uint64_t cost_ns = 0;
     std::uint64_t used = 0;
     std::uint64_t timed_at_ns = 0;
+    // The bounds since `bounds_since_ns`: the least, the sum and the number of them.
+    std::uint64_t bounds_since_ns = 0;
+    std::uint64_t least_ns = kNone;
+    std::uint64_t bounds_sum_ns = 0;
+    std::uint32_t bounds = 0;
     std::uint32_t timed = 0;    // time stamps that are in cost_ns, up to kSmoothing; 0: cost_ns comes from spans
     std::uint32_t planned = 0;  // launches chosen to be timed
     std::uint32_t since_timed = 0;
     std::uint32_t far = 0;                      // time stamps in a row that were far from the cost
     std::uint32_t suspicion = kFirstSuspicion;  // launches to wait before a suspect is timed
+    // The least of those before them that counts, and when it was seen last.
+    std::uint64_t kept_ns = kNone;
+    std::uint64_t kept_at_ns = 0;
     bool is_proven = false;
     bool is_suspect = false;  // spans say that it takes something else by now
   };
@@ -170,6 +186,27 @@ class CostTable {
     const std::uint64_t change = ns > entry->cost_ns ? ns - entry->cost_ns : entry->cost_ns - ns;
     has_jumped_ = has_jumped_ || 4 * change > entry->cost_ns;
     entry->cost_ns = ns;
+  }
+  // A launch of this kind took `ns` at most.
+  void AddBound(Entry* entry, std::uint64_t ns, std::uint64_t now_ns) {
+    if (entry->bounds >= kBounds && now_ns - entry->bounds_since_ns >= kBoundsNs) {
+      const bool do_agree = entry->bounds_sum_ns / entry->bounds <= entry->least_ns + entry->least_ns / 8;
+      if (do_agree || entry->least_ns - entry->least_ns / 16 <= entry->kept_ns ||
+          now_ns - entry->kept_at_ns >= kKeptNs) {
+        entry->kept_ns = entry->least_ns;
+        entry->kept_at_ns = now_ns;
+      }
+      entry->bounds = 0;
+    }
+    if (entry->bounds == 0) {
+      entry->bounds_since_ns = now_ns;
+      entry->least_ns = kNone;
+      entry->bounds_sum_ns = 0;
+    }
+    ++entry->bounds;
+    entry->bounds_sum_ns += ns;
+    entry->least_ns = std::min(entry->least_ns, ns);
+    SetCost(entry, std::min(entry->least_ns, entry->kept_ns));
   }
   static std::uint64_t Towards(std::uint64_t from, std::uint64_t to, std::uint32_t steps) {
     return to > from ? from + (to - from) / steps : from - (from - to) / steps;

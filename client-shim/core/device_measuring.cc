@@ -92,7 +92,7 @@ void DeviceTracker::Account(const Measurement& done, std::optional<std::uint64_t
     return;
   }
   const std::uint64_t span_ns = *to - *from;
-  if (done.work.launches > 0) costs_.AddSpan(done.mix, span_ns);
+  if (done.work.launches > 0) costs_.AddSpan(done.mix, span_ns, *to);
   std::uint64_t timed_ns = 0;
   if (done.timed != 0) {
     timer_.Expect(done.timed, *to, span_ns);

@@ -17,8 +17,8 @@ constexpr std::uint64_t kQuietNs = 80'000;
 // GPU time of a long wait has to be told before.
 constexpr std::uint64_t kSyncPollNs = 2'000'000;
 
-// How long after a thread has looked for room in the window the agent leaves the looking to it.
-constexpr std::uint64_t kRoomPollNs = 60'000;
+// How much later than it said a thread that waits for the window may look again.
+constexpr std::uint64_t kOversleepNs = 60'000;
 
 // Events remembered at most; a program that records more without destroying them loses the exactness, not the count.
 constexpr std::size_t kMaxEvents = 4096;
@@ -174,9 +174,9 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
   AfterSettling();
 }
 
-void DeviceTracker::MakeRoom() {
+void DeviceTracker::MakeRoom(std::uint64_t nap_ns) {
   Lock lock(mutex_);
-  last_poll_ns_ = MonotonicNs();
+  others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
   PollLocked(lock);
   for (const auto& [key, stream] : streams_) {
     for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
@@ -434,7 +434,7 @@ DeviceTracker::Attention DeviceTracker::Tick(std::uint64_t now_ns) {
   if (launched_ == 0) return Attention::kNone;
   if (captures_->Forbid()) return Attention::kSoon;
   // A thread in a synchronising call settles; one that waits for the window polls. The agent only stands by.
-  if (now_ns < last_poll_ns_ + (syncing_ > 0 ? kSyncPollNs : kRoomPollNs)) return Attention::kLater;
+  if (now_ns < others_look_ns_ || (syncing_ > 0 && now_ns < last_poll_ns_ + kSyncPollNs)) return Attention::kLater;
   if (syncing_ > 0) {
     last_poll_ns_ = now_ns;
   } else if (now_ns - last_submit_ns_ >= kQuietNs) {

@@ -114,8 +114,9 @@ class DeviceTracker {
   void Start(Ticket* ticket, const Window& window, bool may_time);
   // After the real call. `ok`: it succeeded; `finished`: and its work is done already. Records a marker if one is due.
   void Leave(const Ticket& ticket, bool ok, bool finished, const Window& window);
-  // A thread that waits for the window: looks at the markers; records one where there is none to wait for.
-  void MakeRoom();
+  // A thread that waits for the window: looks at the markers; records one where there is none to wait for. It will be
+  // back after `nap_ns`: until then the agent leaves the looking to it.
+  void MakeRoom(std::uint64_t nap_ns);
 
   // ---- proofs of completion
   // Closes what is open, with a marker behind it, so that its GPU time is known.
@@ -238,7 +239,8 @@ class DeviceTracker {
   std::uint32_t launched_ = 0;  // of these, launched
   std::uint32_t syncing_ = 0;   // threads in a call that will settle
   std::uint64_t last_submit_ns_ = 0;
-  std::uint64_t last_poll_ns_ = 0;
+  std::uint64_t last_poll_ns_ = 0;    // while a thread synchronises
+  std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
   std::uint64_t deadline_ns_ = 0;
   TrackerCounters counters_;
   bool busy_ = false;

@@ -1,6 +1,8 @@
 // The same launch with a stop event: the kernel is timed by the device, and the event is a marker behind it.
 // Which entry points have such a form; how it is called. The core asks for it only where the plain launch of the same
-// kernel has succeeded before (core/cost_table.h). Thread rule: any thread.
+// kernel has succeeded before (core/cost_table.h). Those that take events themselves, as rocBLAS, hipBLASLt and MIOpen
+// call them, are timed where the program gives none, and wants no other order than the stream's (`flags`).
+// Thread rule: any thread.
 #pragma once
 
 #include "client-shim/hip/runtime.h"
@@ -10,6 +12,9 @@ namespace xschedd::shim {
 inline constexpr uint32_t kEntryExtModule = kEntry_hipExtModuleLaunchKernel;
 inline constexpr uint32_t kEntryExtModuleMangled =
     kEntry__Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j;
+inline constexpr uint32_t kEntryHccModule = kEntry_hipHccModuleLaunchKernel;
+inline constexpr uint32_t kEntryHccModuleMangled =
+    kEntry__Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_;
 
 template <Route route, uint32_t entry>
 struct TimedLaunch {
@@ -40,11 +45,11 @@ template <Route route>
 struct TimedLaunch<route, kEntry_hipModuleLaunchKernel> {
   using Ext = HipError (*)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, Stream, void**,
                            void**, Event, Event, unsigned);
-  // This form counts the grid in work items, which must fit into the same 32 bits; `extra` is left to the plain one.
+  // This form counts the grid in work items, which must fit into the same 32 bits.
   static bool IsPossible(Handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned,
-                         Stream, void**, void** extra) {
+                         Stream, void**, void**) {
     const auto fits = [](uint64_t groups, uint64_t size) { return groups * size <= 0xffffffffull; };
-    return extra == nullptr && fits(gx, bx) && fits(gy, by) && fits(gz, bz) &&
+    return fits(gx, bx) && fits(gy, by) && fits(gz, bz) &&
            (HasReal<route>(kEntryExtModule) || HasReal<route>(kEntryExtModuleMangled));
   }
   static HipError Call(Event stop, Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
@@ -54,5 +59,45 @@ struct TimedLaunch<route, kEntry_hipModuleLaunchKernel> {
                                    nullptr, stop, 0);
   }
 };
+
+template <Route route>
+struct TimedLaunch<route, kEntry_hipExtLaunchKernel> {
+  static bool IsPossible(const void*, Dim3, Dim3, void**, size_t, Stream, Event start, Event stop, int flags) {
+    return start == nullptr && stop == nullptr && flags == 0;
+  }
+  static HipError Call(Event stop, const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared,
+                       Stream stream, Event, Event, int flags) {
+    using Ext = HipError (*)(const void*, Dim3, Dim3, void**, size_t, Stream, Event, Event, int);
+    return Real<route, Ext>(kEntry_hipExtLaunchKernel)(function, grid, block, arguments, shared, stream, nullptr, stop,
+                                                       flags);
+  }
+};
+
+// hipExtModuleLaunchKernel, and hipHccModuleLaunchKernel, which has no flags: `Flags` is unsigned or nothing.
+template <Route route, uint32_t entry>
+struct TimedExtModuleLaunch {
+  template <typename... Flags>
+  static bool IsPossible(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, Stream, void**,
+                         void**, Event start, Event stop, Flags... flags) {
+    return start == nullptr && stop == nullptr && (... && (flags == 0));
+  }
+  template <typename... Flags>
+  static HipError Call(Event stop, Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                       unsigned bz, size_t shared, Stream stream, void** params, void** extra, Event, Event,
+                       Flags... flags) {
+    using Ext = HipError (*)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, Stream, void**,
+                             void**, Event, Event, Flags...);
+    return Real<route, Ext>(entry)(function, gx, gy, gz, bx, by, bz, shared, stream, params, extra, nullptr, stop,
+                                   flags...);
+  }
+};
+template <Route route>
+struct TimedLaunch<route, kEntryExtModule> : TimedExtModuleLaunch<route, kEntryExtModule> {};
+template <Route route>
+struct TimedLaunch<route, kEntryExtModuleMangled> : TimedExtModuleLaunch<route, kEntryExtModuleMangled> {};
+template <Route route>
+struct TimedLaunch<route, kEntryHccModule> : TimedExtModuleLaunch<route, kEntryHccModule> {};
+template <Route route>
+struct TimedLaunch<route, kEntryHccModuleMangled> : TimedExtModuleLaunch<route, kEntryHccModuleMangled> {};
 
 }  // namespace xschedd::shim

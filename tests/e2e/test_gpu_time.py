@@ -8,6 +8,8 @@ from harness import wait_for
 WITHIN = 0.02  # the promise of docs/shim.md
 PART = 2  # workgroups that leave most of the device free
 WHOLE = 8000
+AHEAD = 4  # launches that a stream is ahead of the device
+POINTS = 3
 
 
 def union_ns(dispatches):
@@ -22,28 +24,63 @@ def union_ns(dispatches):
 
 
 class GpuTime(harness.NodeTest):
-    def start(self, streams, micros, groups, seconds=1.0, priority=0):
-        process = self.node.start("streams", streams, micros, groups, seconds, priority=priority, interactive=True)
+    def start(self, streams, micros, groups, seconds=1.0, how="launch", weight=100):
+        process = self.node.start("streams", streams, micros, groups, seconds, AHEAD, how,
+                                  harness.programs / "module_kernel.co", priority=0, interactive=True,
+                                  environment={"XSCHEDD_WEIGHT": str(weight)})
         self.assertEqual(process.stdout.readline().strip(), "ready")
         return process
 
-    def measure(self, *processes):
-        """Runs what was started, and compares both accounts of each."""
+    def run_all(self, *processes):
         node = self.node
         wait_for(lambda: len(node.clients()) >= len(processes) + 1, "all are attached")
         for process in processes:
             node.tell(process, "go")
+        self.finish_all(*processes)
+
+    def finish_all(self, *processes):
         for process in processes:
             self.assertEqual(process.stdout.readline().strip(), "done")
+
+    def ratio(self, process):
+        """What the client says its GPU time was, by what the trace says."""
+        node = self.node
+        wait_for(lambda: node.device_state(process.pid).get("state") == "idle", "it is idle")
+        said = int(node.device_state(process.pid)["gpu_time_ns"])
+        dispatches = node.dispatches(process.pid)
+        real = union_ns(dispatches)
+        print(f"{process.args[-7:-1]}: {len(dispatches)} dispatches, trace {real / 1e6:.2f} ms, "
+              f"client {said / 1e6:.2f} ms, {100 * (said / real - 1):+.2f} %")
+        return said / real
+
+    def measure(self, *processes):
+        """Runs what was started, and compares both accounts of each."""
+        self.run_all(*processes)
         for process in processes:
-            wait_for(lambda: node.device_state(process.pid).get("state") == "idle", "it is idle")
-            said = int(node.device_state(process.pid)["gpu_time_ns"])
-            dispatches = node.dispatches(process.pid)
-            real = union_ns(dispatches)
-            print(f"{process.args[-5:]}: {len(dispatches)} dispatches, trace {real / 1e6:.2f} ms, "
-                  f"client {said / 1e6:.2f} ms, {100 * (said / real - 1):+.2f} %")
-            with self.subTest(process.args[-5:]):
-                self.assertAlmostEqual(said / real, 1, delta=WITHIN)
+            with self.subTest(process.args[-7:-1]):
+                self.assertAlmostEqual(self.ratio(process), 1, delta=WITHIN)
+
+    def run_first_alone(self, graphs, other):
+        """Runs two, the second when the first has run by itself for a moment."""
+        node = self.node
+        wait_for(lambda: len(node.clients()) >= 3, "both are attached")
+        node.tell(graphs, "go")
+        wait_for(lambda: len(node.dispatches(graphs.pid)) > 40, "graphs run alone")
+        node.tell(other, "go")
+        self.finish_all(graphs, other)
+
+    def measure_shares(self, *processes):
+        """Runs two, the first alone for a moment, and returns the share of each, in points, while both ran."""
+        self.run_first_alone(*processes)
+        traces = [self.node.dispatches(process.pid) for process in processes]
+        begin = max(trace[1]["start_ns"] for trace in traces)  # the first is before "ready"
+        end = min(trace[-1]["end_ns"] for trace in traces)
+        times = [union_ns([r for r in trace if r["start_ns"] >= begin and r["end_ns"] <= end]) for trace in traces]
+        for process in processes:
+            self.ratio(process)
+        shares = [100 * time / sum(times) for time in times]
+        print("shares " + " / ".join(f"{share:.1f}" for share in shares))
+        return shares
 
     def setUp(self):
         super().setUp()
@@ -68,6 +105,32 @@ class GpuTime(harness.NodeTest):
 
     def test_streams_beside_a_competitor(self):
         self.measure(self.start(3, 500, WHOLE), self.start(2, 1300, WHOLE))
+
+    def test_module_launches_beside_a_competitor(self):
+        self.measure(self.start(1, 300, WHOLE, how="module"), self.start(1, 1000, WHOLE, how="packed-module"))
+
+    def test_ext_launches_beside_a_competitor(self):
+        self.measure(self.start(1, 300, WHOLE, how="ext"), self.start(1, 1000, WHOLE, how="ext-module"))
+
+    def test_graphs(self):
+        self.measure(self.start(1, 300, WHOLE, how="graph"))
+
+    def test_graphs_after_a_moment_alone(self):
+        node = self.node
+        graphs, flood = self.start(1, 300, WHOLE, 1.5, how="graph"), self.start(1, 700, WHOLE, 1.0)
+        self.run_first_alone(graphs, flood)
+        trace, begin = node.dispatches(graphs.pid), node.dispatches(flood.pid)[1]["start_ns"]
+        alone = sum(record["end_ns"] < begin for record in trace)
+        self.assertLess(alone, len(trace) / 2, "mostly beside the other")
+        self.assertAlmostEqual(self.ratio(graphs), 1, delta=WITHIN)
+
+    def test_shares_of_graphs(self):
+        self.node.ctl("policy", "set", "share")
+        for weight, other in ((300, 100), (100, 300)):
+            graphs = self.start(1, 300, WHOLE, 4, how="graph", weight=weight)
+            share, _ = self.measure_shares(graphs, self.start(1, 700, WHOLE, 4, weight=other))
+            with self.subTest(weight):
+                self.assertAlmostEqual(share, 100 * weight / (weight + other), delta=POINTS)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,17 @@
 // Keeps several streams busy with kernels of a given length for a given time, each stream a few launches ahead, and says
 // when the measured part began and ended.
 //
-//   PROGRAM STREAMS MICROS GROUPS SECONDS [AHEAD]
+//   PROGRAM STREAMS MICROS GROUPS SECONDS [AHEAD [HOW [CODE_OBJECT]]]
+//     HOW  launch      the compiler's launch syntax (default)
+//          module      hipModuleLaunchKernel, the kernel from CODE_OBJECT
+//          packed-module  the same with its arguments packed (`extra`)
+//          ext-module  hipExtModuleLaunchKernel without events and with packed arguments, as rocBLAS calls it
+//          ext         hipExtLaunchKernel without events
+//          graph       a graph of four such kernels, one behind the other
 //
 // GROUPS workgroups a kernel: 2 takes little of the device, thousands take all of it. Prints "ready" once it has
-// launched and waits for a line on standard input; ends with "done" and the CLOCK_MONOTONIC time before its first launch.
+// launched and waits for a line on standard input; "done" when the time is over, and ends with a second line.
+#include <hip/hip_ext.h>
 #include <time.h>
 
 #include <iostream>
@@ -13,6 +20,16 @@
 #include "program.h"
 
 namespace {
+
+constexpr unsigned kBlock = 256;
+
+struct Packed {  // the kernel's arguments
+  e2e::Value* y;
+  const e2e::Value* x;
+  e2e::Value step;
+  std::uint32_t count;
+  std::uint64_t micros;
+};
 
 double Seconds() {
   timespec now{};
@@ -29,6 +46,7 @@ int main(int argc, char** argv) {
   const unsigned groups = static_cast<unsigned>(std::atoi(argv[3]));
   const double seconds = std::atof(argv[4]);
   const unsigned ahead = argc > 5 ? static_cast<unsigned>(std::atoi(argv[5])) : 4;
+  const std::string how = argc > 6 ? argv[6] : "launch";
 
   e2e::Value* buffer;
   E2E_CHECK(hipMalloc(reinterpret_cast<void**>(&buffer), e2e::kBytes));
@@ -38,10 +56,45 @@ int main(int argc, char** argv) {
     E2E_CHECK(hipStreamCreateWithFlags(&stream[s], hipStreamNonBlocking));
     for (hipEvent_t& event : events[s]) E2E_CHECK(hipEventCreateWithFlags(&event, hipEventDisableTiming));
   }
+  hipFunction_t function = nullptr;
+  if (argc > 7) {
+    hipModule_t module;
+    E2E_CHECK(hipModuleLoad(&module, argv[7]));
+    E2E_CHECK(hipModuleGetFunction(&function, module, "scale_add"));
+  }
+  // None of the values: their count is 0, so that kernels of several streams do not race.
+  e2e::Value step = 1;
+  std::uint32_t count = 0;
+  std::vector<hipGraphExec_t> graphs(streams);
+  for (unsigned s = 0; s < streams && how == "graph"; ++s) {
+    hipGraph_t graph;
+    E2E_CHECK(hipStreamBeginCapture(stream[s], hipStreamCaptureModeGlobal));
+    for (int node = 0; node < 4; ++node)
+      scale_add<<<groups, kBlock, 0, stream[s]>>>(buffer, buffer, step, count, micros);
+    E2E_CHECK(hipStreamEndCapture(stream[s], &graph));
+    E2E_CHECK(hipGraphInstantiate(&graphs[s], graph, nullptr, nullptr, 0));
+  }
   const auto launch = [&](unsigned s, std::uint64_t us) {
-    // None of the values: their count is 0, so that kernels of several streams do not race.
-    scale_add<<<groups, 256, 0, stream[s]>>>(buffer, buffer, 1, 0, us);
-    E2E_CHECK(hipGetLastError());
+    void* parameters[] = {&buffer, &buffer, &step, &count, &us};
+    Packed packed{buffer, buffer, step, count, us};
+    std::size_t size = sizeof packed;
+    void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &packed, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     HIP_LAUNCH_PARAM_END};
+    if (how == "graph" && us == micros) {
+      E2E_CHECK(hipGraphLaunch(graphs[s], stream[s]));
+    } else if (how == "module") {
+      E2E_CHECK(hipModuleLaunchKernel(function, groups, 1, 1, kBlock, 1, 1, 0, stream[s], parameters, nullptr));
+    } else if (how == "packed-module") {
+      E2E_CHECK(hipModuleLaunchKernel(function, groups, 1, 1, kBlock, 1, 1, 0, stream[s], nullptr, extra));
+    } else if (how == "ext-module") {
+      E2E_CHECK(hipExtModuleLaunchKernel(function, groups * kBlock, 1, 1, kBlock, 1, 1, 0, stream[s], nullptr, extra));
+    } else if (how == "ext") {
+      E2E_CHECK(hipExtLaunchKernel(reinterpret_cast<const void*>(&scale_add), dim3(groups), dim3(kBlock), parameters, 0,
+                                   stream[s], nullptr, nullptr, 0));
+    } else {
+      scale_add<<<groups, kBlock, 0, stream[s]>>>(buffer, buffer, step, count, us);
+      E2E_CHECK(hipGetLastError());
+    }
   };
   launch(0, 1);
   E2E_CHECK(hipDeviceSynchronize());

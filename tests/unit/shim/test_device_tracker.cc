@@ -125,9 +125,20 @@ TEST_CASE_METHOD(Fixture, "the window admits no more than its limit until a mark
   CHECK(sink.in_flight == 2);
   CHECK(sink.limit == 2);
   vendor.Finish(reinterpret_cast<void*>(16), 1000);
-  tracker.MakeRoom();
+  tracker.MakeRoom(0);
   CHECK(sink.in_flight == 0);
   CHECK(TryLaunch(Key(16), window));
+}
+
+TEST_CASE_METHOD(Fixture, "the agent leaves the looking to a thread that will look, and not for longer", "[tracker]") {
+  TryLaunch(Key(16));
+  const std::uint64_t now = xschedd::MonotonicNs();
+  tracker.MakeRoom(1'000'000);
+  vendor.Finish(reinterpret_cast<void*>(16), 1000);
+  CHECK(tracker.Tick(now + 500'000) == DeviceTracker::Attention::kLater);
+  CHECK(sink.in_flight == 1);
+  CHECK(tracker.Tick(now + 60'000'000'000) == DeviceTracker::Attention::kNone);
+  CHECK(sink.in_flight == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "a ticket that is forced is counted like any other", "[tracker]") {
@@ -144,9 +155,9 @@ TEST_CASE_METHOD(Fixture, "a thread that waits for the window makes a marker whe
   TryLaunch(Key(16));
   TryLaunch(Key(16));  // no window yet: no markers behind these
   CHECK_FALSE(TryLaunch(Key(16), Window{500, 1}));
-  tracker.MakeRoom();
+  tracker.MakeRoom(0);
   vendor.Finish(reinterpret_cast<void*>(16), 1000);
-  tracker.MakeRoom();
+  tracker.MakeRoom(0);
   CHECK(TryLaunch(Key(16), Window{500, 1}));
 }
 
@@ -208,7 +219,7 @@ TEST_CASE_METHOD(Fixture, "a capture that forbids it: nothing recorded or querie
   const Window window{500, 1};
   CHECK(TryLaunch(Key(16), window));
   CHECK(TryLaunch(Key(16), window));
-  tracker.MakeRoom();
+  tracker.MakeRoom(0);
   tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
   Sync(SyncScope::kDevice, StreamKey{});
   CHECK(vendor.Recorded() == 0);
@@ -232,7 +243,7 @@ TEST_CASE_METHOD(Fixture, "an event proves what was launched before it was recor
 TEST_CASE_METHOD(Fixture, "a marker that cannot be recorded is waited for by nobody", "[tracker]") {
   vendor.refuses_to_record = true;
   TryLaunch(Key(16), Window{500, 1});
-  tracker.MakeRoom();
+  tracker.MakeRoom(0);
   CHECK(sink.in_flight == 1);
   Sync(SyncScope::kStream, Key(16));
   CHECK(sink.in_flight == 0);
@@ -332,7 +343,7 @@ struct Device : Fixture {
   std::uint64_t Launch(LaunchKey kind, const Window& window) {
     Ticket ticket = tracker.Enter(Key(kStream), kind);
     while (!tracker.Admit(&ticket, window, false)) {
-      tracker.MakeRoom();
+      tracker.MakeRoom(0);
       CollectMarkers();
       if (tracker.Admit(&ticket, window, false)) break;
       REQUIRE_FALSE(marks.empty());

@@ -115,24 +115,59 @@ LaunchMix Mix(LaunchKey key, std::uint32_t launches) {
 }
 }  // namespace
 
-TEST_CASE("a cost from spans drops at once and rises by an eighth", "[cost]") {
+TEST_CASE("a cost from spans is the least of them, until they agree on more", "[cost]") {
   CostTable costs;
-  costs.AddSpan(Mix(1, 4), 400'000);
-  CHECK(costs.CostNs(1) == 100'000);
-  costs.AddSpan(Mix(1, 4), 200'000);
-  CHECK(costs.CostNs(1) == 50'000);
-  costs.AddSpan(Mix(1, 1), 130'000);
-  CHECK(costs.CostNs(1) > 55'000);
-  CHECK(costs.CostNs(1) < 65'000);
+  constexpr std::uint64_t kMs = 1'000'000;
+  std::uint64_t now = 77 * kMs;
+  // A batch of four launches every 5 ms for `ms`: `each_us` a launch, and every other one `more_us` longer.
+  const auto add = [&](std::uint64_t ms, std::uint64_t each_us, std::uint64_t more_us = 0) {
+    for (const std::uint64_t end = now + ms * kMs; now < end; now += 10 * kMs) {
+      costs.AddSpan(Mix(1, 4), 4'000 * each_us, now);
+      costs.AddSpan(Mix(1, 4), 4'000 * (each_us + more_us), now + 5 * kMs);
+    }
+  };
+  costs.AddSpan(Mix(1, 4), 1'600'000, now);
+  CHECK(costs.CostNs(1) == 400'000);
+  costs.AddSpan(Mix(1, 4), 400'000, now);
+  CHECK(costs.CostNs(1) == 100'000);  // alone for a moment
+  SECTION("spans that scatter are waiting: forgotten only after half a minute") {
+    add(25'000, 200, 200);
+    CHECK(costs.CostNs(1) == 100'000);
+    add(10'000, 200, 200);
+    CHECK(costs.CostNs(1) == 200'000);
+    add(100, 150, 300);
+    CHECK(costs.CostNs(1) == 150'000);
+  }
+  SECTION("a moment alone from time to time is enough") {
+    for (int i = 0; i < 10; ++i) {
+      add(20'000, 200, 200);
+      costs.AddSpan(Mix(1, 4), 400'000 + 4'000 * i, now);
+      CHECK(costs.CostNs(1) <= 100'000u + 1'000u * static_cast<unsigned>(i));
+    }
+    CHECK(costs.CostNs(1) > 107'000);  // and a slow change is followed
+  }
+  SECTION("spans that agree are a change") {
+    add(1'500, 300, 10);
+    CHECK(costs.CostNs(1) == 100'000);
+    add(3'000, 300, 10);
+    CHECK(costs.CostNs(1) == 300'000);
+    add(10, 90);
+    CHECK(costs.CostNs(1) == 90'000);
+  }
+  SECTION("a pause forgets nothing") {
+    now += 3'600'000 * kMs;
+    add(50, 300);
+    CHECK(costs.CostNs(1) == 100'000);
+  }
   CHECK(costs.CostNs(2) == 0);
 }
 
 TEST_CASE("what is known of a mix tells what is not", "[cost]") {
   CostTable costs;
-  costs.AddSpan(Mix(1, 1), 100'000);
+  costs.AddSpan(Mix(1, 1), 100'000, 1);
   LaunchMix mix = Mix(1, 2);
   mix.Add(2, 4);
-  costs.AddSpan(mix, 1'000'000);
+  costs.AddSpan(mix, 1'000'000, 2);
   CHECK(costs.CostNs(1) == 100'000);
   CHECK(costs.CostNs(2) == 200'000);
   // Of more kinds than a mix tells apart nothing is learnt.
@@ -140,13 +175,13 @@ TEST_CASE("what is known of a mix tells what is not", "[cost]") {
   for (LaunchKey key = 10; key < 20; ++key)
     many.Add(key);
   CHECK_FALSE(many.is_complete);
-  costs.AddSpan(many, 1'000'000);
+  costs.AddSpan(many, 1'000'000, 3);
   CHECK(costs.CostNs(10) == 0);
 }
 
 TEST_CASE("a time stamp goes before spans, and a kind that changes is followed within a few launches", "[cost]") {
   CostTable costs;
-  costs.AddSpan(Mix(1, 1), 900'000);           // waited for others
+  costs.AddSpan(Mix(1, 1), 900'000, 1);        // waited for others
   CHECK_FALSE(costs.IsTimingDue(1, 0, true));  // never launched with success
   costs.Launched(1);
   std::uint64_t now = 1'000'000'000;
@@ -157,7 +192,7 @@ TEST_CASE("a time stamp goes before spans, and a kind that changes is followed w
   costs.AddTimed(1, 102'000);
   CHECK(costs.SettledCostNs(1) > 100'000);
   CHECK(costs.SettledCostNs(1) < 102'000);
-  costs.AddSpan(Mix(1, 1), 900'000);
+  costs.AddSpan(Mix(1, 1), 900'000, 2);
   CHECK(costs.CostNs(1) < 102'000);
   for (int i = 0; i < 2; ++i)
     costs.AddTimed(1, 5'000);
@@ -183,7 +218,7 @@ TEST_CASE("a kind is timed at its start, where a marker is due, and where spans 
   CHECK_FALSE(costs.IsTimingDue(1, now, false));
   costs.TimingPlanned(1, now);
   costs.AddTimed(1, 500'000);  // far off
-  costs.AddSpan(Mix(1, 1), 1'000'000);
+  costs.AddSpan(Mix(1, 1), 1'000'000, now);
   CHECK_FALSE(costs.IsTimingDue(1, now, false));
   for (int i = 0; i < 3; ++i)
     costs.Launched(1);
@@ -194,7 +229,7 @@ TEST_CASE("a table that is full forgets what was launched longest ago", "[cost]"
   CostTable costs;
   for (LaunchKey key = 1; key <= 5000; ++key) {
     costs.Launched(key);
-    costs.AddSpan(Mix(key, 1), 1000 + key);
+    costs.AddSpan(Mix(key, 1), 1000 + key, key);
     costs.Launched(1);
   }
   CHECK(costs.CostNs(1) == 1001);

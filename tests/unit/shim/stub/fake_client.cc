@@ -1,5 +1,6 @@
 // A client library that counts: every call is looked at, nothing waits. It stands in for libxschedd-client.so by
-// XSCHEDD_CLIENT_LIB. Thread rule: one thread.
+// XSCHEDD_CLIENT_LIB. A priority that is not 0 is the stop event that whatever can be timed is launched with.
+// Thread rule: one thread.
 #include "client-shim/core/interface.h"
 
 using namespace xschedd::shim;
@@ -10,6 +11,7 @@ struct Counts {
   int begins = 0, ends = 0, failed = 0, syncs = 0, forks = 0, hints = 0;
   unsigned last_entry = 0;
   const void* last_caller = nullptr;
+  void* stop = nullptr;
 };
 Counts g_counts;
 const xschedd::abi::Word g_look{1};
@@ -20,6 +22,7 @@ const ClientTable kTable = {
       ++g_counts.begins;
       g_counts.last_entry = submission->entry;
       g_counts.last_caller = submission->caller;
+      if (submission->may_time) submission->stop = g_counts.stop;
     },
     [](Submission*, bool ok) {
       ++g_counts.ends;
@@ -38,7 +41,10 @@ const ClientTable kTable = {
     [](void*) {},
     [] {},
     [] { ++g_counts.forks; },
-    [](int) { return XSCHEDD_OK; },
+    [](int priority) {
+      g_counts.stop = reinterpret_cast<void*>(static_cast<std::uintptr_t>(priority));
+      return XSCHEDD_OK;
+    },
     [](unsigned weight) {
       g_counts.hints += static_cast<int>(weight);
       return XSCHEDD_OK;

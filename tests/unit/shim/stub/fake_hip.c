@@ -9,8 +9,9 @@ typedef struct {
   uint32_t x, y, z;
 } dim3;
 
-int fake_hip_calls;    /* real functions reached */
-int fake_hip_last_arg; /* the last argument of the last launch, to see that none is lost on the way */
+int fake_hip_calls;       /* real functions reached */
+int fake_hip_last_arg;    /* the last argument of the last launch, to see that none is lost on the way */
+void* fake_hip_last_stop; /* the stop event of the last launch that takes one */
 
 #define REAL __attribute__((noinline)) static
 REAL int real_launch(const void* f, dim3 grid, dim3 block, void** args, size_t shared, void* stream) {
@@ -25,6 +26,23 @@ REAL int real_module_launch(void* f, unsigned gx, unsigned gy, unsigned gz, unsi
   ++fake_hip_calls;
   fake_hip_last_arg = (int)(gx + gy + gz + bx + by + bz + shared);
   return 7; /* an error, to be returned as it is */
+}
+REAL int real_ext_launch(const void* f, dim3 grid, dim3 block, void** args, size_t shared, void* stream, void* start,
+                         void* stop, int flags) {
+  (void)f, (void)args, (void)stream, (void)start;
+  ++fake_hip_calls;
+  fake_hip_last_arg = (int)(grid.x + grid.y + grid.z + block.x + block.y + block.z + shared) + flags;
+  fake_hip_last_stop = stop;
+  return 0;
+}
+REAL int real_ext_module_launch(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                                size_t shared, void* stream, void** params, void** extra, void* start, void* stop,
+                                unsigned flags) {
+  (void)f, (void)stream, (void)params, (void)extra, (void)start;
+  ++fake_hip_calls;
+  fake_hip_last_arg = (int)(gx + gy + gz + bx + by + bz + shared + flags);
+  fake_hip_last_stop = stop;
+  return 0;
 }
 REAL int real_memcpy_async(void* to, const void* from, size_t n, int kind, void* stream) {
   (void)to, (void)from, (void)n, (void)kind, (void)stream;
@@ -48,6 +66,8 @@ REAL int real_version(int* version) {
 
 /* The positions in HipDispatchTable: shared reference hip-dispatch-table.txt. */
 enum {
+  kExtLaunch = 84,
+  kExtModuleLaunch = 388,
   kMemcpyAsync = 268,
   kMemcpyFromSymbolAsync = 276,
   kLaunch = 214,
@@ -75,6 +95,8 @@ static void prepare(void) {
   table.entries[kMemcpyFromSymbolAsync] = (function)real_memcpy_from_symbol_async;
   table.entries[kLaunch] = (function)real_launch;
   table.entries[kModuleLaunch] = (function)real_module_launch;
+  table.entries[kExtLaunch] = (function)real_ext_launch;
+  table.entries[kExtModuleLaunch] = (function)real_ext_module_launch;
   table.entries[kStreamSynchronize] = (function)real_stream_synchronize;
   table.entries[kVersion] = (function)real_version;
 #ifdef FAKE_HIP_TABLE
@@ -97,6 +119,18 @@ EXPORT int hipModuleLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz,
                                  unsigned shared, void* stream, void** params, void** extra) {
   return CALL(kModuleLaunch, int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
                                      void**, void**))(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+}
+EXPORT int hipExtLaunchKernel(const void* f, dim3 grid, dim3 block, void** args, size_t shared, void* stream,
+                              void* start, void* stop, int flags) {
+  return CALL(kExtLaunch, int (*)(const void*, dim3, dim3, void**, size_t, void*, void*, void*, int))(
+      f, grid, block, args, shared, stream, start, stop, flags);
+}
+EXPORT int hipExtModuleLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                    unsigned bz, size_t shared, void* stream, void** params, void** extra, void* start,
+                                    void* stop, unsigned flags) {
+  return CALL(kExtModuleLaunch, int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t,
+                                        void*, void**, void**, void*, void*, unsigned))(
+      f, gx, gy, gz, bx, by, bz, shared, stream, params, extra, start, stop, flags);
 }
 EXPORT int hipMemcpyAsync(void* to, const void* from, size_t n, int kind, void* stream) {
   return CALL(kMemcpyAsync, int (*)(void*, const void*, size_t, int, void*))(to, from, n, kind, stream);
@@ -127,6 +161,9 @@ EXPORT int* fake_hip_counter(void) {
 }
 EXPORT int* fake_hip_argument(void) {
   return &fake_hip_last_arg;
+}
+EXPORT void** fake_hip_stop(void) {
+  return &fake_hip_last_stop;
 }
 EXPORT int fake_hip_has_table(void) {
 #ifdef FAKE_HIP_TABLE

@@ -29,6 +29,9 @@ struct Dim3 {
 using Launch = int (*)(const void*, Dim3, Dim3, void**, size_t, void*);
 using ModuleLaunch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
                              void**);
+using ExtLaunch = int (*)(const void*, Dim3, Dim3, void**, size_t, void*, void*, void*, int);
+using ExtModuleLaunch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, void*,
+                                void**, void**, void*, void*, unsigned);
 using FromSymbol = int (*)(void*, const void*, size_t, size_t, int, void*);
 using Synchronize = int (*)(void*);
 using GetProcAddress = int (*)(const char*, void**, int, unsigned long, void*);
@@ -41,6 +44,9 @@ xschedd_status Status() {
   return status;
 }
 
+int SetPriority(int priority) {
+  return reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "xschedd_set_priority"))(priority);
+}
 int SetWeight(unsigned weight) {
   return reinterpret_cast<int (*)(unsigned)>(dlsym(RTLD_DEFAULT, "xschedd_set_weight"))(weight);
 }
@@ -63,6 +69,53 @@ bool IsShim(void* address) {
 template <typename Function>
 Function Look(void* handle, const char* name) {
   return reinterpret_cast<Function>(dlsym(handle, name));
+}
+
+// A launch that the client wants timed is made with its stop event, and with all else as the program wants it; one that
+// has an event of the program's, or flags, is left as it is.
+void CheckTimedLaunches(void* hip) {
+  void* const own = reinterpret_cast<void*>(0x10);
+  void* const ours = reinterpret_cast<void*>(0x20);
+  int* calls = Look<int* (*)()>(hip, "fake_hip_counter")();
+  const int* argument = Look<int* (*)()>(hip, "fake_hip_argument")();
+  void** stop = Look<void** (*)()>(hip, "fake_hip_stop")();
+  const auto launch = Look<Launch>(hip, "hipLaunchKernel");
+  const auto module_launch = Look<ModuleLaunch>(hip, "hipModuleLaunchKernel");
+  const auto ext = Look<ExtLaunch>(hip, "hipExtLaunchKernel");
+  const auto ext_module = Look<ExtModuleLaunch>(hip, "hipExtModuleLaunchKernel");
+  const int calls_before = *calls;
+  const unsigned long long before = Status().submitted;
+  int made = 0;
+  // Whether that launch reached the runtime once, was counted once, and had `wanted` for its stop event.
+  const auto is_right = [&](int result, int sum, void* wanted) {
+    ++made;
+    const bool is_so = result == 0 && *argument == sum && *stop == wanted && *calls == calls_before + made &&
+                       Status().submitted == before + static_cast<unsigned>(made);
+    *stop = nullptr;
+    return is_so;
+  };
+  const Dim3 grid{1, 2, 3}, block{4, 5, 6};
+  *stop = nullptr;
+  EXPECT(is_right(ext(nullptr, grid, block, nullptr, 100, nullptr, nullptr, nullptr, 0), 121, nullptr));
+
+  EXPECT(SetPriority(0x20) == XSCHEDD_OK);
+  EXPECT(is_right(launch(nullptr, grid, block, nullptr, 100, nullptr), 121, ours));
+  // This one counts in work items: 4, 10 and 18.
+  EXPECT(is_right(module_launch(nullptr, 1, 2, 3, 4, 5, 6, 100, nullptr, nullptr, nullptr), 147, ours));
+  EXPECT(is_right(ext(nullptr, grid, block, nullptr, 100, nullptr, nullptr, nullptr, 0), 121, ours));
+  EXPECT(is_right(ext(nullptr, grid, block, nullptr, 100, nullptr, own, nullptr, 0), 121, nullptr));
+  EXPECT(is_right(ext(nullptr, grid, block, nullptr, 100, nullptr, nullptr, own, 0), 121, own));
+  EXPECT(is_right(ext(nullptr, grid, block, nullptr, 100, nullptr, nullptr, nullptr, 1), 122, nullptr));
+  const auto by_module = [&](void* start, void* end, unsigned flags) {
+    return ext_module(nullptr, 1, 2, 3, 4, 5, 6, 100, nullptr, nullptr, nullptr, start, end, flags);
+  };
+  EXPECT(is_right(by_module(nullptr, nullptr, 0), 121, ours));
+  EXPECT(is_right(by_module(own, nullptr, 0), 121, nullptr));
+  EXPECT(is_right(by_module(nullptr, own, 0), 121, own));
+  EXPECT(is_right(by_module(nullptr, nullptr, 1), 122, nullptr));
+  // More work items than the form with a stop event can count.
+  EXPECT(module_launch(nullptr, 0x80000000u, 1, 1, 2, 1, 1, 0, nullptr, nullptr, nullptr) == 7);
+  EXPECT(SetPriority(0) == XSCHEDD_OK);
 }
 
 int Main(const std::string& mode, const char* path) {
@@ -121,10 +174,14 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(Status().submitted == 2);
   EXPECT(Status().passthrough == 1);  // failed
 
+  CheckTimedLaunches(hip);
+  const int calls_before = *calls;
+  const unsigned long long submitted_before = Status().submitted;
+
   // A function that reaches another by the PLT is gated once, as the outer one.
   EXPECT(Look<FromSymbol>(hip, "hipMemcpyFromSymbolAsync")(nullptr, nullptr, 0, 0, 0, nullptr) == 0);
-  EXPECT(*calls == 3);
-  EXPECT(Status().submitted == 3);
+  EXPECT(*calls == calls_before + 1);
+  EXPECT(Status().submitted == submitted_before + 1);
 
   EXPECT(Look<Synchronize>(hip, "hipStreamSynchronize")(nullptr) == 0);
   EXPECT(Status().held_ns == 1);  // synchronisations
@@ -134,11 +191,11 @@ int Main(const std::string& mode, const char* path) {
   const auto get = Look<GetProcAddress>(hip, "hipGetProcAddress");
   EXPECT(get("hipLaunchKernel", &found, 60200, 0, nullptr) == 0);
   EXPECT(reinterpret_cast<Launch>(found)(nullptr, Dim3{}, Dim3{}, nullptr, 0, nullptr) == 0);
-  EXPECT(Status().submitted == 4);
+  EXPECT(Status().submitted == submitted_before + 2);
   if (!has_table) {
     EXPECT(get("hipModuleLaunchKernel", &found, 60200, 0, nullptr) == 0);
     EXPECT(reinterpret_cast<ModuleLaunch>(found)(nullptr, 0, 0, 0, 0, 0, 0, 0, nullptr, nullptr, nullptr) == 7);
-    EXPECT(Status().submitted == 5);
+    EXPECT(Status().submitted == submitted_before + 3);
   }
   EXPECT(get("hipNothing", &found, 60200, 0, nullptr) == 1);
 
