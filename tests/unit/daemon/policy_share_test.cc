@@ -324,6 +324,26 @@ TEST_CASE("share: a live change of weight acts at once") {
   CHECK(Letters(world.After(1, {0, 1})) == "oH");
 }
 
+TEST_CASE("share: where a device runs so many at a time, sharers take turns also when nobody is above them") {
+  World world(1, 1);
+  world.state.settings.name = Name::kShare;
+  world.Add(1, 0, 0, true);
+  world.Add(2, 0, 0, true);
+  const Decision decision = world.At(kNow);
+  CHECK(Letters(decision) == "oH");
+  CHECK(decision.gates[1].why == Why::kTurn);
+  CHECK(decision.gates[1].held_for == 100);
+  world.state.settings.max_concurrent = 0;
+  CHECK(Letters(world.At(kNow)) == "oo");
+
+  const Load quick{.kernel_ns = 100 * kUs};
+  const Load slow{.kernel_ns = 1'200 * kUs};
+  const Shares shares = Simulate(Name::kShare, {75, 25}, {quick, slow}, 1);
+  INFO("worst second " << shares.worst_points << " points, used " << shares.least_used);
+  CHECK(shares.worst_points < 3);  // a turn of 25 ms is 2.5 points
+  CHECK(shares.least_used > 0.98);
+}
+
 TEST_CASE("share: ratios over any second, beside a device that is always busy") {
   const std::vector<std::uint32_t> two{75, 25};
   const std::vector<std::uint32_t> three{50, 30, 20};
