@@ -60,8 +60,8 @@ inline constexpr std::uint32_t kBoardMagic = 0x44425358;   // "XSBD"
 inline constexpr std::uint32_t kLedgerMagic = 0x474c5358;  // "XSLG"
 inline constexpr std::uint32_t kMaxDevices = 64;
 // A client has at most two transitions for each burst of work; the levels make up for what does not fit. Each record is
-// memory that the daemon has for every client.
-inline constexpr std::uint32_t kRingSize = 256;  // records; a power of two
+// memory that the daemon has for every client; with so many a ledger has two pages.
+inline constexpr std::uint32_t kRingSize = 128;  // records; a power of two
 inline constexpr std::size_t kLine = 64;         // bytes; one cache line
 
 // ---- gate word -----------------------------------------------------------------------------------------------------
