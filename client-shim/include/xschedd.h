@@ -48,21 +48,21 @@ XSCHEDD_API const char* xschedd_version(void);
  * there is none now; XSCHEDD_ERROR_INERT: this process is not scheduled. */
 XSCHEDD_API int xschedd_set_priority(int priority);
 
-/* Tells the daemon what share of a device this process would like among those of its priority: 1 to 10000, 100 if nothing
- * is said; twice the weight is twice the GPU time. An administrator's setting goes before it. Before the first GPU work it
- * is remembered for the session. Returns as xschedd_set_priority. */
+/* Tells the daemon what share of a device this process would like among those of its priority: 1 to 10000, 100 if
+ * nothing is said; twice the weight is twice the GPU time. An administrator's setting goes before it. Before the first
+ * GPU work it is remembered for the session. Returns as xschedd_set_priority. */
 XSCHEDD_API int xschedd_set_weight(unsigned weight);
 
-/* How long after becoming busy on a device this process would like to be done there, in microseconds: 1 to 3600000000; 0:
- * no deadline any more. Holds from now on, also for what is busy already, whose time then runs from now. The daemon's
- * policy decides what it makes of it; nothing is ever dropped. Before the first GPU work it is remembered.
+/* How long after becoming busy on a device this process would like to be done there, in microseconds: 1 to 3600000000;
+ * 0: no deadline any more. Holds from now on, also for what is busy already, whose time then runs from now. The
+ * daemon's policy decides what it makes of it; nothing is ever dropped. Before the first GPU work it is remembered.
  * XSCHEDD_OK: taken; XSCHEDD_ERROR_INVALID: out of range; XSCHEDD_ERROR_NOT_CONNECTED: remembered for the next session,
  * there is none now; XSCHEDD_ERROR_INERT: this process is not scheduled. */
 XSCHEDD_API int xschedd_set_deadline(unsigned long long us);
 
-/* The same for one stream (hipStream_t; null: the default stream), which then goes before that of the process; 0: none of
- * its own any more. It is forgotten when the stream is destroyed. XSCHEDD_OK: taken; XSCHEDD_ERROR_INVALID: out of range;
- * XSCHEDD_ERROR_NOT_CONNECTED: taken if the client runs already, else forgotten: make the stream first;
+/* The same for one stream (hipStream_t; null: the default stream), which then goes before that of the process; 0: none
+ * of its own any more. It is forgotten when the stream is destroyed. XSCHEDD_OK: taken; XSCHEDD_ERROR_INVALID: out of
+ * range; XSCHEDD_ERROR_NOT_CONNECTED: taken if the client runs already, else forgotten: make the stream first;
  * XSCHEDD_ERROR_INERT: this process is not scheduled. */
 XSCHEDD_API int xschedd_set_stream_deadline(void* stream, unsigned long long us);
 

@@ -36,7 +36,7 @@ struct Attachment {
   std::uint64_t idle_since_ns = 0;  // 0: never was busy
   std::uint64_t busy_since_ns = 0;  // of the present burst
   BurstClock burst;
-  GpuAccount gpu;                   // while tracked
+  GpuAccount gpu;  // while tracked
   // CLOCK_MONOTONIC: by when the most urgent unfinished work is wanted; 0: none has a deadline, or it is idle.
   std::uint64_t deadline_ns = 0;
   // The shortest deadline of its hints, from becoming busy; 0: none.
@@ -136,7 +136,7 @@ struct Client {
   std::uint64_t connected_ns = 0;
   std::map<std::uint32_t, std::unique_ptr<Attachment>> attachments;  // by slot
   std::map<std::uint64_t, Queue> queues;
-  Channel* channel = nullptr;  // of its connection; null for a client without shared memory: it cannot be gated
+  Channel* channel = nullptr;       // of its connection; null for a client without shared memory: it cannot be gated
   std::uint32_t flagged_gates = 0;  // the scheduler's: how many of its gates bind; while there is one, so is a lease
   std::uint64_t late_total = 0;     // bursts that finished after their deadline
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};

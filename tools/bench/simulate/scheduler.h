@@ -36,9 +36,9 @@ class Scheduler {
  private:
   // What the daemon keeps of a lane.
   struct Account {
-    std::uint64_t seen_ns = 0;         // of Lane::published_ns at the last decision
+    std::uint64_t seen_ns = 0;  // of Lane::published_ns at the last decision
     BurstClock burst;
-    std::uint64_t held_since_ns = 0;   // 0: not held with work
+    std::uint64_t held_since_ns = 0;  // 0: not held with work
     std::uint64_t held_ns = 0;
   };
   struct Component {
