@@ -12,6 +12,7 @@
 #include "client-shim/cuda/vendor.h"
 #include "client-shim/stub/client.h"
 #include "client-shim/stub/launch_path.h"
+#include "client-shim/stub/submission.h"
 
 namespace xschedd::shim::cuda {
 namespace {
@@ -39,19 +40,6 @@ Function RealOrAbsent(uint32_t entry) {
   static_assert(sizeof(Function) == sizeof(void*));
   if (real != nullptr) return real;
   return reinterpret_cast<Function>(reinterpret_cast<void*>(+[]() -> Result { return kErrorNotSupported; }));
-}
-
-Submission MakeSubmission(Stream stream, uint32_t entry, SubmitKind kind, bool drains, const void* caller) {
-  Submission submission;
-  submission.stream = stream;
-  submission.caller = caller;
-  submission.entry = entry;
-  submission.kind = kind;
-  submission.drains = drains;
-  submission.may_time = false;  // the driver has no launch with a stop event
-  submission.key = 0;
-  submission.stop = nullptr;
-  return submission;
 }
 
 // clang-format off
