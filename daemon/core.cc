@@ -114,9 +114,9 @@ Result<void> Core::DestroyQueue(Client& client, std::uint64_t queue) {
 }
 
 Result<void> Core::SetHints(Client& client, const Hints& hints) {
-  if (const auto checked = Check(hints); !checked) return checked;
+  if (auto checked = Check(hints); !checked) return checked;
   if (hints.deadline_us) {
-    const auto set = registry_.SetDeadline(client, *hints.deadline_us, hints.queue);
+    auto set = registry_.SetDeadline(client, *hints.deadline_us, hints.queue);
     if (!set) return set;
     scheduler_.Changed(client);
   }

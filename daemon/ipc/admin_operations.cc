@@ -83,7 +83,7 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
             "priority " + std::to_string(request.priority()) + " is out of range; give a number from -100 to 100"};
   }
   if (request.has_weight()) {
-    const Status status = CheckNumber("weight", request.weight(), policy::kWeightLimits);
+    Status status = CheckNumber("weight", request.weight(), policy::kWeightLimits);
     if (!status.ok()) return status;
   }
   std::vector<Client*> clients;

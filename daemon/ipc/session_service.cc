@@ -203,7 +203,7 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
 
   Result<void> HandleHint(Client& client) {
     const v1::Hint& hint = message_.hint();
-    const auto set = host_.core.SetHints(client, HintsOf(hint));
+    auto set = host_.core.SetHints(client, HintsOf(hint));
     if (set && (hint.has_priority() || hint.has_weight())) Notice(host_.core.HintNote(client));
     return set;
   }

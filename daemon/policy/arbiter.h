@@ -46,7 +46,7 @@ class Arbiter {
   struct Rank {
     int priority = std::numeric_limits<int>::min();
     std::int64_t level = kLast;
-    auto operator<=>(const Rank&) const = default;
+    auto operator<=>(const Rank&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes it for a 0
   };
 
   struct DeviceView {

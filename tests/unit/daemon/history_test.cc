@@ -219,6 +219,7 @@ TEST_CASE("any window of any run adds up") {
   std::mt19937_64 random(11);
   HistoryPool pool;
   std::vector<Subject> subjects;
+  subjects.reserve(5);
   for (int i = 0; i < 5; ++i)
     subjects.emplace_back(pool);
   for (int step = 0; step < 20'000; ++step) {

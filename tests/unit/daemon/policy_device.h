@@ -25,7 +25,7 @@ struct Load {
 class ModelDevices {
  public:
   // `loads` are parallel to state.tenants.
-  ModelDevices(State state, std::vector<Load> loads, std::uint64_t start_ns)
+  ModelDevices(State state, const std::vector<Load>& loads, std::uint64_t start_ns)
       : state_(std::move(state)),
         now_ns_(start_ns),
         device_free_ns_(state_.devices.size(), 0),

@@ -50,7 +50,7 @@ TEST_CASE("a union that is full gives up the oldest stretches and never counts t
   for (std::uint64_t i = 0; i < 3 * IntervalUnion::kStretches; ++i)
     CHECK(covered.Add(100 * i, 100 * i + 50) == 50);
   CHECK(covered.Add(0, 50) == 0);  // long forgotten: counts as covered
-  CHECK(covered.Add(100 * (3 * IntervalUnion::kStretches - 1), 100 * 3 * IntervalUnion::kStretches) == 50);
+  CHECK(covered.Add(100 * (IntervalUnion::kStretches * 3 - 1), IntervalUnion::kStretches * 300) == 50);
 }
 
 TEST_CASE("the smaller of spans and costs counts", "[gpu time]") {
