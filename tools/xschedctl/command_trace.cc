@@ -125,7 +125,7 @@ Outcome<ExitCode> Trace(const std::string& path, std::uint32_t seconds, const Gl
     return UsageFailure({"cannot write " + path + ": " + std::strerror(errno), "give another file with -o"});
   }
   Recorder recorder(*client, file);
-  const Outcome<ExitCode> outcome = recorder.Record(seconds);
+  Outcome<ExitCode> outcome = recorder.Record(seconds);
   if (!outcome) return outcome;
   file.close();
   if (!file) {
