@@ -13,9 +13,7 @@ namespace xschedd::shim::cuda {
 // Copies, fills, and whatever else has sizes. A device address counts like a size: nearly all have the same power.
 template <typename... Arguments>
 uint64_t LaunchKey(uint32_t entry, Arguments... arguments) {
-  uint64_t key = MixKey(1, entry);
-  ((key = MixArgument(key, arguments)), ...);
-  return key;
+  return MixArguments(entry, arguments...);
 }
 
 // Kernels.

@@ -20,9 +20,7 @@ inline uint64_t MixArgument(uint64_t key, PitchedPtr) {
 // Copies, fills, and whatever else has sizes.
 template <typename... Arguments>
 uint64_t LaunchKey(uint32_t entry, Arguments... arguments) {
-  uint64_t key = MixKey(1, entry);
-  ((key = MixArgument(key, arguments)), ...);
-  return key;
+  return MixArguments(entry, arguments...);
 }
 
 // Kernels of the compiler's launch syntax.

@@ -30,4 +30,12 @@ inline uint64_t MixArgument(uint64_t key, const void*) {  // where to, where fro
   return key;
 }
 
+// All arguments of a call that copies or fills. A vendor's own types have their MixArgument beside them.
+template <typename... Arguments>
+uint64_t MixArguments(uint32_t entry, Arguments... arguments) {
+  uint64_t key = MixKey(1, entry);
+  ((key = MixArgument(key, arguments)), ...);
+  return key;
+}
+
 }  // namespace xschedd::shim
