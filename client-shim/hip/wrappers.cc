@@ -24,6 +24,9 @@ namespace {
 #define XS_SLOW [[gnu::noinline, gnu::cold]] static
 #define XS_CALLER __builtin_return_address(0)
 
+// The stream of this thread's last hipConfigureCall, for the hipLaunchByPtr that follows.
+__thread Stream g_configured_stream __attribute__((tls_model("initial-exec")));
+
 // The client if this call is the application's own and is to be looked at; starts the client on the way. The real
 // functions are known afterwards.
 template <Route route>
@@ -101,7 +104,9 @@ constexpr unsigned kMaxMulti = 16;
       const Inside inside;                                                                                 \
       Submission submissions[kMaxMulti];                                                                   \
       unsigned used = 0;                                                                                   \
-      for (; used < static_cast<unsigned>(count) && used < kMaxMulti; ++used) {                            \
+      /* a negative count is for the runtime to refuse */                                                  \
+      const unsigned wanted = count > 0 ? static_cast<unsigned>(count) : 0;                                \
+      for (; used < wanted && used < kMaxMulti; ++used) {                                                  \
         submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, SubmitKind::kWork, false, XS_CALLER); \
         client->submit_begin(&submissions[used]);                                                          \
       }                                                                                                    \
@@ -156,8 +161,9 @@ constexpr unsigned kMaxMulti = 16;
     }                                                                                                 \
   };
 
-#define XS_CUSTOM(name, index)
-#define XS_LISTED(name, index, why)
+#define XS_CUSTOM(name, index, params, args)
+#define XS_LISTED(...)
+#define XS_OTHER(...)
 
 #include "client-shim/hip/entry_points.def"
 #include "client-shim/hip/entry_points_undef.inc"
@@ -173,47 +179,31 @@ constexpr unsigned kMaxMulti = 16;
 using namespace xschedd::shim;
 
 // clang-format off
-#define XS_SYMBOL(name, params, args)                                       \
+#define XS_EACH(name, index, params, args)                                    \
   extern "C" __attribute__((visibility("default"))) HipError name params {  \
     return Wrap_##name<kSymbols>::Call args;                                \
   }
-#define XS_SUBMIT(name, index, params, args, stream) XS_SYMBOL(name, params, args)
-#define XS_GATE(name, index, params, args, stream) XS_SYMBOL(name, params, args)
-#define XS_COPY(name, index, params, args, proves) XS_SYMBOL(name, params, args)
-#define XS_MULTI(name, index, params, args, list, count) XS_SYMBOL(name, params, args)
-#define XS_SYNC(name, index, params, args, scope, object) XS_SYMBOL(name, params, args)
-#define XS_LOOK(name, index, params, args) XS_SYMBOL(name, params, args)
-#define XS_STREAM(name, index, params, args, out, priority, flags) XS_SYMBOL(name, params, args)
-#define XS_CUSTOM(name, index)
-#define XS_LISTED(name, index, why)
+#include "client-shim/hip/entry_points_each.inc"
 #include "client-shim/hip/entry_points.def"
 #include "client-shim/hip/entry_points_undef.inc"
-
-XS_CUSTOM_SYMBOLS(XS_SYMBOL)
+#undef XS_EACH
 
 // ---- both sets by number
 
-#define XS_SUBMIT(name, index, params, args, stream) XS_ROW(name)
-#define XS_GATE(name, index, params, args, stream) XS_ROW(name)
-#define XS_COPY(name, index, params, args, proves) XS_ROW(name)
-#define XS_MULTI(name, index, params, args, list, count) XS_ROW(name)
-#define XS_SYNC(name, index, params, args, scope, object) XS_ROW(name)
-#define XS_LOOK(name, index, params, args) XS_ROW(name)
-#define XS_STREAM(name, index, params, args, out, priority, flags) XS_ROW(name)
-#define XS_CUSTOM(name, index) XS_ROW(name)
-#define XS_LISTED(name, index, why)
-
 void* const xschedd::shim::kWrappers[kRoutes][kEntryCount] = {
-#define XS_ROW(name) reinterpret_cast<void*>(&::name),
+#define XS_EACH(name, index, params, args) reinterpret_cast<void*>(&::name),
   {
+#include "client-shim/hip/entry_points_each.inc"
 #include "client-shim/hip/entry_points.def"
-  },
-#undef XS_ROW
-#define XS_ROW(name) reinterpret_cast<void*>(&Wrap_##name<kTable>::Call),
-  {
-#include "client-shim/hip/entry_points.def"
-  },
-#undef XS_ROW
-};
 #include "client-shim/hip/entry_points_undef.inc"
+  },
+#undef XS_EACH
+#define XS_EACH(name, index, params, args) reinterpret_cast<void*>(&Wrap_##name<kTable>::Call),
+  {
+#include "client-shim/hip/entry_points_each.inc"
+#include "client-shim/hip/entry_points.def"
+#include "client-shim/hip/entry_points_undef.inc"
+  },
+#undef XS_EACH
+};
 // clang-format on

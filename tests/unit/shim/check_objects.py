@@ -5,11 +5,13 @@
   client  needs only libc, libm and the loader; exports one function
 usage: check_objects.py SHIM CLIENT ENTRY_POINTS_DEF...
 """
+import os
 import re
 import subprocess
 import sys
 
-import entry_points
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../../tools/surface'))
+import entry_points  # noqa: E402
 
 HIGHEST_GLIBC = (2, 31)
 LONGEST_LAUNCH_PATH = 60  # instructions: the promise of docs/design.md
@@ -62,12 +64,12 @@ def main():
         size = int(re.search(r'INIT_ARRAYSZ\)\s+(\d+)', run('readelf', '-dW', shim)).group(1))
         if size > 8:
             problems.append(f'shim has {size // 8 - 1} static constructors')
-    wanted = {name for macro, name, _ in entries if macro != 'XS_LISTED'} | HOOKS
+    wanted = {entry.name for entry in entries if entry.is_wrapped} | HOOKS
     for name in sorted(wanted ^ exported(shim)):
         problems.append(f'shim {"does not export" if name in wanted else "exports"} {name}')
 
-    lengths = {name: launch_path(shim, name)
-               for macro, name, _ in entries if macro in ('XS_SUBMIT', 'XS_GATE', 'XS_COPY')}
+    lengths = {entry.name: launch_path(shim, entry.name)
+               for entry in entries if entry.macro in ('XS_SUBMIT', 'XS_GATE', 'XS_COPY')}
     for name, length in lengths.items():
         if length is None or length > LONGEST_LAUNCH_PATH:
             problems.append(f'launch path of {name}: {length} instructions')

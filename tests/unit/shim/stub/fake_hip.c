@@ -10,6 +10,7 @@ typedef struct {
 } dim3;
 
 int fake_hip_calls;       /* real functions reached */
+int fake_hip_device;      /* current */
 int fake_hip_last_arg;    /* the last argument of the last launch, to see that none is lost on the way */
 void* fake_hip_last_stop; /* the stop event of the last launch that takes one */
 
@@ -59,6 +60,40 @@ REAL int real_stream_synchronize(void* stream) {
   ++fake_hip_calls;
   return 0;
 }
+REAL int real_configure(dim3 grid, dim3 block, size_t shared, void* stream) {
+  (void)grid, (void)block, (void)shared, (void)stream;
+  return 0;
+}
+REAL int real_launch_by_ptr(const void* f) {
+  (void)f;
+  ++fake_hip_calls; /* not by way of hipModuleLaunchKernel: as ROCm later than 7.2 does it */
+  return 0;
+}
+REAL int real_launch_ex(const void* config, const void* f, void** args) {
+  (void)f, (void)args;
+  ++fake_hip_calls;
+  return config ? 0 : 9; /* hipErrorInvalidConfiguration */
+}
+REAL int real_multi_device(const void* list, int count, unsigned flags) {
+  (void)list, (void)flags;
+  ++fake_hip_calls;
+  return count > 0 ? 0 : 1; /* hipErrorInvalidValue */
+}
+REAL int real_instantiate(void** out, void* graph, void* with) {
+  (void)out, (void)graph, (void)with;
+  ++fake_hip_calls;
+  return 0;
+}
+REAL int real_elapsed(float* ms, void* start, void* stop) {
+  (void)start, (void)stop;
+  ++fake_hip_calls;
+  *ms = 1;
+  return 0;
+}
+REAL int real_set_context(void* context) {
+  fake_hip_device = (int)(intptr_t)context;
+  return 0;
+}
 REAL int real_version(int* version) {
   *version = 60200000;
   return 0;
@@ -66,6 +101,13 @@ REAL int real_version(int* version) {
 
 /* The positions in HipDispatchTable: shared reference hip-dispatch-table.txt. */
 enum {
+  kConfigure = 13,
+  kSetContext = 29,
+  kElapsed = 79,
+  kLaunchByPtr = 210,
+  kMultiDevice = 212,
+  kInstantiate = 438,
+  kLaunchEx = 474,
   kExtLaunch = 84,
   kExtModuleLaunch = 388,
   kMemcpyAsync = 268,
@@ -74,7 +116,7 @@ enum {
   kModuleLaunch = 308,
   kStreamSynchronize = 346,
   kVersion = 326,
-  kEntries = 452
+  kEntries = 506
 };
 typedef void (*function)(void);
 static struct {
@@ -99,6 +141,13 @@ static void prepare(void) {
   table.entries[kExtModuleLaunch] = (function)real_ext_module_launch;
   table.entries[kStreamSynchronize] = (function)real_stream_synchronize;
   table.entries[kVersion] = (function)real_version;
+  table.entries[kConfigure] = (function)real_configure;
+  table.entries[kLaunchByPtr] = (function)real_launch_by_ptr;
+  table.entries[kLaunchEx] = (function)real_launch_ex;
+  table.entries[kMultiDevice] = (function)real_multi_device;
+  table.entries[kInstantiate] = (function)real_instantiate;
+  table.entries[kElapsed] = (function)real_elapsed;
+  table.entries[kSetContext] = (function)real_set_context;
 #ifdef FAKE_HIP_TABLE
   void* tables[] = {&table};
   uint64_t identifier = 0;
@@ -148,6 +197,31 @@ EXPORT int hipGetProcAddress(const char* name, void** out, int version, uint64_t
   if (strcmp(name, "hipLaunchKernel") == 0) *out = (void*)hipLaunchKernel;
   if (strcmp(name, "hipModuleLaunchKernel") == 0) *out = (void*)real_module_launch; /* an inner function */
   return *out ? 0 : 1;
+}
+EXPORT int hipConfigureCall(dim3 grid, dim3 block, size_t shared, void* stream) {
+  return CALL(kConfigure, int (*)(dim3, dim3, size_t, void*))(grid, block, shared, stream);
+}
+EXPORT int hipLaunchByPtr(const void* f) {
+  return CALL(kLaunchByPtr, int (*)(const void*))(f);
+}
+EXPORT int hipLaunchKernelExC(const void* config, const void* f, void** args) {
+  return CALL(kLaunchEx, int (*)(const void*, const void*, void**))(config, f, args);
+}
+EXPORT int hipLaunchCooperativeKernelMultiDevice(const void* list, int count, unsigned flags) {
+  return CALL(kMultiDevice, int (*)(const void*, int, unsigned))(list, count, flags);
+}
+EXPORT int hipGraphInstantiateWithParams(void** out, void* graph, void* with) {
+  return CALL(kInstantiate, int (*)(void**, void*, void*))(out, graph, with);
+}
+EXPORT int hipEventElapsedTime(float* ms, void* start, void* stop) {
+  return CALL(kElapsed, int (*)(float*, void*, void*))(ms, start, stop);
+}
+EXPORT int hipCtxSetCurrent(void* context) {
+  return CALL(kSetContext, int (*)(void*))(context);
+}
+EXPORT int hipGetDevice(int* device) {
+  *device = fake_hip_device;
+  return 0;
 }
 EXPORT int hip_not_an_entry_point(void) {
   return 5;
