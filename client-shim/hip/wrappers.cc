@@ -12,6 +12,7 @@
 // Thread rule: any thread.
 #include "client-shim/core/interface.h"
 #include "client-shim/hip/launch_key.h"
+#include "client-shim/hip/other_runtimes.h"
 #include "client-shim/hip/runtime.h"
 #include "client-shim/hip/timed_launch.h"
 #include "client-shim/stub/client.h"
@@ -27,26 +28,35 @@ namespace {
 // The stream of this thread's last hipConfigureCall, for the hipLaunchByPtr that follows.
 __thread Stream g_configured_stream __attribute__((tls_model("initial-exec")));
 
+// Whether a call by symbol is one of a runtime that is not scheduled.
+template <Route route>
+bool IsOthers(const void* caller) {
+  return route == kSymbols && HasOthers() && RealOfOther(caller, kEntry_hipLaunchKernel) != nullptr;
+}
+
 // The client if this call is the application's own and is to be looked at; starts the client on the way. The real
 // functions are known afterwards.
 template <Route route>
-const ClientTable* ClientForWork() {
-  if (route == kSymbols) ResolveSymbols();
-  if (g_depth != 0) return nullptr;
+const ClientTable* ClientForWork(const void* caller = XS_CALLER) {
+  if (route == kSymbols) ResolveSymbols(caller);
+  if (g_depth != 0 || IsOthers<route>(caller)) return nullptr;
   return StartClient(&g_hip_front_end);
 }
 
 // The same for calls that are no reason to start a client.
 template <Route route>
-const ClientTable* ClientIfRunning() {
-  if (route == kSymbols) ResolveSymbols();
-  if (g_depth != 0) return nullptr;
+const ClientTable* ClientIfRunning(const void* caller = XS_CALLER) {
+  if (route == kSymbols) ResolveSymbols(caller);
+  if (g_depth != 0 || IsOthers<route>(caller)) return nullptr;
   return RunningClient(&g_hip_front_end);
 }
 
 // A process that calls HIP with no runtime loaded was linked against the shim itself.
 template <Route route, typename Function>
-Function RealOrAbsent(uint32_t entry) {
+Function RealOrAbsent(uint32_t entry, const void* caller = XS_CALLER) {
+  if (route == kSymbols && HasOthers()) {
+    if (void* other = RealOfOther(caller, entry)) return reinterpret_cast<Function>(other);
+  }
   const auto real = Real<route, Function>(entry);
   static_assert(sizeof(Function) == sizeof(void*));
   if (real != nullptr) return real;
@@ -151,6 +161,7 @@ constexpr unsigned kMaxMulti = 16;
 #define XS_STREAM(name, index, params, args, out, priority_, flags_)                                  \
   template <Route route> struct Wrap_##name {                                                         \
     static HipError Call params {                                                                     \
+      if (route == kSymbols) LookForOthers();                                                         \
       const ClientTable* client = ClientForWork<route>();                                             \
       const auto real = XS_REAL(name, params);                                                        \
       if (client == nullptr) return real args;                                                        \

@@ -17,7 +17,7 @@ HIGHEST_GLIBC = (2, 31)
 LONGEST_LAUNCH_PATH = 60  # instructions: the promise of docs/design.md
 HOOKS = {'rocprofiler_register_library_api_table', 'dlsym', 'dlvsym', 'xschedd_version', 'xschedd_set_priority',
          'xschedd_set_weight', 'xschedd_set_deadline', 'xschedd_set_stream_deadline', 'xschedd_get_status',
-         'hsa_amd_profiling_get_dispatch_time'}
+         'hsa_amd_profiling_get_dispatch_time', '__hipRegisterFatBinary'}
 
 
 def run(*command):

@@ -1,5 +1,6 @@
 /* A libamdhip64 of a few functions, to test the ways in without a GPU. With FAKE_HIP_TABLE it has a dispatch table and
- * registers it on the first call, as ROCm 6.2 and later do; without, it is as older ones are.
+ * registers it on the first call, as ROCm 6.2 and later do; without, it is as older ones are. With FAKE_HIP_SHORT_TABLE
+ * the table ends, by its size, before the launches: a release that cannot be scheduled by its table.
  * Thread rule: one thread. */
 #include <stddef.h>
 #include <stdint.h>
@@ -116,13 +117,18 @@ enum {
   kModuleLaunch = 308,
   kStreamSynchronize = 346,
   kVersion = 326,
-  kEntries = 506
+  kEntries = 475, /* an older release: the table ends before hipDrvLaunchKernelEx */
+  kBehind = 100
 };
 typedef void (*function)(void);
 static struct {
   size_t size;
   function entries[kEntries];
-} table = {sizeof table, {0}};
+  function behind[kBehind]; /* no part of the table: nobody may touch it */
+} table;
+REAL int behind_the_table(void) {
+  return 0;
+}
 
 #ifdef FAKE_HIP_TABLE
 int rocprofiler_register_library_api_table(const char* name, function import, uint32_t version, void** tables,
@@ -133,6 +139,13 @@ static void prepare(void) {
   static int done;
   if (done) return;
   done = 1;
+#ifdef FAKE_HIP_SHORT_TABLE
+  table.size = sizeof table.size + kLaunch * sizeof(function);
+#else
+  table.size = sizeof table.size + sizeof table.entries;
+#endif
+  for (int i = 0; i < kBehind; ++i)
+    table.behind[i] = (function)behind_the_table;
   table.entries[kMemcpyAsync] = (function)real_memcpy_async;
   table.entries[kMemcpyFromSymbolAsync] = (function)real_memcpy_from_symbol_async;
   table.entries[kLaunch] = (function)real_launch;
@@ -240,9 +253,20 @@ EXPORT void** fake_hip_stop(void) {
   return &fake_hip_last_stop;
 }
 EXPORT int fake_hip_has_table(void) {
-#ifdef FAKE_HIP_TABLE
+#if defined FAKE_HIP_TABLE && !defined FAKE_HIP_SHORT_TABLE
   return 1;
 #else
   return 0;
 #endif
+}
+/* How many functions behind the table's end, in memory or by its size, were replaced. */
+EXPORT int fake_hip_touched(void) {
+  int touched = 0;
+  for (int i = 0; i < kBehind; ++i)
+    touched += table.behind[i] != (function)behind_the_table;
+#ifdef FAKE_HIP_SHORT_TABLE
+  touched +=
+      table.entries[kLaunch] != (function)real_launch || table.entries[kModuleLaunch] != (function)real_module_launch;
+#endif
+  return touched;
 }

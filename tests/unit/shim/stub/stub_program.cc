@@ -204,6 +204,11 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(FileOf(dlsym(hip, "hip_not_an_entry_point")) == path);
   EXPECT(FileOf(dlsym(hip, "hipMalloc")) == path);
   EXPECT(dlsym(hip, "hipGraphLaunch") == nullptr);
+  // We define it, the runtime does not have it: a program that asks must not be led to believe that it does.
+  EXPECT(dlsym(RTLD_DEFAULT, "hipGraphLaunch") == nullptr && dlerror() != nullptr);
+  void* self = dlopen(nullptr, RTLD_NOW);
+  EXPECT(dlsym(self, "hipGraphLaunch") == nullptr && dlerror() != nullptr);
+  EXPECT(IsShim(dlsym(self, "hipLaunchKernel")));
   EXPECT(FileOf(dlsym(RTLD_NEXT, "malloc")).find("libc") != std::string::npos);
   EXPECT(dlsym(RTLD_DEFAULT, "xschedd_no_such_symbol") == nullptr);
   EXPECT(dlvsym(RTLD_DEFAULT, "printf", "GLIBC_2.2.5") != nullptr);
@@ -241,6 +246,9 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(*calls == 2);
   EXPECT(Status().submitted == 2);
   EXPECT(Status().passthrough == 1);  // failed
+
+  // The table ends where it says.
+  EXPECT(Look<int (*)()>(hip, "fake_hip_touched")() == 0);
 
   CheckTimedLaunches(hip);
   CheckUnusualEntryPoints(hip);
