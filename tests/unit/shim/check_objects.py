@@ -2,7 +2,7 @@
 
   shim    needs libc only; asks for no glibc version above 2.31; exports the listed entry points and the hooks, nothing
           else, without version nodes; runs no constructor; its launch path is short
-  client  needs only libc, libm and the loader; exports one function
+  client  needs only the C library; asks for no glibc version above 2.31; exports one function
 usage: check_objects.py SHIM CLIENT ENTRY_POINTS_DEF...
 """
 import os
@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../../tools/surface'))
 import entry_points  # noqa: E402
 
-HIGHEST_GLIBC = (2, 31)
+HIGHEST_GLIBC = (2, 31)  # ROCm's containers run Ubuntu 22.04 (2.35) and 20.04 (2.31); Debian 11 has 2.31
 LONGEST_LAUNCH_PATH = 60  # instructions: the promise of docs/design.md
 HOOKS = {'rocprofiler_register_library_api_table', 'dlsym', 'dlvsym', 'xschedd_version', 'xschedd_set_priority',
          'xschedd_set_weight', 'xschedd_set_deadline', 'xschedd_set_stream_deadline', 'xschedd_get_status',
@@ -26,6 +26,10 @@ def run(*command):
 
 def needed(path):
     return set(re.findall(r'NEEDED.*\[(.*)\]', run('readelf', '-dW', path)))
+
+
+def highest_glibc(path):
+    return max(tuple(map(int, version.split('.'))) for version in re.findall(r'GLIBC_([0-9.]+)', run('readelf', '-VW', path)))
 
 
 def exported(path):
@@ -56,9 +60,11 @@ def main():
 
     if needed(shim) != {'libc.so.6'}:
         problems.append(f'shim needs {needed(shim)}')
-    versions = {tuple(map(int, v.split('.'))) for v in re.findall(r'GLIBC_([0-9.]+)', run('readelf', '-VW', shim))}
-    if max(versions) > HIGHEST_GLIBC:
-        problems.append(f'shim asks for glibc {max(versions)}')
+    for name, path in ('shim', shim), ('client library', client):
+        version = highest_glibc(path)
+        print(f'{name} asks for glibc {version[0]}.{version[1]}')
+        if version > HIGHEST_GLIBC:
+            problems.append(f'{name} asks for glibc {version}')
     if 'INIT_ARRAY' in run('readelf', '-dW', shim):
         # The C runtime's frame_dummy is the one entry that every shared object has.
         size = int(re.search(r'INIT_ARRAYSZ\)\s+(\d+)', run('readelf', '-dW', shim)).group(1))
@@ -79,7 +85,7 @@ def main():
           f'cuLaunchKernel {lengths["cuLaunchKernel"]}, cuLaunchKernelEx {lengths["cuLaunchKernelEx"]}, '
           f'cuGraphLaunch {lengths["cuGraphLaunch"]}')
 
-    if not needed(client) <= {'libc.so.6', 'libm.so.6', 'ld-linux-x86-64.so.2'}:
+    if not needed(client) <= {'libc.so.6', 'libm.so.6', 'libpthread.so.0', 'ld-linux-x86-64.so.2'}:
         problems.append(f'client library needs {needed(client)}')
     if exported(client) != {'xschedd_client_start'}:
         problems.append(f'client library exports {len(exported(client))} names')
