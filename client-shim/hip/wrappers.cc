@@ -11,6 +11,7 @@
 // overwritten in turn, and a success of ours must not hide the caller's error.
 // Thread rule: any thread.
 #include "client-shim/core/interface.h"
+#include "client-shim/hip/kernel_of.h"
 #include "client-shim/hip/launch_key.h"
 #include "client-shim/hip/other_runtimes.h"
 #include "client-shim/hip/runtime.h"
@@ -66,6 +67,7 @@ Function RealOrAbsent(uint32_t entry, const void* caller = XS_CALLER) {
 // clang-format off
 #define XS_LIST(...) __VA_ARGS__
 #define XS_KEY(name, args) LaunchKey(kEntry_##name, XS_LIST args)
+#define XS_KERNEL(name, args) KernelOf(kEntry_##name, XS_LIST args)
 #define XS_TIMED(name, args) TimedLaunch<route, kEntry_##name>::Call(submission.stop, XS_LIST args)
 #define XS_REAL(name, params) RealOrAbsent<route, HipError (*) params>(kEntry_##name)
 
@@ -86,6 +88,7 @@ Function RealOrAbsent(uint32_t entry, const void* caller = XS_CALLER) {
       const Inside inside;                                                                  \
       Submission submission = MakeSubmission(stream, kEntry_##name, kind, drains, XS_CALLER); \
       submission.key = kind == SubmitKind::kWork ? XS_KEY(name, args) : 0;                  \
+      submission.kernel = XS_KERNEL(name, args);                                            \
       submission.may_time = TimedLaunch<route, kEntry_##name>::IsPossible args;             \
       client->submit_begin(&submission);                                                    \
       const HipError result = submission.stop == nullptr ? real args : XS_TIMED(name, args); \
@@ -118,6 +121,7 @@ constexpr unsigned kMaxMulti = 16;
       const unsigned wanted = count > 0 ? static_cast<unsigned>(count) : 0;                                \
       for (; used < wanted && used < kMaxMulti; ++used) {                                                  \
         submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, SubmitKind::kWork, false, XS_CALLER); \
+        submissions[used].kernel = KernelOf(list[used]);                                                   \
         client->submit_begin(&submissions[used]);                                                          \
       }                                                                                                    \
       const HipError result = real args;                                                                   \
