@@ -121,6 +121,7 @@ constexpr unsigned kMaxMulti = 16;
       const unsigned wanted = count > 0 ? static_cast<unsigned>(count) : 0;                                \
       for (; used < wanted && used < kMaxMulti; ++used) {                                                  \
         submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, SubmitKind::kWork, false, XS_CALLER); \
+        submissions[used].key = ItemKey(kEntry_##name, list[used]);                                        \
         submissions[used].kernel = KernelOf(list[used]);                                                   \
         client->submit_begin(&submissions[used]);                                                          \
       }                                                                                                    \

@@ -1,4 +1,5 @@
 // What a HIP call launches, as one number: what must be told apart, and what must not.
+#include "client-shim/hip/kernel_of.h"
 #include "client-shim/hip/launch_key.h"
 #include "tests/catch.h"
 
@@ -51,6 +52,20 @@ TEST_CASE("kernels with a configuration: its grid and block, not its attributes 
   CHECK(LaunchKey(kEntry, static_cast<const LaunchConfig*>(nullptr), kFunction, none) == 0);
 }
 
+TEST_CASE("items of a list: by function, grid and block", "[launch_key]") {
+  LaunchParams item{kHandle, {4, 1, 1}, {64, 1, 1}, nullptr, 0, nullptr};
+  const uint64_t key = ItemKey(kEntry, item);
+  CHECK(key != 0);
+  item.stream = kStream;
+  item.shared = 64;
+  CHECK(ItemKey(kEntry, item) == key);
+  item.block[1] = 2;
+  CHECK(ItemKey(kEntry, item) != key);
+  const FunctionLaunchParams module_item{kHandle, {4, 1, 1}, {64, 1, 1}, 0, nullptr, nullptr};
+  const FunctionLaunchParams other{kOtherHandle, {4, 1, 1}, {64, 1, 1}, 0, nullptr, nullptr};
+  CHECK(ItemKey(kEntry, module_item) != ItemKey(kEntry, other));
+}
+
 TEST_CASE("hipLaunchByPtr by its function, graphs by their executable", "[launch_key]") {
   CHECK(LaunchKey(kEntry, kFunction) != LaunchKey(kEntry, kOther));
   CHECK(LaunchKey(kEntry, kHandle, kStream) != LaunchKey(kEntry, kOtherHandle, kStream));
@@ -64,6 +79,8 @@ TEST_CASE("copies described by a structure: by size to a power of two, wherever 
   CHECK(LaunchKey(kEntry, &small) != LaunchKey(kEntry, &large));  // hipMemcpy3D
   const Copy3DPeer peer_small{{}, {64, 1, 1}}, peer_large{{}, {64, 64, 1}};
   CHECK(LaunchKey(kEntry, &peer_small, kStream) != LaunchKey(kEntry, &peer_large, kStream));
+  CHECK(KernelOf(kEntry, &small).kind == KernelKind::kNone);  // and no kernel, as one pointer alone is
+  CHECK(KernelOf(kEntry, kFunction).handle == kFunction);
   const Copy2D flat_small{{}, 64, 1}, flat_same{{}, 120, 1}, flat_large{{}, 64, 64};
   CHECK(LaunchKey(kEntry, &flat_small, kStream) == LaunchKey(kEntry, &flat_same, kStream));
   CHECK(LaunchKey(kEntry, &flat_small, kStream) != LaunchKey(kEntry, &flat_large, kStream));
