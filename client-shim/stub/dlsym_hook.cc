@@ -68,9 +68,9 @@ Answer Decide(void* real, void* handle, const char* name, const char* version, c
     if (wrapper == nullptr) return {real, nullptr};
     return {nullptr, wrapper};
   }
-  void* found = look_up();
-  if (found == nullptr) return {nullptr, nullptr};
-  if (IsOwn(found) && !front_end->exports(name, version)) return {real, g_no_such_name};
+  void* found = look_up(handle);
+  // The program's own handle. Would it have been found behind us?
+  if (found != nullptr && IsOwn(found) && look_up(RTLD_NEXT) == nullptr) return {real, g_no_such_name};
   void* wrapper = is_let_alone ? nullptr : front_end->wrapper_of(name);
   return {nullptr, wrapper != nullptr && front_end->is_runtime_code(found) ? wrapper : found};
 }
@@ -81,7 +81,8 @@ extern "C" {
 
 __attribute__((used)) Answer xschedd_decide_dlsym(void* handle, const char* name, const char*, const void* caller) {
   const DlsymFunction real = RealDlsym();
-  return Decide(reinterpret_cast<void*>(real), handle, name, nullptr, caller, [&] { return real(handle, name); });
+  return Decide(reinterpret_cast<void*>(real), handle, name, nullptr, caller,
+                [&](void* where) { return real(where, name); });
 }
 
 __attribute__((used)) Answer xschedd_decide_dlvsym(void* handle, const char* name, const char* version,
@@ -89,7 +90,7 @@ __attribute__((used)) Answer xschedd_decide_dlvsym(void* handle, const char* nam
   using Function = void* (*)(void*, const char*, const char*);
   const auto real = reinterpret_cast<Function>(RealDlvsym());
   return Decide(reinterpret_cast<void*>(real), handle, name, version, caller,
-                [&] { return real(handle, name, version); });
+                [&](void* where) { return real(where, name, version); });
 }
 
 }  // extern "C"
