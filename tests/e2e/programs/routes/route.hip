@@ -28,13 +28,13 @@ void hipLaunchKernelGGLImpl(std::uintptr_t function, const dim3& grid, const dim
                             hipStream_t stream, void** extra);
 }
 
+__device__ __attribute__((visibility("default"))) e2e::Value route_symbol[e2e::kCount];
+
 namespace {
 
 constexpr const char* kVersion = "hip_4.2";  // the node of hipLaunchKernel in every release
 constexpr dim3 kGrid(2), kBlock(128);
 const auto kLaunchAddress = &hipLaunchKernel;  // a relocation of this object's data
-
-__device__ e2e::Value g_symbol[e2e::kCount];
 
 struct Packed {  // scale_add's arguments
   e2e::Value* y;
@@ -120,7 +120,7 @@ Launch LaunchBy(const std::string& how) {
       value = packed.step;
       const std::size_t at = packed.step % e2e::kCount * sizeof value;
       return static_cast<int>(
-          hipMemcpyToSymbolAsync(HIP_SYMBOL(g_symbol), &value, sizeof value, at, hipMemcpyHostToDevice, nullptr) |
+          hipMemcpyToSymbolAsync(HIP_SYMBOL(route_symbol), &value, sizeof value, at, hipMemcpyHostToDevice, nullptr) |
           hipStreamSynchronize(nullptr));
     };
   }
@@ -158,7 +158,7 @@ extern "C" __attribute__((visibility("default"))) int route_work(unsigned launch
   }
   unsigned submissions = launches;
   if (is_copy) {
-    E2E_CHECK(hipMemcpyFromSymbol(got.data(), HIP_SYMBOL(g_symbol), e2e::kBytes, 0, hipMemcpyDeviceToHost));
+    E2E_CHECK(hipMemcpyFromSymbol(got.data(), HIP_SYMBOL(route_symbol), e2e::kBytes, 0, hipMemcpyDeviceToHost));
   } else {
     E2E_CHECK(hipMemcpy(got.data(), packed.y, e2e::kBytes, hipMemcpyDeviceToHost));
   }
