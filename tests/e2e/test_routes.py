@@ -5,7 +5,7 @@ waits for a word; it is put on hold and told to go. Nothing may reach the device
 as many launches as the device's own trace has, and as many submissions as the daemon saw, neither more nor less.
 """
 
-import os
+import pathlib
 import sys
 import unittest
 
@@ -219,12 +219,22 @@ class Routes(harness.NodeTest):
         self.check_without_daemon({"XSCHEDD_DISABLE": "1"})
 
     def test_runtime_closed_and_opened(self):
-        process = self.begin(FOLDER / "load", LAUNCHES, MICROS, f"open:{LIBRARY}", "launch", "close",
+        """The client works with the runtime as long as the process lives, so it stays where it is."""
+        process = self.begin(FOLDER / "load", LAUNCHES, MICROS, f"open:{LIBRARY}", "launch", "close", "pause",
                              f"open:{LIBRARY}", "launch")
         launches = self.check(process)
         self.node.tell(process, "on")
+        self.expect(process, "paused")
+        self.assertIn("libamdhip64", pathlib.Path(f"/proc/{process.pid}/maps").read_text())
+        self.node.tell(process, "on")
         launches += self.check(process)
         self.end(process, launches)
+
+    # ---- a limit (docs/shim.md) -----------------------------------------------------------------------------------
+    def test_deepbind_is_not_seen(self):
+        """RTLD_DEEPBIND binds a library past every preloaded object: right, and not scheduled."""
+        process = self.begin(FOLDER / "load", LAUNCHES, MICROS, f"deep:{LIBRARY}", "launch")
+        self.end(process, self.check_unscheduled(process))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 //           global:LIBRARY     with RTLD_GLOBAL
 //           deep:LIBRARY       with RTLD_LOCAL | RTLD_DEEPBIND
 //           close              dlclose of the one opened last
+//           pause              prints "paused" and waits for a line
 //           HOW                route_work(LAUNCHES, MICROS, HOW) of the library opened last (route.hip)
 //           HOW@N              of the one opened as the Nth, from 0
 #include <dlfcn.h>
@@ -44,6 +45,13 @@ int main(int argc, char** argv) {
     if (verb == "close") {
       dlclose(opened.back());
       opened.pop_back();
+      continue;
+    }
+    if (verb == "pause") {
+      std::puts("paused");
+      std::fflush(stdout);
+      for (int c = std::getchar(); c != '\n' && c != EOF;)
+        c = std::getchar();
       continue;
     }
     const std::size_t at = step.find('@');
