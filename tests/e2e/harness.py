@@ -139,8 +139,8 @@ class Node:
 
     # ---- what the device saw --------------------------------------------------------------------------------------
     def dispatches(self, pid, kernel="scale_add"):
-        """The dispatches of a process in order of start, from the software GPU's own trace. `kernel` None: and all else
-        that the device did for it."""
+        """The dispatches of a process in order of start, from the software GPU's own trace; without a kernel everything
+        that the device did for it, copies too."""
         path = pathlib.Path(f"{self.trace_prefix}.{pid}.jsonl")
         if not path.exists():
             return []

@@ -96,6 +96,9 @@ class Programs(harness.NodeTest):
     def test_module_local_dlsym(self):
         self.check_counted("module", "local-dlsym", harness.programs / "module_kernel.co")
 
+    def test_module_deep_dlsym(self):
+        self.check_counted("module", "deep-dlsym", harness.programs / "module_kernel.co")
+
     def test_module_local_dlvsym(self):
         self.check_counted("module", "local-dlvsym", harness.programs / "module_kernel.co")
 
