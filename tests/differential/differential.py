@@ -166,6 +166,9 @@ def main():
         if mode not in MODES:
             parser.error(f"unknown mode '{mode}'; use {', '.join(MODES)}")
 
+    if not (PROGRAMS / arguments.program).exists():
+        parser.error(f"there is no {PROGRAMS / arguments.program}; build it, or set XSCHEDD_BUILD to the build folder")
+
     reference, _ = run(arguments.program, arguments, "reference")
     if arguments.show:
         for lane, lines in reference.lanes.items():
