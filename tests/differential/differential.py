@@ -91,20 +91,20 @@ class Conversation:
                 continue
             del self.out[self.line_begin:line_end + 1]
             if self.scheduler:
-                self._bring_about(line[1:].decode())
-            self.process.stdin.write("\n")
+                what, pid = line[1:].decode().split()
+                self._bring_about(what, int(pid))
+            self.process.stdin.write("y\n" if self.scheduler else "n\n")
             self.process.stdin.flush()
 
-    def _bring_about(self, what):
-        pid = self.process.pid
+    def _bring_about(self, what, pid):
         if what == "hold":
-            harness.wait_for(lambda: pid in self.node.clients(), "the program is a client when it asks for a hold")
-            self.scheduler.hold()
+            harness.wait_for(lambda: pid in self.node.clients(), "the process is a client when it is to be held")
+            self.scheduler.hold(pid)
         elif what == "held":
             harness.wait_for(lambda: any(device["state"] == "held" for device in self.node.clients()[pid]["devices"]),
-                             "a thread of the program waits at a gate")
+                             "a thread of the process waits at a gate")
         elif what == "release":
-            self.scheduler.release()
+            self.scheduler.release(pid)
         else:
             raise AssertionError(f"the program asks for '{what}'; transcript.h lists what there is")
 
@@ -165,6 +165,9 @@ def main():
     for mode in modes:
         if mode not in MODES:
             parser.error(f"unknown mode '{mode}'; use {', '.join(MODES)}")
+
+    if not (PROGRAMS / arguments.program).exists():
+        parser.error(f"there is no {PROGRAMS / arguments.program}; build it, or set XSCHEDD_BUILD to the build folder")
 
     reference, _ = run(arguments.program, arguments, "reference")
     if arguments.show:

@@ -183,18 +183,20 @@ class Run {
 
   Lane MakeLane(const std::string& name) const { return Lane(name, seed); }
 
-  // Asks the driver to bring something about, and returns when it is so:
-  //   "hold"      under a scheduler: the daemon has shut this process's gates. The next launch waits until a release
-  //   "held"      under a scheduler: a thread of this process waits at a gate (so call it from another thread than
-  //   that) "release"   the hold is over, and the hostile scheduler goes on
-  // Without a daemon it returns at once: programs ask the same in every run.
-  void Ask(const char* what) {
-    const std::string line = std::string("?") + what + "\n";
+  // Asks the driver to bring something about for a process, this one or a child, and returns when it is so:
+  //   "hold"      under a scheduler: the daemon has shut the process's gates. The next launch waits until a release
+  //   "held"      under a scheduler: a thread of the process waits at a gate (so another one has to ask)
+  //   "release"   the hold is over, and the hostile scheduler goes on
+  // Without a daemon it returns at once: programs ask the same in every run. False: nothing was done.
+  bool Ask(const char* what, pid_t process = getpid()) {
+    const std::string line = std::string("?") + what + " " + std::to_string(process) + "\n";
     char answer = 0;
+    bool is_done = false;
     if (write(STDOUT_FILENO, line.data(), line.size()) < 0) std::_Exit(99);
     // End of input: run by hand, nobody answers.
-    while (read(STDIN_FILENO, &answer, 1) == 1 && answer != '\n') {
-    }
+    while (read(STDIN_FILENO, &answer, 1) == 1 && answer != '\n')
+      is_done = answer == 'y';
+    return is_done;
   }
 
   // The last line: a transcript without it is one of a program that did not come to its end.
