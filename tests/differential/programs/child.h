@@ -7,17 +7,24 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "tests/differential/transcript.h"
 
 namespace differential {
 
-inline pid_t StartChild(const Run& run, const std::string& part) {
+// `descriptors`: of this process, and as what the child is to have them.
+inline pid_t StartChild(const Run& run, const std::string& part,
+                        std::initializer_list<std::pair<int, int>> descriptors = {}) {
   const std::string seed = std::to_string(run.seed), devices = std::to_string(run.devices),
                     rounds = std::to_string(run.rounds);
   const pid_t pid = vfork();
   if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (const auto& [ours, theirs] : descriptors)
+      dup2(ours, theirs);
     execl("/proc/self/exe", "child", seed.c_str(), devices.c_str(), rounds.c_str(), part.c_str(), nullptr);
     _exit(127);
   }
