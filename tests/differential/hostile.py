@@ -43,13 +43,13 @@ class Scheduler:
         pause = self.numbers.choice(actions)()
         return self.numbers.uniform(0, 0.03) if pause is None else pause
 
-    def hold(self):
+    def hold(self, pid):
         self.pinned = True
         self._finish()
-        self._ctl("hold", "--pid", self.pid)
+        self._ctl("hold", "--pid", pid)
 
-    def release(self):
-        self._ctl("release", "--pid", self.pid)
+    def release(self, pid):
+        self._ctl("release", "--pid", pid)
         self.pinned = False
 
     def _ctl(self, *arguments):
