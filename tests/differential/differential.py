@@ -98,6 +98,7 @@ class Conversation:
 
     def _bring_about(self, what, pid):
         if what == "hold":
+            self.scheduler.pin()
             harness.wait_for(lambda: pid in self.node.clients(), "the process is a client when it is to be held")
             self.scheduler.hold(pid)
         elif what == "held":

@@ -43,9 +43,12 @@ class Scheduler:
         pause = self.numbers.choice(actions)()
         return self.numbers.uniform(0, 0.03) if pause is None else pause
 
-    def hold(self, pid):
+    def pin(self):
+        """From here on nothing happens but what the program asks for."""
         self.pinned = True
         self._finish()
+
+    def hold(self, pid):
         self._ctl("hold", "--pid", pid)
 
     def release(self, pid):
