@@ -13,7 +13,7 @@
 
 namespace xschedd::shim {
 
-inline constexpr std::uint32_t kInterfaceVersion = 2;
+inline constexpr std::uint32_t kInterfaceVersion = 3;
 inline constexpr char kStartSymbol[] = "xschedd_client_start";
 
 // ---- stub → library ------------------------------------------------------------------------------------------------
@@ -24,6 +24,14 @@ enum class MarkerState { kDone, kPending, kBroken };
 struct Stamp {
   std::uint64_t start_ns;
   std::uint64_t end_ns;
+};
+
+// What a launch launches, where it is one kernel: what the compiler's launch syntax calls it by, or a module's
+// function.
+enum class KernelKind : std::uint32_t { kNone, kHostFunction, kModuleFunction };
+struct KernelRef {
+  KernelKind kind = KernelKind::kNone;
+  const void* handle = nullptr;
 };
 
 // A vendor's runtime, as the core needs it. A marker is an event with a time stamp. Streams and markers are the
@@ -50,6 +58,9 @@ struct Vendor {
   // The calling thread belongs to the library: what it calls is never gated, and captures elsewhere in the process do
   // not forbid it to (hipThreadExchangeStreamCaptureMode, relaxed).
   void (*adopt_thread)();
+  // The kernel's name as the runtime has it, C++ names mangled; the string is the runtime's and may be gone at the next
+  // call of it. `stream`: what the kernel is about to be launched on. Null: not known. No part of a capture.
+  const char* (*kernel_name)(const KernelRef& kernel, void* stream);
 };
 
 struct StubTable {
@@ -78,6 +89,7 @@ struct Submission {
   SubmitKind kind;
   bool drains;        // success proves that the stream has nothing left of what it had before the call
   bool may_time;      // the wrapper can launch with a stop event
+  KernelRef kernel;   // what is launched, for rules that go by its name
   std::uint64_t key;  // what is launched: equal for launches that should take equally long; 0: not known
   void* stop;         // from submit_begin: an event to launch with, as the kernel's stop event; null: a plain launch
   std::uint64_t core[14];  // the core's own

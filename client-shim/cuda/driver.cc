@@ -27,8 +27,12 @@ Result Absent() {
   return kErrorNotSupported;
 }
 
-bool IsLoaded() {
-  return FindObjectByName(kDriverPrefix).IsFound();
+bool Exports(const char* name, const char* version) {
+  return FindSymbol(FindObjectByName(kDriverPrefix), name, version) != nullptr;
+}
+
+bool IsEntry(const char* name) {
+  return EntryByName(name) != kEntryCount;
 }
 
 bool MayBeOurs(const char* name) {
@@ -94,7 +98,7 @@ void* WrapperOf(const char* symbol, void* found, int version, uint64_t flags) {
   return found;
 }
 
-FrontEnd g_front_end = {"CUDA",    kEntryNames,   kEntryCount, ResolveDriver, MakeVendor, PointAt,
-                        MayBeOurs, WrapperByName, IsLoaded,    IsDriverCode,  {0}};
+FrontEnd g_front_end = {"CUDA",    kEntryNames, kEntryCount,   ResolveDriver, MakeVendor,   PointAt,
+                        MayBeOurs, IsEntry,     WrapperByName, Exports,       IsDriverCode, {0}};
 
 }  // namespace xschedd::shim::cuda

@@ -31,6 +31,8 @@ struct Functions {
   Result (*event_record)(Event, Stream);
   Result (*event_query)(Event);
   Result (*event_elapsed)(float*, Event, Event);
+  Result (*function_name)(const char**, Handle);  // cuFuncGetName and cuKernelGetName, from CUDA 12.3
+  Result (*kernel_name)(const char**, Handle);
 };
 Functions g_cuda;
 
@@ -185,6 +187,17 @@ void AdoptThread() {
   if (g_cuda.exchange_capture_mode != nullptr) (void)g_cuda.exchange_capture_mode(&mode);
 }
 
+// From CUDA 12.3 on. A launch takes a CUkernel in place of a function; each of the two calls refuses the other's
+// handle.
+const char* KernelName(const KernelRef& kernel, void*) {
+  const char* name = nullptr;
+  if (kernel.handle == nullptr) return nullptr;
+  void* const handle = const_cast<void*>(kernel.handle);
+  if (g_cuda.function_name != nullptr && g_cuda.function_name(&name, handle) == kSuccess) return name;
+  if (g_cuda.kernel_name != nullptr && g_cuda.kernel_name(&name, handle) == kSuccess) return name;
+  return nullptr;
+}
+
 // "CUDA 13.0": the version number is major * 1000 + minor * 10.
 void FormatVersion(int version, char* out) {
   const int parts[] = {version / 1000, version / 10 % 100};
@@ -248,6 +261,8 @@ const Vendor* MakeVendor() {
   Find(&g_cuda.event_record, "cuEventRecord");
   Find(&g_cuda.event_query, "cuEventQuery");
   Find(&g_cuda.event_elapsed, "cuEventElapsedTime");
+  Find(&g_cuda.function_name, "cuFuncGetName");
+  Find(&g_cuda.kernel_name, "cuKernelGetName");
 
   static char runtime[32];
   int version = 0;
@@ -270,6 +285,7 @@ const Vendor* MakeVendor() {
       .next_stamp = nullptr,  // the driver tells the time of events only
       .device_uuid = DeviceUuid,
       .adopt_thread = AdoptThread,
+      .kernel_name = KernelName,
   };
   return &vendor;
 }

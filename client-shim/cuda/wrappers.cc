@@ -8,6 +8,7 @@
 // Thread rule: any thread.
 #include "client-shim/core/interface.h"
 #include "client-shim/cuda/driver.h"
+#include "client-shim/cuda/kernel_of.h"
 #include "client-shim/cuda/launch_key.h"
 #include "client-shim/cuda/vendor.h"
 #include "client-shim/stub/client.h"
@@ -64,6 +65,7 @@ Function RealOrAbsent(uint32_t entry) {
       const Inside inside;                                                                      \
       Submission submission = MakeSubmission(stream, kEntry_##name, kind, drains, XS_CALLER);   \
       if (kind == SubmitKind::kWork) submission.key = LaunchKey(kEntry_##name, XS_LIST args);   \
+      submission.kernel = KernelOf(kEntry_##name, XS_LIST args);                                \
       client->submit_begin(&submission);                                                        \
       const Result result = real args;                                                          \
       client->submit_end(&submission, result == kSuccess);                                      \
@@ -93,6 +95,7 @@ constexpr unsigned kMaxMulti = 16;
       unsigned used = 0;                                                                                              \
       for (; used < count && used < kMaxMulti; ++used) {                                                              \
         submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, SubmitKind::kWork, false, XS_CALLER);    \
+        submissions[used].kernel = KernelOf(list[used]);                                                              \
         client->submit_begin(&submissions[used]);                                                                     \
       }                                                                                                               \
       const Result result = real args;                                                                                \

@@ -5,28 +5,21 @@
 namespace xschedd::shim {
 
 // clang-format off
-#define XS_SUBMIT(name, index, params, args, stream) XS_ENTRY(name, index)
-#define XS_GATE(name, index, params, args, stream) XS_ENTRY(name, index)
-#define XS_COPY(name, index, params, args, proves) XS_ENTRY(name, index)
-#define XS_MULTI(name, index, params, args, list, count) XS_ENTRY(name, index)
-#define XS_SYNC(name, index, params, args, scope, object) XS_ENTRY(name, index)
-#define XS_LOOK(name, index, params, args) XS_ENTRY(name, index)
-#define XS_STREAM(name, index, params, args, out, priority, flags) XS_ENTRY(name, index)
-#define XS_CUSTOM(name, index) XS_ENTRY(name, index)
-#define XS_LISTED(name, index, why)
-
 const char* const kEntryNames[kEntryCount] = {
-#define XS_ENTRY(name, index) #name,
+#define XS_EACH(name, index, params, args) #name,
+#include "client-shim/hip/entry_points_each.inc"
 #include "client-shim/hip/entry_points.def"
-#undef XS_ENTRY
+#include "client-shim/hip/entry_points_undef.inc"
+#undef XS_EACH
 };
 
 const int16_t kTableIndex[kEntryCount] = {
-#define XS_ENTRY(name, index) index,
+#define XS_EACH(name, index, params, args) index,
+#include "client-shim/hip/entry_points_each.inc"
 #include "client-shim/hip/entry_points.def"
-#undef XS_ENTRY
-};
 #include "client-shim/hip/entry_points_undef.inc"
+#undef XS_EACH
+};
 // clang-format on
 
 uint32_t EntryByName(const char* name) {

@@ -16,6 +16,19 @@ inline uint64_t MixArgument(uint64_t key, Extent extent) {
 inline uint64_t MixArgument(uint64_t key, PitchedPtr) {
   return key;
 }
+inline uint64_t MixArgument(uint64_t key, MemLocation location) {
+  return MixKey(key, uint64_t{static_cast<uint32_t>(location.type)} << 32 | static_cast<uint32_t>(location.id));
+}
+// A null description is for the runtime to refuse.
+inline uint64_t MixArgument(uint64_t key, const Copy2D* copy) {
+  return copy == nullptr ? key : MixArgument(key, uint64_t{copy->width * copy->height});
+}
+inline uint64_t MixArgument(uint64_t key, const Copy3D* copy) {
+  return copy == nullptr ? key : MixArgument(key, copy->extent);
+}
+inline uint64_t MixArgument(uint64_t key, const Copy3DPeer* copy) {
+  return copy == nullptr ? key : MixArgument(key, copy->extent);
+}
 
 // Copies, fills, and whatever else has sizes.
 template <typename... Arguments>
@@ -52,6 +65,10 @@ inline uint64_t LaunchKey(uint32_t entry, const LaunchConfig* config, const void
 }
 inline uint64_t LaunchKey(uint32_t entry, const LaunchConfig* config, Handle function, void**, void**) {
   return ConfiguredKey(entry, config, function);
+}
+// Kernels by hipLaunchByPtr, whose grid is not known here.
+inline uint64_t LaunchKey(uint32_t entry, const void* function) {
+  return MixPointer(MixKey(7, entry), function);
 }
 // Graphs: (executable, stream).
 inline uint64_t LaunchKey(uint32_t entry, Handle graph, Stream) {

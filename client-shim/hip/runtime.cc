@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "client-shim/hip/other_runtimes.h"
 #include "client-shim/hip/vendor.h"
 #include "client-shim/stub/client.h"
-#include "client-shim/stub/say.h"
 
 namespace xschedd::shim {
 
@@ -13,8 +13,6 @@ std::atomic<const abi::Word*> g_summary[kRoutes] = {{&g_word_start}, {&g_word_st
 std::atomic<void*> g_real[kRoutes][kEntryCount];
 
 namespace {
-
-constexpr char kRuntimePrefix[] = "libamdhip64.so";
 
 pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 ElfObject g_runtime;                     // written once, under the lock, before g_is_resolved
@@ -26,22 +24,34 @@ HipError Absent() {
   return kHipErrorNotSupported;
 }
 
+// From now on `runtime` is the scheduled one, unless another thread was first. Not under the lock: the loader has one
+// of its own, under which a library's constructor may be on its way here.
 void ResolveIn(const ElfObject& runtime) {
+  void* real[kEntryCount];
   for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
     void* found = FindSymbol(runtime, kEntryNames[entry]);
-    g_real[kSymbols][entry].store(found != nullptr ? found : reinterpret_cast<void*>(&Absent),
-                                  std::memory_order_relaxed);
+    // A tool between us and the runtime keeps its place.
+    void* next = found != nullptr ? NextDefinition(kEntryNames[entry]) : nullptr;
+    real[entry] = next != nullptr ? next : found != nullptr ? found : reinterpret_cast<void*>(&Absent);
   }
-  g_runtime = runtime;
-  g_is_resolved.store(true, std::memory_order_release);
-}
-
-bool IsLoaded() {
-  return FindObjectByName(kRuntimePrefix).IsFound();
+  // It must not be unmapped under the client's feet.
+  KeepLoaded(runtime);
+  pthread_mutex_lock(&g_lock);
+  if (!g_is_resolved.load(std::memory_order_relaxed)) {
+    for (uint32_t entry = 0; entry < kEntryCount; ++entry)
+      g_real[kSymbols][entry].store(real[entry], std::memory_order_relaxed);
+    g_runtime = runtime;
+    g_is_resolved.store(true, std::memory_order_release);
+  }
+  pthread_mutex_unlock(&g_lock);
 }
 
 bool MayBeOurs(const char* name) {
   return (name[0] == 'h' && name[1] == 'i' && name[2] == 'p') || (name[0] == '_' && name[1] == 'Z');
+}
+
+bool IsEntry(const char* name) {
+  return EntryByName(name) != kEntryCount;
 }
 
 void* WrapperOf(const char* name) {
@@ -49,11 +59,21 @@ void* WrapperOf(const char* name) {
   return entry != kEntryCount ? kWrappers[kSymbols][entry] : nullptr;
 }
 
+bool Exports(const char* name, const char* version) {
+  ElfObject runtimes[kMaxRuntimes];
+  const unsigned count = FindObjectsByName(kRuntimePrefix, runtimes, kMaxRuntimes);
+  for (unsigned i = 0; i < count; ++i) {
+    if (FindSymbol(runtimes[i], name, version) != nullptr) return true;
+  }
+  return false;
+}
+
 void PointAt(const abi::Word* word) {
-  // release: pairs with IsOpen, the board behind the word is mapped.
   const bool by_table = IsTablePatched();
   g_summary[kTable].store(by_table ? word : &g_word_open, std::memory_order_release);
-  g_summary[kSymbols].store(by_table ? &g_word_open : word, std::memory_order_release);
+  // Pairs with IsOpen, the board behind the word is mapped; and with LookForOthers, the flag is read afterwards.
+  g_summary[kSymbols].store(by_table ? &g_word_open : word, std::memory_order_seq_cst);
+  if (g_has_others.load(std::memory_order_seq_cst)) g_summary[kSymbols].store(&g_word_start, std::memory_order_seq_cst);
 }
 
 }  // namespace
@@ -62,19 +82,21 @@ bool IsAbsent(const void* real) {
   return real == reinterpret_cast<const void*>(&Absent);
 }
 
-bool ResolveSymbols() {
+bool ResolveSymbols(const void* caller) {
   if (g_is_resolved.load(std::memory_order_acquire)) return true;
-  pthread_mutex_lock(&g_lock);
-  if (!g_is_resolved.load(std::memory_order_relaxed)) {
-    const ElfObject runtime = FindObjectByName(kRuntimePrefix);
-    if (runtime.IsFound()) ResolveIn(runtime);
-  }
-  pthread_mutex_unlock(&g_lock);
+  LookForOthers();
+  ElfObject runtime = RuntimeOf(caller);
+  if (!runtime.IsFound()) runtime = FindObjectByName(kRuntimePrefix);
+  if (runtime.IsFound()) ResolveIn(runtime);
   return g_is_resolved.load(std::memory_order_acquire);
 }
 
+void* RealOfOther(const void* caller, uint32_t entry) {
+  return OtherRuntimesFunction(caller, kEntryNames[entry], g_runtime);
+}
+
 bool PrepareRuntime() {
-  if (!ResolveSymbols()) return false;
+  if (!ResolveSymbols(nullptr)) return false;
   // Works without a device. From ROCm 6.2 the first call of any function registers the dispatch table.
   const auto version = reinterpret_cast<HipError (*)(int*)>(RuntimeSymbol("hipRuntimeGetVersion"));
   if (version == nullptr || version(&g_version) != kHipSuccess) g_version = 0;
@@ -94,11 +116,15 @@ bool IsTablePatched() {
 }
 
 bool IsRuntimeCode(const void* address) {
-  if (g_is_resolved.load(std::memory_order_acquire)) return g_runtime.Covers(address);
-  char path[4096] = "";
-  FindObjectByAddress(address, path, sizeof path);
-  const char* slash = strrchr(path, '/');
-  return strncmp(slash != nullptr ? slash + 1 : path, kRuntimePrefix, sizeof kRuntimePrefix - 1) == 0;
+  if (!g_is_resolved.load(std::memory_order_acquire)) {
+    // Asked for before any was called: it is the one.
+    char path[4096] = "";
+    const ElfObject object = FindObjectByAddress(address, path, sizeof path);
+    const char* slash = strrchr(path, '/');
+    if (strncmp(slash != nullptr ? slash + 1 : path, kRuntimePrefix, sizeof kRuntimePrefix - 1) != 0) return false;
+    ResolveIn(object);
+  }
+  return g_runtime.Covers(address);
 }
 
 void PatchTable(void* table) {
@@ -116,11 +142,12 @@ void PatchTable(void* table) {
   // own function in its place; the table itself still lies in the runtime.
   const ElfObject owner = FindObjectByAddress(table);
 
+  if (!g_is_resolved.load(std::memory_order_acquire)) ResolveIn(owner);
+
   pthread_mutex_lock(&g_lock);
-  const bool is_other = g_is_resolved.load(std::memory_order_relaxed) && g_runtime.base != owner.base;
+  const bool is_other = g_runtime.base != owner.base;
   const bool is_again = g_is_patched.load(std::memory_order_relaxed);
   if (!is_other && !is_again) {
-    if (!g_is_resolved.load(std::memory_order_relaxed)) ResolveIn(owner);
     // First all the real functions, then the first wrapper: another thread may call through the table meanwhile.
     for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
       const int index = kTableIndex[entry];
@@ -136,10 +163,10 @@ void PatchTable(void* table) {
     }
   }
   pthread_mutex_unlock(&g_lock);
-  if (is_other) Say("a second HIP runtime was loaded into this process; its work is not scheduled");
+  if (is_other) SayThereIsAnother();
 }
 
-FrontEnd g_hip_front_end = {"HIP",     kEntryNames, kEntryCount, PrepareRuntime, MakeVendor, PointAt,
-                            MayBeOurs, WrapperOf,   IsLoaded,    IsRuntimeCode,  {0}};
+FrontEnd g_hip_front_end = {"HIP",     kEntryNames, kEntryCount, PrepareRuntime, MakeVendor,    PointAt,
+                            MayBeOurs, IsEntry,     WrapperOf,   Exports,        IsRuntimeCode, {0}};
 
 }  // namespace xschedd::shim

@@ -21,8 +21,9 @@ extern std::atomic<void*> g_real[kRoutes][kEntryCount];
 // By route: our wrappers.
 extern void* const kWrappers[kRoutes][kEntryCount];
 
-// Finds the runtime and its exports if that is not done yet. False: no libamdhip64 is loaded.
-bool ResolveSymbols();
+// Finds the runtime and its exports if that is not done yet: the one that `caller` is bound to. False: no libamdhip64
+// is loaded. (The default is the caller of the function that this is called in.)
+bool ResolveSymbols(const void* caller = __builtin_return_address(0));
 // Makes sure that every way in is known before the client starts: exports, and the dispatch table if the runtime
 // registers one (it does so on its first call, so one is made). False: no runtime.
 bool PrepareRuntime();
@@ -35,6 +36,10 @@ int RuntimeVersion();
 bool IsTablePatched();
 // Whether `address` is code of the scheduled runtime (or, while none is chosen, of any libamdhip64).
 bool IsRuntimeCode(const void* address);
+
+// The real function of `entry` where `caller` belongs to a runtime that is not the scheduled one; else null. Only where
+// HasOthers (other_runtimes.h), after ResolveSymbols.
+void* RealOfOther(const void* caller, uint32_t entry);
 
 // Replaces the entries of a dispatch table (a size, then function pointers) by our wrappers.
 void PatchTable(void* table);

@@ -41,6 +41,28 @@ struct Extent {
   size_t width, height, depth;
 };
 
+// hipMemLocation, from ROCm 5.2 in the headers, by value from 7.1: 8 bytes, in one register.
+struct MemLocation {
+  int type;
+  int id;
+};
+
+// Descriptions of copies, as far as they say how much is copied: hip_Memcpy2D, hipMemcpy3DParms and
+// hipMemcpy3DPeerParms. HIP_MEMCPY3D is not looked into: its numbers are of 32 bits in ROCm 5 and of 64 from 6.
+struct Copy2D {
+  char where[112];
+  size_t width, height;
+};
+struct Copy3D {
+  char where[128];
+  Extent extent;
+};
+struct Copy3DPeer {
+  char where[144];
+  Extent extent;
+};
+struct DriverCopy3D;
+
 // hipLaunchParams: function, grid (12 bytes), block (12 bytes), arguments, shared memory, stream.
 struct LaunchParams {
   void* function;
@@ -72,5 +94,18 @@ struct LaunchConfig {
   Stream stream;
 };
 static_assert(offsetof(LaunchConfig, stream) == 32);
+// A null configuration is for the runtime to refuse.
+inline Stream StreamOf(const LaunchConfig* config) {
+  return config != nullptr ? config->stream : nullptr;
+}
+
+// hipGraphInstantiateParams.
+struct GraphInstantiateParams {
+  Handle error_node;
+  unsigned long long flags;
+  int result;
+  Stream upload_stream;
+};
+inline constexpr unsigned long long kGraphInstantiateUpload = 2;  // hipGraphInstantiateFlagUpload
 
 }  // namespace xschedd::shim

@@ -28,6 +28,8 @@ struct Functions {
   HipError (*event_query)(Event);
   HipError (*event_elapsed)(float*, Event, Event);
   HipError (*get_last_error)();
+  const char* (*host_function_name)(const void*, Stream);  // hipKernelNameRefByPtr
+  const char* (*module_function_name)(Handle);             // hipKernelNameRef
 };
 Functions g_hip;
 
@@ -159,6 +161,21 @@ void AdoptThread() {
   if (g_hip.exchange_capture_mode != nullptr) (void)g_hip.exchange_capture_mode(&mode);
 }
 
+// Both are look-ups that set no error; the first loads the kernel's code where the launch that follows would.
+const char* KernelName(const KernelRef& kernel, void* stream) {
+  switch (kernel.kind) {
+    case KernelKind::kHostFunction:
+      return g_hip.host_function_name != nullptr ? g_hip.host_function_name(kernel.handle, stream) : nullptr;
+    case KernelKind::kModuleFunction:
+      return g_hip.module_function_name != nullptr && kernel.handle != nullptr
+                 ? g_hip.module_function_name(const_cast<void*>(kernel.handle))
+                 : nullptr;
+    case KernelKind::kNone:
+      break;
+  }
+  return nullptr;
+}
+
 // "HIP 5.2.21153": the version number is major * 10^7 + minor * 10^5 + patch.
 void FormatVersion(int version, char* out) {
   const auto put = [&out](int number) {
@@ -205,6 +222,8 @@ const Vendor* MakeVendor() {
   Find(&g_hip.event_query, "hipEventQuery");
   Find(&g_hip.event_elapsed, "hipEventElapsedTime");
   Find(&g_hip.get_last_error, "hipGetLastError");
+  Find(&g_hip.host_function_name, "hipKernelNameRefByPtr");
+  Find(&g_hip.module_function_name, "hipKernelNameRef");
 
   static char runtime[32];
   FormatVersion(RuntimeVersion(), runtime);
@@ -213,7 +232,7 @@ const Vendor* MakeVendor() {
                                 DeviceName,    ComputeUnits,    IsCapturing,
                                 CreateMarker,  RecordMarker,    QueryMarker,
                                 ElapsedNs,     NextKernelStamp, DeviceUuid,
-                                AdoptThread};
+                                AdoptThread,   KernelName};
   return &vendor;
 }
 

@@ -11,7 +11,9 @@
 // overwritten in turn, and a success of ours must not hide the caller's error.
 // Thread rule: any thread.
 #include "client-shim/core/interface.h"
+#include "client-shim/hip/kernel_of.h"
 #include "client-shim/hip/launch_key.h"
+#include "client-shim/hip/other_runtimes.h"
 #include "client-shim/hip/runtime.h"
 #include "client-shim/hip/timed_launch.h"
 #include "client-shim/hip/vendor.h"
@@ -25,26 +27,38 @@ namespace {
 #define XS_SLOW [[gnu::noinline, gnu::cold]] static
 #define XS_CALLER __builtin_return_address(0)
 
+// The stream of this thread's last hipConfigureCall, for the hipLaunchByPtr that follows.
+__thread Stream g_configured_stream __attribute__((tls_model("initial-exec")));
+
+// Whether a call by symbol is one of a runtime that is not scheduled.
+template <Route route>
+bool IsOthers(const void* caller) {
+  return route == kSymbols && HasOthers() && RealOfOther(caller, kEntry_hipLaunchKernel) != nullptr;
+}
+
 // The client if this call is the application's own and is to be looked at; starts the client on the way. The real
 // functions are known afterwards.
 template <Route route>
-const ClientTable* ClientForWork() {
-  if (route == kSymbols) ResolveSymbols();
-  if (g_depth != 0) return nullptr;
+const ClientTable* ClientForWork(const void* caller = XS_CALLER) {
+  if (route == kSymbols) ResolveSymbols(caller);
+  if (g_depth != 0 || IsOthers<route>(caller)) return nullptr;
   return StartClient(&g_hip_front_end);
 }
 
 // The same for calls that are no reason to start a client.
 template <Route route>
-const ClientTable* ClientIfRunning() {
-  if (route == kSymbols) ResolveSymbols();
-  if (g_depth != 0) return nullptr;
+const ClientTable* ClientIfRunning(const void* caller = XS_CALLER) {
+  if (route == kSymbols) ResolveSymbols(caller);
+  if (g_depth != 0 || IsOthers<route>(caller)) return nullptr;
   return RunningClient(&g_hip_front_end);
 }
 
 // A process that calls HIP with no runtime loaded was linked against the shim itself.
 template <Route route, typename Function>
-Function RealOrAbsent(uint32_t entry) {
+Function RealOrAbsent(uint32_t entry, const void* caller = XS_CALLER) {
+  if (route == kSymbols && HasOthers()) {
+    if (void* other = RealOfOther(caller, entry)) return reinterpret_cast<Function>(other);
+  }
   const auto real = Real<route, Function>(entry);
   static_assert(sizeof(Function) == sizeof(void*));
   if (real != nullptr) return real;
@@ -54,6 +68,7 @@ Function RealOrAbsent(uint32_t entry) {
 // clang-format off
 #define XS_LIST(...) __VA_ARGS__
 #define XS_KEY(name, args) LaunchKey(kEntry_##name, XS_LIST args)
+#define XS_KERNEL(name, args) KernelOf(kEntry_##name, XS_LIST args)
 #define XS_TIMED(name, args) TimedLaunch<route, kEntry_##name>::Call(submission.stop, XS_LIST args)
 #define XS_REAL(name, params) RealOrAbsent<route, HipError (*) params>(kEntry_##name)
 
@@ -74,6 +89,7 @@ Function RealOrAbsent(uint32_t entry) {
       const Inside inside;                                                                  \
       Submission submission = MakeSubmission(stream, kEntry_##name, kind, drains, XS_CALLER); \
       submission.key = kind == SubmitKind::kWork ? XS_KEY(name, args) : 0;                  \
+      submission.kernel = XS_KERNEL(name, args);                                            \
       submission.may_time = TimedLaunch<route, kEntry_##name>::IsPossible args;             \
       client->submit_begin(&submission);                                                    \
       const HipError result = submission.stop == nullptr ? real args : XS_TIMED(name, args); \
@@ -108,8 +124,11 @@ inline bool MayReadList(const void* list, int64_t count) {
       if (!MayReadList(list, count)) return real args;                                                     \
       Submission submissions[kMaxMulti];                                                                   \
       unsigned used = 0;                                                                                   \
-      for (; used < static_cast<unsigned>(count) && used < kMaxMulti; ++used) {                            \
+      /* a negative count is for the runtime to refuse */                                                  \
+      const unsigned wanted = count > 0 ? static_cast<unsigned>(count) : 0;                                \
+      for (; used < wanted && used < kMaxMulti; ++used) {                                                  \
         submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, SubmitKind::kWork, false, XS_CALLER); \
+        submissions[used].kernel = KernelOf(list[used]);                                                   \
         client->submit_begin(&submissions[used]);                                                          \
       }                                                                                                    \
       const HipError result = real args;                                                                   \
@@ -153,6 +172,7 @@ inline bool MayReadList(const void* list, int64_t count) {
 #define XS_STREAM(name, index, params, args, out, priority_, flags_)                                  \
   template <Route route> struct Wrap_##name {                                                         \
     static HipError Call params {                                                                     \
+      if (route == kSymbols) LookForOthers();                                                         \
       const ClientTable* client = ClientForWork<route>();                                             \
       const auto real = XS_REAL(name, params);                                                        \
       if (client == nullptr) return real args;                                                        \
@@ -163,8 +183,9 @@ inline bool MayReadList(const void* list, int64_t count) {
     }                                                                                                 \
   };
 
-#define XS_CUSTOM(name, index)
-#define XS_LISTED(name, index, why)
+#define XS_CUSTOM(name, index, params, args)
+#define XS_LISTED(...)
+#define XS_OTHER(...)
 
 #include "client-shim/hip/entry_points.def"
 #include "client-shim/hip/entry_points_undef.inc"
@@ -180,47 +201,31 @@ inline bool MayReadList(const void* list, int64_t count) {
 using namespace xschedd::shim;
 
 // clang-format off
-#define XS_SYMBOL(name, params, args)                                       \
+#define XS_EACH(name, index, params, args)                                    \
   extern "C" __attribute__((visibility("default"))) HipError name params {  \
     return Wrap_##name<kSymbols>::Call args;                                \
   }
-#define XS_SUBMIT(name, index, params, args, stream) XS_SYMBOL(name, params, args)
-#define XS_GATE(name, index, params, args, stream) XS_SYMBOL(name, params, args)
-#define XS_COPY(name, index, params, args, proves) XS_SYMBOL(name, params, args)
-#define XS_MULTI(name, index, params, args, list, count) XS_SYMBOL(name, params, args)
-#define XS_SYNC(name, index, params, args, scope, object) XS_SYMBOL(name, params, args)
-#define XS_LOOK(name, index, params, args) XS_SYMBOL(name, params, args)
-#define XS_STREAM(name, index, params, args, out, priority, flags) XS_SYMBOL(name, params, args)
-#define XS_CUSTOM(name, index)
-#define XS_LISTED(name, index, why)
+#include "client-shim/hip/entry_points_each.inc"
 #include "client-shim/hip/entry_points.def"
 #include "client-shim/hip/entry_points_undef.inc"
-
-XS_CUSTOM_SYMBOLS(XS_SYMBOL)
+#undef XS_EACH
 
 // ---- both sets by number
 
-#define XS_SUBMIT(name, index, params, args, stream) XS_ROW(name)
-#define XS_GATE(name, index, params, args, stream) XS_ROW(name)
-#define XS_COPY(name, index, params, args, proves) XS_ROW(name)
-#define XS_MULTI(name, index, params, args, list, count) XS_ROW(name)
-#define XS_SYNC(name, index, params, args, scope, object) XS_ROW(name)
-#define XS_LOOK(name, index, params, args) XS_ROW(name)
-#define XS_STREAM(name, index, params, args, out, priority, flags) XS_ROW(name)
-#define XS_CUSTOM(name, index) XS_ROW(name)
-#define XS_LISTED(name, index, why)
-
 void* const xschedd::shim::kWrappers[kRoutes][kEntryCount] = {
-#define XS_ROW(name) reinterpret_cast<void*>(&::name),
+#define XS_EACH(name, index, params, args) reinterpret_cast<void*>(&::name),
   {
+#include "client-shim/hip/entry_points_each.inc"
 #include "client-shim/hip/entry_points.def"
-  },
-#undef XS_ROW
-#define XS_ROW(name) reinterpret_cast<void*>(&Wrap_##name<kTable>::Call),
-  {
-#include "client-shim/hip/entry_points.def"
-  },
-#undef XS_ROW
-};
 #include "client-shim/hip/entry_points_undef.inc"
+  },
+#undef XS_EACH
+#define XS_EACH(name, index, params, args) reinterpret_cast<void*>(&Wrap_##name<kTable>::Call),
+  {
+#include "client-shim/hip/entry_points_each.inc"
+#include "client-shim/hip/entry_points.def"
+#include "client-shim/hip/entry_points_undef.inc"
+  },
+#undef XS_EACH
+};
 // clang-format on

@@ -214,6 +214,22 @@ DlopenFunction RealDlopen() {
 DlerrorFunction RealDlerror() {
   return reinterpret_cast<DlerrorFunction>(FindInLibc("dlerror"));
 }
+void ForgetLoaderError() {
+  if (const DlerrorFunction error = RealDlerror()) error();
+}
+void CloseObject(void* handle) {
+  const auto close = reinterpret_cast<int (*)(void*)>(FindInLibc("dlclose"));
+  if (close != nullptr) close(handle);
+}
+void KeepLoaded(const ElfObject& object) {
+  char path[4096] = "";
+  FindObjectByAddress(reinterpret_cast<const void*>(object.first), path, sizeof path);
+  const DlopenFunction open = RealDlopen();
+  // Never closed again.
+  if (open != nullptr && *path != '\0' && open(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == nullptr) {
+    ForgetLoaderError();
+  }
+}
 DlsymFunction RealDlsym() {
   static std::atomic<void*> known{nullptr};
   void* found = known.load(std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "client-shim/core/interface.h"
+#include "client-shim/stub/elf_objects.h"
 #include "client-shim/stub/front_end.h"
 
 namespace xschedd::shim {
@@ -41,5 +42,10 @@ DlopenFunction RealDlopen();
 DlsymFunction RealDlsym();
 DlerrorFunction RealDlerror();
 void* RealDlvsym();
+void CloseObject(void* handle);  // dlclose
+// Our own look-up failed: dlerror is not to tell the program about it.
+void ForgetLoaderError();
+// The object stays mapped until the process ends, whoever closes it.
+void KeepLoaded(const ElfObject& object);
 
 }  // namespace xschedd::shim

@@ -13,6 +13,9 @@ struct Search {
   ElfObject found;
   char* path = nullptr;
   unsigned long path_size = 0;
+  ElfObject* all = nullptr;  // not null: every object that fits, until there is no room
+  unsigned room = 0;
+  unsigned count = 0;
 };
 
 const char* Basename(const char* path) {
@@ -43,6 +46,10 @@ int Visit(dl_phdr_info* info, size_t, void* data) {
   }
   const ElfObject object = Describe(info);
   if (search->prefix == nullptr && !object.Covers(reinterpret_cast<const void*>(search->address))) return 0;
+  if (search->all != nullptr) {
+    if (search->count < search->room) search->all[search->count++] = object;
+    return 0;
+  }
   search->found = object;
   if (search->path != nullptr && search->path_size > 0) {
     strncpy(search->path, info->dlpi_name, search->path_size - 1);
@@ -65,6 +72,72 @@ uint32_t GnuHash(const char* name) {
 
 constexpr uint16_t kHiddenVersion = 0x8000;  // not the default version of its name (the "@" of nm, against "@@")
 
+// The tables of an object that its dynamic section leads to; null where it has none.
+struct Dynamic {
+  explicit Dynamic(const ElfObject& object) {
+    for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dynamic); entry->d_tag != DT_NULL; ++entry) {
+      const uintptr_t pointer = Pointer(object, entry->d_un.d_ptr);
+      switch (entry->d_tag) {
+        case DT_SYMTAB:
+          symbols = reinterpret_cast<const ElfW(Sym)*>(pointer);
+          break;
+        case DT_STRTAB:
+          strings = reinterpret_cast<const char*>(pointer);
+          break;
+        case DT_GNU_HASH:
+          hash = reinterpret_cast<const uint32_t*>(pointer);
+          break;
+        case DT_VERSYM:
+          versions = reinterpret_cast<const uint16_t*>(pointer);
+          break;
+        case DT_VERDEF:
+          definitions = reinterpret_cast<const char*>(pointer);
+          break;
+        case DT_RELA:
+          relocations = reinterpret_cast<const ElfW(Rela)*>(pointer);
+          break;
+        case DT_RELASZ:
+          relocations_size = entry->d_un.d_val;
+          break;
+        case DT_JMPREL:
+          plt_relocations = reinterpret_cast<const ElfW(Rela)*>(pointer);
+          break;
+        case DT_PLTRELSZ:
+          plt_relocations_size = entry->d_un.d_val;
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  // Whether the definition `index` is that of `version`, or the default one if `version` is null.
+  bool IsOfVersion(uint32_t index, const char* version) const {
+    if (versions == nullptr) return true;
+    if (version == nullptr) return (versions[index] & kHiddenVersion) == 0;
+    if (definitions == nullptr) return true;
+    for (const char* at = definitions;;) {
+      const auto* definition = reinterpret_cast<const ElfW(Verdef)*>(at);
+      if (definition->vd_ndx == (versions[index] & ~kHiddenVersion)) {
+        const auto* name = reinterpret_cast<const ElfW(Verdaux)*>(at + definition->vd_aux);
+        return strcmp(strings + name->vda_name, version) == 0;
+      }
+      if (definition->vd_next == 0) return false;
+      at += definition->vd_next;
+    }
+  }
+
+  const ElfW(Sym) * symbols = nullptr;
+  const char* strings = nullptr;
+  const uint32_t* hash = nullptr;
+  const uint16_t* versions = nullptr;
+  const char* definitions = nullptr;
+  const ElfW(Rela) * relocations = nullptr;
+  uint64_t relocations_size = 0;
+  const ElfW(Rela) * plt_relocations = nullptr;
+  uint64_t plt_relocations_size = 0;
+};
+
 }  // namespace
 
 ElfObject FindObjectByName(const char* prefix) {
@@ -83,40 +156,37 @@ ElfObject FindObjectByAddress(const void* address, char* path, unsigned long siz
   return search.found;
 }
 
-void* FindSymbol(const ElfObject& object, const char* name) {
+unsigned FindObjectsByName(const char* prefix, ElfObject* out, unsigned room) {
+  Search search;
+  search.prefix = prefix;
+  search.all = out;
+  search.room = room;
+  dl_iterate_phdr(Visit, &search);
+  return search.count;
+}
+
+uint64_t LoaderGeneration() {
+  uint64_t generation = 0;
+  const auto first = [](dl_phdr_info* info, size_t, void* data) {
+    *static_cast<uint64_t*>(data) = info->dlpi_adds + info->dlpi_subs;
+    return 1;
+  };
+  dl_iterate_phdr(first, &generation);
+  return generation;
+}
+
+void* FindSymbol(const ElfObject& object, const char* name, const char* version) {
   if (!object.IsFound()) return nullptr;
-  const ElfW(Sym)* symbols = nullptr;
-  const char* strings = nullptr;
-  const uint32_t* table = nullptr;
-  const uint16_t* versions = nullptr;
-  for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dynamic); entry->d_tag != DT_NULL; ++entry) {
-    const uintptr_t pointer = Pointer(object, entry->d_un.d_ptr);
-    switch (entry->d_tag) {
-      case DT_SYMTAB:
-        symbols = reinterpret_cast<const ElfW(Sym)*>(pointer);
-        break;
-      case DT_STRTAB:
-        strings = reinterpret_cast<const char*>(pointer);
-        break;
-      case DT_GNU_HASH:
-        table = reinterpret_cast<const uint32_t*>(pointer);
-        break;
-      case DT_VERSYM:
-        versions = reinterpret_cast<const uint16_t*>(pointer);
-        break;
-      default:
-        break;
-    }
-  }
-  if (symbols == nullptr || strings == nullptr || table == nullptr) return nullptr;
+  const Dynamic tables(object);
+  if (tables.symbols == nullptr || tables.strings == nullptr || tables.hash == nullptr) return nullptr;
 
   // DT_GNU_HASH: count of buckets, first symbol, words of bloom filter, shift; filter; buckets; one hash a symbol,
   // whose lowest bit ends a bucket's chain. The bloom filter only saves time.
-  const uint32_t bucket_count = table[0];
-  const uint32_t first_symbol = table[1];
-  const uint32_t filter_words = table[2];
+  const uint32_t bucket_count = tables.hash[0];
+  const uint32_t first_symbol = tables.hash[1];
+  const uint32_t filter_words = tables.hash[2];
   if (bucket_count == 0) return nullptr;
-  const uint32_t* buckets = table + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+  const uint32_t* buckets = tables.hash + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
   const uint32_t* hashes = buckets + bucket_count;
   const uint32_t hash = GnuHash(name);
   uint32_t index = buckets[hash % bucket_count];
@@ -124,14 +194,34 @@ void* FindSymbol(const ElfObject& object, const char* name) {
   for (;; ++index) {
     const uint32_t candidate = hashes[index - first_symbol];
     if ((candidate | 1) == (hash | 1)) {
-      const ElfW(Sym)& symbol = symbols[index];
-      const bool is_default = versions == nullptr || (versions[index] & kHiddenVersion) == 0;
-      if (symbol.st_shndx != SHN_UNDEF && is_default && strcmp(strings + symbol.st_name, name) == 0) {
+      const ElfW(Sym)& symbol = tables.symbols[index];
+      if (symbol.st_shndx != SHN_UNDEF && tables.IsOfVersion(index, version) &&
+          strcmp(tables.strings + symbol.st_name, name) == 0) {
         return reinterpret_cast<void*>(object.base + symbol.st_value);
       }
     }
     if ((candidate & 1) != 0) return nullptr;
   }
+}
+
+int BoundTo(const ElfObject& object, const ElfObject* candidates, unsigned count) {
+  if (!object.IsFound()) return -1;
+  const Dynamic tables(object);
+  const auto search = [&](const ElfW(Rela) * relocations, uint64_t size) {
+    for (uint64_t i = 0; i < size / sizeof(ElfW(Rela)); ++i) {
+      const auto type = ELF64_R_TYPE(relocations[i].r_info);
+      if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
+      const auto* slot = reinterpret_cast<void* const*>(object.base + relocations[i].r_offset);
+      // relaxed: the loader writes a slot once, whenever the function is called first.
+      const void* bound = __atomic_load_n(slot, __ATOMIC_RELAXED);
+      for (unsigned candidate = 0; candidate < count; ++candidate) {
+        if (candidates[candidate].Covers(bound)) return static_cast<int>(candidate);
+      }
+    }
+    return -1;
+  };
+  const int found = search(tables.plt_relocations, tables.plt_relocations_size);
+  return found >= 0 ? found : search(tables.relocations, tables.relocations_size);
 }
 
 }  // namespace xschedd::shim

@@ -23,10 +23,21 @@ struct ElfObject {
 
 // The first object, in load order, whose file name (without folder) begins with `prefix`.
 ElfObject FindObjectByName(const char* prefix);
+// All of them, in load order, as far as there is room; returns how many were written.
+unsigned FindObjectsByName(const char* prefix, ElfObject* out, unsigned room);
 // The object that `address` lies in; its path as the loader knows it goes to `path` if that is not null.
 ElfObject FindObjectByAddress(const void* address, char* path = nullptr, unsigned long size = 0);
 
-// The address of the function or variable `name` that `object` defines, in its default version; null if none.
-void* FindSymbol(const ElfObject& object, const char* name);
+// How often an object was loaded or unloaded so far: while it stays the same, so does what the functions here find.
+uint64_t LoaderGeneration();
+
+// The address of the function or variable `name` that `object` defines, in `version` or, if that is null, in its
+// default version; null if none. An object without versions has its definitions in every version, as the loader sees
+// it.
+void* FindSymbol(const ElfObject& object, const char* name, const char* version = nullptr);
+
+// Which of `candidates` the functions and variables that `object` imports were bound to; -1: none of them so far. The
+// first import that says so counts.
+int BoundTo(const ElfObject& object, const ElfObject* candidates, unsigned count);
 
 }  // namespace xschedd::shim

@@ -13,6 +13,7 @@ inline Submission MakeSubmission(void* stream, std::uint32_t entry, SubmitKind k
   submission.kind = kind;
   submission.drains = drains;
   submission.may_time = false;
+  submission.kernel = KernelRef{};
   submission.key = 0;
   submission.stop = nullptr;
   return submission;

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import time
 import unittest
 
 import harness
@@ -82,7 +81,9 @@ class Gangs(harness.NodeTest):
             if all(rank.poll() is not None for rank in ranks):
                 break
             swaps += node.ctl("set", "--group", "second", "--priority", priority, check=False).returncode == 0
-            time.sleep(0.1)  # some rounds under each order
+            lower = first if priority > 50 else second
+            wait_for(lambda: any(node.device_state(pid).get("state") == "held" for pid in lower.pids)
+                     or any(rank.poll() is not None for rank in ranks), "the gang of lower priority is held")
         for rank in ranks:
             node.finish(rank)
         held = self.held_as_one(self.read_events(follower), [first.pids, second.pids])

@@ -54,7 +54,8 @@ class FakeVendor {
         [](void* from, void* to, std::int64_t* out) { return current->Elapsed(from, to, out); },
         [](std::uint64_t* cursor, Stamp* out) { return current->NextStamp(cursor, out); },
         [](int, char*, std::size_t) { return false; },
-        [] {}};
+        [] {},
+        [](const KernelRef&, void*) -> const char* { return nullptr; }};
     return &vendor;
   }
 

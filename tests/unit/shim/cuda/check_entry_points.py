@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../../../tools/surface'))
 import entry_points  # noqa: E402
 
 # What in a name says that it may submit work or wait for it.
@@ -30,7 +30,7 @@ HARMLESS = re.compile(
 
 def main():
     library, definition = sys.argv[1:3]
-    known = {name for _, name, _ in entry_points.read(definition)}
+    known = {entry.name for entry in entry_points.read(definition)}
     output = subprocess.run(['nm', '-D', '--defined-only', library], check=True, capture_output=True, text=True).stdout
     exported = {line.split()[-1].split('@')[0] for line in output.splitlines()}
     unknown = sorted(name for name in exported if name.startswith('cu') and SUSPECT.search(name) and name not in known

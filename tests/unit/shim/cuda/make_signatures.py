@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../../../tools/surface'))
 import entry_points  # noqa: E402
 
 
@@ -18,11 +18,12 @@ def main():
     compared, missing = 0, []
     with open(output, 'w', encoding='utf-8') as file:
         file.write('#include "driver_signatures.h"\n')
-        for _, name, version, parameters in entry_points.read_all(definition):
-            plain, _, form = re.fullmatch(r'(\w+?)(_v\d)?(_pt[sd][sz])?', name).groups()
-            theirs = f'PFN_{plain}_v{version}{form or ""}'
+        for entry in entry_points.read(definition):
+            name, version, parameters = entry.name, entry.number, entry.parameters
             if parameters is None:
                 continue
+            plain, _, form = re.fullmatch(r'(\w+?)(_v\d)?(_pt[sd][sz])?', name).groups()
+            theirs = f'PFN_{plain}_v{version}{form or ""}'
             if theirs not in types:
                 missing.append(f'{name} ({theirs})')
                 continue

@@ -11,6 +11,8 @@ struct Counts {
   int begins = 0, ends = 0, failed = 0, syncs = 0, forks = 0, hints = 0;
   unsigned last_entry = 0;
   const void* last_caller = nullptr;
+  void* last_stream = nullptr;
+  unsigned devices = 0;  // bits
   void* stop = nullptr;
 };
 Counts g_counts;
@@ -22,6 +24,7 @@ const ClientTable kTable = {
       ++g_counts.begins;
       g_counts.last_entry = submission->entry;
       g_counts.last_caller = submission->caller;
+      g_counts.last_stream = submission->stream;
       if (submission->may_time) submission->stop = g_counts.stop;
     },
     [](Submission*, bool ok) {
@@ -35,7 +38,7 @@ const ClientTable kTable = {
     [](void*) {},
     [](void*, int, unsigned) {},
     [](void*) {},
-    [](int) {},
+    [](int device) { g_counts.devices |= 1u << device; },
     [] {},
     [](void*, int) {},
     [](void*) {},
@@ -70,6 +73,14 @@ const ClientTable kTable = {
 };
 
 }  // namespace
+
+// What a status has no room for.
+extern "C" __attribute__((visibility("default"))) void* fake_client_last_stream() {
+  return g_counts.last_stream;
+}
+extern "C" __attribute__((visibility("default"))) unsigned fake_client_devices() {
+  return g_counts.devices;
+}
 
 extern "C" __attribute__((visibility("default"))) const ClientTable* xschedd_client_start(const StubTable* stub) {
   stub->set_summary(&g_look);

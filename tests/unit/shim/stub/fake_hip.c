@@ -1,5 +1,6 @@
 /* A libamdhip64 of a few functions, to test the ways in without a GPU. With FAKE_HIP_TABLE it has a dispatch table and
- * registers it on the first call, as ROCm 6.2 and later do; without, it is as older ones are.
+ * registers it on the first call, as ROCm 6.2 and later do; without, it is as older ones are. With FAKE_HIP_SHORT_TABLE
+ * the table ends, by its size, before the launches: a release that cannot be scheduled by its table.
  * Thread rule: one thread. */
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@ typedef struct {
 } dim3;
 
 int fake_hip_calls;       /* real functions reached */
+int fake_hip_device;      /* current */
 int fake_hip_last_arg;    /* the last argument of the last launch, to see that none is lost on the way */
 void* fake_hip_last_stop; /* the stop event of the last launch that takes one */
 
@@ -59,6 +61,40 @@ REAL int real_stream_synchronize(void* stream) {
   ++fake_hip_calls;
   return 0;
 }
+REAL int real_configure(dim3 grid, dim3 block, size_t shared, void* stream) {
+  (void)grid, (void)block, (void)shared, (void)stream;
+  return 0;
+}
+REAL int real_launch_by_ptr(const void* f) {
+  (void)f;
+  ++fake_hip_calls; /* not by way of hipModuleLaunchKernel: as ROCm later than 7.2 does it */
+  return 0;
+}
+REAL int real_launch_ex(const void* config, const void* f, void** args) {
+  (void)f, (void)args;
+  ++fake_hip_calls;
+  return config ? 0 : 9; /* hipErrorInvalidConfiguration */
+}
+REAL int real_multi_device(const void* list, int count, unsigned flags) {
+  (void)list, (void)flags;
+  ++fake_hip_calls;
+  return count > 0 ? 0 : 1; /* hipErrorInvalidValue */
+}
+REAL int real_instantiate(void** out, void* graph, void* with) {
+  (void)out, (void)graph, (void)with;
+  ++fake_hip_calls;
+  return 0;
+}
+REAL int real_elapsed(float* ms, void* start, void* stop) {
+  (void)start, (void)stop;
+  ++fake_hip_calls;
+  *ms = 1;
+  return 0;
+}
+REAL int real_set_context(void* context) {
+  fake_hip_device = (int)(intptr_t)context;
+  return 0;
+}
 REAL int real_version(int* version) {
   *version = 60200000;
   return 0;
@@ -66,6 +102,13 @@ REAL int real_version(int* version) {
 
 /* The positions in HipDispatchTable: shared reference hip-dispatch-table.txt. */
 enum {
+  kConfigure = 13,
+  kSetContext = 29,
+  kElapsed = 79,
+  kLaunchByPtr = 210,
+  kMultiDevice = 212,
+  kInstantiate = 438,
+  kLaunchEx = 474,
   kExtLaunch = 84,
   kExtModuleLaunch = 388,
   kMemcpyAsync = 268,
@@ -74,13 +117,18 @@ enum {
   kModuleLaunch = 308,
   kStreamSynchronize = 346,
   kVersion = 326,
-  kEntries = 452
+  kEntries = 475, /* an older release: the table ends before hipDrvLaunchKernelEx */
+  kBehind = 100
 };
 typedef void (*function)(void);
 static struct {
   size_t size;
   function entries[kEntries];
-} table = {sizeof table, {0}};
+  function behind[kBehind]; /* no part of the table: nobody may touch it */
+} table;
+REAL int behind_the_table(void) {
+  return 0;
+}
 
 #ifdef FAKE_HIP_TABLE
 int rocprofiler_register_library_api_table(const char* name, function import, uint32_t version, void** tables,
@@ -91,6 +139,13 @@ static void prepare(void) {
   static int done;
   if (done) return;
   done = 1;
+#ifdef FAKE_HIP_SHORT_TABLE
+  table.size = sizeof table.size + kLaunch * sizeof(function);
+#else
+  table.size = sizeof table.size + sizeof table.entries;
+#endif
+  for (int i = 0; i < kBehind; ++i)
+    table.behind[i] = (function)behind_the_table;
   table.entries[kMemcpyAsync] = (function)real_memcpy_async;
   table.entries[kMemcpyFromSymbolAsync] = (function)real_memcpy_from_symbol_async;
   table.entries[kLaunch] = (function)real_launch;
@@ -99,6 +154,13 @@ static void prepare(void) {
   table.entries[kExtModuleLaunch] = (function)real_ext_module_launch;
   table.entries[kStreamSynchronize] = (function)real_stream_synchronize;
   table.entries[kVersion] = (function)real_version;
+  table.entries[kConfigure] = (function)real_configure;
+  table.entries[kLaunchByPtr] = (function)real_launch_by_ptr;
+  table.entries[kLaunchEx] = (function)real_launch_ex;
+  table.entries[kMultiDevice] = (function)real_multi_device;
+  table.entries[kInstantiate] = (function)real_instantiate;
+  table.entries[kElapsed] = (function)real_elapsed;
+  table.entries[kSetContext] = (function)real_set_context;
 #ifdef FAKE_HIP_TABLE
   void* tables[] = {&table};
   uint64_t identifier = 0;
@@ -149,6 +211,31 @@ EXPORT int hipGetProcAddress(const char* name, void** out, int version, uint64_t
   if (strcmp(name, "hipModuleLaunchKernel") == 0) *out = (void*)real_module_launch; /* an inner function */
   return *out ? 0 : 1;
 }
+EXPORT int hipConfigureCall(dim3 grid, dim3 block, size_t shared, void* stream) {
+  return CALL(kConfigure, int (*)(dim3, dim3, size_t, void*))(grid, block, shared, stream);
+}
+EXPORT int hipLaunchByPtr(const void* f) {
+  return CALL(kLaunchByPtr, int (*)(const void*))(f);
+}
+EXPORT int hipLaunchKernelExC(const void* config, const void* f, void** args) {
+  return CALL(kLaunchEx, int (*)(const void*, const void*, void**))(config, f, args);
+}
+EXPORT int hipLaunchCooperativeKernelMultiDevice(const void* list, int count, unsigned flags) {
+  return CALL(kMultiDevice, int (*)(const void*, int, unsigned))(list, count, flags);
+}
+EXPORT int hipGraphInstantiateWithParams(void** out, void* graph, void* with) {
+  return CALL(kInstantiate, int (*)(void**, void*, void*))(out, graph, with);
+}
+EXPORT int hipEventElapsedTime(float* ms, void* start, void* stop) {
+  return CALL(kElapsed, int (*)(float*, void*, void*))(ms, start, stop);
+}
+EXPORT int hipCtxSetCurrent(void* context) {
+  return CALL(kSetContext, int (*)(void*))(context);
+}
+EXPORT int hipGetDevice(int* device) {
+  *device = fake_hip_device;
+  return 0;
+}
 EXPORT int hip_not_an_entry_point(void) {
   return 5;
 }
@@ -166,9 +253,20 @@ EXPORT void** fake_hip_stop(void) {
   return &fake_hip_last_stop;
 }
 EXPORT int fake_hip_has_table(void) {
-#ifdef FAKE_HIP_TABLE
+#if defined FAKE_HIP_TABLE && !defined FAKE_HIP_SHORT_TABLE
   return 1;
 #else
   return 0;
 #endif
+}
+/* How many functions behind the table's end, in memory or by its size, were replaced. */
+EXPORT int fake_hip_touched(void) {
+  int touched = 0;
+  for (int i = 0; i < kBehind; ++i)
+    touched += table.behind[i] != (function)behind_the_table;
+#ifdef FAKE_HIP_SHORT_TABLE
+  touched +=
+      table.entries[kLaunch] != (function)real_launch || table.entries[kModuleLaunch] != (function)real_module_launch;
+#endif
+  return touched;
 }

@@ -118,6 +118,74 @@ void CheckTimedLaunches(void* hip) {
   EXPECT(SetPriority(0) == XSCHEDD_OK);
 }
 
+// Entry points whose stream, or whose device, is somewhere else than in an argument; and arguments that the runtime
+// refuses, which the shim must not look behind.
+void CheckUnusualEntryPoints(void* hip) {
+  void* client = dlopen(std::getenv("XSCHEDD_CLIENT_LIB"), RTLD_NOW | RTLD_NOLOAD);
+  const auto last_stream = Look<void* (*)()>(client, "fake_client_last_stream");
+  const auto devices = Look<unsigned (*)()>(client, "fake_client_devices");
+  const int* calls = Look<int* (*)()>(hip, "fake_hip_counter")();
+  void* const stream = reinterpret_cast<void*>(0x30);
+  int made = *calls;
+  unsigned long long submitted = Status().submitted;
+  const auto is_right = [&](unsigned submissions) {
+    submitted += submissions;
+    return *calls == ++made && Status().submitted == submitted;
+  };
+
+  EXPECT(Look<int (*)(Dim3, Dim3, size_t, void*)>(hip, "hipConfigureCall")(Dim3{1, 1, 1}, Dim3{1, 1, 1}, 0, stream) ==
+         0);
+  EXPECT(Look<int (*)(const void*)>(hip, "hipLaunchByPtr")(nullptr) == 0);
+  EXPECT(is_right(1) && last_stream() == stream);
+
+  struct {  // hipLaunchConfig_t
+    Dim3 grid{1, 1, 1}, block{1, 1, 1};
+    size_t shared = 0;
+    void* stream = reinterpret_cast<void*>(0x40);
+  } config;
+  const auto launch_ex = Look<int (*)(const void*, const void*, void**)>(hip, "hipLaunchKernelExC");
+  EXPECT(launch_ex(&config, nullptr, nullptr) == 0);
+  EXPECT(is_right(1) && last_stream() == config.stream);
+  EXPECT(launch_ex(nullptr, nullptr, nullptr) == 9);
+  EXPECT(is_right(1));
+
+  struct Item {  // hipLaunchParams
+    char before[48]{};
+    void* stream = reinterpret_cast<void*>(0x50);
+  } list[2];
+  const auto multi = Look<int (*)(const void*, int, unsigned)>(hip, "hipLaunchCooperativeKernelMultiDevice");
+  EXPECT(multi(list, 2, 0) == 0);
+  EXPECT(is_right(2) && last_stream() == list[1].stream);
+  EXPECT(multi(list, -1, 0) == 1);
+  EXPECT(is_right(0));
+  EXPECT(multi(nullptr, 2, 0) == 0);
+  EXPECT(is_right(0));
+
+  struct {  // hipGraphInstantiateParams
+    void* node = nullptr;
+    unsigned long long flags = 2;
+    int result = 0;
+    void* stream = reinterpret_cast<void*>(0x60);
+  } with;
+  const auto instantiate = Look<int (*)(void**, void*, void*)>(hip, "hipGraphInstantiateWithParams");
+  EXPECT(instantiate(nullptr, nullptr, &with) == 0);
+  EXPECT(is_right(1) && last_stream() == with.stream);
+  with.flags = 1;  // no upload: nothing is submitted
+  EXPECT(instantiate(nullptr, nullptr, &with) == 0);
+  EXPECT(is_right(0));
+  EXPECT(instantiate(nullptr, nullptr, nullptr) == 0);
+  EXPECT(is_right(0));
+
+  const unsigned long long syncs = Status().held_ns;
+  float elapsed = 0;
+  EXPECT(Look<int (*)(float*, void*, void*)>(hip, "hipEventElapsedTime")(&elapsed, nullptr, nullptr) == 0);
+  EXPECT(is_right(0) && Status().held_ns == syncs + 1);
+
+  EXPECT((devices() & 1u << 5) == 0);
+  EXPECT(Look<int (*)(void*)>(hip, "hipCtxSetCurrent")(reinterpret_cast<void*>(5)) == 0);
+  EXPECT((devices() & 1u << 5) != 0);
+}
+
 int Main(const std::string& mode, const char* path) {
   // Before any HIP is there, nobody may be led to believe that it is.
   if (mode == "dlopen") {
@@ -136,6 +204,11 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(FileOf(dlsym(hip, "hip_not_an_entry_point")) == path);
   EXPECT(FileOf(dlsym(hip, "hipMalloc")) == path);
   EXPECT(dlsym(hip, "hipGraphLaunch") == nullptr);
+  // We define it, the runtime does not have it: a program that asks must not be led to believe that it does.
+  EXPECT(dlsym(RTLD_DEFAULT, "hipGraphLaunch") == nullptr && dlerror() != nullptr);
+  void* self = dlopen(nullptr, RTLD_NOW);
+  EXPECT(dlsym(self, "hipGraphLaunch") == nullptr && dlerror() != nullptr);
+  EXPECT(IsShim(dlsym(self, "hipLaunchKernel")));
   EXPECT(FileOf(dlsym(RTLD_NEXT, "malloc")).find("libc") != std::string::npos);
   EXPECT(dlsym(RTLD_DEFAULT, "xschedd_no_such_symbol") == nullptr);
   EXPECT(dlvsym(RTLD_DEFAULT, "printf", "GLIBC_2.2.5") != nullptr);
@@ -174,7 +247,11 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(Status().submitted == 2);
   EXPECT(Status().passthrough == 1);  // failed
 
+  // The table ends where it says.
+  EXPECT(Look<int (*)()>(hip, "fake_hip_touched")() == 0);
+
   CheckTimedLaunches(hip);
+  CheckUnusualEntryPoints(hip);
   const int calls_before = *calls;
   const unsigned long long submitted_before = Status().submitted;
 
@@ -184,7 +261,7 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(Status().submitted == submitted_before + 1);
 
   EXPECT(Look<Synchronize>(hip, "hipStreamSynchronize")(nullptr) == 0);
-  EXPECT(Status().held_ns == 1);  // synchronisations
+  EXPECT(Status().held_ns == 2);  // synchronisations, one of them hipEventElapsedTime's
 
   // Addresses by hipGetProcAddress: the export, and an inner function.
   void* found = nullptr;

@@ -1,0 +1,74 @@
+# Sourced by tools that make a Debian root with this machine's own mirror and run commands in it.
+# shellcheck shell=bash
+#
+# Contract: nothing here writes outside the folder it is given, and mounts only in namespaces of its own; must be root.
+# `die` and `say` are the caller's.
+
+# root_mirror: prints the mirror that the machine's apt takes Debian from. Every suite of Debian is there.
+root_mirror() {
+  local mirror suite=bookworm
+  # shellcheck disable=SC2016 # apt expands it
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Release: $suite" 'Component: main' | head -n 1)
+  [ -n "$mirror" ] || die "this machine's apt sources name no $suite; run this on Debian 12"
+  echo "${mirror%/}"
+}
+
+# root_bootstrap SUITE FOLDER: debootstrap's smallest variant in FOLDER/root, with ca-certificates and without apt's lists.
+root_bootstrap() {
+  local suite=$1 folder=$2 mirror
+  command -v debootstrap >/dev/null || die 'debootstrap is missing; apt-get install debootstrap'
+  mirror=$(root_mirror)
+  debootstrap --variant=minbase --include=ca-certificates "$suite" "$folder/root" "$mirror" >"$folder/log" 2>&1 ||
+    { tail -n 20 "$folder/log" >&2; die 'debootstrap failed; its last messages are above'; }
+  root_clean "$folder/root"
+}
+
+# root_clean ROOT: removes what apt has fetched.
+root_clean() {
+  rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*.bin "$1"/var/cache/apt/archives/*.deb
+}
+
+# root_carry ROOT: gives the root the machine's way to its mirror: apt's configuration, keys, certificates, names.
+root_carry() {
+  local new=$1
+  rm -rf "$new/etc/apt"
+  cp -aL /etc/apt "$new/etc/apt"
+  mkdir -p "$new/usr/share/keyrings" "$new/usr/local/share/ca-certificates"
+  cp -anL /usr/share/keyrings/. "$new/usr/share/keyrings"
+  cp -anL /usr/local/share/ca-certificates/. "$new/usr/local/share/ca-certificates"
+  cp -L /etc/resolv.conf /etc/hosts "$new/etc"
+  cp -L /etc/ssl/certs/ca-certificates.crt "$new/etc/ssl/certs/ca-certificates.crt"
+}
+
+# root_mount ROOT [SHM]: /proc, /sys, /dev and /run of the root, in a mount namespace that is the caller's own already.
+# SHM: a folder to show as /dev/shm; without it an empty one.
+root_mount() {
+  local new=$1 shm=${2-} node
+  mount -t proc proc "$new/proc"
+  mount --rbind /sys "$new/sys"
+  mount -t tmpfs -o mode=0755,nosuid dev "$new/dev"
+  for node in null zero full random urandom tty; do
+    : >"$new/dev/$node"
+    mount --bind "/dev/$node" "$new/dev/$node"
+  done
+  mkdir "$new/dev/shm" "$new/dev/pts"
+  if [ -n "$shm" ]; then
+    mount --bind "$shm" "$new/dev/shm"
+  else
+    mount -t tmpfs -o mode=1777,nosuid,nodev shm "$new/dev/shm"
+  fi
+  mount -t devpts -o newinstance,ptmxmode=0666 devpts "$new/dev/pts"
+  ln -s pts/ptmx "$new/dev/ptmx"
+  ln -s /proc/self/fd "$new/dev/fd"
+  mount -t tmpfs -o mode=0755,nosuid,nodev run "$new/run"
+}
+
+# root_environment: sets the array `environment` to what a command in a root starts with: the proxy is the only thing
+# that it gets from the caller.
+root_environment() {
+  local name
+  environment=(HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+  for name in http_proxy https_proxy ftp_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+    [ -z "${!name+set}" ] || environment+=("$name=${!name}")
+  done
+}

@@ -1,0 +1,92 @@
+"""The list of entry_points.def beside one runtime."""
+import collections
+
+import prototypes
+import signatures
+
+
+class Surface:
+    """The list, beside one runtime. `lines` is what was found; `problems` what is wrong."""
+
+    def __init__(self, entries, runtime, compiler='c++'):
+        self.lines, self.problems = [], []
+        self._known = {entry.name: entry for entry in entries}
+        self._mangled = runtime.mangled()
+        self._headers = None
+        if runtime.own_headers:
+            self._headers = prototypes.Prototypes(runtime.own_headers, compiler)
+        name = f'{runtime.path} ({runtime.version})'
+        table = {entry for entries in (self._headers.tables if self._headers else {}).values() for entry in entries}
+        self._compare(name, runtime.exports)
+        if table:
+            self._compare(name + ' dispatch table', table)
+        twice = [entry for entry, count in collections.Counter(entry.name for entry in entries).items() if count > 1]
+        self.problems += [f'{entry}: twice in the list' for entry in twice]
+        if self._headers is None:
+            self._say_what_is_not_known(runtime)
+        else:
+            self._compare_types(entries, runtime, table, compiler)
+
+    def _compare(self, name, functions):
+        of = collections.Counter('wrapped' if self._known[function].is_wrapped else 'listed'
+                                 for function in functions if function in self._known)
+        unknown = sorted(functions - self._known.keys())
+        self.lines.append(f'{name}: wrapped {of["wrapped"]}, listed {of["listed"]}, unknown {len(unknown)}')
+        for function in unknown:
+            problem = f'{function}: unknown; {self._what(function)}'
+            if problem not in self.problems:
+                self.problems.append(problem)
+
+    def _parameters(self, function):
+        return self._mangled.get(function) or (self._headers.functions.get(function) if self._headers else None)
+
+    def _takes_stream(self, function):
+        """None: not known."""
+        parameters = self._parameters(function)
+        if parameters is None:
+            return None
+        return self._headers.has_stream(parameters) if self._headers else 'ihipStream_t' in parameters
+
+    def _what(self, function):
+        takes_stream = self._takes_stream(function)
+        if takes_stream is None:
+            return 'there is no declaration that would say whether it takes a stream'
+        if takes_stream:
+            return f'it takes a stream ({self._parameters(function)})'
+        return f'it takes no stream ({self._parameters(function)}); whether it submits or waits only its source says'
+
+    def _compare_types(self, entries, runtime, table, compiler):
+        functions = runtime.exports | table
+        blind = []
+        for entry in entries:
+            if entry.name not in functions:
+                continue
+            takes_stream = self._takes_stream(entry.name)
+            if entry.macro == 'XS_OTHER' and takes_stream:
+                self.problems.append(f'{entry.name}: listed as having no stream, but {self._what(entry.name)}')
+            if takes_stream is None and entry.is_wrapped:
+                self.problems.append(f'{entry.name}: wrapped, and declared nowhere: its parameters cannot be compared')
+            elif takes_stream is None:
+                blind.append(entry.name)
+        self.problems += [f'{entry.name}: in the dispatch table, and the list says that it is not' for entry in entries
+                          if entry.number == 'kNoIndex' and entry.name in table]
+        here = [entry for entry in entries if entry.name in functions]
+        comparison = signatures.Comparison(here, self._headers, self._mangled, compiler)
+        self.problems += comparison.problems
+        wrong = len(comparison.problems)
+        self.lines.append(f'  {comparison.signatures} signatures, {comparison.positions} table positions and '
+                          f'{comparison.layouts} structures compared with {runtime.include}/hip: {wrong} differ')
+        if blind:
+            self.lines.append(f'  declared nowhere, known by name only: {" ".join(blind)}')
+        if not table:
+            self.lines.append('  no dispatch table: its calls are reached by their symbols')
+        elif not runtime.registers:
+            self.lines.append('  built without rocprofiler-register: its calls are reached by their symbols')
+
+    def _say_what_is_not_known(self, runtime):
+        if runtime.include:
+            self.lines.append(f'  by name only: the headers in {runtime.include} are of {runtime.headers_version}')
+        else:
+            self.lines.append('  by name only: no headers beside it')
+        if runtime.registers:
+            self.lines.append('  its dispatch table, which it registers, cannot be seen without them')

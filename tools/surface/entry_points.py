@@ -1,0 +1,57 @@
+"""Reads an entry_points.def of client-shim (hip, cuda)."""
+import re
+from typing import NamedTuple, Optional
+
+LEFT_ALONE = ('XS_LISTED', 'XS_OTHER')
+
+
+class Entry(NamedTuple):
+    macro: str
+    name: str
+    number: Optional[str] = None  # HIP: index in the dispatch table, or kNoIndex. CUDA: the version it came with
+    parameters: Optional[str] = None  # with their parentheses; none of what is left alone
+    why: Optional[str] = None  # it is left alone
+
+    @property
+    def is_wrapped(self):
+        return self.macro not in LEFT_ALONE
+
+
+def read(path):
+    """All entries, in their order."""
+    with open(path, encoding='utf-8') as file:
+        text = re.sub(r'//[^\n]*', '', file.read())
+    entries = []
+    position = 0
+    while match := re.compile(r'\b(XS_\w+)\(').search(text, position):
+        arguments, position = _arguments(text, match.end())
+        entries += _entries(match.group(1), arguments)
+    return entries
+
+
+def _entries(macro, arguments):
+    if macro not in LEFT_ALONE:
+        name, number, *rest = arguments
+        parameters = rest[0] if rest and rest[0].startswith('(') else None
+        return [Entry(macro, name, number, parameters)]
+    if arguments[0].startswith('"'):  # the reason, and the names that it is true of
+        return [Entry(macro, name, why=arguments[0].strip('"')) for name in arguments[1:]]
+    name, number, why = arguments
+    return [Entry(macro, name, number, why=why.strip('"'))]
+
+
+def _arguments(text, begin):
+    """The arguments of a macro, split at the commas outside parentheses and strings, and where its call ends."""
+    arguments, depth, start = [], 0, begin
+    for match in re.compile(r'"[^"]*"|[(),]').finditer(text, begin):
+        token = match.group()
+        if token == '(':
+            depth += 1
+        elif token == ')' and depth > 0:
+            depth -= 1
+        elif depth == 0 and token in ',)':
+            arguments.append(' '.join(text[start:match.start()].split()))
+            start = match.end()
+            if token == ')':
+                return arguments, start
+    raise ValueError('a macro has no end')

@@ -1,0 +1,54 @@
+// Whether two functions get their arguments in the same registers and stack slots (x86-64 System V ABI). Included by
+// what signatures.py writes, behind the HIP headers of one runtime. Thread rule: compile time only.
+#pragma once
+
+#include <type_traits>
+
+#include "client-shim/hip/types.h"
+
+using namespace xschedd::shim;
+
+// Structures by value: only these pairs. All members are integers or pointers; types.h says how each travels.
+template <typename Ours, typename Theirs>
+constexpr bool kSameStructure = false;
+template <>
+inline constexpr bool kSameStructure<Dim3, dim3> = sizeof(dim3) == 12 && sizeof(Dim3) == 16;
+template <>
+inline constexpr bool kSameStructure<PitchedPtr, hipPitchedPtr> = sizeof(PitchedPtr) == sizeof(hipPitchedPtr);
+template <>
+inline constexpr bool kSameStructure<Extent, hipExtent> = sizeof(Extent) == sizeof(hipExtent);
+template <>
+inline constexpr bool kSameStructure<MemLocation, hipMemLocation> = sizeof(MemLocation) == sizeof(hipMemLocation);
+
+// Integers, enumerations, pointers and references go into one integer register each, of their size; 8- and 16-bit ones
+// may be written as 32-bit ones. A pointer stands for a pointer only, so that no size is taken for an address.
+template <typename Ours, typename Theirs>
+constexpr bool kSameArgument = [] {
+  constexpr bool is_pointer = std::is_pointer_v<Theirs> || std::is_reference_v<Theirs>;
+  if constexpr (std::is_pointer_v<Ours> || is_pointer) {
+    return std::is_pointer_v<Ours> && is_pointer;
+  } else if constexpr (std::is_scalar_v<Ours> && std::is_scalar_v<Theirs>) {
+    return !std::is_floating_point_v<Ours> && !std::is_floating_point_v<Theirs> &&
+           (sizeof(Ours) == sizeof(Theirs) || (sizeof(Ours) == 4 && sizeof(Theirs) < 4));
+  } else {
+    return kSameStructure<Ours, Theirs>;
+  }
+}();
+
+template <typename Ours, typename Theirs>
+constexpr bool kTravelsAlike = false;
+template <typename OurResult, typename... Ours, typename TheirResult, typename... Theirs>
+constexpr bool kTravelsAlike<OurResult(Ours...), TheirResult(Theirs...)> = [] {
+  if constexpr (sizeof...(Ours) == sizeof...(Theirs)) {
+    return std::is_same_v<OurResult, HipError> && sizeof(OurResult) == sizeof(TheirResult) &&
+           (kSameArgument<Ours, Theirs> && ...);
+  } else {
+    return false;
+  }
+}();
+
+static_assert(hipMemcpyDeviceToHost == kDeviceToHost, "hipMemcpyDeviceToHost");
+static_assert(hipErrorNotReady == kHipErrorNotReady, "hipErrorNotReady");
+static_assert(hipErrorNotSupported == kHipErrorNotSupported, "hipErrorNotSupported");
+static_assert(hipStreamCaptureModeRelaxed == 2 && hipStreamNonBlocking == 1, "flags of streams and captures");
+static_assert(hipDeviceAttributeMultiprocessorCount == 63, "hipDeviceAttributeMultiprocessorCount");
