@@ -13,6 +13,7 @@ namespace {
 // patched; the depth guard lets them pass.
 struct Functions {
   HipError (*get_device)(int*);
+  HipError (*device_count)(int*);
   HipError (*set_device)(int);
   HipError (*stream_device)(Stream, int*);  // hipStreamGetDevice, from ROCm 5.6
   int (*stream_device_id)(Stream);          // hipGetStreamDeviceId, always there, not in the headers
@@ -199,8 +200,14 @@ void FormatVersion(int version, char* out) {
 
 }  // namespace
 
+int DeviceCount() {
+  int count = 0;
+  return g_hip.device_count != nullptr && g_hip.device_count(&count) == kHipSuccess ? count : 0;
+}
+
 const Vendor* MakeVendor() {
   Find(&g_hip.get_device, "hipGetDevice");
+  Find(&g_hip.device_count, "hipGetDeviceCount");
   Find(&g_hip.set_device, "hipSetDevice");
   Find(&g_hip.stream_device, "hipStreamGetDevice");
   Find(&g_hip.stream_device_id, "hipGetStreamDeviceId");

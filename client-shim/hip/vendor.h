@@ -7,4 +7,7 @@ namespace xschedd::shim {
 
 const Vendor* MakeVendor();
 
+// Of the runtime; 0 where it does not say. After MakeVendor.
+int DeviceCount();
+
 }  // namespace xschedd::shim

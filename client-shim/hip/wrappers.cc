@@ -16,6 +16,7 @@
 #include "client-shim/hip/other_runtimes.h"
 #include "client-shim/hip/runtime.h"
 #include "client-shim/hip/timed_launch.h"
+#include "client-shim/hip/vendor.h"
 #include "client-shim/stub/client.h"
 #include "client-shim/stub/launch_path.h"
 #include "client-shim/stub/submission.h"
@@ -113,13 +114,19 @@ Function RealOrAbsent(uint32_t entry, const void* caller = XS_CALLER) {
 // More streams than this in one call are launched all the same, the rest uncounted.
 constexpr unsigned kMaxMulti = 16;
 
+// More entries than devices are an error, which the runtime finds before it reads the list: it may not be that long.
+inline bool MayReadList(const void* list, int64_t count) {
+  return list != nullptr && count >= 0 && count <= DeviceCount();
+}
+
 #define XS_MULTI(name, index, params, args, list, count)                                                   \
   template <Route route> struct Wrap_##name {                                                              \
     XS_SLOW HipError Slow params {                                                                         \
       const ClientTable* client = ClientForWork<route>();                                                  \
       const auto real = XS_REAL(name, params);                                                             \
-      if (client == nullptr || list == nullptr) return real args;                                          \
+      if (client == nullptr) return real args;                                                             \
       const Inside inside;                                                                                 \
+      if (!MayReadList(list, count)) return real args;                                                     \
       Submission submissions[kMaxMulti];                                                                   \
       unsigned used = 0;                                                                                   \
       /* a negative count is for the runtime to refuse */                                                  \

@@ -53,6 +53,7 @@ class Node:
         self.runtime_dir.mkdir()
         self.name = f"e2e-{os.getpid()}-{self.dir.name[-8:]}"
         self.trace_prefix = self.dir / "trace"
+        self.kernels = [programs / "libe2e_kernels.so"]  # host functions of the clients' kernels
         self.daemon = None
         self.processes = []
 
@@ -102,9 +103,10 @@ class Node:
 
     # ---- clients --------------------------------------------------------------------------------------------------
     def start(self, program, *arguments, priority=None, shim=True, environment=None, interactive=False):
-        """Starts a program of tests/e2e/programs as a client: under `xschedctl run`, on this node's software GPU."""
+        """Starts a program as a client: under `xschedctl run`, on this node's software GPU. `program`: a path, or the name
+        of one of tests/e2e/programs."""
         command = [BUILD / "tools/softgpu/softgpu-run", "--name", self.name, "--trace", self.trace_prefix,
-                   "--kernels", programs / "libe2e_kernels.so", "--"]
+                   "--kernels", ":".join(map(str, self.kernels)), "--"]
         if shim:
             command += [ctl_path, "--runtime-dir", self.runtime_dir, "run"]
             command += ["--priority", priority] if priority is not None else []
@@ -117,9 +119,9 @@ class Node:
         self.processes.append(process)
         return process
 
-    def start_anchor(self, priority):
-        """A client that has attached to the device and waits for words on its standard input."""
-        anchor = self.start("anchor", priority=priority, interactive=True)
+    def start_anchor(self, priority, device=0, environment=None):
+        """A client that has attached to a device and waits for words on its standard input."""
+        anchor = self.start("anchor", device, priority=priority, interactive=True, environment=environment)
         line = anchor.stdout.readline()
         if line.strip() != "ready":
             raise AssertionError("anchor did not start: " + anchor.stderr.read())

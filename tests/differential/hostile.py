@@ -1,0 +1,101 @@
+"""A scheduler that wants a program to go wrong: it changes whatever the product lets an administrator change, at random
+moments, beside competitors on each device, so that the program is tracked, held, released and windowed all the time.
+
+All of it by xschedctl, and by signals to the daemon; nothing here exists for tests alone. What is done is decided by a
+seeded generator; when it happens is not: the moments are the machine's. Thread rule: the driver's one thread.
+"""
+
+import signal
+
+PRIORITIES = (-50, -10, 10, 10, 30, 80)  # the competitors' is 10
+COMPETITOR_PRIORITY = 10
+WINDOWS = ("0", "100us", "200us", "500us", "2ms")
+POLICIES = ("priority", "priority", "priority", "share", "fair", "fifo", "deadline", "laxity")
+
+
+class Scheduler:
+    """Acts on one client of a node. `restarts`: kills and restarts the daemon as well."""
+
+    def __init__(self, node, numbers, devices, restarts=False):
+        self.node = node
+        self.numbers = numbers
+        self.restarts = restarts
+        self.pid = None
+        self.pinned = False  # the program asked for a hold: nothing is done until it asks for a release
+        self.unfinished = None  # what the next call of act() must do
+        self.done = []  # what was done, for the report of a failure
+        self.competitors = [
+            node.start_anchor(COMPETITOR_PRIORITY, device, {"SOFTGPU_DEVICES": str(devices)}) for device in range(devices)]
+        self._policy()
+        for competitor in self.competitors:
+            self._compete(competitor)
+
+    def act(self):
+        """One or a few changes; returns the seconds until the next call."""
+        if self.pinned or self.pid is None:
+            return 0.01
+        if self.unfinished:
+            return self._finish()
+        actions = [self._hold_briefly, self._hold_briefly, self._hold_a_while, self._priority, self._priority, self._policy,
+                   self._window, self._compete]
+        if self.restarts:
+            actions += [self._restart] * 3
+        pause = self.numbers.choice(actions)()
+        return self.numbers.uniform(0, 0.03) if pause is None else pause
+
+    def pin(self):
+        """From here on nothing happens but what the program asks for."""
+        self.pinned = True
+        self._finish()
+
+    def hold(self, pid):
+        self._ctl("hold", "--pid", pid)
+
+    def release(self, pid):
+        self._ctl("release", "--pid", pid)
+        self.pinned = False
+
+    def _ctl(self, *arguments):
+        self.done.append(" ".join(map(str, arguments)))
+        self.node.ctl(*arguments, check=False)  # the client may not be there yet, or no more
+
+    def _hold_briefly(self):
+        for _ in range(self.numbers.randint(1, 4)):
+            self._ctl("hold", "--pid", self.pid)
+            self._ctl("release", "--pid", self.pid)
+
+    def _hold_a_while(self):
+        """Held until the next action, now and then for longer than a lease."""
+        self._ctl("hold", "--pid", self.pid)
+        self.unfinished = lambda: self._ctl("release", "--pid", self.pid)
+        return self.numbers.choice((0.005, 0.02, 0.02, 0.15))
+
+    def _finish(self):
+        """The second half of an action that takes time."""
+        unfinished, self.unfinished = self.unfinished, None
+        if unfinished:
+            unfinished()
+        return 0
+
+    def _priority(self):
+        self._ctl("set", "--pid", self.pid, "--priority", self.numbers.choice(PRIORITIES))
+
+    def _policy(self):
+        self._ctl("policy", "set", self.numbers.choice(POLICIES), "--guard", self.numbers.choice(("10ms", "50ms", "200ms")),
+                  "--linger", self.numbers.choice(("0us", "200us", "2ms")), "--turn", self.numbers.choice(("1ms", "5ms")),
+                  "--max-concurrent", self.numbers.choice(("0", "1")))
+
+    def _window(self):
+        self._ctl("policy", "set", "--window", self.numbers.choice(WINDOWS), "--top-window", self.numbers.choice(WINDOWS))
+
+    def _compete(self, competitor=None):
+        competitor = competitor or self.numbers.choice(self.competitors)
+        word = self.numbers.choice(("stop", "start 300", "start 300", "start 2000"))
+        self.done.append(f"competitor: {word}")
+        self.node.tell(competitor, word)
+
+    def _restart(self):
+        self.done.append("the daemon is killed and started again")
+        self.node.stop_daemon(signal.SIGKILL)
+        self.unfinished = self.node.start_daemon
+        return self.numbers.choice((0, 0, 0.05))

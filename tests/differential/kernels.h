@@ -1,0 +1,36 @@
+// Kernels of the differential programs beside those of tests/e2e/programs/kernels.h (scale_add). What they do on the
+// software GPU is in host_kernels.cc.
+#pragma once
+
+#include "tests/e2e/programs/kernels.h"
+
+namespace differential {
+
+using e2e::Value;
+
+// The order in which kernels ran, whatever stream each was on: an entry for each `append`.
+struct Order {
+  static constexpr std::uint32_t kMost = 1020;
+  std::uint32_t count;
+  std::uint32_t tags[kMost];  // what came after the last entry is counted and not kept
+};
+
+}  // namespace differential
+
+#ifdef __HIPCC__
+// Runs for `micros` and puts `tag` behind what is there. With appends on several streams the result shows which ran
+// before which; without an order between them it is chance, so a program must give them one.
+extern "C" __global__ void append(differential::Order* order, std::uint32_t tag, std::uint64_t micros) {
+  (void)micros;
+  const std::uint32_t at = atomicAdd(&order->count, 1u);
+  if (at < differential::Order::kMost) order->tags[at] = tag;
+}
+
+// to[i] = from[i] for count values.
+extern "C" __global__ void copy_values(differential::Value* to, const differential::Value* from, std::uint32_t count,
+                                       std::uint64_t micros) {
+  (void)micros;
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) to[i] = from[i];
+}
+#endif
