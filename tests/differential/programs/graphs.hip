@@ -153,19 +153,20 @@ void Built(Lane& lane, differential::Values* values, differential::Ordered& orde
   CALL(lane, hipStreamDestroy(stream));
 }
 
-hipGraphExec_t Captured(Lane& lane, hipStream_t stream, const differential::Values& values, unsigned kernels, Value from,
-                        std::uint64_t micros, hipGraph_t* graph) {
+hipGraphExec_t Captured(Lane& lane, hipStream_t stream, const differential::Values& values, unsigned kernels,
+                        Value from, std::uint64_t micros, hipGraph_t* graph) {
   hipGraphExec_t exec = nullptr;
   CALL(lane, hipStreamBeginCapture(stream, hipStreamCaptureModeThreadLocal));
   for (unsigned k = 0; k < kernels; ++k)
-    LAUNCH(lane, scale_add<<<2, 128, 0, stream>>>(values.device, values.device, from + k, differential::kCount, micros));
+    LAUNCH(lane,
+           scale_add<<<2, 128, 0, stream>>>(values.device, values.device, from + k, differential::kCount, micros));
   CALL(lane, hipStreamEndCapture(stream, graph));
   CALL(lane, hipGraphInstantiate(&exec, *graph, nullptr, nullptr, 0));
   return exec;
 }
 
-// Two executables and plain kernels in random order on three streams, one order for all by events: also one executable on
-// several streams, one behind the other.
+// Two executables and plain kernels in random order on three streams, one order for all by events: also one executable
+// on several streams, one behind the other.
 void Launched(Lane& lane, differential::Values& values) {
   hipStream_t streams[3] = {};  // the first: the default stream
   hipEvent_t event;
@@ -189,7 +190,8 @@ void Launched(Lane& lane, differential::Values& values) {
       for (unsigned k = 0; k < kernels[what]; ++k)
         values.Step(values, 10 * what + k);
     } else {
-      LAUNCH(lane, scale_add<<<2, 128, 0, streams[next]>>>(values.device, values.device, step, differential::kCount, 300));
+      LAUNCH(lane,
+             scale_add<<<2, 128, 0, streams[next]>>>(values.device, values.device, step, differential::kCount, 300));
       values.Step(values, step);
     }
     if (lane.Random(6) == 0) CALL(lane, hipStreamSynchronize(streams[next]));
