@@ -40,6 +40,18 @@ def make_table(include, folder):
         file.write(f'#include <hip/hip_runtime.h>\n{types}struct HipDispatchTable {{\n  size_t size;\n{members}}};\n')
 
 
+class Positions(unittest.TestCase):
+    def test_positions(self):
+        with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), 'hip_dispatch_table.txt'),
+                  encoding='utf-8') as file:
+            table = [line.strip() for line in file if not line.startswith('#')]
+        position = {name: str(index) for index, name in enumerate(table)}
+        wrapped = [entry for entry in ENTRIES if entry.is_wrapped]
+        self.assertGreater(len(wrapped), 100)
+        for entry in wrapped:
+            self.assertEqual(entry.number, position.get(entry.name, 'kNoIndex'), entry.name)
+
+
 class Mistakes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
