@@ -27,8 +27,8 @@ Result Absent() {
   return kErrorNotSupported;
 }
 
-bool Exports(const char* name, const char* version) {
-  return FindSymbol(FindObjectByName(kDriverPrefix), name, version) != nullptr;
+bool Exports(const char* name) {
+  return FindSymbol(FindObjectByName(kDriverPrefix), name) != nullptr;
 }
 
 bool IsEntry(const char* name) {

@@ -24,6 +24,9 @@ inline KernelRef KernelOf(uint32_t, size_t function, const void*, const void*, u
 inline KernelRef KernelOf(uint32_t, const LaunchConfig*, const void* function, void**) {
   return {KernelKind::kHostFunction, function};
 }
+inline KernelRef KernelOf(uint32_t, const void* function) {  // hipLaunchByPtr
+  return {KernelKind::kHostFunction, function};
+}
 
 // Modules.
 template <typename... Rest>

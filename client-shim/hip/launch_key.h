@@ -53,12 +53,20 @@ uint64_t LaunchKey(uint32_t entry, Handle function, unsigned gx, unsigned gy, un
 inline uint64_t LaunchKey(uint32_t entry, size_t function, const void*, const void*, unsigned, Stream, void**) {
   return MixKey(MixKey(4, entry), function);
 }
-inline uint64_t ConfiguredKey(uint32_t entry, const LaunchConfig* config, const void* function) {
-  if (config == nullptr) return 0;
+// Kernels whose grid and block lie in a structure: a configuration, or an item of a list.
+inline uint64_t ConfiguredKey(uint32_t entry, const void* function, const uint32_t (&grid)[3],
+                              const uint32_t (&block)[3]) {
   uint64_t key = MixPointer(MixKey(5, entry), function);
   for (int i = 0; i < 3; ++i)
-    key = MixKey(key, uint64_t{config->grid[i]} << 32 | config->block[i]);
+    key = MixKey(key, uint64_t{grid[i]} << 32 | block[i]);
   return key;
+}
+inline uint64_t ConfiguredKey(uint32_t entry, const LaunchConfig* config, const void* function) {
+  return config == nullptr ? 0 : ConfiguredKey(entry, function, config->grid, config->block);
+}
+template <typename Item>
+uint64_t ItemKey(uint32_t entry, const Item& item) {
+  return ConfiguredKey(entry, item.function, item.grid, item.block);
 }
 inline uint64_t LaunchKey(uint32_t entry, const LaunchConfig* config, const void* function, void**) {
   return ConfiguredKey(entry, config, function);

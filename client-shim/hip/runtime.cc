@@ -11,6 +11,7 @@ namespace xschedd::shim {
 
 std::atomic<const abi::Word*> g_summary[kRoutes] = {{&g_word_start}, {&g_word_start}};
 std::atomic<void*> g_real[kRoutes][kEntryCount];
+std::atomic<bool> g_has_tool[kRoutes];
 
 namespace {
 
@@ -28,10 +29,12 @@ HipError Absent() {
 // of its own, under which a library's constructor may be on its way here.
 void ResolveIn(const ElfObject& runtime) {
   void* real[kEntryCount];
+  bool has_tool = false;
   for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
     void* found = FindSymbol(runtime, kEntryNames[entry]);
     // A tool between us and the runtime keeps its place.
     void* next = found != nullptr ? NextDefinition(kEntryNames[entry]) : nullptr;
+    has_tool |= next != nullptr;
     real[entry] = next != nullptr ? next : found != nullptr ? found : reinterpret_cast<void*>(&Absent);
   }
   // It must not be unmapped under the client's feet.
@@ -41,6 +44,7 @@ void ResolveIn(const ElfObject& runtime) {
     for (uint32_t entry = 0; entry < kEntryCount; ++entry)
       g_real[kSymbols][entry].store(real[entry], std::memory_order_relaxed);
     g_runtime = runtime;
+    g_has_tool[kSymbols].store(has_tool, std::memory_order_relaxed);
     g_is_resolved.store(true, std::memory_order_release);
   }
   pthread_mutex_unlock(&g_lock);
@@ -59,11 +63,11 @@ void* WrapperOf(const char* name) {
   return entry != kEntryCount ? kWrappers[kSymbols][entry] : nullptr;
 }
 
-bool Exports(const char* name, const char* version) {
+bool Exports(const char* name) {
   ElfObject runtimes[kMaxRuntimes];
   const unsigned count = FindObjectsByName(kRuntimePrefix, runtimes, kMaxRuntimes);
   for (unsigned i = 0; i < count; ++i) {
-    if (FindSymbol(runtimes[i], name, version) != nullptr) return true;
+    if (FindSymbol(runtimes[i], name) != nullptr) return true;
   }
   return false;
 }
@@ -148,12 +152,15 @@ void PatchTable(void* table) {
   const bool is_other = g_runtime.base != owner.base;
   const bool is_again = g_is_patched.load(std::memory_order_relaxed);
   if (!is_other && !is_again) {
+    bool has_tool = false;
     // First all the real functions, then the first wrapper: another thread may call through the table meanwhile.
     for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
       const int index = kTableIndex[entry];
       void* real = has(index) ? *slot(index) : nullptr;
+      has_tool |= real != nullptr && !g_runtime.Covers(real);
       g_real[kTable][entry].store(real != nullptr ? real : reinterpret_cast<void*>(&Absent), std::memory_order_relaxed);
     }
+    g_has_tool[kTable].store(has_tool, std::memory_order_relaxed);
     g_is_patched.store(true, std::memory_order_release);
     for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
       const int index = kTableIndex[entry];

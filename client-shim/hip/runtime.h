@@ -18,6 +18,9 @@ namespace xschedd::shim {
 // By route: the runtime's exports, and what was in its dispatch table before us. Never null once resolved: a function
 // that the runtime lacks is one that returns hipErrorNotSupported.
 extern std::atomic<void*> g_real[kRoutes][kEntryCount];
+// By route: whether another tool stands between us and the runtime. It is to see the launches that the program makes,
+// so none is made in another form (timed_launch.h).
+extern std::atomic<bool> g_has_tool[kRoutes];
 // By route: our wrappers.
 extern void* const kWrappers[kRoutes][kEntryCount];
 

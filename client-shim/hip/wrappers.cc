@@ -30,6 +30,11 @@ namespace {
 // The stream of this thread's last hipConfigureCall, for the hipLaunchByPtr that follows.
 __thread Stream g_configured_stream __attribute__((tls_model("initial-exec")));
 
+template <Route route>
+bool HasTool() {
+  return g_has_tool[route].load(std::memory_order_relaxed);
+}
+
 // Whether a call by symbol is one of a runtime that is not scheduled.
 template <Route route>
 bool IsOthers(const void* caller) {
@@ -90,7 +95,7 @@ Function RealOrAbsent(uint32_t entry, const void* caller = XS_CALLER) {
       Submission submission = MakeSubmission(stream, kEntry_##name, kind, drains, XS_CALLER); \
       submission.key = kind == SubmitKind::kWork ? XS_KEY(name, args) : 0;                  \
       submission.kernel = XS_KERNEL(name, args);                                            \
-      submission.may_time = TimedLaunch<route, kEntry_##name>::IsPossible args;             \
+      submission.may_time = !HasTool<route>() && TimedLaunch<route, kEntry_##name>::IsPossible args; \
       client->submit_begin(&submission);                                                    \
       const HipError result = submission.stop == nullptr ? real args : XS_TIMED(name, args); \
       client->submit_end(&submission, result == kHipSuccess);                      \
@@ -128,6 +133,7 @@ inline bool MayReadList(const void* list, int64_t count) {
       const unsigned wanted = count > 0 ? static_cast<unsigned>(count) : 0;                                \
       for (; used < wanted && used < kMaxMulti; ++used) {                                                  \
         submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, SubmitKind::kWork, false, XS_CALLER); \
+        submissions[used].key = ItemKey(kEntry_##name, list[used]);                                        \
         submissions[used].kernel = KernelOf(list[used]);                                                   \
         client->submit_begin(&submissions[used]);                                                          \
       }                                                                                                    \

@@ -3,9 +3,10 @@
 // Everything that is not one of our entry points goes to the C library's function by a jump, so that it sees the
 // caller's return address: that is how it finds out whom RTLD_NEXT and RTLD_DEFAULT are relative to. For one of ours:
 //   ordinary handle   look it up; if the result is in the runtime, answer with our wrapper of it, else as it is
-//   RTLD_NEXT         a caller that defines the name itself wants the definition behind its own: jump. For others it is
-//                     as good as RTLD_DEFAULT: our wrapper, if the runtime's is in the program's scope or the caller's
-//   RTLD_DEFAULT      jump: finds our wrapper. So does the program's own handle (dlopen of null)
+//   RTLD_DEFAULT      jump: finds our wrapper, and so does the program's own handle (dlopen of null). With a version it
+//                     finds past us, because we have none: our wrapper of what is in the caller's scope
+//   RTLD_NEXT         a caller that defines the name itself wants the definition behind its own: jump. Others get our
+//                     wrapper of what is in their scope
 // That our wrapper is found must not say that a function is there. Where no runtime is loaded that has it, in the
 // version asked for, the answer is null: a name that cannot exist is looked up in its place, which also sets dlerror.
 // x86-64 only. Thread rule: any thread.
@@ -38,39 +39,39 @@ bool IsOwn(const void* address) {
   return FindObjectByAddress(reinterpret_cast<const void*>(&g_no_such_name)).Covers(address);
 }
 
-// What RTLD_NEXT leads to for a caller that does not define `name` itself: our wrapper or null, then the C library
-// says.
-void* NextOf(const FrontEnd& front_end, const char* name, const void* caller) {
-  char path[4096] = "";
-  const ElfObject object = FindObjectByAddress(caller, path, sizeof path);
-  if (front_end.is_runtime_code(caller) || FindSymbol(object, name) != nullptr) return nullptr;
-  const DlsymFunction look_up = RealDlsym();
-  void* found = look_up(RTLD_NEXT, name);  // behind us
+// Our wrapper of `name`, if the runtime's function is in the scope of the caller, as far as that can be told from here:
+// the program's scope, and what the caller's object depends on. Null: let the C library say.
+template <typename LookUp>
+void* WrapperInScope(const FrontEnd& front_end, const char* name, const char* path, LookUp look_up) {
+  void* found = look_up(RTLD_NEXT);  // behind us
   if (found == nullptr && *path != '\0') {
     const DlopenFunction open = RealDlopen();
-    if (void* handle = open != nullptr ? open(path, RTLD_LAZY | RTLD_NOLOAD) : nullptr) {
-      found = look_up(handle, name);
-      CloseObject(handle);
+    if (void* object = open != nullptr ? open(path, RTLD_LAZY | RTLD_NOLOAD) : nullptr) {
+      found = look_up(object);
+      CloseObject(object);
     }
   }
   return found != nullptr && front_end.is_runtime_code(found) ? front_end.wrapper_of(name) : nullptr;
 }
 
 template <typename LookUp>
-Answer Decide(void* real, void* handle, const char* name, const char* version, const void* caller, LookUp look_up) {
+Answer Decide(void* real, void* handle, const char* name, bool has_version, const void* caller, LookUp look_up) {
   if (name == nullptr || real == nullptr) return {real, nullptr};
   const FrontEnd* front_end = FrontEndOf(name);
   if (front_end == nullptr || !front_end->is_entry(name)) return {real, nullptr};
-  if (handle == RTLD_DEFAULT) return {real, front_end->exports(name, version) ? nullptr : g_no_such_name};
   const bool is_let_alone = IsInert() || IsDisabled();
-  if (handle == RTLD_NEXT) {
-    void* wrapper = is_let_alone ? nullptr : NextOf(*front_end, name, caller);
+  if (handle == RTLD_DEFAULT && !has_version) return {real, front_end->exports(name) ? nullptr : g_no_such_name};
+  if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
+    char path[4096] = "";
+    const ElfObject object = FindObjectByAddress(caller, path, sizeof path);
+    const bool is_a_link = handle == RTLD_NEXT && FindSymbol(object, name) != nullptr;
+    void* wrapper = is_let_alone || is_a_link ? nullptr : WrapperInScope(*front_end, name, path, look_up);
     if (wrapper == nullptr) return {real, nullptr};
     return {nullptr, wrapper};
   }
-  void* found = look_up();
-  if (found == nullptr) return {nullptr, nullptr};
-  if (IsOwn(found) && !front_end->exports(name, version)) return {real, g_no_such_name};
+  void* found = look_up(handle);
+  // The program's own handle. Would it have been found behind us?
+  if (found != nullptr && IsOwn(found) && look_up(RTLD_NEXT) == nullptr) return {real, g_no_such_name};
   void* wrapper = is_let_alone ? nullptr : front_end->wrapper_of(name);
   return {nullptr, wrapper != nullptr && front_end->is_runtime_code(found) ? wrapper : found};
 }
@@ -81,15 +82,16 @@ extern "C" {
 
 __attribute__((used)) Answer xschedd_decide_dlsym(void* handle, const char* name, const char*, const void* caller) {
   const DlsymFunction real = RealDlsym();
-  return Decide(reinterpret_cast<void*>(real), handle, name, nullptr, caller, [&] { return real(handle, name); });
+  return Decide(reinterpret_cast<void*>(real), handle, name, false, caller,
+                [&](void* where) { return real(where, name); });
 }
 
 __attribute__((used)) Answer xschedd_decide_dlvsym(void* handle, const char* name, const char* version,
                                                    const void* caller) {
   using Function = void* (*)(void*, const char*, const char*);
   const auto real = reinterpret_cast<Function>(RealDlvsym());
-  return Decide(reinterpret_cast<void*>(real), handle, name, version, caller,
-                [&] { return real(handle, name, version); });
+  return Decide(reinterpret_cast<void*>(real), handle, name, true, caller,
+                [&](void* where) { return real(where, name, version); });
 }
 
 }  // extern "C"

@@ -90,9 +90,6 @@ struct Dynamic {
         case DT_VERSYM:
           versions = reinterpret_cast<const uint16_t*>(pointer);
           break;
-        case DT_VERDEF:
-          definitions = reinterpret_cast<const char*>(pointer);
-          break;
         case DT_RELA:
           relocations = reinterpret_cast<const ElfW(Rela)*>(pointer);
           break;
@@ -111,27 +108,12 @@ struct Dynamic {
     }
   }
 
-  // Whether the definition `index` is that of `version`, or the default one if `version` is null.
-  bool IsOfVersion(uint32_t index, const char* version) const {
-    if (versions == nullptr) return true;
-    if (version == nullptr) return (versions[index] & kHiddenVersion) == 0;
-    if (definitions == nullptr) return true;
-    for (const char* at = definitions;;) {
-      const auto* definition = reinterpret_cast<const ElfW(Verdef)*>(at);
-      if (definition->vd_ndx == (versions[index] & ~kHiddenVersion)) {
-        const auto* name = reinterpret_cast<const ElfW(Verdaux)*>(at + definition->vd_aux);
-        return strcmp(strings + name->vda_name, version) == 0;
-      }
-      if (definition->vd_next == 0) return false;
-      at += definition->vd_next;
-    }
-  }
+  bool IsDefaultVersion(uint32_t index) const { return versions == nullptr || (versions[index] & kHiddenVersion) == 0; }
 
   const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
   const uint32_t* hash = nullptr;
   const uint16_t* versions = nullptr;
-  const char* definitions = nullptr;
   const ElfW(Rela) * relocations = nullptr;
   uint64_t relocations_size = 0;
   const ElfW(Rela) * plt_relocations = nullptr;
@@ -175,7 +157,7 @@ uint64_t LoaderGeneration() {
   return generation;
 }
 
-void* FindSymbol(const ElfObject& object, const char* name, const char* version) {
+void* FindSymbol(const ElfObject& object, const char* name) {
   if (!object.IsFound()) return nullptr;
   const Dynamic tables(object);
   if (tables.symbols == nullptr || tables.strings == nullptr || tables.hash == nullptr) return nullptr;
@@ -195,7 +177,7 @@ void* FindSymbol(const ElfObject& object, const char* name, const char* version)
     const uint32_t candidate = hashes[index - first_symbol];
     if ((candidate | 1) == (hash | 1)) {
       const ElfW(Sym)& symbol = tables.symbols[index];
-      if (symbol.st_shndx != SHN_UNDEF && tables.IsOfVersion(index, version) &&
+      if (symbol.st_shndx != SHN_UNDEF && tables.IsDefaultVersion(index) &&
           strcmp(tables.strings + symbol.st_name, name) == 0) {
         return reinterpret_cast<void*>(object.base + symbol.st_value);
       }

@@ -31,10 +31,8 @@ ElfObject FindObjectByAddress(const void* address, char* path = nullptr, unsigne
 // How often an object was loaded or unloaded so far: while it stays the same, so does what the functions here find.
 uint64_t LoaderGeneration();
 
-// The address of the function or variable `name` that `object` defines, in `version` or, if that is null, in its
-// default version; null if none. An object without versions has its definitions in every version, as the loader sees
-// it.
-void* FindSymbol(const ElfObject& object, const char* name, const char* version = nullptr);
+// The address of the function or variable `name` that `object` defines, in its default version; null if none.
+void* FindSymbol(const ElfObject& object, const char* name);
 
 // Which of `candidates` the functions and variables that `object` imports were bound to; -1: none of them so far. The
 // first import that says so counts.

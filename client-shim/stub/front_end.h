@@ -26,12 +26,12 @@ struct FrontEnd {
   void (*point_at)(const abi::Word* word);
 
   // For dlsym: whether a name looks like one of the runtime's functions (cheap); whether we define it; our wrapper of
-  // that name, or null where calls come another way; whether a runtime is loaded that has it, in that version if it is
-  // not null; whether an address is code of the scheduled runtime.
+  // that name, or null where calls come another way; whether a runtime is loaded that has it; whether an address is code
+  // of the scheduled runtime.
   bool (*may_be_ours)(const char* name);
   bool (*is_entry)(const char* name);
   void* (*wrapper_of)(const char* name);
-  bool (*exports)(const char* name, const char* version);
+  bool (*exports)(const char* name);
   bool (*is_runtime_code)(const void* address);
 
   // A bit for each ordinal that was made current. A set that only grows: relaxed.

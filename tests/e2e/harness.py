@@ -141,7 +141,8 @@ class Node:
 
     # ---- what the device saw --------------------------------------------------------------------------------------
     def dispatches(self, pid, kernel="scale_add"):
-        """The dispatches of a process in order of start, from the software GPU's own trace."""
+        """The dispatches of a process in order of start, from the software GPU's own trace; without a kernel everything
+        that the device did for it, copies too."""
         path = pathlib.Path(f"{self.trace_prefix}.{pid}.jsonl")
         if not path.exists():
             return []
@@ -149,7 +150,7 @@ class Node:
         for line in path.read_text().splitlines():
             with contextlib.suppress(json.JSONDecodeError):  # the last line of a killed process may be cut
                 record = json.loads(line)
-                if record.get("name") == kernel:
+                if kernel is None or record.get("name") == kernel:
                     found.append(record)
         return sorted(found, key=lambda record: record["start_ns"])
 

@@ -112,6 +112,9 @@ class GpuTime(harness.NodeTest):
     def test_ext_launches_beside_a_competitor(self):
         self.measure(self.start(1, 300, WHOLE, how="ext"), self.start(1, 1000, WHOLE, how="ext-module"))
 
+    def test_hcc_launches_beside_a_competitor(self):
+        self.measure(self.start(1, 300, WHOLE, how="hcc-module"), self.start(1, 1000, WHOLE))
+
     def test_graphs(self):
         self.measure(self.start(1, 300, WHOLE, how="graph"))
 

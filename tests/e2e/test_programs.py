@@ -76,6 +76,17 @@ class Programs(harness.NodeTest):
     def test_launch_by_ptr(self):
         self.check_counted("launch_by_ptr")
 
+    def test_left_alone(self):
+        node = self.node
+        node.start_daemon()
+        node.start_anchor(priority=50)
+        process = node.start("left_alone", harness.programs / "module_kernel.co", priority=-10, interactive=True)
+        self.assertEqual(process.stdout.readline().strip(), "ready")
+        node.ctl("hold", "--pid", process.pid)
+        node.tell(process, "go")
+        node.finish(process)
+        self.assertEqual(node.dispatches(process.pid, kernel=None), [], "what is left alone submits nothing")
+
     def test_threads(self):
         self.check_counted("threads")
 
@@ -84,6 +95,9 @@ class Programs(harness.NodeTest):
 
     def test_module_local_dlsym(self):
         self.check_counted("module", "local-dlsym", harness.programs / "module_kernel.co")
+
+    def test_module_deep_dlsym(self):
+        self.check_counted("module", "deep-dlsym", harness.programs / "module_kernel.co")
 
     def test_module_local_dlvsym(self):
         self.check_counted("module", "local-dlvsym", harness.programs / "module_kernel.co")

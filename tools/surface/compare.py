@@ -75,7 +75,7 @@ class Surface:
         self.problems += comparison.problems
         wrong = len(comparison.problems)
         self.lines.append(f'  {comparison.signatures} signatures, {comparison.positions} table positions and '
-                          f'{comparison.layouts} structures compared with {runtime.include}/hip: {wrong} differ')
+                          f'{comparison.layouts} structures compared with its headers: {wrong} differ')
         if blind:
             self.lines.append(f'  declared nowhere, known by name only: {" ".join(blind)}')
         if not table:

@@ -13,8 +13,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__
 
 # Structures that the shim looks into: theirs, ours, and the members that must lie at the same place.
 LAYOUTS = (
-    ('hipLaunchParams', 'LaunchParams', {'stream': 'stream'}),
-    ('hipFunctionLaunchParams', 'FunctionLaunchParams', {'hStream': 'stream'}),
+    ('hipLaunchParams', 'LaunchParams', {'func': 'function', 'gridDim': 'grid', 'blockDim': 'block', 'stream': 'stream'}),
+    ('hipFunctionLaunchParams', 'FunctionLaunchParams',
+     {'function': 'function', 'gridDimX': 'grid', 'blockDimX': 'block', 'hStream': 'stream'}),
     ('hipLaunchConfig_t', 'LaunchConfig', {'gridDim': 'grid', 'blockDim': 'block', 'stream': 'stream'}),
     ('HIP_LAUNCH_CONFIG', 'LaunchConfig', {'gridDimX': 'grid', 'blockDimX': 'block', 'hStream': 'stream'}),
     ('hip_Memcpy2D', 'Copy2D', {'WidthInBytes': 'width', 'Height': 'height'}),

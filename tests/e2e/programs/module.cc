@@ -4,7 +4,8 @@
 //   module LAUNCHES MICROS HOW CODE_OBJECT
 //     HOW  global-dlsym     dlopen(RTLD_GLOBAL), then dlsym(RTLD_DEFAULT)
 //          local-dlsym      dlopen(RTLD_LOCAL), then dlsym(handle): RTLD_DEFAULT and RTLD_NEXT do not see HIP
-//          local-dlvsym     the same with dlvsym and the version node hip_4.2
+//          deep-dlsym       the same with RTLD_DEEPBIND
+//          local-dlvsym     as local-dlsym, but with dlvsym and the version node hip_4.2
 //          get-proc-address the launch found by hipGetProcAddress (exit code 77, "skip", where the runtime has none)
 #include <dlfcn.h>
 
@@ -29,7 +30,7 @@ struct Hip {
 };
 
 void* Open(const std::string& how) {
-  const int scope = how == "global-dlsym" ? RTLD_GLOBAL : RTLD_LOCAL;
+  const int scope = how == "global-dlsym" ? RTLD_GLOBAL : RTLD_LOCAL | (how == "deep-dlsym" ? RTLD_DEEPBIND : 0);
   for (const char* name : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"}) {
     if (void* library = dlopen(name, RTLD_NOW | scope)) return library;
   }
@@ -41,7 +42,7 @@ template <typename Function>
 void Find(const std::string& how, void* library, const char* name, Function* function) {
   void* address = nullptr;
   if (how == "global-dlsym") address = dlsym(RTLD_DEFAULT, name);
-  if (how == "local-dlsym" || how == "get-proc-address") address = dlsym(library, name);
+  if (how == "local-dlsym" || how == "deep-dlsym" || how == "get-proc-address") address = dlsym(library, name);
   if (how == "local-dlvsym") address = dlvsym(library, name, "hip_4.2");
   if (address == nullptr) {
     std::fprintf(stderr, "%s not found by %s\n", name, how.c_str());

@@ -6,6 +6,7 @@
 //          module      hipModuleLaunchKernel, the kernel from CODE_OBJECT
 //          packed-module  the same with its arguments packed (`extra`)
 //          ext-module  hipExtModuleLaunchKernel without events and with packed arguments, as rocBLAS calls it
+//          hcc-module  hipHccModuleLaunchKernel in the same way
 //          ext         hipExtLaunchKernel without events
 //          graph       a graph of four such kernels, one behind the other
 //
@@ -88,6 +89,11 @@ int main(int argc, char** argv) {
       E2E_CHECK(hipModuleLaunchKernel(function, groups, 1, 1, kBlock, 1, 1, 0, stream[s], nullptr, extra));
     } else if (how == "ext-module") {
       E2E_CHECK(hipExtModuleLaunchKernel(function, groups * kBlock, 1, 1, kBlock, 1, 1, 0, stream[s], nullptr, extra));
+    } else if (how == "hcc-module") {
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+      E2E_CHECK(hipHccModuleLaunchKernel(function, groups * kBlock, 1, 1, kBlock, 1, 1, 0, stream[s], nullptr, extra));
+#pragma clang diagnostic pop
     } else if (how == "ext") {
       E2E_CHECK(hipExtLaunchKernel(reinterpret_cast<const void*>(&scale_add), dim3(groups), dim3(kBlock), parameters, 0,
                                    stream[s], nullptr, nullptr, 0));

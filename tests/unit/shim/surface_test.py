@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../../tools/surface'))
 import entry_points  # noqa: E402
@@ -111,6 +112,11 @@ class Mistakes(unittest.TestCase):
     def test_a_structure_is_another(self):
         self.assertTrue(self.with_changed(
             'hipMemset3D', parameters='(Extent to, int value, Extent extent)'))
+
+    def test_a_member_is_elsewhere(self):
+        wrong = (('hip_Memcpy2D', 'Copy2D', {'WidthInBytes': 'height'}),)
+        with unittest.mock.patch.object(signatures, 'LAYOUTS', wrong):
+            self.check_one(self.problems(ENTRIES), 'hip_Memcpy2D::WidthInBytes: not where types.h has it')
 
     def test_a_name_is_twice(self):
         self.check_one(self.problems(ENTRIES + [entry_points.Entry('XS_LISTED', 'hipMalloc')]), 'hipMalloc: twice')

@@ -1,0 +1,182 @@
+// Launches by one of the ways in which a program can come to the runtime's functions, and says how often. Built as a
+// library that others load (route_work is its door), and as a program of its own, position-independent and not.
+//
+//   PROGRAM LAUNCHES MICROS HOW
+//     HOW  launch          the compiler's launch syntax: hipLaunchKernel by the linker's table
+//          address         the address of hipLaunchKernel, taken statically
+//          default-dlsym, next-dlsym, default-dlvsym, next-dlvsym   hipLaunchKernel looked up from this code
+//          ext-module, hcc-module   hipExtModuleLaunchKernel, hipHccModuleLaunchKernel by their C++ names
+//          ggl             hip_impl::hipLaunchKernelGGLImpl
+//          to-symbol       hipMemcpyToSymbolAsync: the runtime copies by its own hipMemcpyAsync
+//
+// It sets up, prints "ready", waits for a line, submits LAUNCHES times and waits for the device, and prints "right: L
+// launches, S submissions" of what came after "ready"; then it waits for another line. E2E_CODE_OBJECT names the file
+// that module launches take the kernel from. Thread rule: one thread.
+#include <dlfcn.h>
+#include <hip/hip_ext.h>
+
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <string>
+
+#include "../program.h"
+
+// In ROCm 5 exported, and not in its headers any more.
+namespace hip_impl {
+void hipLaunchKernelGGLImpl(std::uintptr_t function, const dim3& grid, const dim3& block, std::uint32_t shared,
+                            hipStream_t stream, void** extra);
+}
+
+__device__ __attribute__((visibility("default"))) e2e::Value route_symbol[e2e::kCount];
+
+namespace {
+
+constexpr const char* kVersion = "hip_4.2";  // the node of hipLaunchKernel in every release
+constexpr dim3 kGrid(2), kBlock(128);
+const auto kLaunchAddress = &hipLaunchKernel;  // a relocation of this object's data
+
+struct Packed {  // scale_add's arguments
+  e2e::Value* y;
+  const e2e::Value* x;
+  e2e::Value step;
+  std::uint32_t count;
+  std::uint64_t micros;
+};
+
+using Launch = std::function<int(Packed)>;
+
+hipFunction_t LoadFunction() {
+  const char* path = std::getenv("E2E_CODE_OBJECT");
+  hipModule_t module;
+  hipFunction_t function;
+  E2E_CHECK(hipModuleLoad(&module, path != nullptr ? path : ""));
+  E2E_CHECK(hipModuleGetFunction(&function, module, "scale_add"));
+  return function;
+}
+
+// hipLaunchKernel, looked up. A version that there is not must not be found.
+decltype(&hipLaunchKernel) LookUp(const std::string& how) {
+  void* const where = how.rfind("next", 0) == 0 ? RTLD_NEXT : RTLD_DEFAULT;
+  constexpr const char* kName = "hipLaunchKernel";
+  const bool by_version = how.find("dlvsym") != std::string::npos;
+  if (by_version && dlvsym(where, kName, "hip_4.2.wrong") != nullptr) {
+    std::fprintf(stderr, "%s was found in a version that there is not\n", kName);
+    std::exit(1);
+  }
+  void* found = by_version ? dlvsym(where, kName, kVersion) : dlsym(where, kName);
+  if (found == nullptr) {
+    std::fprintf(stderr, "%s not found by %s: %s\n", kName, how.c_str(), dlerror());
+    std::exit(1);
+  }
+  return reinterpret_cast<decltype(&hipLaunchKernel)>(found);
+}
+
+Launch ByFunction(decltype(&hipLaunchKernel) launch) {
+  return [launch](Packed packed) {
+    void* parameters[] = {&packed.y, &packed.x, &packed.step, &packed.count, &packed.micros};
+    return static_cast<int>(launch(reinterpret_cast<const void*>(&scale_add), kGrid, kBlock, parameters, 0, nullptr));
+  };
+}
+
+template <typename Call>
+Launch ByBuffer(Call call) {
+  return [call](Packed packed) {
+    std::size_t size = sizeof packed;
+    void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &packed, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     HIP_LAUNCH_PARAM_END};
+    return static_cast<int>(call(extra));
+  };
+}
+
+Launch LaunchBy(const std::string& how) {
+  if (how == "launch") {
+    return [](Packed packed) {
+      scale_add<<<kGrid, kBlock>>>(packed.y, packed.x, packed.step, packed.count, packed.micros);
+      return static_cast<int>(hipGetLastError());
+    };
+  }
+  if (how == "address") return ByFunction(kLaunchAddress);
+  if (how == "ext-module") {
+    return ByBuffer([function = LoadFunction()](void** extra) {
+      return hipExtModuleLaunchKernel(function, kGrid.x * kBlock.x, 1, 1, kBlock.x, 1, 1, 0, nullptr, nullptr, extra);
+    });
+  }
+  if (how == "hcc-module") {
+    return ByBuffer([function = LoadFunction()](void** extra) {
+      return hipHccModuleLaunchKernel(function, kGrid.x * kBlock.x, 1, 1, kBlock.x, 1, 1, 0, nullptr, nullptr, extra);
+    });
+  }
+  if (how == "ggl") {
+    return ByBuffer([](void** extra) {
+      hip_impl::hipLaunchKernelGGLImpl(reinterpret_cast<std::uintptr_t>(&scale_add), kGrid, kBlock, 0, nullptr, extra);
+      return hipGetLastError();
+    });
+  }
+  if (how == "to-symbol") {
+    return [](Packed packed) {
+      // Each copy is another value of the buffer: what is left in the end is what the last ones wrote.
+      static e2e::Value value;
+      value = packed.step;
+      const std::size_t at = packed.step % e2e::kCount * sizeof value;
+      return static_cast<int>(
+          hipMemcpyToSymbolAsync(HIP_SYMBOL(route_symbol), &value, sizeof value, at, hipMemcpyHostToDevice, nullptr) |
+          hipStreamSynchronize(nullptr));
+    };
+  }
+  return ByFunction(LookUp(how));
+}
+
+void WaitForLine() {
+  std::string line;
+  std::getline(std::cin, line);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int route_work(unsigned launches, std::uint64_t micros,
+                                                                 const char* how) {
+  const std::vector<e2e::Value> x = e2e::InitialX();
+  std::vector<e2e::Value> wanted(e2e::kCount, 7), got(e2e::kCount);
+  Packed packed{nullptr, nullptr, 0, e2e::kCount, micros};
+  E2E_CHECK(hipMalloc(reinterpret_cast<void**>(&packed.y), e2e::kBytes));
+  E2E_CHECK(hipMalloc(const_cast<e2e::Value**>(&packed.x), e2e::kBytes));
+  E2E_CHECK(hipMemcpy(const_cast<e2e::Value*>(packed.x), x.data(), e2e::kBytes, hipMemcpyHostToDevice));
+  E2E_CHECK(hipMemcpy(packed.y, wanted.data(), e2e::kBytes, hipMemcpyHostToDevice));
+  const bool is_copy = std::string(how) == "to-symbol";
+  const Launch launch = LaunchBy(how);
+  std::cout << "ready" << std::endl;
+  WaitForLine();
+
+  if (is_copy) wanted.assign(e2e::kCount, 0);
+  for (unsigned i = 0; i < launches; ++i) {
+    packed.step = i;
+    E2E_CHECK(launch(packed));
+    if (is_copy) wanted[i % e2e::kCount] = i;
+    for (std::uint32_t at = 0; at < e2e::kCount && !is_copy; ++at)
+      wanted[at] = e2e::Step(wanted[at], x[at], i);
+  }
+  unsigned submissions = launches;
+  if (is_copy) {
+    E2E_CHECK(hipMemcpyFromSymbol(got.data(), HIP_SYMBOL(route_symbol), e2e::kBytes, 0, hipMemcpyDeviceToHost));
+  } else {
+    E2E_CHECK(hipMemcpy(got.data(), packed.y, e2e::kBytes, hipMemcpyDeviceToHost));
+  }
+  ++submissions;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (got[i] == wanted[i]) continue;
+    std::fprintf(stderr, "wrong: value %zu is %u, should be %u\n", i, got[i], wanted[i]);
+    return 1;
+  }
+  std::printf("right: %u launches, %u submissions\n", launches, submissions);
+  std::fflush(stdout);
+  WaitForLine();
+  return 0;
+}
+
+#ifdef ROUTE_MAIN
+int main(int argc, char** argv) {
+  const e2e::Arguments arguments = e2e::ParseArguments(argc, argv);
+  return route_work(arguments.launches, arguments.micros, argc > 3 ? argv[3] : "launch");
+}
+#endif
