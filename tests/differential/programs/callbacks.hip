@@ -1,9 +1,9 @@
-// Host functions in stream order: their order with kernels and with each other, what they are told, and threads that wait
-// for one while another thread's launch is held.
+// Host functions in stream order: their order with kernels and with each other, what they are told, and threads that
+// wait for one while another thread's launch is held.
 //
 // A callback runs on a thread of the runtime. One that waits for a lock which a launching thread holds over its launch
-// hangs without xschedd, too, as soon as the launch waits for the callback; so no program here does that. But a callback
-// that the main thread waits for while another thread is held must come, whatever is held.
+// hangs without xschedd, too, as soon as the launch waits for the callback; so no program here does that. But a
+// callback that the main thread waits for while another thread is held must come, whatever is held.
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -38,8 +38,9 @@ void InOrder(const differential::Run& run, Lane& lane, unsigned round, int devic
   CALL(lane, hipStreamCreate(&streams[1]));
   CALL(lane, hipStreamCreateWithFlags(&streams[2], hipStreamNonBlocking));
   for (unsigned s = 0; s < kStreams; ++s) {
-    lanes.push_back(std::make_unique<Lane>(run.MakeLane("callbacks of stream " + std::to_string(s) + " of device " +
-                                                        std::to_string(device) + " in round " + std::to_string(round))));
+    lanes.push_back(
+        std::make_unique<Lane>(run.MakeLane("callbacks of stream " + std::to_string(s) + " of device " +
+                                            std::to_string(device) + " in round " + std::to_string(round))));
     order[s].Make(lane);
   }
   unsigned wanted = 0;

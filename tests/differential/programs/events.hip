@@ -1,6 +1,6 @@
-// Events: flags, states (never recorded, pending, done, recorded again), times, waits between streams and devices, events
-// of a single launch, and calls that are wrong. What is pending is so because a stream waits for a value that the host
-// writes later, not because it is quick enough to be seen.
+// Events: flags, states (never recorded, pending, done, recorded again), times, waits between streams and devices,
+// events of a single launch, and calls that are wrong. What is pending is so because a stream waits for a value that
+// the host writes later, not because it is quick enough to be seen.
 #include <hip/hip_ext.h>
 
 #include <thread>
@@ -113,7 +113,7 @@ void Times(Lane& lane, differential::Values& values) {
   void* arguments[] = {&device, &device, &step, &count, &micros};
   const auto kernel = reinterpret_cast<const void*>(scale_add);
   for (const auto& [start, stop] : {std::pair{from, to}, std::pair{from, hipEvent_t{}}, std::pair{hipEvent_t{}, to},
-                                   std::pair{hipEvent_t{}, hipEvent_t{}}}) {
+                                    std::pair{hipEvent_t{}, hipEvent_t{}}}) {
     CALL(lane, hipExtLaunchKernel(kernel, dim3(2), dim3(128), arguments, 0, stream, start, stop, 0));
     values.Step(values, step);
     CALL(lane, hipStreamSynchronize(stream));

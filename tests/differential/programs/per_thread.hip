@@ -1,6 +1,6 @@
-// Compiled with -fgpu-default-stream=per-thread: each thread has a default stream of its own, which the compiler and the
-// headers reach by the *_spt functions. Threads work on theirs, hand a token from stream to stream by events, and the main
-// thread uses the explicit handle hipStreamPerThread beside them.
+// Compiled with -fgpu-default-stream=per-thread: each thread has a default stream of its own, which the compiler and
+// the headers reach by the *_spt functions. Threads work on theirs, hand a token from stream to stream by events, and
+// the main thread uses the explicit handle hipStreamPerThread beside them.
 //
 // Not here: an event by a null stream, because 5.2 has no hipEventRecord_spt.
 #include <thread>
@@ -80,7 +80,8 @@ void Handle(Lane& lane) {
   differential::Values values;
   values.Make(lane);
   for (unsigned step = 0; step < 4; ++step) {
-    LAUNCH(lane, scale_add<<<2, 128, 0, hipStreamPerThread>>>(values.device, values.device, step, differential::kCount, 300));
+    LAUNCH(lane,
+           scale_add<<<2, 128, 0, hipStreamPerThread>>>(values.device, values.device, step, differential::kCount, 300));
     values.Step(values, step);
   }
   void* device = values.device;

@@ -1,16 +1,16 @@
-// Streams of every kind and the order between them: the legacy default stream is a barrier for blocking streams and none
-// for non-blocking ones; priorities, flags, and calls that are wrong.
+// Streams of every kind and the order between them: the legacy default stream is a barrier for blocking streams and
+// none for non-blocking ones; priorities, flags, and calls that are wrong.
 //
-// No more than four streams at a time: each has a hardware queue of its own then, so that one that waits for a value does
-// not keep another from running.
+// No more than four streams at a time: each has a hardware queue of its own then, so that one that waits for a value
+// does not keep another from running.
 #include "values.h"
 
 using differential::Lane;
 
 namespace {
 
-// Any blocking stream behind the default stream, the default stream behind any: one order for all. Blocking copies, fills
-// and synchronisation of the default stream stand for kernels there.
+// Any blocking stream behind the default stream, the default stream behind any: one order for all. Blocking copies,
+// fills and synchronisation of the default stream stand for kernels there.
 void LegacyOrder(differential::Run& run, differential::Ordered& order, differential::Values* values) {
   Lane& lane = run.main;
   hipStream_t streams[2];
@@ -23,7 +23,8 @@ void LegacyOrder(differential::Run& run, differential::Ordered& order, different
     const std::uint64_t micros = 100 + lane.Random(1000);
     switch (lane.Random(8)) {
       case 0:
-        CALL(lane, hipMemcpyAsync(values[0].device, values[1].device, differential::kBytes, hipMemcpyDeviceToDevice, stream));
+        CALL(lane,
+             hipMemcpyAsync(values[0].device, values[1].device, differential::kBytes, hipMemcpyDeviceToDevice, stream));
         values[0].model = values[1].model;
         break;
       case 1:
@@ -32,7 +33,8 @@ void LegacyOrder(differential::Run& run, differential::Ordered& order, different
         break;
       case 2:
       case 3:
-        LAUNCH(lane, scale_add<<<2, 128, 0, stream>>>(values[0].device, values[1].device, step, differential::kCount, micros));
+        LAUNCH(lane, scale_add<<<2, 128, 0, stream>>>(values[0].device, values[1].device, step, differential::kCount,
+                                                      micros));
         values[0].Step(values[1], step);
         break;
       default:
