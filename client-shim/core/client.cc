@@ -205,7 +205,7 @@ void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
   if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
   DeviceTracker* tracker = ExistingTracker(device);
   if (tracker == nullptr) return;
-  const StreamKey key = scope == SyncScope::kStream ? KeyOf(object) : StreamKey{};
+  const StreamKey key = scope == SyncScope::kDevice ? StreamKey{} : KeyOf(object);
   carried = CarriedSync{tracker, tracker->BeginSync(scope, key)};
 }
 

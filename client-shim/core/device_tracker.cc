@@ -376,12 +376,12 @@ Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
     MarkEach(lock, [&](const StreamKey&, const StreamState& stream) { return is_open(stream); });
   }
   const auto own = streams_.find(key);
-  if (own != streams_.end() && is_open(own->second)) Mark(lock, key, 0);
+  if (scope != SyncScope::kQuery && own != streams_.end() && is_open(own->second)) Mark(lock, key, 0);
   if (epoch != epoch_) return Snapshot{};
   for (auto& [other, stream] : streams_)
     CloseOpen(stream);
   if (syncing_++ == 0) last_poll_ns_ = MonotonicNs();
-  return Snapshot{scope, key, next_batch_ - 1, epoch_};
+  return Snapshot{scope == SyncScope::kQuery ? SyncScope::kStream : scope, key, next_batch_ - 1, epoch_};
 }
 
 void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {

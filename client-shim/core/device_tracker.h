@@ -119,7 +119,7 @@ class DeviceTracker {
   void MakeRoom(std::uint64_t nap_ns);
 
   // ---- proofs of completion
-  // Closes what is open, with a marker behind it, so that its GPU time is known.
+  // Closes what is open, with a marker behind it (but for a query), so that its GPU time is known.
   Snapshot BeginSync(SyncScope scope, const StreamKey& stream);
   void EndSync(const Snapshot& snapshot, bool ok);
   // The same around an event: EventRecorded remembers how far the stream had come. BeginEventSync gives what `event`

@@ -95,7 +95,8 @@ struct Submission {
   std::uint64_t core[14];  // the core's own
 };
 
-enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent };
+// kQuery: a stream that is asked, not waited for. Nothing is recorded on it before, because that would make it busy.
+enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent, kQuery };
 
 struct Sync {
   std::uint64_t core[6];

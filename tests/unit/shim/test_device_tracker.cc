@@ -117,6 +117,20 @@ TEST_CASE_METHOD(Fixture, "a synchronisation that fails proves nothing", "[track
   CHECK(sink.in_flight == 1);
 }
 
+TEST_CASE_METHOD(Fixture, "a query settles like a synchronisation, and records nothing on the stream that is asked",
+                 "[tracker]") {
+  TryLaunch(Key(16));
+  TryLaunch(Key(32));
+  const std::size_t before = vendor.Recorded();
+  tracker.EndSync(tracker.BeginSync(SyncScope::kQuery, Key(16)), false);
+  CHECK(sink.in_flight == 2);
+  Sync(SyncScope::kQuery, Key(16));
+  CHECK(sink.in_flight == 1);
+  Sync(SyncScope::kQuery, Key(32));
+  CHECK(sink.reports == std::vector{kBusy, kIdle});
+  CHECK(vendor.Recorded() == before);
+}
+
 TEST_CASE_METHOD(Fixture, "the window admits no more than its limit until a marker is done", "[tracker]") {
   const Window window{500, 2};
   REQUIRE(TryLaunch(Key(16), window));
