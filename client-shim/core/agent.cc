@@ -248,8 +248,9 @@ void Agent::SendMessages() {
 void Agent::SendActivity(std::uint64_t now_ns) {
   next_activity_ns_ = now_ns + activity_interval_ns_;
   ActivityMessage activity = client_->TakeActivity();
-  has_activity_ = !activity.queues.empty() || is_watching_.load(std::memory_order_relaxed);
-  if (activity.queues.empty()) return;
+  const bool is_empty = activity.queues.empty() && activity.passed.empty();
+  has_activity_ = !is_empty || is_watching_.load(std::memory_order_relaxed);
+  if (is_empty) return;
   activity.time_ns = now_ns;
   stream_->Send(activity);
 }

@@ -130,6 +130,13 @@ struct ClientTable {
   int (*get_status)(xschedd_status* status);
 };
 
+// What the library says of itself without being started, for `xschedctl doctor`. Exported as kAboutSymbol.
+struct LibraryAbout {
+  std::uint32_t interface_version;
+  const char* release;  // "0.1.0"
+};
+inline constexpr char kAboutSymbol[] = "xschedd_client_about";
+
 // The one function that the library exports. Connects if it can within a bounded time, and returns null only if the
 // versions differ. Called once.
 using StartFunction = const ClientTable* (*)(const StubTable*);

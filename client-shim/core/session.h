@@ -27,6 +27,8 @@ class Session {
   bool IsAlive() const { return is_alive_.load(std::memory_order_acquire); }
   // Releases every thread that waits at one of its gates.
   void End();
+  // Every thread that waits at one of its gates looks again.
+  void WakeWaiters();
 
  private:
   class LedgerSink : public TrackerSink {
@@ -47,7 +49,8 @@ class Session {
 };
 
 // Waits until the gate of `slot` lets the caller through: it is not held, its lease is over, or the session has ended.
-// Adds the time waited to the ledger.
-void WaitAtGate(Session* session, std::uint32_t slot);
+// False: `epoch` is not `seen` any more, and the caller must ask again whether it has to wait. Adds the time waited to
+// the ledger.
+bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uint32_t>& epoch, std::uint32_t seen);
 
 }  // namespace xschedd::shim

@@ -102,15 +102,16 @@ class Node:
         return devices[0] if devices else {}
 
     # ---- clients --------------------------------------------------------------------------------------------------
-    def start(self, program, *arguments, priority=None, shim=True, environment=None, interactive=False):
-        """Starts a program as a client: under `xschedctl run`, on this node's software GPU. `program`: a path, or the name
+    def start(self, program, *arguments, priority=None, shim=True, environment=None, interactive=False,
+              options=()):
+        """Starts a program as a client: under `xschedctl run OPTIONS`, on this node's software GPU. `program`: a path, or the name
         of one of tests/e2e/programs."""
         command = [BUILD / "tools/softgpu/softgpu-run", "--name", self.name, "--trace", self.trace_prefix,
                    "--kernels", ":".join(map(str, self.kernels)), "--"]
         if shim:
             command += [ctl_path, "--runtime-dir", self.runtime_dir, "run"]
             command += ["--priority", priority] if priority is not None else []
-            command += ["--"]
+            command += [*options, "--"]
         command += [programs / program, *arguments]
         process = subprocess.Popen(list(map(str, command)), text=True,
                                    stdin=subprocess.PIPE if interactive else subprocess.DEVNULL,

@@ -65,6 +65,11 @@ struct ToProto {
       entry->set_launches(queue.launches);
       entry->set_completions(queue.completions);
     }
+    for (const auto& [rule, count] : message.passed) {
+      v1::ActivityBatch::Passed* entry = batch->add_passed();
+      entry->set_rule(rule);
+      entry->set_count(count);
+    }
   }
 };
 
