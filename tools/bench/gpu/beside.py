@@ -39,6 +39,8 @@ def one_way(bench: Bench, substrate: str, way: str, environment: Optional[Dict[s
                             scenario.high.program)
         if rig.daemon is not None:
             result["clients"] = rig.daemon.ask("ps")["clients"]
+    if rig.daemon is not None:
+        bench.note(f"daemon {substrate}", rig.daemon.ask("stats"))
     bench.close(rig)
 
 

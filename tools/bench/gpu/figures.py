@@ -65,17 +65,18 @@ def left_of_running(durations_us: List[float], fraction: float) -> float:
     return high / 1e3
 
 
-def goals(alone: dict, native: dict, ours: dict, longest_kernel_ms: float) -> Dict[str, dict]:
-    """The goals of issue 7 for a high tenant beside background loops: value, limit, and whether it holds."""
+def goals(alone: dict, native: dict, ours: dict, longest_kernel_ms: float, launch_ms: float) -> Dict[str, dict]:
+    """The goals of issue 7 for a high tenant beside background loops: value, limit, and whether it holds. `launch_ms`: what
+    launching a batch takes of a processor, which is no waiting."""
     high, floor = ours["high"], 1.1 * (alone["high"]["p99_ms"] + longest_kernel_ms)
     p50_limit = 1.2 * alone["high"]["p50_ms"]
     kept = ours["total_per_s"] / native["total_per_s"]
-    waiting = ours["cores_each"]
+    waiting = ours["cores_each"] - launch_ms / 1e3 * ours["total_per_s"] / len(ours["rates"])
     return {
         "p50": {"value": high["p50_ms"], "limit": p50_limit, "ok": high["p50_ms"] <= p50_limit},
         "p99": {"value": high["p99_ms"], "limit": floor, "ok": high["p99_ms"] <= floor},
         "background kept": {"value": kept, "limit": 0.97, "ok": kept >= 0.97},
-        "cores a background tenant": {"value": waiting, "limit": 0.5, "ok": waiting < 0.5},
+        "cores of waiting a background tenant": {"value": waiting, "limit": 0.5, "ok": waiting < 0.5},
     }
 
 

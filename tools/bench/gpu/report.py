@@ -51,28 +51,27 @@ def reference(first: str, rest: str, results: Dict[str, dict]) -> Optional[dict]
     return results.get(f"{first} native " + ("five loops" if rest.endswith("five loops") else rest.split(" ")[-1]))
 
 
-def longest_kernel_ms(results: Dict[str, dict], scenario: str) -> Optional[float]:
-    """Of those below the important one."""
-    kernels = results.get("kernels", {})
+def longest_kernel_ms(results: Dict[str, dict], scenario: str) -> float:
+    """Of those below the important one, as far as known."""
     below = [*SCENARIOS[scenario].background, *(asked.program for asked in SCENARIOS[scenario].middle)]
-    known = [kernels[PROGRAMS[name].work]["longest_us"] for name in below if PROGRAMS[name].work in kernels]
-    return max(known) / 1e3 if known else None
+    kernels = [results["kernels"].get(PROGRAMS[name].work) for name in below]
+    return max(each["longest_us"] for each in kernels if each) / 1e3
 
 
 def goals(results: Dict[str, dict]) -> List[str]:
     lines = []
     for words, kernels in results.get("kernels", {}).items():
-        lines.append(f"kernels of {words}: {kernels['kernels']} in {kernels['total_ms']:.2f} ms, longest {kernels['longest_us']:.0f} µs, "
-                     f"next {kernels['next_us']:.0f}; left of one that runs at a random moment: " + ", ".join(
+        lines.append(f"kernels of {words}: {kernels['kernels']} in {kernels['total_ms']:.2f} ms, launched in {kernels['launch_ms']:.2f} ms, "
+                     f"longest {kernels['longest_us']:.0f} µs, next {kernels['next_us']:.0f}; left of one that runs at a random moment: " + ", ".join(
                          f"p{100 * part:.0f} {figures.left_of_running(kernels['durations_us'], part):.2f} ms"
                          for part in (0.5, 0.9, 0.99)))
     for substrate in SUBSTRATES:
         for name, scenario in SCENARIOS.items():
             parts = [results.get(f"{substrate} {rest}") for rest in (scenario.high.alone, f"native {name}", f"xschedd {name}")]
-            longest = longest_kernel_ms(results, name)
-            if None in parts or longest is None:
+            loop = results.get("kernels", {}).get(PROGRAMS[scenario.background[0]].work)
+            if None in parts or loop is None:
                 continue
-            for what, goal in figures.goals(*parts, longest).items():
+            for what, goal in figures.goals(*parts, longest_kernel_ms(results, name), loop["launch_ms"]).items():
                 lines.append(f"{substrate} {name}: {what} {goal['value']:.3f}, goal {goal['limit']:.3f}: {verdict(goal['ok'])}")
             peer = results.get(f"{substrate} mps priority {name}")
             if peer is not None:

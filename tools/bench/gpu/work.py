@@ -1,5 +1,6 @@
 """What tenants of tools/bench/gpu/run do, as units: `step()` does one whole unit, results on the host where that is part of
-it; `digest()` is a SHA-256 of what a fixed input gives, whatever was done before.
+it, `launch()` only what comes before the wait for the GPU; `digest()` is a SHA-256 of what a fixed input gives, whatever was
+done before.
 
 Thread rule: main thread.
 """
@@ -125,13 +126,16 @@ class Training:
         self.model.load_state_dict(self.beginning)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
 
-    def step(self):
+    def launch(self):
         self.optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cuda", dtype=torch.bfloat16):
             loss = torch.nn.functional.cross_entropy(self.model(self.inputs), self.labels)
         loss.backward()
         self.optimizer.step()
-        self.loss = loss.item()
+        return loss
+
+    def step(self):
+        self.loss = self.launch().item()
 
     def digest(self):
         self.begin()
