@@ -1,4 +1,4 @@
-// The entry points of every vendor that the shim knows, for whoever must tell a name that is right from one that is
+// The entry points of every vendor that the shim wraps, for whoever must tell a name that is right from one that is
 // not without having the shim at hand. Thread rule: constants.
 #pragma once
 
@@ -13,5 +13,8 @@ struct EntryPointName {
 };
 
 std::span<const EntryPointName> EntryPointNames();
+
+// Whether `name` is another function of HIP, which the shim leaves alone. (CUDA's are not listed here.)
+bool IsLeftAlone(std::string_view name);
 
 }  // namespace xschedd

@@ -131,7 +131,7 @@ Result<PassthroughEntry> ParsePassthrough(std::string_view given) {
                  "write kernel: before a kernel's name, and nothing before a library or an entry point");
   }
   if (IsLibraryName(text)) return PassthroughEntry{Kind::kLibrary, std::string(text)};
-  bool is_known = false;
+  bool is_known = IsLeftAlone(text);
   for (const EntryPointName& known : EntryPointNames()) {
     if (!MatchesEntryPoint(text, known.name)) continue;
     if (known.is_gated) return PassthroughEntry{Kind::kEntryPoint, std::string(text)};

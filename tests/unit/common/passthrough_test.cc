@@ -118,6 +118,11 @@ TEST_CASE("passthrough: every vendor's entry points are known", "[passthrough]")
     ++(known.is_gated ? gated : others);
   CHECK(gated > 200);
   CHECK(others > 50);
+  CHECK(IsLeftAlone("hipMalloc"));
+  CHECK(IsLeftAlone("hipMallocAsync"));
+  for (const std::string_view not_one :
+       {"hipMallocAsyn", "ipMalloc", "hipLaunchKernel", "hipMalloc,", ", hipMalloc", ","})
+    CHECK_FALSE(IsLeftAlone(not_one));
 }
 
 }  // namespace xschedd
