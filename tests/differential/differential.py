@@ -196,7 +196,7 @@ def table(counts, modes):
 
 
 def parse():
-    known = sorted(path.stem for path in (here / "programs").glob("*.hip"))
+    known = sorted(path.stem for path in (here / "programs").glob("*.hip") if "int main(" in path.read_text())
     parser = argparse.ArgumentParser(description="Runs differential programs in each mode and compares.")
     parser.add_argument("--program", action="append", choices=known, metavar="NAME",
                         help=f"may be repeated; without it all: {', '.join(known)}")
