@@ -33,6 +33,7 @@ const ClientTable kTable = {
     },
     [](Sync*, SyncScope, void*) { ++g_counts.syncs; },
     [](Sync*, bool) {},
+    [](const Sync*) { return false; },
     [] {},
     [](void*, void*) {},
     [](void*) {},
