@@ -29,8 +29,8 @@ namespace {
 constexpr std::uint64_t kMicros = 2000;
 constexpr int kInFlight = 4;
 
-// Pipe ends that the parent's child inherits.
-constexpr int kFromChild = 10, kToChild = 11;
+// Pipe ends that the child inherits: numbers that are not in use.
+constexpr int kFromChild = 500, kToChild = 501;
 
 void Tell(int end, char what) {
   if (write(end, &what, 1) != 1) std::_Exit(98);

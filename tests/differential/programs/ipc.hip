@@ -20,7 +20,7 @@ using differential::Values;
 
 namespace {
 
-constexpr int kFromChild = 10, kToChild = 11;
+constexpr int kFromChild = 500, kToChild = 501;
 constexpr unsigned kTurns = 6;
 
 struct Handles {
