@@ -1,5 +1,6 @@
 #include "client-shim/core/client.h"
 
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -67,6 +68,7 @@ static_assert(sizeof(Carried) <= sizeof(Submission::core) && alignof(Carried) <=
 struct CarriedSync {
   DeviceTracker* tracker;
   Snapshot snapshot;
+  std::uint64_t began_ns;  // of a query
 };
 static_assert(sizeof(CarriedSync) <= sizeof(Sync::core) && std::is_trivially_copyable_v<CarriedSync>);
 
@@ -207,7 +209,7 @@ void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
       if (tracker == nullptr) continue;
       const Snapshot snapshot = tracker->BeginEventSync(object);
       if (snapshot.epoch == 0) continue;
-      carried = CarriedSync{tracker, snapshot};
+      carried = CarriedSync{tracker, snapshot, 0};
       return;
     }
     return;
@@ -217,12 +219,22 @@ void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
   DeviceTracker* tracker = ExistingTracker(device);
   if (tracker == nullptr) return;
   const StreamKey key = scope == SyncScope::kDevice ? StreamKey{} : KeyOf(object);
-  carried = CarriedSync{tracker, tracker->BeginSync(scope, key)};
+  const std::uint64_t now = scope == SyncScope::kQuery ? MonotonicNs() : 0;
+  carried = CarriedSync{tracker, tracker->BeginSync(scope, key), now};
 }
 
 void Client::SyncEnd(Sync* sync, bool ok) {
   const auto& carried = As<CarriedSync>(sync->core);
   if (carried.tracker != nullptr) carried.tracker->EndSync(carried.snapshot, ok);
+}
+
+bool Client::QueryAgain(const Sync& sync) {
+  const auto& carried = As<const CarriedSync>(sync.core);
+  const std::uint64_t now = MonotonicNs();
+  if (carried.tracker == nullptr || now - carried.began_ns > DeviceTracker::kFreshNs) return false;
+  if (!carried.tracker->IsFreshlyMarked(carried.snapshot.stream, now)) return false;
+  ::sched_yield();
+  return true;
 }
 
 void Client::EventRecorded(void* event, void* stream) {

@@ -38,6 +38,7 @@ class Client {
   void SubmitEnd(Submission* submission, bool ok);
   void SyncBegin(Sync* sync, SyncScope scope, void* object);
   void SyncEnd(Sync* sync, bool ok);
+  bool QueryAgain(const Sync& sync);
   void Look() { agent_.Look(); }
   void EventRecorded(void* event, void* stream);
   void EventDestroyed(void* event);

@@ -34,6 +34,11 @@ const ClientTable kTable = {
     [](Submission* submission, bool ok) { Guarded([&] { g_client->SubmitEnd(submission, ok); }); },
     [](Sync* sync, SyncScope scope, void* object) { Guarded([&] { g_client->SyncBegin(sync, scope, object); }); },
     [](Sync* sync, bool ok) { Guarded([&] { g_client->SyncEnd(sync, ok); }); },
+    [](const Sync* sync) {
+      bool again = false;
+      Guarded([&] { again = g_client->QueryAgain(*sync); });
+      return again;
+    },
     [] { Guarded([] { g_client->Look(); }); },
     [](void* event, void* stream) { Guarded([&] { g_client->EventRecorded(event, stream); }); },
     [](void* event) { Guarded([&] { g_client->EventDestroyed(event); }); },

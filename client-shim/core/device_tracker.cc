@@ -125,7 +125,7 @@ void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
     if (recorded && ticket->epoch == epoch_ && !stream.is_anchored) {
       stream.start = marker;
       stream.is_anchored = true;
-      stream.marked_at_ns = MonotonicNs();
+      stream.marked_at_ns = stream.recorded_ns = MonotonicNs();
     } else {
       GiveMarker(marker);
     }
@@ -243,6 +243,7 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed) {
   lock.lock();
   --stream.pins;
   if (recorded && epoch == epoch_) {
+    stream.recorded_ns = MonotonicNs();
     for (std::size_t i = stream.batches.Size(); i > 0; --i) {
       if (stream.batches[i - 1].id != id) continue;
       stream.batches[i - 1].marker = marker;
@@ -401,6 +402,15 @@ void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
   }
   Measure(lock);
   AfterSettling();
+}
+
+bool DeviceTracker::IsFreshlyMarked(const StreamKey& key, std::uint64_t now_ns) const {
+  const Lock lock(mutex_);
+  const auto found = streams_.find(key);
+  if (found == streams_.end()) return false;
+  const StreamState& stream = found->second;
+  if (stream.pins > 0) return true;  // one is being recorded
+  return stream.admitted == 0 && IsMarked(stream) && now_ns < stream.recorded_ns + kFreshNs;
 }
 
 void DeviceTracker::EventRecorded(void* event, const StreamKey& key) {

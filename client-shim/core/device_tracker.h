@@ -127,6 +127,10 @@ class DeviceTracker {
   void EventRecorded(void* event, const StreamKey& stream);
   void EventDestroyed(void* event);
   Snapshot BeginEventSync(void* event);
+  // Whether the last thing on the stream is a marker of ours that was recorded in the last kFreshNs: it alone may be
+  // what a query finds unfinished. One that is older is behind work of the program that really is.
+  static constexpr std::uint64_t kFreshNs = 300'000;
+  bool IsFreshlyMarked(const StreamKey& stream, std::uint64_t now_ns) const;
   // Looks at the oldest marker of each stream.
   void Poll();
 
@@ -172,6 +176,7 @@ class DeviceTracker {
     std::uint64_t end_ns = 0;    // of the marker clock: the end of what was measured last
     bool is_anchored = false;    // `start` or `end_ns` says where the unmeasured time begins
     std::uint64_t marked_at_ns = 0;
+    std::uint64_t recorded_ns = 0;    // when a marker of ours was recorded last
     std::uint64_t busy_since_ns = 0;  // kept while there are deadlines
     std::uint32_t pins = 0;           // threads that record on it with the lock released
     bool non_blocking = false;

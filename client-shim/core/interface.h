@@ -99,7 +99,7 @@ struct Submission {
 enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent, kQuery };
 
 struct Sync {
-  std::uint64_t core[6];
+  std::uint64_t core[7];
 };
 
 struct ClientTable {
@@ -110,6 +110,9 @@ struct ClientTable {
   // Around a call whose success proves that what was submitted before it has finished.
   void (*sync_begin)(Sync* sync, SyncScope scope, void* object);
   void (*sync_end)(Sync* sync, bool ok);
+  // Between the two, where a kQuery found unfinished work: whether that may be a marker of ours that was recorded a
+  // moment ago, behind work that has finished. Then the question is to be asked again.
+  bool (*query_again)(const Sync* sync);
   void (*look)();  // work may have finished: look at the markers
   void (*event_recorded)(void* event, void* stream);
   void (*event_destroyed)(void* event);

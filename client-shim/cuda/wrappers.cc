@@ -117,7 +117,10 @@ constexpr unsigned kMaxMulti = 16;
         const OnBehalfOf other(device);                         \
         client->sync_begin(&sync, SyncScope::scope, object);    \
       }                                                         \
-      const Result result = real args;                          \
+      Result result = real args;                                \
+      while (SyncScope::scope == SyncScope::kQuery && result == kErrorNotReady && client->query_again(&sync)) { \
+        result = real args;                                     \
+      }                                                         \
       client->sync_end(&sync, result == kSuccess);              \
       return result;                                            \
     }                                                           \

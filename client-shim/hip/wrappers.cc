@@ -159,7 +159,10 @@ inline bool MayReadList(const void* list, int64_t count) {
       const Inside inside;                                       \
       Sync sync;                                                 \
       client->sync_begin(&sync, SyncScope::scope, object);       \
-      const HipError result = real args;                         \
+      HipError result = real args;                               \
+      while (SyncScope::scope == SyncScope::kQuery && result == kHipErrorNotReady && client->query_again(&sync)) { \
+        result = real args;                                      \
+      }                                                          \
       client->sync_end(&sync, result == kHipSuccess);            \
       return result;                                             \
     }                                                            \

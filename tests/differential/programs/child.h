@@ -1,5 +1,5 @@
-// A process of its own for a part of a program that ends it, or that needs a second client: the program started again with
-// one more argument. Thread rule: main thread.
+// A process of its own for a part of a program that ends it, or that needs a second client: the program started again
+// with one more argument. Thread rule: main thread.
 #pragma once
 
 #include <sys/prctl.h>

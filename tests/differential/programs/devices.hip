@@ -2,8 +2,8 @@
 // launches on several devices in one call, and threads that each work on their own. With one device the same calls are
 // made, and most of them fail.
 //
-// ROCm 5.2.3 leaves open where a default stream's work of another device is ordered, so work on two devices is ordered by
-// events, or on streams that are made.
+// ROCm 5.2.3 leaves open where a default stream's work of another device is ordered, so work on two devices is ordered
+// by events, or on streams that are made.
 #include <hip/hip_ext.h>
 
 #include <algorithm>
@@ -66,8 +66,8 @@ void Make(World& w) {
   Current(lane);
 }
 
-// A stream's work goes to the stream's device, whichever is current. What the runtime makes of an event of the other device
-// is to be the same.
+// A stream's work goes to the stream's device, whichever is current. What the runtime makes of an event of the other
+// device is to be the same.
 void WrongDeviceCurrent(World& w) {
   Lane& lane = w.run->main;
   for (int current = 0; current < w.count; ++current) {
@@ -121,8 +121,8 @@ void DefaultStreams(World& w) {
   }
 }
 
-// From one device to the other and back, behind kernels and before them, with peer access and without. With one device the
-// other one is not there.
+// From one device to the other and back, behind kernels and before them, with peer access and without. With one device
+// the other one is not there.
 void Peers(World& w) {
   Lane& lane = w.run->main;
   constexpr int kPeer = 1;

@@ -4,8 +4,8 @@
 // Each round makes every call of the table in an order of its own. In front of some stands a good launch of the same
 // kernel and shape, so that the bad one is of a kind that is known and due to be timed with a stop event.
 //
-// Some calls end the process on ROCm 5.2.3, without xschedd too (an assertion about a destroyed stream's device, a handle
-// that is followed unchecked). Each of these is made in a process of its own, and how that ended is compared.
+// Some calls end the process on ROCm 5.2.3, without xschedd too (an assertion about a destroyed stream's device, a
+// handle that is followed unchecked). Each of these is made in a process of its own, and how that ended is compared.
 #include <hip/hip_ext.h>
 #include <sys/mman.h>
 
@@ -82,10 +82,14 @@ struct Case {
   hipError_t (*call)(World& w);
   bool ends;  // the process
 };
-#define FAILS(...) \
-  { #__VA_ARGS__, [](World& w) { return (void)w, (__VA_ARGS__); }, false }
-#define ENDS(...) \
-  { #__VA_ARGS__, [](World& w) { return (void)w, (__VA_ARGS__); }, true }
+#define FAILS(...)                                                        \
+  {                                                                       \
+#__VA_ARGS__, [](World & w) { return (void)w, (__VA_ARGS__); }, false \
+  }
+#define ENDS(...)                                                        \
+  {                                                                      \
+#__VA_ARGS__, [](World & w) { return (void)w, (__VA_ARGS__); }, true \
+  }
 
 const Case kCases[] = {
     // ---- launches: the configuration, the function, the stream
@@ -172,7 +176,8 @@ const Case kCases[] = {
     FAILS(hipStreamCreateWithFlags(&w.made, 99)),
     FAILS(hipStreamCreateWithPriority(nullptr, 0, 0)),
     FAILS(hipStreamAddCallback(w.stream, nullptr, nullptr, 0)),
-    FAILS(hipStreamAddCallback(w.destroyed, [](hipStream_t, hipError_t, void*) {}, nullptr, 0)),
+    FAILS(hipStreamAddCallback(
+        w.destroyed, [](hipStream_t, hipError_t, void*) {}, nullptr, 0)),
     FAILS(hipStreamWriteValue32(w.stream, nullptr, 0, 0)),
     FAILS(hipStreamBeginCapture(nullptr, hipStreamCaptureModeGlobal)),
     FAILS(hipStreamBeginCapture(w.destroyed, hipStreamCaptureModeGlobal)),

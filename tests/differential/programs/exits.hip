@@ -29,8 +29,8 @@ namespace {
 constexpr std::uint64_t kMicros = 2000;
 constexpr int kInFlight = 4;
 
-// Pipe ends that the parent's child inherits.
-constexpr int kFromChild = 10, kToChild = 11;
+// Pipe ends that the child inherits: numbers that are not in use.
+constexpr int kFromChild = 500, kToChild = 501;
 
 void Tell(int end, char what) {
   if (write(end, &what, 1) != 1) std::_Exit(98);
@@ -67,7 +67,8 @@ void Say(const char* what) {
 
 // Launches, tells the parent when that has returned, and never ends. Held, it does not come so far: nothing is written.
 void LaunchForEver() {
-  scale_add<<<1, 64, 0, g_world.stream>>>(g_world.values.device, g_world.other.device, 1, differential::kCount, kMicros);
+  scale_add<<<1, 64, 0, g_world.stream>>>(g_world.values.device, g_world.other.device, 1, differential::kCount,
+                                          kMicros);
   Tell(kFromChild, 'l');
   for (;;)
     pause();
@@ -177,7 +178,10 @@ const Way kWays[] = {
      }},
     {"a thread's destructor", Way::kLaunching,
      [] {
-       std::thread([] { thread_local AtThreadEnd at_end; (void)at_end; }).join();
+       std::thread([] {
+         thread_local AtThreadEnd at_end;
+         (void)at_end;
+       }).join();
        return 0;
      }},
     {"main thread ends, another one launches", Way::kLaunching,

@@ -1,9 +1,9 @@
-// Modules and symbols: code objects loaded from a file and from memory, their kernels launched in every way that there is,
-// with arguments in each form and with the program's own events, symbols copied in both directions; and unloaded while
-// kernels are in flight and loaded again, so that another kernel comes to lie at a known one's address.
+// Modules and symbols: code objects loaded from a file and from memory, their kernels launched in every way that there
+// is, with arguments in each form and with the program's own events, symbols copied in both directions; and unloaded
+// while kernels are in flight and loaded again, so that another kernel comes to lie at a known one's address.
 //
-// The code objects are files beside the program: module_a.co and module_b.co have kernels of the same names, and differ in
-// what these may be launched with; module_other.co is for a device that is not there, which ends the process.
+// The code objects are files beside the program: module_a.co and module_b.co have kernels of the same names, and differ
+// in what these may be launched with; module_other.co is for a device that is not there, which ends the process.
 #include <hip/hip_ext.h>
 #include <unistd.h>
 
@@ -66,21 +66,25 @@ void LaunchInEachWay(World& w, hipFunction_t function, unsigned block) {
   void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &a, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, HIP_LAUNCH_PARAM_END};
   CALL(lane, hipModuleLaunchKernel(function, 2, 1, 1, block, 1, 1, 0, w.stream, nullptr, extra));
   a = w.Next();
-  CALL(lane, hipExtModuleLaunchKernel(function, work, 1, 1, block, 1, 1, 0, w.stream, nullptr, extra, nullptr, nullptr, 0));
+  CALL(lane,
+       hipExtModuleLaunchKernel(function, work, 1, 1, block, 1, 1, 0, w.stream, nullptr, extra, nullptr, nullptr, 0));
   a = w.Next();
-  CALL(lane, hipExtModuleLaunchKernel(function, work, 1, 1, block, 1, 1, 0, w.stream, list, nullptr, w.start, w.stop, 0));
+  CALL(lane,
+       hipExtModuleLaunchKernel(function, work, 1, 1, block, 1, 1, 0, w.stream, list, nullptr, w.start, w.stop, 0));
   CALL(lane, hipEventSynchronize(w.stop));
   float ms = -1;
   CALL(lane, hipEventElapsedTime(&ms, w.start, w.stop));
   lane.Sign("from the program's start event to its stop event", ms);
   a = w.Next();
-  CALL(lane, hipExtModuleLaunchKernel(function, work, 1, 1, block, 1, 1, 0, w.stream, list, nullptr, nullptr, w.stop, 0));
+  CALL(lane,
+       hipExtModuleLaunchKernel(function, work, 1, 1, block, 1, 1, 0, w.stream, list, nullptr, nullptr, w.stop, 0));
   a = w.Next();
   CALL(lane, hipHccModuleLaunchKernel(function, work, 1, 1, block, 1, 1, 0, w.stream, list, nullptr, nullptr, nullptr));
 
   // Calls that fail, of a kind that has succeeded.
   CALL(lane, hipModuleLaunchKernel(function, 2, 1, 1, block, 1, 1, 1 << 20, w.stream, list, nullptr));
-  CALL(lane, hipExtModuleLaunchKernel(function, work, 1, 1, block, 1, 1, 1 << 20, w.stream, list, nullptr, nullptr, nullptr, 0));
+  CALL(lane, hipExtModuleLaunchKernel(function, work, 1, 1, block, 1, 1, 1 << 20, w.stream, list, nullptr, nullptr,
+                                      nullptr, 0));
   CALL(lane, hipModuleLaunchKernel(function, 0, 1, 1, block, 1, 1, 0, w.stream, list, nullptr));
   CALL(lane, hipModuleLaunchKernel(function, 1u << 31, 1, 1, block, 1, 1, 0, w.stream, list, nullptr));
   CALL(lane, hipModuleLaunchKernel(function, 2, 1, 1, 2048, 1, 1, 0, w.stream, list, nullptr));

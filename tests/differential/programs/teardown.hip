@@ -81,7 +81,8 @@ void Streams(World& w, bool is_held) {
   w.values.Check(lane, "values after the streams");
 }
 
-// A thread launches on one stream after the other and hands each to a thread that destroys it, while more are launched on.
+// A thread launches on one stream after the other and hands each to a thread that destroys it, while more are launched
+// on.
 void StreamsOfAnotherThread(World& w) {
   Run& run = *w.run;
   constexpr int kCount = 8;
@@ -109,7 +110,7 @@ void StreamsOfAnotherThread(World& w) {
   w.values.Check(launcher, "values after both threads");
 }
 
-// Memory that kernels in flight write, freed: hipFree waits for them.
+// Memory that kernels in flight write, freed: that waits for them, so a query finds nothing left.
 void Memory(World& w) {
   Lane& lane = w.run->main;
   hipStream_t stream = MakeStream(lane, 0);
@@ -119,10 +120,12 @@ void Memory(World& w) {
     LAUNCH(lane, scale_add<<<2, 128, 0, stream>>>(gone, w.other.device, 1, differential::kCount, w.Micros(lane)));
     w.Launch(lane, stream, w.Micros(lane));
     CALL(lane, hipFree(gone));
+    CALL(lane, hipStreamQuery(stream));
     Value* pinned = nullptr;
     CALL(lane, hipHostMalloc(reinterpret_cast<void**>(&pinned), differential::kBytes, 0));
     CALL(lane, hipMemcpyAsync(pinned, w.values.device, differential::kBytes, hipMemcpyDeviceToHost, stream));
     CALL(lane, hipHostFree(pinned));
+    CALL(lane, hipStreamQuery(stream));
   }
   CALL(lane, hipStreamDestroy(stream));
   w.values.Check(lane, "values after the memory");
@@ -136,7 +139,8 @@ void Reset(World& w, unsigned how) {
   CALL(lane, hipEventCreate(&event));
   for (hipStream_t& stream : streams) {
     stream = MakeStream(lane, static_cast<int>(lane.Random(3)));
-    LAUNCH(lane, scale_add<<<2, 128, 0, stream>>>(w.values.device, w.other.device, 1, differential::kCount, w.Micros(lane)));
+    LAUNCH(lane,
+           scale_add<<<2, 128, 0, stream>>>(w.values.device, w.other.device, 1, differential::kCount, w.Micros(lane)));
     CALL(lane, hipEventRecord(event, stream));
   }
   const bool is_held = how == 2;

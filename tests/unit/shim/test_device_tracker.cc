@@ -131,6 +131,22 @@ TEST_CASE_METHOD(Fixture, "a query settles like a synchronisation, and records n
   CHECK(vendor.Recorded() == before);
 }
 
+TEST_CASE_METHOD(Fixture,
+                 "only a marker that was recorded a moment ago, and has no launch behind it, makes a query ask again",
+                 "[tracker]") {
+  const std::uint64_t before = xschedd::MonotonicNs();
+  CHECK_FALSE(tracker.IsFreshlyMarked(Key(16), before));
+  TryLaunch(Key(16));
+  CHECK_FALSE(tracker.IsFreshlyMarked(Key(16), before));
+  const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));  // a marker behind the launch
+  CHECK(tracker.IsFreshlyMarked(Key(16), before));
+  CHECK_FALSE(tracker.IsFreshlyMarked(Key(16), xschedd::MonotonicNs() + DeviceTracker::kFreshNs));
+  CHECK_FALSE(tracker.IsFreshlyMarked(Key(32), before));
+  tracker.EndSync(snapshot, false);
+  TryLaunch(Key(16));
+  CHECK_FALSE(tracker.IsFreshlyMarked(Key(16), before));
+}
+
 TEST_CASE_METHOD(Fixture, "the window admits no more than its limit until a marker is done", "[tracker]") {
   const Window window{500, 2};
   REQUIRE(TryLaunch(Key(16), window));

@@ -39,6 +39,7 @@ const ClientTable kTable = {
     },
     [](Sync*, SyncScope, void*) { ++g_counts.syncs; },
     [](Sync*, bool) {},
+    [](const Sync*) { return false; },
     [] {},
     [](void* event, void*) { g_counts.recorded = event; },
     [](void* event) { g_counts.forgotten = event; },
