@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <utility>
 
 #include "common/clock.h"
 
@@ -19,16 +18,15 @@ constexpr std::uint64_t kSliceNs = 10'000'000;
 
 }  // namespace
 
-Result<Session*> Session::Make(const abi::Board* board, abi::Ledger* ledger, UniqueFd eventfd) {
+Result<Session*> Session::Make(const abi::Board* board, abi::Ledger* ledger, int eventfd) {
   const Result<BoardReader> reader = BoardReader::Open(board);
   if (!reader) return tl::unexpected(reader.error());
-  const Result<LedgerWriter*> writer = LedgerWriter::Open(ledger, board, eventfd.Get());
+  const Result<LedgerWriter*> writer = LedgerWriter::Open(ledger, board, eventfd);
   if (!writer) return tl::unexpected(writer.error());
-  return new Session(*reader, *writer, std::move(eventfd));
+  return new Session(*reader, *writer);
 }
 
-Session::Session(const BoardReader& board, LedgerWriter* ledger, UniqueFd eventfd)
-    : board_(board), ledger_(ledger), eventfd_(std::move(eventfd)) {
+Session::Session(const BoardReader& board, LedgerWriter* ledger) : board_(board), ledger_(ledger) {
   for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
     sinks_[slot].session = this;
     sinks_[slot].slot = slot;
@@ -51,7 +49,7 @@ void Session::LedgerSink::Report(abi::TransitionKind kind, std::uint64_t deadlin
   if (!session->IsAlive()) return;
   // release, before the record: abi.h.
   session->ledger_->Device(slot).deadline_ns.store(deadline_ns, std::memory_order_release);
-  session->ledger_->Report(slot, kind, MonotonicNs());
+  if (!session->ledger_->Report(slot, kind, MonotonicNs())) session->End();
 }
 
 void Session::LedgerSink::Publish(const TrackerCounters& counters) {

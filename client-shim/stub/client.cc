@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client-shim/cuda/driver.h"
 #include "client-shim/hip/runtime.h"
@@ -94,8 +95,10 @@ const ClientTable* Load(const FrontEnd& front_end) {
   if (library == nullptr) {
     const DlerrorFunction why = RealDlerror();
     const char* reason = why != nullptr ? why() : nullptr;
+    const bool is_there = access(path, R_OK) == 0;
     Say("this process runs unscheduled: ", reason != nullptr ? reason : path,
-        "; install libxschedd-client.so beside libxschedd-shim.so, or unset LD_PRELOAD");
+        is_there ? "; xschedctl doctor looks for what to do"
+                 : "; install libxschedd-client.so beside libxschedd-shim.so, or unset LD_PRELOAD");
     return nullptr;
   }
   const auto start = reinterpret_cast<StartFunction>(look_up(library, kStartSymbol));
