@@ -2,7 +2,8 @@
 
 namespace xschedd {
 
-// The lists are those that the wrappers are made from; nothing else of the shim is seen here.
+// The lists are those that the wrappers are made from; nothing else of the shim is seen here. A kind that is not named
+// below submits nothing.
 // clang-format off
 std::span<const EntryPointName> EntryPointNames() {
   static constexpr EntryPointName kNames[] = {
@@ -27,8 +28,6 @@ std::span<const EntryPointName> EntryPointNames() {
 #define XS_GATE(name, ...) {#name, true},
 #define XS_COPY(name, ...) {#name, true},
 #define XS_MULTI(name, ...) {#name, true},
-#undef XS_LISTED
-#define XS_LISTED(name, ...) {#name, false},
 #include "client-shim/cuda/entry_points.def"
 #include "client-shim/cuda/entry_points_undef.inc"
 #undef XS_EACH

@@ -139,11 +139,12 @@ Result<PassthroughEntry> ParsePassthrough(std::string_view given) {
   }
   if (is_known) return Wrong(text, "is never gated", "leave it out");
   if (text.substr(0, 3) == "lib") {
-    return Wrong(text, "is no entry point, and no library's file name", "write " + std::string(text) + ".so");
+    return Wrong(text, "is no entry point that is gated, and no library's file name",
+                 "write " + std::string(text) + ".so");
   }
   const std::string_view nearest = Nearest(text);
   if (nearest.empty()) return Wrong(text, "is neither a library nor an entry point that is gated", kGrammar);
-  return Wrong(text, "is no entry point", "did you mean " + std::string(nearest) + "?");
+  return Wrong(text, "is no entry point that is gated", "did you mean " + std::string(nearest) + "?");
 }
 
 std::vector<std::string_view> SplitPassthrough(std::string_view list) {

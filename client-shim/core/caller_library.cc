@@ -34,10 +34,6 @@ int Visit(dl_phdr_info* info, std::size_t, void* data) {
 
 }  // namespace
 
-CallerLibraries::FindObject CallerLibraries::OfThisProcess() {
-  return reinterpret_cast<FindObject>(::dlsym(RTLD_DEFAULT, "_dl_find_object"));
-}
-
 const char* CallerLibraries::NameOf(const struct link_map* object) {
   return object->l_name;
 }

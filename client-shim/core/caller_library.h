@@ -6,7 +6,7 @@
 // Thread rule: any thread.
 #pragma once
 
-#include <dlfcn.h>
+#include <link.h>
 
 #include <cstdint>
 #include <mutex>
@@ -26,11 +26,10 @@ class CallerLibraries {
     void* eh_frame;
     unsigned long long reserved[7];
   };
-  using FindObject = int (*)(void* address, FoundObject* out);
+  using FindObject = int (*)(void* address, void* found);
 
-  // `find_object`: the C library's _dl_find_object; null where it has none.
+  // `find_object`: the loader's _dl_find_object; null where it has none.
   explicit CallerLibraries(FindObject find_object) : find_object_(find_object) {}
-  static FindObject OfThisProcess();
 
   // Calls `use` with the path of the object that `address` lies in, as the loader knows it; empty for the program
   // itself and for code of no object. The text is valid during the call, while the object stays loaded: the caller is

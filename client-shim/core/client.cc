@@ -91,7 +91,7 @@ std::uint64_t QueueId(const StreamKey& key) {
 Client::Client(const StubTable& stub)
     : stub_(stub),
       environment_(Environment::Read()),
-      passthrough_(environment_.passthrough, stub.entry_names, stub.entry_count),
+      passthrough_(environment_.passthrough, stub),
       agent_(this) {
   attached_.store(stub.devices_seen, std::memory_order_relaxed);
   if (environment_.priority) hint_.store(*environment_.priority, std::memory_order_relaxed);

@@ -72,6 +72,7 @@ struct StubTable {
   // Points the launch path at a word; non-zero there means that the slow path must be taken. Null: nothing is
   // scheduled.
   void (*set_summary)(const abi::Word* word);
+  int (*find_object)(void* address, void* found);  // the loader's _dl_find_object; null where it has none
 };
 
 // ---- library → stub ------------------------------------------------------------------------------------------------

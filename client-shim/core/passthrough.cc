@@ -6,8 +6,11 @@
 
 namespace xschedd::shim {
 
-Passthrough::Passthrough(std::string environment, const char* const* entry_names, std::uint32_t entry_count)
-    : environment_(std::move(environment)), entry_names_(entry_names), entry_count_(entry_count) {
+Passthrough::Passthrough(std::string environment, const StubTable& stub)
+    : environment_(std::move(environment)),
+      entry_names_(stub.entry_names),
+      entry_count_(stub.entry_count),
+      callers_(stub.find_object) {
   Configure({});
 }
 

@@ -21,7 +21,7 @@ namespace xschedd::shim {
 class Passthrough {
  public:
   // `environment`: a list. What in it cannot be used is said once. The names outlive this object.
-  Passthrough(std::string environment, const char* const* entry_names, std::uint32_t entry_count);
+  Passthrough(std::string environment, const StubTable& stub);
 
   // `entries`: what the daemon wants passed through, in addition to the environment's.
   void Configure(const std::vector<std::string>& entries);
@@ -55,7 +55,7 @@ class Passthrough {
   const std::string environment_;
   const char* const* const entry_names_;
   const std::uint32_t entry_count_;
-  CallerLibraries callers_{CallerLibraries::OfThisProcess()};
+  CallerLibraries callers_;
   std::atomic<const Active*> active_{nullptr};  // null: no rules. Replaced, never freed: it may be in use
   std::atomic<std::uint32_t> epoch_{0};
   std::vector<PassthroughEntry> entries_;  // of `active_`

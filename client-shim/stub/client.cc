@@ -82,6 +82,12 @@ bool LibraryPath(char* out, unsigned long size) {
   return true;
 }
 
+// From glibc 2.35 on.
+decltype(StubTable::find_object) RealFindObject() {
+  return reinterpret_cast<decltype(StubTable::find_object)>(
+      FindSymbol(FindObjectByName("ld-linux-x86-64.so.2"), "_dl_find_object"));
+}
+
 const ClientTable* Load(const FrontEnd& front_end) {
   char path[4096] = "";
   const DlopenFunction open = RealDlopen();
@@ -104,7 +110,8 @@ const ClientTable* Load(const FrontEnd& front_end) {
   const auto start = reinterpret_cast<StartFunction>(look_up(library, kStartSymbol));
   static StubTable stub;
   stub = StubTable{kInterfaceVersion,     front_end.make_vendor(),       front_end.entry_names,
-                   front_end.entry_count, front_end.devices_seen.load(), SetSummary};
+                   front_end.entry_count, front_end.devices_seen.load(), SetSummary,
+                   RealFindObject()};
   const ClientTable* client = start != nullptr ? start(&stub) : nullptr;
   if (client == nullptr || client->version != kInterfaceVersion) {
     Say("this process runs unscheduled: ", path, " is of another release; install both libraries from one package");

@@ -179,7 +179,7 @@ class Passthrough(PassthroughTest):
         self.config.write_text('passthrough = [\n  "hipMemcpyAsnc"]\n')
         wrong = node.ctl("reload", check=False)
         self.assertNotEqual(wrong.returncode, 0)
-        self.assertIn('config.toml:2:3: passthrough: "hipMemcpyAsnc" is no entry point; did you mean hipMemcpyAsync?',
+        self.assertIn('config.toml:2:3: passthrough: "hipMemcpyAsnc" is no entry point that is gated; did you mean hipMemcpyAsync?',
                       wrong.stderr)
         self.end(passer)
 

@@ -115,7 +115,8 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[[rule]]\nuid = 1\npriority = 101\n") ==
         "x.toml:3:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
   CHECK(ErrorOf("[[rule]]\npriority = 1\n").find("fits every client; give it a uid") != std::string::npos);
-  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("sets nothing; give it a priority, weight, join or passthrough") != std::string::npos);
+  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("sets nothing; give it a priority, weight, join or passthrough") !=
+        std::string::npos);
   CHECK(
       ErrorOf("[[rule]]\ncontainer = \"my-container\"\nweight = 1\n") ==
       "x.toml:2:13: \"my-container\" is no container's id; give 12 to 64 hexadecimal digits, as docker ps shows them");
@@ -126,9 +127,10 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
         std::string::npos);
   CHECK(ErrorOf("passthrough = [1]\n").find("not a text") != std::string::npos);
   CHECK(ErrorOf("passthrough = [\"librccl.so\",\n  \"hipMemcpyAsnc\"]\n") ==
-        "x.toml:2:3: passthrough: \"hipMemcpyAsnc\" is no entry point; did you mean hipMemcpyAsync?");
+        "x.toml:2:3: passthrough: \"hipMemcpyAsnc\" is no entry point that is gated; did you mean hipMemcpyAsync?");
   CHECK(ErrorOf("[[rule]]\nuid = 1\npassthrough = [\"librccl\"]\n") ==
-        "x.toml:3:16: passthrough: \"librccl\" is no entry point, and no library's file name; write librccl.so");
+        "x.toml:3:16: passthrough: \"librccl\" is no entry point that is gated, and no library's file name; write "
+        "librccl.so");
   CHECK(ErrorOf("policy = 1\n").find("is not a table") != std::string::npos);
   CHECK(ErrorOf("[daemon]\nlease_ms = 1\n").find("from 20 to 10000") != std::string::npos);
   CHECK(ErrorOf("[policy\n").find("x.toml:1:") == 0);

@@ -301,7 +301,7 @@ TEST_CASE("the doctor's report, for people and for programs", "[doctor]") {
   CHECK(json["ok"] == false);
   CHECK(json["findings"][0]["level"] == "error");
   CHECK(json["findings"][0]["check"] == "client socket");
-  CHECK(json["findings"][0]["fix"].get<std::string>().find("systemctl start xschedd") == 0);
+  CHECK(json["findings"][0]["fix"].get<std::string>().find("start it: systemctl") == 0);
 }
 
 TEST_CASE("an ELF file says what it imports and which glibc it needs", "[doctor]") {
