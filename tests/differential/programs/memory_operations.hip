@@ -82,18 +82,19 @@ void Comparisons(Lane& lane, differential::Ordered& order) {
   CALL(lane, hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
   struct Case {
     unsigned flags;
-    std::uint32_t value, mask, before, after;
+    std::uint64_t value, mask, before, after;  // cut to 32 bits for the narrow form
   };
   for (const Case& one :
        {Case{hipStreamWaitValueGte, 10, 0xFFFFFFFF, 9, 11}, Case{hipStreamWaitValueEq, 10, 0xFFFFFFFF, 9, 10},
         Case{hipStreamWaitValueEq, 0x30, 0xF0, 0x21, 0x3F}, Case{hipStreamWaitValueAnd, 4, 0xFF, 3, 12},
-        Case{hipStreamWaitValueNor, 0xFFFFFFF0, 0xFFFFFFFF, 0xF, 0x1}}) {
+        Case{hipStreamWaitValueNor, ~0xFull, ~0ull, 0xF, 0x1}}) {
     for (const bool wide : {false, true}) {
       *word.at = one.before;
       if (wide) {
         CALL(lane, hipStreamWaitValue64(stream, word.at, one.value, one.flags, one.mask));
       } else {
-        CALL(lane, hipStreamWaitValue32(stream, word.at, one.value, one.flags, one.mask));
+        CALL(lane, hipStreamWaitValue32(stream, word.at, static_cast<std::uint32_t>(one.value), one.flags,
+                                        static_cast<std::uint32_t>(one.mask)));
       }
       order.Append(lane, stream, 200);
       CALL(lane, hipStreamQuery(stream));
