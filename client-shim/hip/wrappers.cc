@@ -135,9 +135,7 @@ inline bool MayReadList(const void* list, int64_t count) {
       if (!MayReadList(list, count)) return real args;                                                     \
       Submission submissions[kMaxMulti];                                                                   \
       unsigned used = 0;                                                                                   \
-      /* a negative count is for the runtime to refuse */                                                  \
-      const unsigned wanted = count > 0 ? static_cast<unsigned>(count) : 0;                                \
-      for (; used < wanted && used < kMaxMulti; ++used) {                                                  \
+      for (; used < static_cast<unsigned>(count) && used < kMaxMulti; ++used) {                            \
         submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, SubmitKind::kWork, false, XS_CALLER); \
         submissions[used].key = ItemKey(kEntry_##name, list[used]);                                        \
         submissions[used].kernel = KernelOf(list[used]);                                                   \
