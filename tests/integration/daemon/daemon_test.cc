@@ -98,9 +98,11 @@ TEST_CASE("the less important of two clients is held while the other is busy") {
     CHECK(response.held(0).reason().find("(priority 50) is busy") != std::string::npos);
     CHECK(response.held_ns() > 0);
     CHECK(response.summary().find("was held") != std::string::npos);
-    REQUIRE(response.causes_size() >= 1);
-    CHECK(response.causes(0).rule() == "priority");
-    CHECK(response.causes(0).for_pid() == OwnPid());
+    // On a busy machine the time after the other's end may be the longer one: which cause comes first is not said.
+    const auto cause = std::find_if(response.causes().begin(), response.causes().end(),
+                                    [](const auto& one) { return one.rule() == "priority"; });
+    REQUIRE(cause != response.causes().end());
+    CHECK(cause->for_pid() == OwnPid());
     CHECK(response.remedies_size() >= 1);
     REQUIRE(response.devices_size() == 1);
     const auto& time = response.devices(0);
