@@ -110,6 +110,31 @@ TEST_CASE("the less important of two clients is held while the other is busy") {
   }
 }
 
+TEST_CASE("what a client says was passed through is listed and explained, as much as is reasonable") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 0);
+  shim.Attach(0, kGpu);
+  v1::ClientMessage message;
+  for (int rule = 0; rule < 100; ++rule) {
+    auto& passed = *message.mutable_activity()->add_passed();
+    passed.set_rule("kernel:\x1b" + std::to_string(1000 + rule) + std::string(1000, 'x'));
+    passed.set_count(2);
+  }
+  shim.Send(message);
+  shim.Send(message);
+  const auto passed = [&] { return Find(daemon, shim.Welcome().client_id())->passed(); };
+  REQUIRE(Eventually([&] { return !passed().empty() && passed().Get(0).count() == 4; }));
+  CHECK(passed().size() == 64);
+  CHECK(passed().Get(0).rule().size() <= 256);
+  CHECK(passed().Get(0).rule().find('\x1b') == std::string::npos);
+  grpc::ClientContext context;
+  v1::ExplainRequest request;
+  request.set_pid(OwnPid());
+  v1::ExplainResponse response;
+  REQUIRE(daemon.Admin().Explain(&context, request, &response).ok());
+  CHECK(response.passed_size() == 64);
+}
+
 TEST_CASE("a priority set by an administrator acts at once") {
   DaemonProcess daemon;
   FakeShim first(daemon.Dir(), FakeShim::Options{0, "first", true, {}});
