@@ -89,10 +89,7 @@ std::uint64_t QueueId(const StreamKey& key) {
 }  // namespace
 
 Client::Client(const StubTable& stub)
-    : stub_(stub),
-      environment_(Environment::Read()),
-      passthrough_(environment_.passthrough, stub),
-      agent_(this) {
+    : stub_(stub), environment_(Environment::Read()), passthrough_(environment_.passthrough, stub), agent_(this) {
   attached_.store(stub.devices_seen, std::memory_order_relaxed);
   if (environment_.priority) hint_.store(*environment_.priority, std::memory_order_relaxed);
   if (environment_.weight) weight_.store(*environment_.weight, std::memory_order_relaxed);

@@ -34,6 +34,7 @@ void Passthrough::Configure(const std::vector<std::string>& from_daemon) {
   const Active* active = nullptr;
   if (!entries.empty()) {
     std::vector<abi::Counter*> counters;
+    counters.reserve(entries.size());
     for (const PassthroughEntry& entry : entries)
       counters.push_back(&counts_[entry.Written()].passed);
     active = new Active{{entries, entry_names_, entry_count_}, std::move(counters)};

@@ -21,6 +21,7 @@ inline constexpr int kDeviceToHost = 2;  // hipMemcpyKind
 
 // hipStreamPerThread is ((hipStream_t)2) in every version.
 inline constexpr uintptr_t kPerThreadStream = 2;
+inline constexpr uintptr_t kLegacyStream = 1;  // hipStreamLegacy, from ROCm 6.2
 inline Stream PerThread(Stream stream) {
   return stream != nullptr ? stream : reinterpret_cast<Stream>(kPerThreadStream);
 }

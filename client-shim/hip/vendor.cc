@@ -165,6 +165,8 @@ void AdoptThread() {
 const char* KernelName(const KernelRef& kernel, void* stream) {
   switch (kernel.kind) {
     case KernelKind::kHostFunction:
+      // By its other name the legacy default stream is a stream that releases before 6.2 do not know.
+      if (reinterpret_cast<uintptr_t>(stream) == kLegacyStream) stream = nullptr;
       return g_hip.host_function_name != nullptr ? g_hip.host_function_name(kernel.handle, stream) : nullptr;
     case KernelKind::kModuleFunction:
       return g_hip.module_function_name != nullptr && kernel.handle != nullptr
