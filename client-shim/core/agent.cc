@@ -108,9 +108,12 @@ void Agent::Notify() {
 // ---- the thread ----------------------------------------------------------------------------------------------------
 
 void* Agent::Run(void* self) {
-  pthread_setname_np(pthread_self(), "xschedd-agent");
-  // Sleeps of tens of microseconds are to be that long; the default slack is another 50.
-  prctl(PR_SET_TIMERSLACK, 1000);
+  // Where a filter forbids what is to come, Connect says so and nothing more is tried.
+  if (ForbiddenByFilter().empty()) {
+    pthread_setname_np(pthread_self(), "xschedd-agent");
+    // Sleeps of tens of microseconds are to be that long; the default slack is another 50.
+    prctl(PR_SET_TIMERSLACK, 1000);
+  }
   auto* agent = static_cast<Agent*>(self);
   try {
     agent->client_->GetVendor().adopt_thread();

@@ -22,10 +22,23 @@ namespace {
 
 char** g_arguments = nullptr;
 
+// $HOST_LOAD_LATER: libraries, by colons, that come into global scope in the middle of the work.
+void LoadLater() {
+  const char* names = std::getenv("HOST_LOAD_LATER");
+  for (std::string rest = names != nullptr ? names : ""; !rest.empty();) {
+    const std::string name = rest.substr(0, rest.find(':'));
+    rest.erase(0, name.size() + 1);
+    if (dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) continue;
+    std::fprintf(stderr, "%s\n", dlerror());
+    std::_Exit(1);
+  }
+}
+
 int WorkAll(bool until_told) {
   hosts::Work work;
   const unsigned long micros = std::strtoul(g_arguments[2], nullptr, 10);
   work.Launch(static_cast<unsigned>(std::strtoul(g_arguments[1], nullptr, 10)), micros);
+  if (until_told) LoadLater();
   if (until_told) work.LaunchUntilTold(micros);
   return work.Verdict();
 }
