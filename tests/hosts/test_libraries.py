@@ -58,12 +58,6 @@ class Libraries(host.HostTest):
         self.check_scheduled(hosts / "asan_static_host", host.LAUNCHES, host.MICROS, "plain",
                              environment={"ASAN_OPTIONS": "detect_leaks=0"})
 
-    def test_tsan(self):
-        """Without the kernel's spreading of addresses, which TSan of GCC 12 does not stand. HIP is not instrumented: what
-        TSan reports of it is not looked at."""
-        self.check_scheduled(hosts / "tsan_host", host.LAUNCHES, host.MICROS, "plain", before=["setarch", "-R"],
-                             environment={"TSAN_OPTIONS": "report_bugs=0"})
-
     def test_too_few_threads(self):
         """Nowhere between no thread and enough does the process end or hang."""
         node = self.node

@@ -16,9 +16,13 @@ class Mounts(host.HostTest):
         return ["unshare", "--mount", "--propagation", "private", "sh", "-ec", script + '\nexec "$@"', "sh"]
 
     def test_all_read_only(self):
-        """Nor is there a home, nor a folder for temporary files. (The software GPU keeps its /dev/shm.)"""
+        """Nor is there a home. HIP cannot do without a folder for temporary files and gets one; the software GPU keeps its
+        /dev/shm."""
+        scratch = self.node.dir / "scratch"
+        scratch.mkdir()
         self.check_scheduled(*self.plain, traced=False, before=self.inside(
-            "mount -o remount,bind,ro /\nunset HOME\nexport TMPDIR=/nonexistent\n! touch /tmp/x 2>/dev/null"))
+            f"mount -t tmpfs hosts '{scratch}'\nmount -o remount,bind,ro /\nunset HOME\nexport TMPDIR='{scratch}'\n"
+            "! touch /tmp/x 2>/dev/null"))
 
     def test_no_proc(self):
         self.check_scheduled(*self.plain, before=self.inside("umount -l /proc\n! test -e /proc/self"))
