@@ -11,11 +11,13 @@
 
 #include "client-shim/core/client.h"
 #include "client-shim/core/connection.h"
+#include "client-shim/core/seccomp.h"
 #include "common/clock.h"
 
 namespace xschedd::shim {
 namespace {
 
+constexpr std::size_t kStackSize = 1024 * 1024;  // the runtime's calls need more than ours
 constexpr int kConnectTimeoutMs = 1000;
 constexpr std::uint64_t kFirstBackoffNs = 20'000'000;
 constexpr std::uint64_t kLongestBackoffNs = 1'000'000'000;
@@ -30,14 +32,22 @@ constexpr std::uint64_t kNever = ~std::uint64_t{0};
 }  // namespace
 
 bool Agent::Start() {
-  // The thread inherits a mask that blocks everything. The host's own thread has it only for this moment.
-  sigset_t all;
+  // The thread inherits a mask that blocks everything but what the thread itself can cause: a program that answers
+  // filtered system calls (SIGSYS) or reports crashes does so for ours as well; blocked, such a signal ends the
+  // process. The host's own thread has the mask only for this moment.
+  sigset_t most;
   sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigfillset(&most);
+  for (const int own : {SIGSYS, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP})
+    sigdelset(&most, own);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackSize);
+  pthread_sigmask(SIG_SETMASK, &most, &before);
   pthread_t thread;
-  const int error = pthread_create(&thread, nullptr, &Agent::Run, this);
+  const int error = pthread_create(&thread, &attributes, &Agent::Run, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
   if (error != 0) return false;
   pthread_detach(thread);
   return true;
@@ -98,9 +108,12 @@ void Agent::Notify() {
 // ---- the thread ----------------------------------------------------------------------------------------------------
 
 void* Agent::Run(void* self) {
-  pthread_setname_np(pthread_self(), "xschedd-agent");
-  // Sleeps of tens of microseconds are to be that long; the default slack is another 50.
-  prctl(PR_SET_TIMERSLACK, 1000);
+  // Where a filter forbids what is to come, Connect says so and nothing more is tried.
+  if (ForbiddenByFilter().empty()) {
+    pthread_setname_np(pthread_self(), "xschedd-agent");
+    // Sleeps of tens of microseconds are to be that long; the default slack is another 50.
+    prctl(PR_SET_TIMERSLACK, 1000);
+  }
   auto* agent = static_cast<Agent*>(self);
   try {
     agent->client_->GetVendor().adopt_thread();
@@ -185,6 +198,13 @@ void Agent::Sleep(std::uint64_t until_ns) {
 // ---- session -------------------------------------------------------------------------------------------------------
 
 void Agent::Connect() {
+  // Each time: a filter may have come since the last.
+  if (const std::string forbidden = ForbiddenByFilter(); !forbidden.empty()) {
+    Warn("this process runs unscheduled: its seccomp filter " + forbidden +
+         "; allow the sockets, epoll and threads of a gRPC client");
+    client_->GiveUp();
+    return;
+  }
   auto connection = ConnectToDaemon(kConnectTimeoutMs, &eventfd_);
   if (!connection) {
     const ConnectError& failure = connection.error();

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "client-shim/core/client.h"
+#include "client-shim/core/host_limits.h"
 
 namespace xschedd::shim {
 namespace {
@@ -63,6 +64,15 @@ const ClientTable kTable = {
 
 }  // namespace
 }  // namespace xschedd::shim
+
+extern "C" void xschedd_library_failed(void) {
+  using namespace xschedd::shim;
+  if (g_client == nullptr || g_client->HasGivenUp()) return;
+  g_client->GiveUp();
+  Warn(
+      "this process runs unscheduled from here on: gRPC cannot go on, usually for want of threads, descriptors or "
+      "memory; raise the limits (ulimit -u, -n, -v)");
+}
 
 extern "C" __attribute__((visibility("default")))
 const xschedd::shim::LibraryAbout xschedd_client_about = {xschedd::shim::kInterfaceVersion, XSCHEDD_VERSION};

@@ -18,9 +18,24 @@ struct Search {
   unsigned count = 0;
 };
 
+// No string function of the C library here: a sanitizer looks its interceptors up by dlsym, which is ours, and until it
+// is through, its strcmp leads to address 0.
 const char* Basename(const char* path) {
-  const char* slash = strrchr(path, '/');
-  return slash != nullptr ? slash + 1 : path;
+  const char* name = path;
+  for (const char* c = path; *c != '\0'; ++c) {
+    if (*c == '/') name = c + 1;
+  }
+  return name;
+}
+bool StartsWith(const char* text, const char* prefix) {
+  while (*prefix != '\0' && *text == *prefix)
+    ++text, ++prefix;
+  return *prefix == '\0';
+}
+bool IsEqual(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b)
+    ++a, ++b;
+  return *a == *b;
 }
 
 ElfObject Describe(const dl_phdr_info* info) {
@@ -41,7 +56,7 @@ ElfObject Describe(const dl_phdr_info* info) {
 
 int Visit(dl_phdr_info* info, size_t, void* data) {
   auto* search = static_cast<Search*>(data);
-  if (search->prefix != nullptr && strncmp(Basename(info->dlpi_name), search->prefix, strlen(search->prefix)) != 0) {
+  if (search->prefix != nullptr && !StartsWith(Basename(info->dlpi_name), search->prefix)) {
     return 0;
   }
   const ElfObject object = Describe(info);
@@ -178,7 +193,7 @@ void* FindSymbol(const ElfObject& object, const char* name) {
     if ((candidate | 1) == (hash | 1)) {
       const ElfW(Sym)& symbol = tables.symbols[index];
       if (symbol.st_shndx != SHN_UNDEF && tables.IsDefaultVersion(index) &&
-          strcmp(tables.strings + symbol.st_name, name) == 0) {
+          IsEqual(tables.strings + symbol.st_name, name)) {
         return reinterpret_cast<void*>(object.base + symbol.st_value);
       }
     }

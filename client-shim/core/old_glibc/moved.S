@@ -10,8 +10,9 @@
   .endr
 .endm
 .text
-function pthread_attr_setstacksize, pthread_cond_clockwait, pthread_create, pthread_detach, pthread_getspecific
-function pthread_join, pthread_key_create, pthread_once, pthread_rwlock_rdlock, pthread_rwlock_unlock
-function pthread_rwlock_wrlock, pthread_setname_np, pthread_setspecific, pthread_sigmask, __pthread_key_create
+function pthread_attr_getstacksize, pthread_attr_setstacksize, pthread_cond_clockwait, pthread_create, pthread_detach
+function pthread_getspecific, pthread_join, pthread_key_create, pthread_once, pthread_rwlock_rdlock
+function pthread_rwlock_unlock, pthread_rwlock_wrlock, pthread_setname_np, pthread_setspecific, pthread_sigmask
+function __pthread_key_create
   nop
 .section .note.GNU-stack, "", @progbits

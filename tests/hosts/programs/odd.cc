@@ -327,6 +327,7 @@ int main(int argc, char** argv) {
   g_work->Launch(arguments.launches / 3, arguments.micros);
   Practise(argc, argv, "after=");
   g_work->Launch(arguments.launches - arguments.launches / 3, arguments.micros);
+  g_work->LaunchUntilTold(arguments.micros);
   Practise(argc, argv, "end=");
   return g_work->Verdict();
 }

@@ -2,11 +2,13 @@
 // Python extension does), launches tests/e2e's `scale_add` from a code object, and compares with the host's arithmetic.
 //
 // The code object is $HOST_CODE_OBJECT. The verdict goes to the file $HOST_RESULT, or to standard output without it,
-// because some hosts have none. Nothing is submitted before the first Launch. Thread rule: one thread at a time.
+// because some hosts have none. $HOST_STOP is a file of one byte: the program goes on until it is not 0, however it has
+// cut itself off. Nothing is submitted before the first Launch. Thread rule: one thread at a time.
 #pragma once
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -19,6 +21,12 @@ namespace hosts {
 class Work {
  public:
   Work() : x_(e2e::InitialX()), wanted_(e2e::kCount, 7) {
+    if (const char* path = std::getenv("HOST_STOP")) {
+      const int fd = open(path, O_RDONLY | O_CLOEXEC);
+      void* const byte = mmap(nullptr, 1, PROT_READ, MAP_SHARED, fd, 0);
+      close(fd);
+      if (byte != MAP_FAILED) stop_ = static_cast<const volatile char*>(byte);
+    }
     Load();
     void* module = nullptr;
     E2E_CHECK(Call<int (*)(void**, const char*)>("hipModuleLoad")(&module, std::getenv("HOST_CODE_OBJECT")));
@@ -39,6 +47,12 @@ class Work {
       LaunchOne(micros);
       if (launches_ % 10 == 0) E2E_CHECK(synchronize_(nullptr));
     }
+  }
+
+  // Without $HOST_STOP, none.
+  void LaunchUntilTold(std::uint64_t micros) {
+    while (stop_ != nullptr && *stop_ == 0)
+      Launch(10, micros);
   }
 
   // One launch and nothing else: little stack.
@@ -93,6 +107,7 @@ class Work {
 
   const std::vector<e2e::Value> x_;
   std::vector<e2e::Value> wanted_;
+  const volatile char* stop_ = nullptr;
   void* library_ = nullptr;
   void* function_ = nullptr;
   void* device_x_ = nullptr;

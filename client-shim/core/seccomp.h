@@ -1,0 +1,14 @@
+// What a seccomp filter of the host's forbids of what the library is about to do. A filter may end the process at a
+// call that the program itself never makes; so where there is one, the calls are first tried in a process that may die.
+// Thread rule: the agent's thread, whose filter counts.
+#pragma once
+
+#include <string>
+
+namespace xschedd::shim {
+
+// Empty where nothing is forbidden, no filter is there, or the kernel (before 5.16) does not let it be tried safely;
+// else how the sentence "its seccomp filter ..." goes on.
+std::string ForbiddenByFilter();
+
+}  // namespace xschedd::shim

@@ -1,0 +1,39 @@
+"""Hosts that see less of the file system than usual. In mount namespaces of their own, which need root."""
+
+import os
+import unittest
+
+import host
+from host import client_library, hosts
+
+
+@unittest.skipUnless(os.getuid() == 0, "mount namespaces need root")
+class Mounts(host.HostTest):
+    plain = [hosts / "first_and_then", host.LAUNCHES, host.MICROS, "plain"]
+
+    def inside(self, script):
+        """Runs `script` in a namespace, then the program in the same process."""
+        return ["unshare", "--mount", "--propagation", "private", "sh", "-ec", script + '\nexec "$@"', "sh"]
+
+    def test_all_read_only(self):
+        """Nor is there a home. HIP cannot do without a folder for temporary files and gets one; the software GPU keeps its
+        /dev/shm."""
+        scratch = self.node.dir / "scratch"
+        scratch.mkdir()
+        self.check_scheduled(*self.plain, traced=False, before=self.inside(
+            f"mount -t tmpfs hosts '{scratch}'\nmount -o remount,bind,ro /\nunset HOME\nexport TMPDIR='{scratch}'\n"
+            "! touch /tmp/x 2>/dev/null"))
+
+    def test_no_proc(self):
+        self.check_scheduled(*self.plain, before=self.inside("umount -l /proc\n! test -e /proc/self"))
+
+    def test_library_on_a_noexec_mount(self):
+        place = self.node.dir / "noexec"
+        place.mkdir()
+        self.check_unscheduled(*self.plain, cause="doctor", before=self.inside(
+            f"mount -t tmpfs -o noexec hosts '{place}'\ncp '{client_library}' '{place}'"),
+            environment={"XSCHEDD_CLIENT_LIB": place / client_library.name})
+
+
+if __name__ == "__main__":
+    unittest.main()
