@@ -117,13 +117,14 @@ void SayThereIsAnother() {
   Say("this process works with a second HIP runtime; what it submits there is not scheduled");
 }
 
-void* NextDefinition(const char* name) {
+void* NextDefinition(const char* name, const ElfObject& runtime) {
   const DlsymFunction look_up = RealDlsym();
   void* found = look_up != nullptr ? look_up(RTLD_NEXT, name) : nullptr;
   if (found == nullptr) {
     ForgetLoaderError();
     return nullptr;
   }
+  if (runtime.Covers(found)) return nullptr;
   ElfObject runtimes[kMaxRuntimes];
   const unsigned count = FindObjectsByName(kRuntimePrefix, runtimes, kMaxRuntimes);
   return PlaceOf(found, runtimes, count) >= 0 ? nullptr : found;

@@ -43,6 +43,7 @@ void SayThereIsAnother();
 
 // The definition of `name` that is next behind ours in the program's scope, where it is neither a runtime's nor ours:
 // that of another tool that stands before the runtime, and that the program's calls pass. Null if there is none.
-void* NextDefinition(const char* name);
+// `runtime` is the one that is most likely found.
+void* NextDefinition(const char* name, const ElfObject& runtime = {});
 
 }  // namespace xschedd::shim

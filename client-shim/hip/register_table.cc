@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client-shim/hip/other_runtimes.h"
 #include "client-shim/hip/runtime.h"
 #include "client-shim/stub/client.h"
 
@@ -22,8 +23,11 @@ extern "C" __attribute__((visibility("default"))) int rocprofiler_register_libra
     const char* name, void* import, uint32_t version, void** tables, uint64_t count, void* identifier) {
   using namespace xschedd::shim;
   const int saved_errno = errno;
-  const auto real = reinterpret_cast<RegisterFunction>(
-      FindSymbol(FindObjectByName("librocprofiler-register.so"), "rocprofiler_register_library_api_table"));
+  constexpr char kName[] = "rocprofiler_register_library_api_table";
+  // The one behind us, which may be another tool's; where a library loaded HIP for itself alone, there is none.
+  void* next = NextDefinition(kName);
+  if (next == nullptr) next = FindSymbol(FindObjectByName("librocprofiler-register.so"), kName);
+  const auto real = reinterpret_cast<RegisterFunction>(next);
   const int result = real != nullptr ? real(name, import, version, tables, count, identifier) : kSuccess;
   const bool is_hip = name != nullptr && strcmp(name, "hip") == 0 && tables != nullptr && count > 0;
   if (is_hip && tables[0] != nullptr && !IsDisabled()) PatchTable(tables[0]);

@@ -33,7 +33,7 @@ void ResolveIn(const ElfObject& runtime) {
   for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
     void* found = FindSymbol(runtime, kEntryNames[entry]);
     // A tool between us and the runtime keeps its place.
-    void* next = found != nullptr ? NextDefinition(kEntryNames[entry]) : nullptr;
+    void* next = found != nullptr ? NextDefinition(kEntryNames[entry], runtime) : nullptr;
     has_tool |= next != nullptr;
     real[entry] = next != nullptr ? next : found != nullptr ? found : reinterpret_cast<void*>(&Absent);
   }

@@ -90,6 +90,7 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
     listed.set_completions(queue.completions);
   }
   out.set_runtime(client.runtime);
+  out.set_route(client.route);
   out.set_client_version(client.version);
   out.set_connected_ms((now_ns - client.connected_ns) / policy::kNsPerMs);
   out.set_weight(client.effective.weight);

@@ -136,6 +136,7 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     fresh.group_name = CleanText(hello.group(), kTextLimit);
     fresh.hints = hints;
     fresh.runtime = CleanText(hello.runtime(), kTextLimit);
+    fresh.route = CleanText(hello.route(), kTextLimit);
     fresh.version = CleanText(hello.client_version(), kTextLimit);
     fresh.channel = connection_->channel.get();
     Client& client = host_.core.AddClient(std::move(fresh));

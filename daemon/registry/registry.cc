@@ -39,6 +39,7 @@ Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
   client->hint_weight = fresh.hints.weight;
   client->hint_deadline_us = fresh.hints.deadline_us.value_or(0);
   client->runtime = std::move(fresh.runtime);
+  client->route = std::move(fresh.route);
   client->version = std::move(fresh.version);
   client->channel = fresh.channel;
   client->connected_ns = now_ns;

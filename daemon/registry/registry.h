@@ -128,6 +128,7 @@ struct Client {
   Group* group = nullptr;
   std::string group_name;  // as the client gave it; empty: a group of its own
   std::string runtime;
+  std::string route;
   std::string version;
   std::optional<int> hint;
   std::optional<int> admin;
@@ -152,6 +153,7 @@ struct NewClient {
   std::string group_name;
   Hints hints;  // in range
   std::string runtime;
+  std::string route;
   std::string version;
   Channel* channel = nullptr;
 };

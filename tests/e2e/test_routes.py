@@ -31,16 +31,21 @@ sys.exit(work(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4].encode()))
 """
 
 
-class Routes(harness.NodeTest):
+class RouteTest(harness.NodeTest):
+    """A program and its stages."""
+    route = "symbols"  # how the runtime's calls are to come to the shim
+
     def setUp(self):
         super().setUp()
         self.anchor = None
 
-    # ---- a program and its stages ---------------------------------------------------------------------------------
     def begin(self, program, *arguments, environment=None, daemon=True):
         """Starts a program beside a client of another priority."""
         if daemon:
-            self.node.start_daemon()
+            # What is held stays held, however late a busy machine lets the daemon renew the lease.
+            config = self.node.dir / "config.toml"
+            config.write_text("[daemon]\nlease_ms = 10000\n")
+            self.node.start_daemon("--config", config)
             self.anchor = self.node.start_anchor(priority=50)
         environment = {"E2E_CODE_OBJECT": str(harness.programs / "module_kernel.co"), **(environment or {})}
         return self.node.start(program, *arguments, priority=-10, interactive=True, environment=environment)
@@ -59,20 +64,23 @@ class Routes(harness.NodeTest):
     def on_device(self, pid):
         return self.node.dispatches(pid, kernel=None)
 
-    def check(self, process):
-        """One go of route_work, scheduled: held, released, counted."""
+    def check(self, process, while_held=None):
+        """One go of route_work, scheduled: held, released, counted. `while_held` looks on in between."""
         node, pid = self.node, process.pid
         self.expect(process, "ready")
+        self.assertEqual(node.clients()[pid]["route"], self.route)
         node.ctl("hold", "--pid", pid)
         wait_for(lambda: node.device_state(pid).get("held_for"), "ps shows what it is held for")
         before, dispatched = self.submitted(pid), len(self.on_device(pid))
         node.tell(process, "go")
-        wait_for(lambda: node.device_state(pid).get("state") == "held" or len(self.on_device(pid)) > dispatched,
-                 "the first launch comes to the gate")
+        wait_for(lambda: node.device_state(pid).get("state") == "held" or len(self.on_device(pid)) > dispatched or
+                 process.poll() is not None, "the first launch comes to the gate")
         # Another client's work passes in the meantime: the device is free, only this client waits.
         node.tell(self.anchor, "work 20 200")
         self.assertEqual(self.anchor.stdout.readline().strip(), "done")
         self.assertEqual(len(self.on_device(pid)), dispatched, "work reached the device while held")
+        if while_held:
+            while_held()
         node.ctl("release", "--pid", pid)
         launches, submissions = self.verdict(process)
         wait_for(lambda: self.submitted(pid) >= before + submissions, "the daemon sees what was submitted")
@@ -110,6 +118,8 @@ class Routes(harness.NodeTest):
     def check_load(self, *steps):
         self.check_alone(FOLDER / "load", LAUNCHES, MICROS, *steps)
 
+
+class Routes(RouteTest):
     # ---- by the linker --------------------------------------------------------------------------------------------
     def test_linked(self):
         self.check_alone(FOLDER / "route_pie", LAUNCHES, MICROS, "launch")

@@ -41,6 +41,7 @@ Json ToJson(const v1::Client& client) {
                {"passed", PassedJson(client.passed())},
                {"hold", client.hold()},
                {"runtime", client.runtime()},
+               {"route", client.route()},
                {"client_version", client.client_version()},
                {"connected_ms", client.connected_ms()},
                {"devices", Json::array()},

@@ -6,7 +6,9 @@
 //          address         the address of hipLaunchKernel, taken statically
 //          default-dlsym, next-dlsym, default-dlvsym, next-dlvsym   hipLaunchKernel looked up from this code
 //          ext-module, hcc-module   hipExtModuleLaunchKernel, hipHccModuleLaunchKernel by their C++ names
-//          ggl             hip_impl::hipLaunchKernelGGLImpl
+//          ggl             hip_impl::hipLaunchKernelGGLImpl (ROCm 5)
+//          get-proc-address        hipModuleLaunchKernel by hipGetProcAddress (from ROCm 6)
+//          get-driver-entry-point  the same by hipGetDriverEntryPoint (from ROCm 7)
 //          to-symbol       hipMemcpyToSymbolAsync: the runtime copies by its own hipMemcpyAsync
 //
 // It sets up, prints "ready", waits for a line, submits LAUNCHES times and waits for the device, and prints "right: L
@@ -22,11 +24,13 @@
 
 #include "../program.h"
 
+#if HIP_VERSION_MAJOR < 6
 // In ROCm 5 exported, and not in its headers any more.
 namespace hip_impl {
 void hipLaunchKernelGGLImpl(std::uintptr_t function, const dim3& grid, const dim3& block, std::uint32_t shared,
                             hipStream_t stream, void** extra);
 }
+#endif
 
 __device__ __attribute__((visibility("default"))) e2e::Value route_symbol[e2e::kCount];
 
@@ -89,6 +93,15 @@ Launch ByBuffer(Call call) {
   };
 }
 
+#if HIP_VERSION_MAJOR >= 6
+Launch ByModule(void* address) {
+  const auto launch = reinterpret_cast<decltype(&hipModuleLaunchKernel)>(address);
+  return ByBuffer([launch, function = LoadFunction()](void** extra) {
+    return launch(function, kGrid.x, 1, 1, kBlock.x, 1, 1, 0, nullptr, nullptr, extra);
+  });
+}
+#endif
+
 Launch LaunchBy(const std::string& how) {
   if (how == "launch") {
     return [](Packed packed) {
@@ -107,12 +120,30 @@ Launch LaunchBy(const std::string& how) {
       return hipHccModuleLaunchKernel(function, kGrid.x * kBlock.x, 1, 1, kBlock.x, 1, 1, 0, nullptr, nullptr, extra);
     });
   }
+#if HIP_VERSION_MAJOR < 6
   if (how == "ggl") {
     return ByBuffer([](void** extra) {
       hip_impl::hipLaunchKernelGGLImpl(reinterpret_cast<std::uintptr_t>(&scale_add), kGrid, kBlock, 0, nullptr, extra);
       return hipGetLastError();
     });
   }
+#else
+  if (how == "get-proc-address") {
+    void* found = nullptr;
+    hipDriverProcAddressQueryResult status;
+    constexpr int kVersion = HIP_VERSION_MAJOR * 100 + HIP_VERSION_MINOR;
+    E2E_CHECK(hipGetProcAddress("hipModuleLaunchKernel", &found, kVersion, 0, &status));
+    return ByModule(found);
+  }
+#endif
+#if HIP_VERSION_MAJOR >= 7
+  if (how == "get-driver-entry-point") {
+    void* found = nullptr;
+    hipDriverEntryPointQueryResult status;
+    E2E_CHECK(hipGetDriverEntryPoint("hipModuleLaunchKernel", &found, 0, &status));
+    return ByModule(found);
+  }
+#endif
   if (how == "to-symbol") {
     return [](Packed packed) {
       // Each copy is another value of the buffer: what is left in the end is what the last ones wrote.
