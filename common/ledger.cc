@@ -21,7 +21,7 @@ Result<LedgerWriter*> LedgerWriter::Open(abi::Ledger* ledger, const abi::Board* 
   return new LedgerWriter(ledger, board, daemon_eventfd);
 }
 
-void LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t time_ns) {
+bool LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t time_ns) {
   {
     const std::lock_guard lock(mutex_);
     abi::LedgerControl& control = ledger_->control;
@@ -41,13 +41,16 @@ void LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t
       control.ring_head.store(head + 1, std::memory_order_seq_cst);
     }
   }
-  if (board_->control.daemon_sleeping.load(std::memory_order_seq_cst) == 1) {
-    const std::uint64_t one = 1;
-    const int saved_errno = errno;  // the host program's launch must not change errno
-    // The eventfd is non-blocking; EAGAIN means that a wake-up is already pending.
-    [[maybe_unused]] const ssize_t written = ::write(daemon_eventfd_, &one, sizeof one);
-    errno = saved_errno;
-  }
+  if (board_->control.daemon_sleeping.load(std::memory_order_seq_cst) != 1) return true;
+  const std::uint64_t one = 1;
+  const int saved_errno = errno;  // the host program's launch must not change errno
+  // Never into a file of the program's that has got the number.
+  const bool can_wake = eventfd_identity_.IsBehind(daemon_eventfd_);
+  // The eventfd is non-blocking; EAGAIN means that a wake-up is already pending.
+  if (can_wake) [[maybe_unused]]
+    const ssize_t written = ::write(daemon_eventfd_, &one, sizeof one);
+  errno = saved_errno;
+  return can_wake;
 }
 
 void LedgerWriter::AddWaiter(std::uint32_t slot) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/abi.h"
+#include "common/descriptor_identity.h"
 #include "common/result.h"
 
 namespace xschedd {
@@ -19,8 +20,9 @@ class LedgerWriter {
   static Result<LedgerWriter*> Open(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd);
 
   // Says that this client became busy or idle on `slot`: level, ring record, wake-up if the daemon sleeps. Never
-  // blocks: a full ring drops the record, and the level, which is the truth, stays right.
-  void Report(std::uint32_t slot, abi::TransitionKind kind, std::uint64_t time_ns);
+  // blocks: a full ring drops the record, and the level, which is the truth, stays right. False: the daemon sleeps and
+  // cannot be woken, because the descriptor is not the eventfd any more (the program has closed it).
+  bool Report(std::uint32_t slot, abi::TransitionKind kind, std::uint64_t time_ns);
 
   // A thread is about to wait on the gate of `slot`, or has stopped waiting. Call AddWaiter before looking at the word
   // that the wait depends on.
@@ -31,11 +33,12 @@ class LedgerWriter {
 
  private:
   LedgerWriter(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd)
-      : ledger_(ledger), board_(board), daemon_eventfd_(daemon_eventfd) {}
+      : ledger_(ledger), board_(board), daemon_eventfd_(daemon_eventfd), eventfd_identity_(daemon_eventfd) {}
 
   abi::Ledger* ledger_;
   const abi::Board* board_;
   int daemon_eventfd_;
+  DescriptorIdentity eventfd_identity_;
   std::mutex mutex_;  // one producer at a time
 };
 

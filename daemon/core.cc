@@ -244,7 +244,14 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   }
   std::vector<std::string> notes;
   if (fresh->policy != config_.policy) notes.push_back("policy settings are those of the file again");
+  const bool passes_other = fresh->passthrough != config_.passthrough;
   config_ = std::move(*fresh);
+  if (passes_other) {
+    std::string all;
+    for (const std::string& entry : config_.passthrough)
+      all += (all.empty() ? "" : ", ") + entry;
+    notes.push_back("passed through, for all clients: " + (all.empty() ? "nothing" : all));
+  }
   loop_.SetLease(config_.lease_ms);
   scheduler_.SetSettings(config_.policy);
   std::size_t changed = 0;

@@ -73,8 +73,9 @@ void Agent::DevicesChanged() {
   Notify();
 }
 
-void Agent::Deliver(IncomingMessage message) {
+void Agent::Deliver(unsigned stream, IncomingMessage message) {
   const std::lock_guard lock(mutex_);
+  if (stream != stream_number_) return;
   inbox_.push_back(std::move(message));
   is_notified_ = true;
   wake_.notify_one();
@@ -148,9 +149,16 @@ void Agent::Loop() {
       if (now >= next_activity_ns_) SendActivity(now);
       if (has_activity_) until = std::min(until, next_activity_ns_);
     }
+    if (stream_ != nullptr && !session_->IsAlive() && !client_->HasGivenUp()) {
+      stream_->Cancel();
+      DropSession(EndMessage{"the daemon cannot be woken", false});
+      continue;
+    }
     Sleep(until);
   }
   client_->EndSession();
+  // The daemon must not go on waiting for a client that it cannot hold.
+  if (stream_ != nullptr) stream_->Cancel();
 }
 
 DeviceTracker::Attention Agent::Watch(std::uint64_t now_ns) {
@@ -177,7 +185,7 @@ void Agent::Sleep(std::uint64_t until_ns) {
 // ---- session -------------------------------------------------------------------------------------------------------
 
 void Agent::Connect() {
-  auto connection = ConnectToDaemon(kConnectTimeoutMs);
+  auto connection = ConnectToDaemon(kConnectTimeoutMs, &eventfd_);
   if (!connection) {
     const ConnectError& failure = connection.error();
     if (failure.is_refusal) {
@@ -191,16 +199,41 @@ void Agent::Connect() {
     next_attempt_ns_ = MonotonicNs() + backoff_ns_;
     return;
   }
+  if (!StartStream(std::move(connection->socket))) return;
+  session_ = connection->session;
+  client_->BeginSession(session_);
+  Greet(connection->token);
+}
+
+bool Agent::StartStream(UniqueFd socket) {
+  if (grpc_thread_ == nullptr) grpc_thread_ = GrpcThread::Start();
+  if (grpc_thread_ == nullptr) {
+    if (!told_refusal_) {
+      Warn(
+          "this process runs unscheduled: no thread or descriptor is left for the connection; raise the limits of "
+          "processes and of open files (ulimit -u, -n)");
+    }
+    told_refusal_ = true;
+    backoff_ns_ = kRefusedBackoffNs;
+    next_attempt_ns_ = MonotonicNs() + backoff_ns_;
+    return false;
+  }
+  unsigned number = 0;
   {
-    // What was posted before this session is not of this session; what lasts is told again below.
+    // What was posted before this session is not of this session; what lasts is told again in Greet.
     const std::lock_guard lock(mutex_);
     outbox_.clear();
     inbox_.clear();
+    number = ++stream_number_;
   }
-  client_->BeginSession(connection->session);
-  stream_ = std::make_unique<GrpcStream>(std::move(connection->socket),
-                                         [this](IncomingMessage message) { Deliver(std::move(message)); });
-  Greet(connection->token);
+  stream_ = GrpcStream::Make(grpc_thread_, std::move(socket),
+                             [this, number](IncomingMessage message) { Deliver(number, std::move(message)); });
+  if (stream_ != nullptr) return true;
+  Warn(
+      "this process runs unscheduled from here on: it has closed descriptors that are not its own; let it close them "
+      "before it uses the GPU");
+  client_->GiveUp();
+  return false;
 }
 
 void Agent::Greet(const std::string& token) {
@@ -248,8 +281,9 @@ void Agent::SendMessages() {
 void Agent::SendActivity(std::uint64_t now_ns) {
   next_activity_ns_ = now_ns + activity_interval_ns_;
   ActivityMessage activity = client_->TakeActivity();
-  has_activity_ = !activity.queues.empty() || is_watching_.load(std::memory_order_relaxed);
-  if (activity.queues.empty()) return;
+  const bool is_empty = activity.queues.empty() && activity.passed.empty();
+  has_activity_ = !is_empty || is_watching_.load(std::memory_order_relaxed);
+  if (is_empty) return;
   activity.time_ns = now_ns;
   stream_->Send(activity);
 }

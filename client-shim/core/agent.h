@@ -13,11 +13,13 @@
 #include <vector>
 
 #include "client-shim/core/control_stream.h"
+#include "client-shim/core/host_descriptor.h"
 #include "client-shim/core/session/grpc_stream.h"
 
 namespace xschedd::shim {
 
 class Client;
+class Session;
 
 class Agent {
  public:
@@ -37,7 +39,8 @@ class Agent {
   void Look();
   // A device was used for the first time.
   void DevicesChanged();
-  void Deliver(IncomingMessage message);
+  // What the stream number `stream` brings; of an earlier one, nothing is wanted any more.
+  void Deliver(unsigned stream, IncomingMessage message);
   // After Captures::ForbidForGood: returns when the agent is not in a call of the runtime, or after a few milliseconds.
   void WaitUntilOutOfRuntime() const;
 
@@ -49,6 +52,7 @@ class Agent {
   void SendDevices();
   DeviceTracker::Attention Watch(std::uint64_t now_ns);
   void Handle(const IncomingMessage& message);
+  bool StartStream(UniqueFd socket);
   void DropSession(const EndMessage& end);
   void SendMessages();
   void SendActivity(std::uint64_t now_ns);
@@ -63,12 +67,16 @@ class Agent {
   std::condition_variable first_attempt_;
   std::vector<OutgoingMessage> outbox_;
   std::vector<IncomingMessage> inbox_;
+  unsigned stream_number_ = 0;
 
   // seq_cst with the trackers' locks: see WorkSubmitted.
   std::atomic<bool> is_watching_{false};
   std::atomic<bool> is_in_runtime_{false};
 
   // The agent's own.
+  GrpcThread* grpc_thread_ = nullptr;  // from the first connection on
+  HostDescriptor eventfd_;             // the session's way to wake the daemon, one number for all sessions
+  Session* session_ = nullptr;         // while there is a stream
   std::unique_ptr<GrpcStream> stream_;
   std::vector<std::unique_ptr<GrpcStream>> ended_streams_;
   std::uint64_t devices_told_ = 0;

@@ -11,6 +11,11 @@ struct Search {
   const char* path;
 };
 
+int VisitOne(dl_phdr_info* info, std::size_t, void* data) {
+  *static_cast<unsigned long long*>(data) = info->dlpi_subs;
+  return 1;
+}
+
 int Visit(dl_phdr_info* info, std::size_t, void* data) {
   auto* search = static_cast<Search*>(data);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -29,16 +34,25 @@ int Visit(dl_phdr_info* info, std::size_t, void* data) {
 
 }  // namespace
 
-std::string CallerLibraries::PathOf(const void* address) {
+const char* CallerLibraries::NameOf(const struct link_map* object) {
+  return object->l_name;
+}
+
+const char* CallerLibraries::Walk(const void* address) {
+  // The object that the caller is in cannot go while this runs, so the count is that of its time.
+  unsigned long long unloaded = 0;
+  ::dl_iterate_phdr(VisitOne, &unloaded);
+  if (unloaded != unloaded_) {
+    ranges_.clear();
+    unloaded_ = unloaded;
+  }
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  const std::lock_guard lock(mutex_);
   for (const Range& range : ranges_) {
-    if (at >= range.first && at < range.end) return range.path;
+    if (at >= range.first && at < range.end) return range.path.c_str();
   }
   Search search{at, 0, 0, nullptr};
-  if (dl_iterate_phdr(Visit, &search) == 0) return {};
-  ranges_.push_back({search.first, search.end, search.path});
-  return ranges_.back().path;
+  if (::dl_iterate_phdr(Visit, &search) == 0) return "";
+  return ranges_.emplace_back(Range{search.first, search.end, search.path}).path.c_str();
 }
 
 }  // namespace xschedd::shim

@@ -1,6 +1,12 @@
-// Which file a code address belongs to, remembered, because the loader's list is slow to walk.
+// Which file a code address belongs to, at this moment.
+//
+// From glibc 2.35 on the loader tells that without a lock (_dl_find_object), so nothing is remembered that a dlclose
+// could make wrong. Before, its list has to be walked under its lock: what was found is remembered by extent, and
+// forgotten as soon as the loader has unloaded anything.
 // Thread rule: any thread.
 #pragma once
+
+#include <link.h>
 
 #include <cstdint>
 #include <mutex>
@@ -11,17 +17,46 @@ namespace xschedd::shim {
 
 class CallerLibraries {
  public:
-  // The path of the object that `address` lies in, as the loader knows it; empty for the program itself. A library that
-  // is unloaded and another loaded in its place is told apart only by its extent.
-  std::string PathOf(const void* address);
+  // dlfcn.h's struct of that name, which older headers do not have.
+  struct FoundObject {
+    unsigned long long flags;
+    void* first;
+    void* end;
+    struct link_map* object;
+    void* eh_frame;
+    unsigned long long reserved[7];
+  };
+  using FindObject = int (*)(void* address, void* found);
+
+  // `find_object`: the loader's _dl_find_object; null where it has none.
+  explicit CallerLibraries(FindObject find_object) : find_object_(find_object) {}
+
+  // Calls `use` with the path of the object that `address` lies in, as the loader knows it; empty for the program
+  // itself and for code of no object. The text is valid during the call, while the object stays loaded: the caller is
+  // in it.
+  template <typename Use>
+  auto WithPathOf(const void* address, Use use) {
+    if (find_object_ != nullptr) {
+      FoundObject found;
+      const bool is_found = find_object_(const_cast<void*>(address), &found) == 0;
+      return use(is_found ? NameOf(found.object) : "");
+    }
+    const std::lock_guard lock(mutex_);
+    return use(Walk(address));
+  }
 
  private:
   struct Range {
     std::uintptr_t first, end;
     std::string path;
   };
+  static const char* NameOf(const struct link_map* object);
+  const char* Walk(const void* address);
+
+  const FindObject find_object_;
   std::mutex mutex_;
   std::vector<Range> ranges_;
+  unsigned long long unloaded_ = 0;  // objects that the loader has unloaded when `ranges_` was true
 };
 
 }  // namespace xschedd::shim

@@ -88,12 +88,15 @@ std::uint64_t QueueId(const StreamKey& key) {
 
 }  // namespace
 
-Client::Client(const StubTable& stub) : stub_(stub), environment_(Environment::Read()), agent_(this) {
+Client::Client(const StubTable& stub)
+    : stub_(stub),
+      environment_(Environment::Read()),
+      passthrough_(environment_.passthrough, stub),
+      agent_(this) {
   attached_.store(stub.devices_seen, std::memory_order_relaxed);
   if (environment_.priority) hint_.store(*environment_.priority, std::memory_order_relaxed);
   if (environment_.weight) weight_.store(*environment_.weight, std::memory_order_relaxed);
   if (environment_.deadline_us) deadlines_.Set(*environment_.deadline_us);
-  SetPassthrough({});
 }
 
 void Client::Start() {
@@ -121,21 +124,22 @@ void Client::SubmitBegin(Submission* submission) {
   Attach(device);
   const auto slot = static_cast<std::uint32_t>(device);
   if ((session->Board().Word(slot) & abi::kFlagMask) == 0) return;
-  if (IsPassedThrough(*submission)) {
-    // relaxed: a statistic.
-    session->Ledger().Device(slot).passthrough.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
   if (MonotonicNs() >= session->Board().LeaseUntilNs()) return;
   if (submission->kind == SubmitKind::kOrdering) {
-    WaitAtGate(session, slot);
+    WaitForTurn(session, slot, *submission);
     return;
   }
   DeviceTracker* tracker = Tracker(device);
   carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream), submission->key), 0, slot};
-  WaitAtGate(session, slot);
-  WaitForRoom(session, slot, tracker, &carried.ticket);
-  tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time);
+  // What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as
+  // the program launches it.
+  const bool passes = WaitForTurn(session, slot, *submission);
+  if (passes) {
+    tracker->Admit(&carried.ticket, WindowOf(*session, slot), true);
+  } else {
+    WaitForRoom(session, slot, tracker, *submission, &carried.ticket);
+  }
+  tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time && !passes);
   submission->stop = carried.ticket.stop;
   if (submission->drains) {
     carried.last_batch = tracker->BeginSync(SyncScope::kStream, carried.ticket.stream).last_batch;
@@ -153,7 +157,22 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
   agent_.WorkSubmitted();
 }
 
-void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, Ticket* ticket) {
+// Waits at the gate, unless configuration lets the call pass: then it is counted, and the answer is true.
+bool Client::WaitForTurn(Session* session, std::uint32_t slot, const Submission& submission) {
+  for (;;) {
+    const std::uint32_t epoch = passthrough_.Epoch();
+    if (abi::Counter* const passed = passthrough_.Match(submission, *stub_.vendor)) {
+      // relaxed: statistics.
+      passed->fetch_add(1, std::memory_order_relaxed);
+      session->Ledger().Device(slot).passthrough.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    if (WaitAtGate(session, slot, passthrough_.EpochWord(), epoch)) return false;
+  }
+}
+
+void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, const Submission& submission,
+                         Ticket* ticket) {
   const BoardReader& board = session->Board();
   if (tracker->Admit(ticket, WindowOf(*session, slot), false)) return;
   const std::uint64_t began = MonotonicNs();
@@ -168,22 +187,14 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
     const std::uint32_t word = board.Word(slot);
     const std::uint64_t now = MonotonicNs();
     const bool is_bound = (word & abi::kFlagMask) != 0 && session->IsAlive() && now < patience;
-    if (is_bound && (word & abi::kHeld) != 0) WaitAtGate(session, slot);
-    if (tracker->Admit(ticket, WindowOf(*session, slot), !is_bound)) return;
+    const bool passes = is_bound && (word & abi::kHeld) != 0 && WaitForTurn(session, slot, submission);
+    if (tracker->Admit(ticket, WindowOf(*session, slot), passes || !is_bound)) return;
     if (now - began > kSpinNs) {
       if (!precise) precise.emplace();
       const timespec nap{0, static_cast<long>(nap_ns)};
       ::nanosleep(&nap, nullptr);
     }
   }
-}
-
-bool Client::IsPassedThrough(const Submission& submission) {
-  // acquire: the rules behind the pointer are complete.
-  const PassthroughRules* rules = passthrough_.load(std::memory_order_acquire);
-  if (rules->IsEmpty()) return false;
-  if (rules->MatchesEntry(submission.entry)) return true;
-  return rules->HasLibraries() && rules->MatchesLibrary(callers_.PathOf(submission.caller));
 }
 
 // ---- completion ----------------------------------------------------------------------------------------------------
@@ -454,18 +465,9 @@ void Client::SetDescription(std::uint64_t client_id, int effective_priority) {
   effective_priority_.store(effective_priority, std::memory_order_relaxed);
 }
 
-void Client::SetPassthrough(const std::vector<std::string>& names) {
-  std::string all = environment_.passthrough;
-  for (const std::string& name : names)
-    all += "," + name;
-  std::vector<std::string> unknown;
-  auto* rules = new PassthroughRules(PassthroughRules::Parse(all, stub_.entry_names, stub_.entry_count, &unknown));
-  for (const std::string& name : unknown) {
-    if (!told_unknown_.insert(name).second) continue;  // the environment's names come again with each configuration
-    Warn("passthrough: \"" + name + "\" is neither an entry point that is gated nor a library; it is ignored");
-  }
-  // release: see IsPassedThrough.
-  passthrough_.store(rules, std::memory_order_release);
+void Client::SetPassthrough(const std::vector<std::string>& entries) {
+  passthrough_.Configure(entries);
+  if (Session* session = session_.load(std::memory_order_acquire)) session->WakeWaiters();
 }
 
 // ---- for the agent -------------------------------------------------------------------------------------------------
@@ -481,6 +483,7 @@ DeviceTracker::Attention Client::TickTrackers(std::uint64_t now_ns) {
 
 ActivityMessage Client::TakeActivity() {
   ActivityMessage message;
+  message.passed = passthrough_.TakeCounts();
   for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
     DeviceTracker* tracker = trackers_[slot].load(std::memory_order_acquire);
     if (tracker == nullptr) continue;

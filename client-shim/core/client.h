@@ -13,11 +13,9 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "client-shim/core/agent.h"
-#include "client-shim/core/caller_library.h"
 #include "client-shim/core/captures.h"
 #include "client-shim/core/device_tracker.h"
 #include "client-shim/core/environment.h"
@@ -70,8 +68,8 @@ class Client {
   void BeginSession(Session* session);
   void EndSession();
   void SetDescription(std::uint64_t client_id, int effective_priority);
-  // What the daemon wants passed through, in addition to the environment's.
-  void SetPassthrough(const std::vector<std::string>& names);
+  // What the daemon wants passed through, in addition to the environment's. Threads that wait at a gate ask again.
+  void SetPassthrough(const std::vector<std::string>& entries);
   DeviceTracker::Attention TickTrackers(std::uint64_t now_ns);
   ActivityMessage TakeActivity();
   std::uint64_t AttachedDevices() const { return attached_.load(std::memory_order_relaxed); }
@@ -89,8 +87,9 @@ class Client {
   DeviceTracker* ExistingTracker(int device) const {
     return trackers_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
   }
-  bool IsPassedThrough(const Submission& submission);
-  void WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, Ticket* ticket);
+  bool WaitForTurn(Session* session, std::uint32_t slot, const Submission& submission);
+  void WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, const Submission& submission,
+                   Ticket* ticket);
   void TellDeadlines();
   int Tell(const HintMessage& hint);
 
@@ -99,10 +98,8 @@ class Client {
   Captures captures_;
   Deadlines deadlines_;
   StreamTable streams_;
-  CallerLibraries callers_;
-  std::atomic<const PassthroughRules*> passthrough_{nullptr};  // replaced, never freed: it may be in use
-  std::set<std::string> told_unknown_;                         // SetPassthrough's: the constructor, then the agent
-  std::mutex session_mutex_;                                   // orders making a tracker against a change of session
+  Passthrough passthrough_;
+  std::mutex session_mutex_;  // orders making a tracker against a change of session
   std::atomic<Session*> session_{nullptr};
   std::array<std::atomic<DeviceTracker*>, abi::kMaxDevices> trackers_{};
   std::atomic<std::uint64_t> attached_{0};

@@ -64,6 +64,9 @@ const ClientTable kTable = {
 }  // namespace
 }  // namespace xschedd::shim
 
+extern "C" __attribute__((visibility("default")))
+const xschedd::shim::LibraryAbout xschedd_client_about = {xschedd::shim::kInterfaceVersion, XSCHEDD_VERSION};
+
 extern "C" __attribute__((visibility("default"))) const xschedd::shim::ClientTable* xschedd_client_start(
     const xschedd::shim::StubTable* stub) {
   using namespace xschedd::shim;

@@ -24,9 +24,14 @@ Failure Refused(const std::string& what, const std::string& remedy) {
   return Failure(ConnectError{Error{what, remedy}, true});
 }
 
+// Tried again all the same: the program may close some.
+Failure OutOfDescriptors() {
+  return Refused("no descriptor is left for the daemon's shared memory", "raise the limit of open files (ulimit -n)");
+}
+
 }  // namespace
 
-tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms) {
+tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd) {
   const std::string path = ClientSocketPath(RuntimeDir());
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -37,7 +42,8 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms) {
 
   // Non-blocking from the start: gRPC wants it so, and a stopped daemon's full backlog must not block us.
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.IsValid()) return Unreachable("cannot make a socket");
+  if (!socket.IsValid() && (errno == EMFILE || errno == ENFILE)) return OutOfDescriptors();
+  if (!socket.IsValid()) return Refused(std::string("cannot make a socket: ") + std::strerror(errno), "allow it");
   if (::connect(socket.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return Unreachable("no daemon at " + path);
   }
@@ -62,16 +68,16 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms) {
       return Refused("the daemon refused this client", "its log says why");
   }
   if (!descriptors[kPreambleDescriptors - 1].IsValid()) {
-    return Refused("the daemon sent no shared memory", "raise the limit of open files of this process");
+    return OutOfDescriptors();
   }
 
   Result<Mapping> board = MapSharedMemory(descriptors[0].Get(), sizeof(abi::Board), Access::kReadOnly);
   if (!board) return Failure(ConnectError{board.error(), true});
   Result<Mapping> ledger = MapSharedMemory(descriptors[1].Get(), sizeof(abi::Ledger), Access::kReadWrite);
   if (!ledger) return Failure(ConnectError{ledger.error(), true});
-  const Result<Session*> session =
-      Session::Make(static_cast<const abi::Board*>(board->Address()), static_cast<abi::Ledger*>(ledger->Address()),
-                    std::move(descriptors[2]));
+  if (!eventfd->Set(std::move(descriptors[2]))) return OutOfDescriptors();
+  const Result<Session*> session = Session::Make(static_cast<const abi::Board*>(board->Address()),
+                                                 static_cast<abi::Ledger*>(ledger->Address()), eventfd->Get());
   if (!session) return Failure(ConnectError{session.error(), true});
   // From here on the memory is the session's, which is for good.
   board->Leak();

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "client-shim/core/host_descriptor.h"
 #include "client-shim/core/session.h"
 #include "common/unique_fd.h"
 
@@ -20,7 +21,7 @@ struct ConnectError {
   bool is_refusal = false;  // the daemon answered, with a no: worth telling, and no use in trying again soon
 };
 
-// Takes at most about `timeout_ms` for each of its steps.
-tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms);
+// Takes at most about `timeout_ms` for each of its steps. `eventfd` becomes the session's way to wake the daemon.
+tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd);
 
 }  // namespace xschedd::shim

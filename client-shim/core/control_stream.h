@@ -56,6 +56,7 @@ struct ActivityMessage {
   };
   std::uint64_t time_ns = 0;
   std::vector<Queue> queues;
+  std::vector<std::pair<std::string, std::uint64_t>> passed;  // by passthrough rule
 };
 using OutgoingMessage =
     std::variant<HelloMessage, DeviceMessage, QueueCreatedMessage, QueueDestroyedMessage, HintMessage, ActivityMessage>;

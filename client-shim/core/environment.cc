@@ -1,12 +1,11 @@
 #include "client-shim/core/environment.h"
 
-#include <unistd.h>
-
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
 
 #include "client-shim/core/deadlines.h"
+#include "client-shim/core/standard_error.h"
 #include "common/priority.h"
 
 namespace xschedd::shim {
@@ -48,8 +47,7 @@ std::string SlurmGroup() {
 
 void Write(const std::string& line) {
   const std::string whole = "xschedd: " + line + "\n";
-  // Nothing can be done about a standard error that takes no line.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, whole.data(), whole.size());
+  WriteStandardError(whole.data(), whole.size());
 }
 
 }  // namespace

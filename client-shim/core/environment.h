@@ -5,7 +5,7 @@
 //   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; if it is not set, the ranks of
 //   one
 //                        Slurm step are a group
-//   XSCHEDD_PASSTHROUGH  see passthrough.h
+//   XSCHEDD_PASSTHROUGH  see common/passthrough.h
 //   XSCHEDD_LOG          quiet (nothing), warn (default: what needs doing), info (also what happens)
 // (XSCHEDD_DISABLE and XSCHEDD_CLIENT_LIB are the stub's, XSCHEDD_RUNTIME_DIR is common/runtime_dir.h.)
 // Thread rule: any thread; the environment is read when the library starts.

@@ -72,6 +72,7 @@ struct StubTable {
   // Points the launch path at a word; non-zero there means that the slow path must be taken. Null: nothing is
   // scheduled.
   void (*set_summary)(const abi::Word* word);
+  int (*find_object)(void* address, void* found);  // the loader's _dl_find_object; null where it has none
 };
 
 // ---- library → stub ------------------------------------------------------------------------------------------------
@@ -132,6 +133,13 @@ struct ClientTable {
   int (*set_stream_deadline)(void* stream, std::uint64_t us);
   int (*get_status)(xschedd_status* status);
 };
+
+// What the library says of itself without being started, for `xschedctl doctor`. Exported as kAboutSymbol.
+struct LibraryAbout {
+  std::uint32_t interface_version;
+  const char* release;  // "0.1.0"
+};
+inline constexpr char kAboutSymbol[] = "xschedd_client_about";
 
 // The one function that the library exports. Connects if it can within a bounded time, and returns null only if the
 // versions differ. Called once.

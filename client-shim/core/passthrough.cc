@@ -2,48 +2,57 @@
 
 #include <algorithm>
 
+#include "client-shim/core/environment.h"
+
 namespace xschedd::shim {
-namespace {
 
-std::string_view Trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+Passthrough::Passthrough(std::string environment, const StubTable& stub)
+    : environment_(std::move(environment)),
+      entry_names_(stub.entry_names),
+      entry_count_(stub.entry_count),
+      callers_(stub.find_object) {
+  Configure({});
 }
 
-bool LooksLikeLibrary(std::string_view name) {
-  return name.starts_with("lib") || name.find(".so") != std::string_view::npos;
-}
-
-}  // namespace
-
-PassthroughRules PassthroughRules::Parse(std::string_view names, const char* const* entries, std::uint32_t entry_count,
-                                         std::vector<std::string>* unknown) {
-  PassthroughRules rules;
-  rules.entries_.resize(entry_count);
-  while (!names.empty()) {
-    const auto comma = names.find(',');
-    const std::string_view name = Trim(names.substr(0, comma));
-    names = comma == std::string_view::npos ? std::string_view{} : names.substr(comma + 1);
-    if (name.empty()) continue;
-    const auto found = std::find(entries, entries + entry_count, name);
-    if (found != entries + entry_count) {
-      rules.entries_[static_cast<std::size_t>(found - entries)] = true;
-      rules.has_entries_ = true;
-    } else if (LooksLikeLibrary(name)) {
-      rules.libraries_.emplace_back(name);
-    } else {
-      unknown->emplace_back(name);
-    }
+void Passthrough::Add(std::string_view text, const char* source, std::vector<PassthroughEntry>* entries) {
+  Result<PassthroughEntry> entry = ParsePassthrough(text);
+  if (!entry) {
+    const std::string line = source + entry.error().Line() + "; it is ignored";
+    if (told_.insert(line).second) Warn(line);
+    return;
   }
-  return rules;
+  if (std::find(entries->begin(), entries->end(), *entry) == entries->end()) entries->push_back(std::move(*entry));
 }
 
-bool PassthroughRules::MatchesLibrary(std::string_view path) const {
-  const auto slash = path.rfind('/');
-  const std::string_view file = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  return std::any_of(libraries_.begin(), libraries_.end(),
-                     [&](const std::string& library) { return file.starts_with(library); });
+void Passthrough::Configure(const std::vector<std::string>& from_daemon) {
+  std::vector<PassthroughEntry> entries;
+  for (const std::string_view text : SplitPassthrough(environment_))
+    Add(text, "XSCHEDD_PASSTHROUGH: ", &entries);
+  for (const std::string& text : from_daemon)
+    Add(text, "the daemon's configuration: ", &entries);
+  if (entries == entries_) return;
+  const Active* active = nullptr;
+  if (!entries.empty()) {
+    std::vector<abi::Counter*> counters;
+    for (const PassthroughEntry& entry : entries)
+      counters.push_back(&counts_[entry.Written()].passed);
+    active = new Active{{entries, entry_names_, entry_count_}, std::move(counters)};
+  }
+  entries_ = std::move(entries);
+  // release: see Match; the rules before the epoch, so that who sees the new epoch finds the new rules.
+  active_.store(active, std::memory_order_release);
+  epoch_.fetch_add(1, std::memory_order_release);
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> Passthrough::TakeCounts() {
+  std::vector<std::pair<std::string, std::uint64_t>> taken;
+  for (auto& [rule, count] : counts_) {
+    // relaxed: a statistic.
+    const std::uint64_t passed = count.passed.load(std::memory_order_relaxed);
+    if (passed != count.told) taken.emplace_back(rule, passed - count.told);
+    count.told = passed;
+  }
+  return taken;
 }
 
 }  // namespace xschedd::shim

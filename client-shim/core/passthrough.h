@@ -1,32 +1,66 @@
-// Which calls are let through ungated by configuration: by entry point ("hipMemcpyAsync") or by the library that makes
-// the call ("librccl.so": every file whose name begins so). Sources: XSCHEDD_PASSTHROUGH and the daemon's
-// configuration. Thread rule: a PassthroughRules is a value; it is made once and only read afterwards, by any thread.
+// The passthrough rules in force in this process, and what they have let through. Rules come from XSCHEDD_PASSTHROUGH
+// and from the daemon, whose configuration may change at any time: then there are new rules, and a new epoch, by which
+// threads that wait at a gate know that they must ask again.
+// Thread rule: Configure and TakeCounts, one thread (the constructor's, later the agent's); the rest, any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
+
+#include "client-shim/core/caller_library.h"
+#include "client-shim/core/interface.h"
+#include "client-shim/core/passthrough_rules.h"
 
 namespace xschedd::shim {
 
-class PassthroughRules {
+class Passthrough {
  public:
-  // `names`: separated by commas, spaces around them ignored. `entries`: the entry points there are. Names that are
-  // neither an entry point nor look like a library are left out and put into `unknown`.
-  static PassthroughRules Parse(std::string_view names, const char* const* entries, std::uint32_t entry_count,
-                                std::vector<std::string>* unknown);
+  // `environment`: a list. What in it cannot be used is said once. The names outlive this object.
+  Passthrough(std::string environment, const StubTable& stub);
 
-  bool IsEmpty() const { return libraries_.empty() && !has_entries_; }
-  bool HasLibraries() const { return !libraries_.empty(); }
-  bool MatchesEntry(std::uint32_t entry) const { return entry < entries_.size() && entries_[entry]; }
-  // `path`: of the object that the call came from.
-  bool MatchesLibrary(std::string_view path) const;
+  // `entries`: what the daemon wants passed through, in addition to the environment's.
+  void Configure(const std::vector<std::string>& entries);
+
+  // Read before Matches: a change in between is then seen as one.
+  std::uint32_t Epoch() const { return epoch_.load(std::memory_order_acquire); }
+  const std::atomic<std::uint32_t>& EpochWord() const { return epoch_; }
+  // What counts the calls that the matching rule lets through; null: the call is gated.
+  abi::Counter* Match(const Submission& submission, const Vendor& vendor) {
+    // acquire: the rules behind the pointer are complete.
+    const Active* active = active_.load(std::memory_order_acquire);
+    if (active == nullptr) return nullptr;
+    const int found = active->rules.Match(submission, vendor, &callers_);
+    return found == PassthroughRules::kNone ? nullptr : active->counters[static_cast<std::size_t>(found)];
+  }
+
+  // What each rule, as it is written, has let through since the last call; rules without any are left out.
+  std::vector<std::pair<std::string, std::uint64_t>> TakeCounts();
 
  private:
-  std::vector<bool> entries_;
-  bool has_entries_ = false;
-  std::vector<std::string> libraries_;
+  struct Active {
+    PassthroughRules rules;
+    std::vector<abi::Counter*> counters;  // by number of the rule
+  };
+  struct Count {
+    abi::Counter passed{0};
+    std::uint64_t told = 0;
+  };
+  void Add(std::string_view text, const char* source, std::vector<PassthroughEntry>* entries);
+
+  const std::string environment_;
+  const char* const* const entry_names_;
+  const std::uint32_t entry_count_;
+  CallerLibraries callers_;
+  std::atomic<const Active*> active_{nullptr};  // null: no rules. Replaced, never freed: it may be in use
+  std::atomic<std::uint32_t> epoch_{0};
+  std::vector<PassthroughEntry> entries_;  // of `active_`
+  std::map<std::string, Count> counts_;    // by rule as written; an entry stays for good
+  std::set<std::string> told_;             // what was wrong, and said
 };
 
 }  // namespace xschedd::shim

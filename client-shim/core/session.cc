@@ -6,29 +6,27 @@
 
 #include <algorithm>
 #include <climits>
-#include <utility>
 
 #include "common/clock.h"
 
 namespace xschedd::shim {
 namespace {
 
-// The longest sleep at a gate without looking whether the session still lives: a wake-up by End can come between the
-// look and the sleep.
+// The longest sleep at a gate without looking whether the session still lives and the rules are the same: a wake-up by
+// WakeWaiters can come between the look and the sleep.
 constexpr std::uint64_t kSliceNs = 10'000'000;
 
 }  // namespace
 
-Result<Session*> Session::Make(const abi::Board* board, abi::Ledger* ledger, UniqueFd eventfd) {
+Result<Session*> Session::Make(const abi::Board* board, abi::Ledger* ledger, int eventfd) {
   const Result<BoardReader> reader = BoardReader::Open(board);
   if (!reader) return tl::unexpected(reader.error());
-  const Result<LedgerWriter*> writer = LedgerWriter::Open(ledger, board, eventfd.Get());
+  const Result<LedgerWriter*> writer = LedgerWriter::Open(ledger, board, eventfd);
   if (!writer) return tl::unexpected(writer.error());
-  return new Session(*reader, *writer, std::move(eventfd));
+  return new Session(*reader, *writer);
 }
 
-Session::Session(const BoardReader& board, LedgerWriter* ledger, UniqueFd eventfd)
-    : board_(board), ledger_(ledger), eventfd_(std::move(eventfd)) {
+Session::Session(const BoardReader& board, LedgerWriter* ledger) : board_(board), ledger_(ledger) {
   for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
     sinks_[slot].session = this;
     sinks_[slot].slot = slot;
@@ -37,6 +35,10 @@ Session::Session(const BoardReader& board, LedgerWriter* ledger, UniqueFd eventf
 
 void Session::End() {
   is_alive_.store(false, std::memory_order_release);
+  WakeWaiters();
+}
+
+void Session::WakeWaiters() {
   for (const abi::Gate& gate : board_.Raw()->gates) {
     // A wake-up needs no write access to the word, and the board is mapped read-only.
     ::syscall(SYS_futex, &gate.word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
@@ -47,7 +49,7 @@ void Session::LedgerSink::Report(abi::TransitionKind kind, std::uint64_t deadlin
   if (!session->IsAlive()) return;
   // release, before the record: abi.h.
   session->ledger_->Device(slot).deadline_ns.store(deadline_ns, std::memory_order_release);
-  session->ledger_->Report(slot, kind, MonotonicNs());
+  if (!session->ledger_->Report(slot, kind, MonotonicNs())) session->End();
 }
 
 void Session::LedgerSink::Publish(const TrackerCounters& counters) {
@@ -60,9 +62,10 @@ void Session::LedgerSink::Publish(const TrackerCounters& counters) {
   device.gpu_time_ns.store(counters.gpu_time_ns, std::memory_order_relaxed);
 }
 
-void WaitAtGate(Session* session, std::uint32_t slot) {
+bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uint32_t>& epoch, std::uint32_t seen) {
   const BoardReader& board = session->Board();
-  if ((board.Word(slot) & abi::kHeld) == 0) return;
+  if ((board.Word(slot) & abi::kHeld) == 0) return true;
+  bool is_same = true;
   const std::uint64_t began = MonotonicNs();
   std::uint64_t now = began;
   // Counted before the word is looked at: either we see the gate open, or the daemon sees us waiting (abi.h).
@@ -71,12 +74,15 @@ void WaitAtGate(Session* session, std::uint32_t slot) {
     const std::uint32_t word = board.Word(slot);
     const std::uint64_t lease = board.LeaseUntilNs();
     if ((word & abi::kHeld) == 0 || now >= lease) break;
+    is_same = epoch.load(std::memory_order_acquire) == seen;
+    if (!is_same) break;
     board.Wait(slot, word, std::min(lease, now + kSliceNs));
     now = MonotonicNs();
   }
   session->Ledger().RemoveWaiter(slot);
   // relaxed: a statistic.
   session->Ledger().Device(slot).held_ns.fetch_add(now - began, std::memory_order_relaxed);
+  return is_same;
 }
 
 }  // namespace xschedd::shim

@@ -10,23 +10,24 @@
 #include "client-shim/core/device_tracker.h"
 #include "common/board.h"
 #include "common/ledger.h"
-#include "common/unique_fd.h"
 
 namespace xschedd::shim {
 
 class Session {
  public:
-  // `board`, `ledger` and `eventfd` are the session's for good.
-  static Result<Session*> Make(const abi::Board* board, abi::Ledger* ledger, UniqueFd eventfd);
+  // `board` and `ledger` are the session's for good; `eventfd` is a number that may be another session's later.
+  static Result<Session*> Make(const abi::Board* board, abi::Ledger* ledger, int eventfd);
 
   const BoardReader& Board() const { return board_; }
   LedgerWriter& Ledger() { return *ledger_; }
   TrackerSink* Sink(std::uint32_t slot) { return &sinks_[slot]; }
 
-  // False once the daemon is known to be gone: no gate of this session binds any more.
+  // False once the daemon is known to be gone, or cannot be told anything: no gate of this session binds any more.
   bool IsAlive() const { return is_alive_.load(std::memory_order_acquire); }
   // Releases every thread that waits at one of its gates.
   void End();
+  // Every thread that waits at one of its gates looks again.
+  void WakeWaiters();
 
  private:
   class LedgerSink : public TrackerSink {
@@ -37,17 +38,17 @@ class Session {
     std::uint32_t slot = 0;
   };
 
-  Session(const BoardReader& board, LedgerWriter* ledger, UniqueFd eventfd);
+  Session(const BoardReader& board, LedgerWriter* ledger);
 
   BoardReader board_;
   LedgerWriter* ledger_;
-  UniqueFd eventfd_;
   std::atomic<bool> is_alive_{true};
   std::array<LedgerSink, abi::kMaxDevices> sinks_;
 };
 
 // Waits until the gate of `slot` lets the caller through: it is not held, its lease is over, or the session has ended.
-// Adds the time waited to the ledger.
-void WaitAtGate(Session* session, std::uint32_t slot);
+// False: `epoch` is not `seen` any more, and the caller must ask again whether it has to wait. Adds the time waited to
+// the ledger.
+bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uint32_t>& epoch, std::uint32_t seen);
 
 }  // namespace xschedd::shim

@@ -16,6 +16,26 @@ inline constexpr uint32_t kEntryHccModule = kEntry_hipHccModuleLaunchKernel;
 inline constexpr uint32_t kEntryHccModuleMangled =
     kEntry__Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_;
 
+// The events that a launch takes itself. The start event is another one's no longer, whatever it stood for; the stop
+// event stands for the stream's work up to this kernel, unless the kernel need not wait for it (`flags`).
+struct LaunchEvents {
+  Event start = nullptr;
+  Event stop = nullptr;
+  bool in_order = true;
+};
+template <typename... Arguments>
+LaunchEvents EventsOf(Arguments...) {
+  return {};
+}
+inline LaunchEvents EventsOf(const void*, Dim3, Dim3, void**, size_t, Stream, Event start, Event stop, int flags) {
+  return {start, stop, flags == 0};
+}
+template <typename... Flags>
+LaunchEvents EventsOf(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, Stream, void**,
+                      void**, Event start, Event stop, Flags... flags) {
+  return {start, stop, (... && (flags == 0))};
+}
+
 template <Route route, uint32_t entry>
 struct TimedLaunch {
   template <typename... Arguments>

@@ -97,8 +97,14 @@ Function RealOrAbsent(uint32_t entry, const void* caller = XS_CALLER) {
       submission.kernel = XS_KERNEL(name, args);                                            \
       submission.may_time = !HasTool<route>() && TimedLaunch<route, kEntry_##name>::IsPossible args; \
       client->submit_begin(&submission);                                                    \
+      const LaunchEvents events = EventsOf args;                                            \
+      if (events.start != nullptr) client->event_destroyed(events.start);                   \
+      if (events.stop != nullptr) client->event_destroyed(events.stop);                     \
       const HipError result = submission.stop == nullptr ? real args : XS_TIMED(name, args); \
-      client->submit_end(&submission, result == kHipSuccess);                      \
+      client->submit_end(&submission, result == kHipSuccess);                               \
+      if (result == kHipSuccess && events.stop != nullptr && events.in_order) {             \
+        client->event_recorded(events.stop, stream);                                        \
+      }                                                                                     \
       return result;                                                                        \
     }                                                                                       \
     XS_CALL(name, params, args)                                                             \
@@ -108,8 +114,8 @@ Function RealOrAbsent(uint32_t entry, const void* caller = XS_CALLER) {
   XS_SUBMISSION(name, params, args, stream, SubmitKind::kWork, false)
 #define XS_GATE(name, index, params, args, stream) \
   XS_SUBMISSION(name, params, args, stream, SubmitKind::kOrdering, false)
-#define XS_COPY(name, index, params, args, proves) \
-  XS_SUBMISSION(name, params, args, nullptr, SubmitKind::kWork, proves)
+#define XS_COPY(name, index, params, args, stream, proves) \
+  XS_SUBMISSION(name, params, args, stream, SubmitKind::kWork, proves)
 
 // More streams than this in one call are launched all the same, the rest uncounted.
 constexpr unsigned kMaxMulti = 16;

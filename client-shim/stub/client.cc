@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client-shim/cuda/driver.h"
 #include "client-shim/hip/runtime.h"
@@ -81,6 +82,12 @@ bool LibraryPath(char* out, unsigned long size) {
   return true;
 }
 
+// From glibc 2.35 on.
+decltype(StubTable::find_object) RealFindObject() {
+  return reinterpret_cast<decltype(StubTable::find_object)>(
+      FindSymbol(FindObjectByName("ld-linux-x86-64.so.2"), "_dl_find_object"));
+}
+
 const ClientTable* Load(const FrontEnd& front_end) {
   char path[4096] = "";
   const DlopenFunction open = RealDlopen();
@@ -94,14 +101,17 @@ const ClientTable* Load(const FrontEnd& front_end) {
   if (library == nullptr) {
     const DlerrorFunction why = RealDlerror();
     const char* reason = why != nullptr ? why() : nullptr;
+    const bool is_there = access(path, R_OK) == 0;
     Say("this process runs unscheduled: ", reason != nullptr ? reason : path,
-        "; install libxschedd-client.so beside libxschedd-shim.so, or unset LD_PRELOAD");
+        is_there ? "; xschedctl doctor looks for what to do"
+                 : "; install libxschedd-client.so beside libxschedd-shim.so, or unset LD_PRELOAD");
     return nullptr;
   }
   const auto start = reinterpret_cast<StartFunction>(look_up(library, kStartSymbol));
   static StubTable stub;
   stub = StubTable{kInterfaceVersion,     front_end.make_vendor(),       front_end.entry_names,
-                   front_end.entry_count, front_end.devices_seen.load(), SetSummary};
+                   front_end.entry_count, front_end.devices_seen.load(), SetSummary,
+                   RealFindObject()};
   const ClientTable* client = start != nullptr ? start(&stub) : nullptr;
   if (client == nullptr || client->version != kInterfaceVersion) {
     Say("this process runs unscheduled: ", path, " is of another release; install both libraries from one package");

@@ -3,9 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <initializer_list>
+
+#include "client-shim/core/standard_error.h"
 
 namespace xschedd::shim {
 
@@ -21,8 +22,7 @@ void Say(const char* a, const char* b, const char* c, const char* d, const char*
       line[length++] = *part;
   }
   line[length++] = '\n';
-  // Nothing can be done about a standard error that takes no line.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, length);
+  WriteStandardError(line, length);
   errno = saved_errno;
 }
 

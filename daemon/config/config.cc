@@ -10,6 +10,7 @@
 #include <limits>
 #include <sstream>
 
+#include "common/passthrough.h"
 #include "common/unique_fd.h"
 #include "daemon/config/reader.h"
 #include "daemon/registry/match.h"
@@ -51,9 +52,17 @@ void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings
   reader.Number(table, "fair_quantum_ms", policy::kFairQuantumLimits, settings.fair_quantum_ms);
 }
 
+// Every entry is looked at where it stands: a client would only ignore it.
+void ReadPassthrough(ConfigReader& reader, const toml::table& table, std::vector<std::string>& entries) {
+  reader.Texts(table, "passthrough", entries, [](const std::string& text) -> std::optional<Error> {
+    const auto entry = ParsePassthrough(text);
+    return entry ? std::nullopt : std::optional<Error>(entry.error());
+  });
+}
+
 void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   reader.OnlyKeys(table, "[[rule]]",
-                  {"uid", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "join"});
+                  {"uid", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "join", "passthrough"});
   Rule rule;
   std::uint32_t number = 0;
   int priority = 0;
@@ -73,11 +82,12 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   if (reader.Priority(table, "priority", priority)) rule.priority = priority;
   if (reader.Number(table, "weight", policy::kWeightLimits, number)) rule.weight = number;
   if (reader.Text(table, "join", text)) rule.join = text;
+  ReadPassthrough(reader, table, rule.passthrough);
   if (!rule.uid && !rule.gid && !rule.exe && !rule.cgroup && !rule.container && !rule.group) {
     reader.Refuse(table, "a [[rule]] that fits every client", "give it a uid, gid, exe, cgroup, container or group");
   }
-  if (!rule.priority && !rule.weight && !rule.join) {
-    reader.Refuse(table, "a [[rule]] that sets nothing", "give it a priority, weight or join");
+  if (!rule.priority && !rule.weight && !rule.join && rule.passthrough.empty()) {
+    reader.Refuse(table, "a [[rule]] that sets nothing", "give it a priority, weight, join or passthrough");
   }
   config.rules.push_back(std::move(rule));
 }
@@ -124,7 +134,7 @@ Result<Config> ParseConfig(std::string_view text, const std::string& name) {
   reader.EachTable(root, "rule", [&](const toml::table& table) { ReadRule(reader, table, config); });
   reader.EachTable(root, "ceiling", [&](const toml::table& table) { ReadCeiling(reader, table, config); });
   if (const toml::table* table = reader.Table(root, "quota")) ReadQuota(reader, *table, config.quota);
-  reader.Texts(root, "passthrough", config.passthrough);
+  ReadPassthrough(reader, root, config.passthrough);
   if (reader.FirstError()) return tl::unexpected(*reader.FirstError());
   return config;
 }

@@ -31,7 +31,8 @@ struct Rule {
 
   std::optional<int> priority = {};
   std::optional<std::uint32_t> weight = {};
-  std::optional<std::string> join = {};  // the group that they are put into
+  std::optional<std::string> join = {};       // the group that they are put into
+  std::vector<std::string> passthrough = {};  // in addition to Config::passthrough
 };
 
 // The most that clients of one uid get, by whatever way. What is not set is as for uids without a ceiling of their own.
@@ -53,7 +54,7 @@ struct Config {
   std::map<std::uint32_t, Ceiling> ceilings;  // by uid
   Ceiling default_ceiling;                    // for every other uid
   Quota quota;
-  std::vector<std::string> passthrough;
+  std::vector<std::string> passthrough;  // each is one that common/passthrough.h understands
 
   int PriorityCeiling(std::uint32_t uid) const { return Limit(uid, &Ceiling::priority).value_or(kPriorityMax); }
   std::uint32_t WeightCeiling(std::uint32_t uid) const {

@@ -70,7 +70,8 @@ bool ConfigReader::Text(const toml::table& table, std::string_view key, std::str
   return true;
 }
 
-bool ConfigReader::Texts(const toml::table& table, std::string_view key, std::vector<std::string>& value) {
+bool ConfigReader::Texts(const toml::table& table, std::string_view key, std::vector<std::string>& value,
+                         const Check& check) {
   const toml::node* node = table.get(key);
   if (node == nullptr) return false;
   const toml::array* array = node->as_array();
@@ -83,6 +84,10 @@ bool ConfigReader::Texts(const toml::table& table, std::string_view key, std::ve
     const auto* text = element.as_string();
     if (text == nullptr || text->get().empty()) {
       Refuse(element, "\"" + std::string(key) + "\" has an element that is not a text", "write each in quotes");
+      return false;
+    }
+    if (const std::optional<Error> wrong = check(text->get())) {
+      Refuse(element, wrong->what, wrong->remedy);
       return false;
     }
     texts.push_back(text->get());

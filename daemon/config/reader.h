@@ -28,7 +28,9 @@ class ConfigReader {
   bool Number(const toml::table& table, std::string_view key, policy::Limits limits, std::uint32_t& value);
   bool Priority(const toml::table& table, std::string_view key, int& value);
   bool Text(const toml::table& table, std::string_view key, std::string& value);
-  bool Texts(const toml::table& table, std::string_view key, std::vector<std::string>& value);
+  // `check` says of an element what is wrong with it, if anything is.
+  using Check = std::function<std::optional<Error>(const std::string&)>;
+  bool Texts(const toml::table& table, std::string_view key, std::vector<std::string>& value, const Check& check);
 
   // Null if it is not there.
   const toml::table* Table(const toml::table& root, std::string_view key);

@@ -45,9 +45,21 @@ void FillClientDevice(const Attachment& attachment, const Scheduler& scheduler, 
   out.set_in_flight(ledger.in_flight);
   out.set_window_limit(ledger.window_limit);
   out.set_passthrough(ledger.passthrough);
+  if (out.state() == v1::CLIENT_STATE_HELD && !ledger.has_waiters && ledger.in_flight != 0 && ledger.passthrough != 0) {
+    out.set_state(v1::CLIENT_STATE_PASSING);
+  }
   const History::Recently recent = attachment.history.Recent({now_ns, ledger.gpu_time_ns});
   out.set_recent_ns(recent.time_ns);
   out.set_recent_gpu_ns(recent.gpu_ns);
+}
+
+template <typename List>
+void FillPassed(const PassedCounts& counts, List& out) {
+  for (const auto& [rule, count] : counts) {
+    v1::Passed& passed = *out.Add();
+    passed.set_rule(rule);
+    passed.set_count(count);
+  }
 }
 
 }  // namespace
@@ -82,6 +94,7 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   out.set_connected_ms((now_ns - client.connected_ns) / policy::kNsPerMs);
   out.set_weight(client.effective.weight);
   out.set_late(client.late_total);
+  FillPassed(client.passed, *out.mutable_passed());
 }
 
 void FillDevice(const Device& device, v1::Device& out) {
@@ -180,6 +193,7 @@ void FillExplanation(const Explanation& explanation, v1::ExplainResponse& out) {
     to.set_text(remedy.text);
     to.set_command(remedy.command);
   }
+  FillPassed(explanation.passed, *out.mutable_passed());
 }
 
 static_assert(static_cast<int>(EventKind::kClientConnected) == v1::EVENT_KIND_CLIENT_CONNECTED);

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
+#include "daemon/registry/effective.h"
 #include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
@@ -59,8 +60,10 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
   }
 
   void SendConfiguration() override {
+    const Client* client = connection_ != nullptr ? host_.core.Clients().Find(connection_->client_id) : nullptr;
+    if (client == nullptr) return;
     v1::DaemonMessage message;
-    FillConfiguration(*message.mutable_configuration());
+    FillConfiguration(*client, *message.mutable_configuration());
     Send(std::move(message));
   }
 
@@ -150,7 +153,7 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     welcome.set_client_id(client.id);
     welcome.set_lease_ms(host_.core.Settings().lease_ms);
     welcome.set_effective_priority(client.effective.priority);
-    FillConfiguration(*welcome.mutable_configuration());
+    FillConfiguration(client, *welcome.mutable_configuration());
     Send(std::move(answer));
     sessions_.insert(this);
     if (connection_->channel == nullptr) {
@@ -159,9 +162,9 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     Notice(host_.core.HintNote(client));
   }
 
-  void FillConfiguration(v1::Configuration& configuration) const {
-    for (const std::string& name : host_.core.Settings().passthrough)
-      configuration.add_passthrough(name);
+  void FillConfiguration(const Client& client, v1::Configuration& configuration) const {
+    for (std::string& entry : PassthroughOf(client, host_.core.Settings()))
+      configuration.add_passthrough(std::move(entry));
     configuration.set_activity_interval_ms(host_.core.Settings().activity_interval_ms);
   }
 
@@ -215,6 +218,11 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
       if (queue == client.queues.end()) continue;
       queue->second.launches += part.launches();
       queue->second.completions += part.completions();
+    }
+    for (const v1::ActivityBatch::Passed& part : message_.activity().passed()) {
+      const std::string rule = CleanText(part.rule(), kTextLimit);
+      if (client.passed.size() >= kMostPassedRules && client.passed.count(rule) == 0) continue;
+      client.passed[rule] += part.count();
     }
   }
 

@@ -57,6 +57,14 @@ Effective EffectiveOf(const Client& client, const AdminSettings& admin, const Co
           .weight_limited = weight.value > weight_ceiling};
 }
 
+std::vector<std::string> PassthroughOf(const Client& client, const Config& config) {
+  std::vector<std::string> entries = config.passthrough;
+  if (const Rule* const rule = FirstRule(client, config)) {
+    entries.insert(entries.end(), rule->passthrough.begin(), rule->passthrough.end());
+  }
+  return entries;
+}
+
 std::string GroupNameOf(const Client& client, const Config& config) {
   const Rule* const rule = FirstRule(client, config);
   if (rule == nullptr || !rule->join) return client.group_name;

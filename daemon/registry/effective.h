@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "daemon/config/config.h"
 #include "daemon/registry/registry.h"
@@ -21,6 +22,9 @@ struct AdminSettings {
 Effective EffectiveOf(const Client& client, const Config& config);
 // The same if the administrator's settings were `admin`.
 Effective EffectiveOf(const Client& client, const AdminSettings& admin, const Config& config);
+
+// What of the client's calls is never gated: what the configuration says for all, and what the rule that fits adds.
+std::vector<std::string> PassthroughOf(const Client& client, const Config& config);
 
 // The name of the group that the client belongs to; empty: a group of its own.
 std::string GroupNameOf(const Client& client, const Config& config);

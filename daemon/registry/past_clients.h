@@ -22,6 +22,7 @@ struct PastClient {
   ClientIdentity identity;
   Effective effective;
   std::uint64_t ended_ns = 0;
+  PassedCounts passed;
   std::vector<PastDevice> devices;
 };
 

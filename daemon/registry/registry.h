@@ -118,6 +118,10 @@ struct ClientIdentity {
 inline constexpr double kLateLinesPerSecond = 2;
 inline constexpr double kLateLinesBurst = 20;
 
+// Calls let through ungated, by passthrough rule as it is written.
+using PassedCounts = std::map<std::string, std::uint64_t>;
+inline constexpr std::size_t kMostPassedRules = 64;  // of one client; the rest is counted in the ledger alone
+
 struct Client {
   std::uint64_t id = 0;
   ClientIdentity identity;
@@ -139,6 +143,7 @@ struct Client {
   Channel* channel = nullptr;       // of its connection; null for a client without shared memory: it cannot be gated
   std::uint32_t flagged_gates = 0;  // the scheduler's: how many of its gates bind; while there is one, so is a lease
   std::uint64_t late_total = 0;     // bursts that finished after their deadline
+  PassedCounts passed;              // as the client tells it
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
 };
 

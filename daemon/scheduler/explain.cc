@@ -104,7 +104,9 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
                         attachment->MomentAt(context.now_ns).gpu_ns);
     explainer.AddNeighbours(*attachment->device, &client);
   }
-  return explainer.Finish();
+  Explanation explanation = explainer.Finish();
+  explanation.passed = client.passed;
+  return explanation;
 }
 
 Explanation ExplainClient(const PastClient& client, std::uint32_t seconds, const ExplainContext& context) {
@@ -118,6 +120,7 @@ Explanation ExplainClient(const PastClient& client, std::uint32_t seconds, const
     explainer.AddDevice(*device.address, device.history, device.gpu_ns);
   Explanation explanation = explainer.Finish();
   explanation.ended_ns = subject.ended_ns;
+  explanation.passed = client.passed;
   return explanation;
 }
 

@@ -49,6 +49,7 @@ struct Explanation {
   std::vector<ExplainedSpan> spans;    // oldest first
   std::string summary;
   std::vector<Remedy> remedies;  // most effective first
+  PassedCounts passed;
 };
 
 struct ExplainContext {

@@ -1,9 +1,10 @@
-"""One differential program: runs it without xschedd and in the other modes, and compares what it wrote.
+"""The differential suite: runs programs without xschedd and in the other modes, and compares what they wrote.
 
-    differential.py PROGRAM [--seed N] [--devices N] [--rounds N] [--modes M,...] [--references N]
+    differential.py [--program NAME]... [--seeds N | --seed N] [--devices 1,2] [--modes M,...] [--rounds N] [--references N]
 
-The contract with the programs is in transcript.h. Exit status 0: the transcripts, exit statuses and standard errors of all
-modes are those of the reference. 1: they are not, and the difference is printed. Thread rule: one thread.
+The contract with the programs is in transcript.h. Passed is a run whose transcript, exit status and standard error are
+those of the reference. The difference of each that failed is printed, then a table, then a line `N passed, N failed`.
+Exit status 0: all passed. Thread rule: one thread a process; a process for each program, seed and number of devices.
 
 Modes:
   reference    the real libamdhip64 and the software GPU alone
@@ -14,6 +15,8 @@ Modes:
 """
 
 import argparse
+import collections
+import concurrent.futures
 import difflib
 import os
 import pathlib
@@ -33,6 +36,7 @@ import hostile  # noqa: E402
 PROGRAMS = harness.BUILD / "tests/differential"
 MODES = ("no-daemon", "untracked", "hostile", "restarts")
 DEADLINE_S = 60.0
+MOST_LINES = 60  # of a difference are printed
 
 
 class Result:
@@ -111,11 +115,15 @@ class Conversation:
             raise AssertionError(f"the program asks for '{what}'; transcript.h lists what there is")
 
 
-def run(program, arguments, mode):
+# What is run: `rounds` goes to the program, `references` is how often the reference runs.
+Case = collections.namedtuple("Case", "program seed devices rounds modes references show")
+
+
+def run(case, mode):
     """Runs the program once; returns its Result and what the scheduler did."""
     node = harness.Node()
     node.kernels.append(PROGRAMS / "libdifferential_kernels.so")
-    environment = {"SOFTGPU_DEVICES": str(arguments.devices)}
+    environment = {"SOFTGPU_DEVICES": str(case.devices)}
     scheduler = None
     try:
         if mode == "no-daemon":
@@ -124,9 +132,9 @@ def run(program, arguments, mode):
         elif mode != "reference":
             node.start_daemon()
         if mode in ("hostile", "restarts"):
-            numbers = random.Random(f"{arguments.seed} {program} {arguments.devices} {mode}")
-            scheduler = hostile.Scheduler(node, numbers, arguments.devices, restarts=mode == "restarts")
-        process = node.start(PROGRAMS / program, arguments.seed, arguments.devices, arguments.rounds, interactive=True,
+            numbers = random.Random(f"{case.seed} {case.program} {case.devices} {mode}")
+            scheduler = hostile.Scheduler(node, numbers, case.devices, restarts=mode == "restarts")
+        process = node.start(PROGRAMS / case.program, case.seed, case.devices, case.rounds, interactive=True,
                              shim=mode not in ("reference", "no-daemon"), environment=environment)
         if scheduler:
             scheduler.pid = process.pid
@@ -153,49 +161,87 @@ def difference(reference, other):
     return lines
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Runs one differential program in each mode and compares.")
-    parser.add_argument("program")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--devices", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=4)
+def compare(case):
+    """All of one case: a list of (mode, whether it passed, what to print)."""
+    reference, _ = run(case, "reference")
+    where = f"{case.program}, seed {case.seed}, {case.devices} device{'s' if case.devices > 1 else ''}"
+    shown = [f"{lane}: {line}" for lane, lines in reference.lanes.items() for line in lines] if case.show else []
+    if reference.hung:
+        text = f"{where}: the reference did not end within {DEADLINE_S:.0f} s: no fault of xschedd, and nothing to compare"
+        return [("reference", False, "\n".join([*shown, text]))]
+    checks = reference.failed_checks()
+    found = [("reference", not checks, "\n".join([*shown, f"{where}, reference: {len(checks)} checks failed", *checks]))]
+    for mode in ["reference"] * (case.references - 1) + list(case.modes):
+        begin = time.monotonic()
+        result, done = run(case, mode)
+        lines = difference(reference, result)
+        text = [f"{where}, {mode}: {'DIFFERS' if lines else 'same'}, {sum(map(len, result.lanes.values()))} lines, "
+                f"{time.monotonic() - begin:.1f} s, {len(done)} actions of the scheduler"]
+        if lines:
+            text += ["  " + line for line in lines[:MOST_LINES]]
+            text += [f"  ... and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
+            text += ["  xschedd said: " + (result.said or "nothing"), "  the scheduler did, last: " + "; ".join(done[-12:])]
+        found.append((mode, not lines, "\n".join(text)))
+    return found
+
+
+def table(counts, modes):
+    """Rows by program and devices: of each mode, how many runs passed of how many."""
+    rows = [["program", "devices", *modes]]
+    for program, devices in sorted({key[:2] for key in counts}):
+        cells = [counts.get((program, devices, mode), [0, 0]) for mode in modes]
+        rows.append([program, str(devices), *(f"{passed}/{passed + failed}" for passed, failed in cells)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+
+
+def parse():
+    known = sorted(path.stem for path in (here / "programs").glob("*.hip") if "int main(" in path.read_text())
+    parser = argparse.ArgumentParser(description="Runs differential programs in each mode and compares.")
+    parser.add_argument("--program", action="append", choices=known, metavar="NAME",
+                        help=f"may be repeated; without it all: {', '.join(known)}")
+    parser.add_argument("--seeds", type=int, default=1, help="seeds 1 to N (%(default)s)")
+    parser.add_argument("--seed", type=int, help="this seed alone")
+    parser.add_argument("--devices", default="1,2", help="numbers of devices, by commas (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of the program's body (%(default)s)")
     parser.add_argument("--modes", default=",".join(MODES), help="by commas, of: %(default)s")
-    parser.add_argument("--references", type=int, default=1, help="how often the reference runs; all runs must be equal")
+    parser.add_argument("--references", type=int, default=1, help="how often the reference runs; all must be equal")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="programs side by side (%(default)s)")
     parser.add_argument("--show", action="store_true", help="print the reference's transcript")
     arguments = parser.parse_args()
-    modes = arguments.modes.split(",")
-    for mode in modes:
+    arguments.modes = [mode for mode in arguments.modes.split(",") if mode]
+    for mode in arguments.modes:
         if mode not in MODES:
             parser.error(f"unknown mode '{mode}'; use {', '.join(MODES)}")
+    arguments.program = arguments.program or known
+    for program in arguments.program:
+        if not (PROGRAMS / program).exists():
+            parser.error(f"there is no {PROGRAMS / program}; build it, or set XSCHEDD_BUILD to the build folder")
+    return arguments
 
-    if not (PROGRAMS / arguments.program).exists():
-        parser.error(f"there is no {PROGRAMS / arguments.program}; build it, or set XSCHEDD_BUILD to the build folder")
 
-    reference, _ = run(arguments.program, arguments, "reference")
-    if arguments.show:
-        for lane, lines in reference.lanes.items():
-            for line in lines:
-                print(f"{lane}: {line}")
-    if reference.hung:
-        print(f"{arguments.program}: the reference did not end within {DEADLINE_S:.0f} s: no fault of xschedd, and nothing to "
-              "compare; --show prints how far it came")
-        return 1
-    failed = bool(reference.failed_checks())
-    for check in reference.failed_checks():
-        print(f"{arguments.program}: reference: {check}")
-    for mode in ["reference"] * (arguments.references - 1) + modes:
-        begin = time.monotonic()
-        result, done = run(arguments.program, arguments, mode)
-        lines = difference(reference, result)
-        where = f"{arguments.program}, seed {arguments.seed}, {arguments.devices} devices, {mode}"
-        print(f"{where}: {'DIFFERS' if lines else 'same'}, {sum(map(len, result.lanes.values()))} lines, "
-              f"{time.monotonic() - begin:.1f} s, {len(done)} actions", flush=True)
-        if lines:
-            failed = True
-            print("  " + "\n  ".join(lines[:200]))
-            print("  xschedd said: " + (result.said or "nothing"))
-            print("  the scheduler did, last: " + "; ".join(done[-12:]))
-    return 1 if failed else 0
+def main():
+    arguments = parse()
+    seeds = [arguments.seed] if arguments.seed is not None else range(1, arguments.seeds + 1)
+    cases = [Case(program, seed, int(devices), arguments.rounds, arguments.modes, arguments.references, arguments.show)
+             for seed in seeds for program in arguments.program for devices in arguments.devices.split(",")]
+    counts = {}
+    with concurrent.futures.ProcessPoolExecutor(max_workers=arguments.jobs) as pool:
+        futures = {pool.submit(compare, case): case for case in cases}
+        for future in concurrent.futures.as_completed(futures):
+            case = futures[future]
+            try:
+                found = future.result()
+            except Exception as error:  # the harness: a daemon that did not start, a question that was not answered
+                found = [("reference", False, f"{case.program}, seed {case.seed}, {case.devices} devices: {error}")]
+            for mode, passed, text in found:
+                counts.setdefault((case.program, case.devices, mode), [0, 0])[0 if passed else 1] += 1
+                if not passed or mode != "reference" or case.show:
+                    print(text, flush=True)
+    print(table(counts, ["reference", *arguments.modes]))
+    passed, failed = (sum(pair[i] for pair in counts.values()) for i in (0, 1))
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":

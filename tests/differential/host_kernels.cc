@@ -27,17 +27,18 @@ void RunAppend(const softgpu_dispatch* dispatch) {
   if (at < differential::Order::kMost) arguments.order->tags[at] = arguments.tag;
 }
 
-struct CopyValues {
-  differential::Value* to;
-  const differential::Value* from;
+struct ScaleAdd {
+  differential::Value* y;
+  const differential::Value* x;
+  differential::Value step;
   std::uint32_t count;
   std::uint64_t micros;
 };
 
-void RunCopyValues(const softgpu_dispatch* dispatch) {
-  const auto arguments = Read<CopyValues>(dispatch);
+void RunScaleAdd(const softgpu_dispatch* dispatch) {
+  const auto arguments = Read<ScaleAdd>(dispatch);
   for (std::uint32_t i = 0; i < arguments.count; ++i)
-    arguments.to[i] = arguments.from[i];
+    arguments.y[i] = e2e::Step(arguments.y[i], arguments.x[i], arguments.step);
 }
 
 template <typename Arguments>
@@ -46,7 +47,7 @@ std::uint64_t Cost(const softgpu_dispatch* dispatch) {
 }
 
 const softgpu_kernel kKernels[] = {{"append", RunAppend, Cost<Append>},
-                                   {"copy_values", RunCopyValues, Cost<CopyValues>}};
+                                   {"scale_add_in_graph", RunScaleAdd, Cost<ScaleAdd>}};
 const softgpu_kernel_table kTable = {SOFTGPU_ABI_VERSION, 2, kKernels};
 
 }  // namespace

@@ -102,16 +102,18 @@ class Node:
         return devices[0] if devices else {}
 
     # ---- clients --------------------------------------------------------------------------------------------------
-    def start(self, program, *arguments, priority=None, shim=True, environment=None, interactive=False):
-        """Starts a program as a client: under `xschedctl run`, on this node's software GPU. `program`: a path, or the name
-        of one of tests/e2e/programs."""
-        command = [BUILD / "tools/softgpu/softgpu-run", "--name", self.name, "--trace", self.trace_prefix,
+    def start(self, program, *arguments, priority=None, shim=True, environment=None, interactive=False,
+              options=(), trace=True, before=()):
+        """Starts a program as a client: under `xschedctl run OPTIONS`, on this node's software GPU. `program`: a path, or the name
+        of one of tests/e2e/programs. `before`: a command in front of it, with what xschedctl puts into its environment."""
+        command = [BUILD / "tools/softgpu/softgpu-run", "--name", self.name,
+                   *(["--trace", self.trace_prefix] if trace else []),
                    "--kernels", ":".join(map(str, self.kernels)), "--"]
         if shim:
             command += [ctl_path, "--runtime-dir", self.runtime_dir, "run"]
             command += ["--priority", priority] if priority is not None else []
-            command += ["--"]
-        command += [programs / program, *arguments]
+            command += [*options, "--"]
+        command += [*before, programs / program, *arguments]
         process = subprocess.Popen(list(map(str, command)), text=True,
                                    stdin=subprocess.PIPE if interactive else subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -173,3 +175,38 @@ class NodeTest(unittest.TestCase):
     def setUp(self):
         self.node = Node()
         self.addCleanup(self.node.close)
+
+    # ---- what every test of a scheduled program looks at ------------------------------------------------------------
+    def hold_and_release(self, process, anchor, pid=None, traced=True):
+        """Holds and releases a client (`pid`: where the process that was started is not the one that launches) that is
+        under way beside an idle anchor. Fails unless nothing of it reached the device in between, while the anchor's
+        work did. Without a trace the daemon's count of calls that it let through stands for the device's."""
+        node = self.node
+        pid = pid or process.pid
+
+        def count():
+            return len(node.dispatches(pid)) if traced else int(node.device_state(pid).get("submitted", 0))
+
+        def settled():
+            """How much was done, once two looks with a round trip to the daemon between them agree."""
+            before = count()
+            for _ in range(10):
+                node.clients()
+            return before if before == count() else 0
+
+        wait_for(lambda: process.poll() is not None or (count() >= 10 and node.device_state(pid)),
+                 "the program launches")
+        if process.returncode == 77:
+            self.skipTest(process.stdout.read().strip())
+        self.assertIsNone(process.poll(), "the program ended before it could be held")
+
+        # Held: what was in flight finishes, nothing new reaches the device.
+        node.ctl("hold", "--pid", pid)
+        wait_for(lambda: node.device_state(pid).get("state") == "held", "ps shows it held")
+        done = wait_for(settled, "work in flight ends")
+        # Another client's work passes in the meantime: the device is free, only this client waits.
+        node.tell(anchor, "work 20 1000")
+        self.assertEqual(anchor.stdout.readline().strip(), "done")
+        self.assertEqual(count(), done, "launches reached the device while held")
+        self.assertGreater(int(node.device_state(pid)["held_ns"]), 0)
+        node.ctl("release", "--pid", pid)

@@ -3,7 +3,6 @@
 import unittest
 
 import harness
-from harness import wait_for
 
 LAUNCHES = 200
 MICROS = 2000
@@ -16,40 +15,11 @@ class Programs(harness.NodeTest):
         node.start_daemon()
         anchor = node.start_anchor(priority=50)
         process = node.start(program, LAUNCHES, MICROS, *arguments, priority=-10)
-        pid = process.pid
-
-        def under_way():
-            if process.poll() is not None:
-                return True
-            return len(node.dispatches(pid)) >= 10 and node.device_state(pid)
-        wait_for(under_way, "the program launches")
-        if process.returncode == 77:
-            self.skipTest(process.stdout.read().strip())
-        self.assertIsNone(process.poll(), "the program ended before it could be held")
-
-        # Held: what was in flight finishes, nothing new reaches the device.
-        node.ctl("hold", "--pid", pid)
-        wait_for(lambda: node.device_state(pid).get("state") == "held", "ps shows it held")
-        settled = wait_for(lambda: self.settled(pid), "work in flight ends")
-        # Another client's work passes in the meantime: the device is free, only this client waits.
-        node.tell(anchor, "work 20 1000")
-        self.assertEqual(anchor.stdout.readline().strip(), "done")
-        self.assertEqual(len(node.dispatches(pid)), settled, "launches reached the device while held")
-
-        before = node.device_state(pid)
-        self.assertGreater(int(before["held_ns"]), 0)
-        node.ctl("release", "--pid", pid)
+        self.hold_and_release(process, anchor)
         submitted = self.last_submitted(process)
         launches, submissions = node.finish(process)
-        self.assertEqual(len(node.dispatches(pid)), launches, "each launch reaches the device once")
+        self.assertEqual(len(node.dispatches(process.pid)), launches, "each launch reaches the device once")
         return submitted, submissions
-
-    def settled(self, pid):
-        """The number of dispatches, once two looks with a round trip to the daemon between them agree."""
-        count = len(self.node.dispatches(pid))
-        for _ in range(10):
-            self.node.clients()
-        return count if count == len(self.node.dispatches(pid)) else 0
 
     def last_submitted(self, process):
         """The daemon's last view of how many calls it let through, read until the program ends."""

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "common/passthrough.h"
 #include "common/priority.h"
 #include "common/runtime_dir.h"
 #include "tools/xschedctl/commands.h"
@@ -25,7 +26,7 @@ struct RunOptions {
   std::string weight;
   std::string deadline;
   std::string group;
-  std::string passthrough;
+  std::vector<std::string> passthrough;
   std::string shim;
 };
 
@@ -66,6 +67,15 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
     deadline_us = fmt::format("{}", *parsed);
   }
 
+  // The shim would say it, too, but only when the program has begun to use the GPU.
+  std::string passthrough;
+  for (const std::string& list : options.passthrough) {
+    for (const std::string_view entry : SplitPassthrough(list)) {
+      if (const auto parsed = ParsePassthrough(entry); !parsed) return UsageFailure(parsed.error());
+      passthrough += (passthrough.empty() ? "" : ",") + std::string(entry);
+    }
+  }
+
   const char* const from_environment = secure_getenv(kShimVariable);
   const std::string explicit_shim =
       !options.shim.empty() ? options.shim : (from_environment != nullptr ? from_environment : "");
@@ -88,7 +98,7 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
   SetOrKeep("XSCHEDD_WEIGHT", weight);
   SetOrKeep("XSCHEDD_DEADLINE_US", deadline_us);
   SetOrKeep("XSCHEDD_GROUP", options.group);
-  SetOrKeep("XSCHEDD_PASSTHROUGH", options.passthrough);
+  SetOrKeep("XSCHEDD_PASSTHROUGH", passthrough);
   SetOrKeep(kRuntimeDirVariable, runtime_dir);
 
   std::vector<char*> arguments;
@@ -113,8 +123,11 @@ Command AddRun(CLI::App& app, const GlobalOptions& global, const std::vector<std
       "--deadline", options->deadline,
       "by when a burst of work is wanted, from its first launch: 33ms; for the policies that know deadlines");
   command->add_option("--group", options->group, "name of the group that runs together, as the ranks of one job");
-  command->add_option("--passthrough", options->passthrough,
-                      "calling libraries or HIP functions that are never gated, separated by commas");
+  command
+      ->add_option("--passthrough", options->passthrough,
+                   "what is never gated, separated by commas: a library (librccl.so), an entry point (hipMemcpyAsync), "
+                   "kernel:GLOB; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--shim", options->shim,
                       "the shim to preload instead of the installed one (also $" + std::string(kShimVariable) + ")");
   return {command, [=, &global, &rest] { return Run(*options, global, rest); }};

@@ -26,6 +26,7 @@ ExitCode ExitCodeOf(grpc::StatusCode status, bool still_listening) {
 std::string_view ExitCodeHelp() {
   return "Exit status:\n"
          "  0    done\n"
+         "  1    doctor: something is wrong\n"
          "  2    wrong usage, or a value out of range (priorities go from -100 to 100)\n"
          "  3    no daemon is running there\n"
          "  4    permission denied\n"

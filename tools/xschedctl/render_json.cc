@@ -15,6 +15,14 @@ Json ToJson(const v1::ClientDevice& device) {
           {"recent_ns", device.recent_ns()}, {"recent_gpu_ns", device.recent_gpu_ns()}};
 }
 
+template <typename List>
+Json PassedJson(const List& list) {
+  Json passed = Json::array();
+  for (const auto& entry : list)
+    passed.push_back({{"rule", entry.rule()}, {"count", entry.count()}});
+  return passed;
+}
+
 Json ToJson(const v1::Client& client) {
   Json json = {{"id", client.id()},
                {"pid", client.pid()},
@@ -30,6 +38,7 @@ Json ToJson(const v1::Client& client) {
                {"priority_source", Name(client.priority_source())},
                {"weight", client.weight()},
                {"late", client.late()},
+               {"passed", PassedJson(client.passed())},
                {"hold", client.hold()},
                {"runtime", client.runtime()},
                {"client_version", client.client_version()},
@@ -144,6 +153,7 @@ Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer) {
                {"devices", Json::array()},
                {"causes", Json::array()},
                {"remedies", Json::array()},
+               {"passed", PassedJson(answer.passed())},
                {"held", Json::array()}};
   for (const auto& device : answer.devices()) {
     json["devices"].push_back({{"device", device.device()},

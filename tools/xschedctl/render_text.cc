@@ -28,8 +28,8 @@ std::uint64_t Rate(const v1::ClientDevice& device) {
                                     static_cast<double>(device.recent_ns()) * kSecond);
 }
 
-// Beside the share. Only shown when somebody has missed a deadline.
-constexpr std::ptrdiff_t kLateColumn = 13;
+// Beside the share: columns that are only there when somebody has missed a deadline, or had calls passed through.
+constexpr std::ptrdiff_t kOptionalColumn = 13;
 
 // More spans than this tell a person nothing; --json has them all.
 constexpr int kSpansShown = 8;
@@ -39,6 +39,11 @@ constexpr int kSpansShown = 8;
 std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style) {
   const bool any_late = std::any_of(answer.clients().begin(), answer.clients().end(),
                                     [](const v1::Client& client) { return client.late() != 0; });
+  bool any_passed = false;
+  for (const v1::Client& client : answer.clients()) {
+    for (const v1::ClientDevice& device : client.devices())
+      any_passed |= device.passthrough() != 0;
+  }
   std::vector<Column> columns({{.header = "PID", .right = true},
                                {.header = "UID", .right = true, .rank = 4},
                                {.header = "PRIO", .right = true},
@@ -55,7 +60,8 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
                                {.header = "IN-FLIGHT", .right = true, .rank = 9},
                                {.header = "GROUP", .rank = 10},
                                {.header = "COMMAND", .flexible = true}});
-  if (any_late) columns.insert(columns.begin() + kLateColumn, {.header = "LATE", .right = true, .rank = 8});
+  if (any_passed) columns.insert(columns.begin() + kOptionalColumn, {.header = "PASSED", .right = true, .rank = 8});
+  if (any_late) columns.insert(columns.begin() + kOptionalColumn, {.header = "LATE", .right = true, .rank = 8});
   Table table(columns);
   // What all who are listed use of each device. Of others, who were not asked for, nothing is known here.
   std::map<std::string, std::uint64_t> rates;
@@ -80,7 +86,11 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
            device == nullptr || device->recent_ns() == 0 ? "-" : Share(Rate(*device), rates[device->device()]),
            device == nullptr ? "-" : fmt::format("{}", device->in_flight()),
            client.group().empty() ? "-" : client.group(), command});
-      if (any_late) cells.insert(cells.begin() + kLateColumn, client.late() == 0 ? "-" : std::to_string(client.late()));
+      const auto insert = [&cells](std::uint64_t count) {
+        cells.insert(cells.begin() + kOptionalColumn, count == 0 ? "-" : std::to_string(count));
+      };
+      if (any_passed) insert(device == nullptr ? 0 : device->passthrough());
+      if (any_late) insert(client.late());
       table.Add(std::move(cells));
     };
     for (const v1::ClientDevice& device : client.devices())
@@ -239,6 +249,13 @@ std::string RenderSpans(const v1::ExplainResponse& answer, const TextStyle& styl
   return text;
 }
 
+std::string RenderPassed(const v1::ExplainResponse& answer, const TextStyle& style) {
+  Table table({{.header = "CALLS", .right = true}, {.header = "BY", .flexible = true}});
+  for (const auto& passed : answer.passed())
+    table.Add({fmt::format("{}", passed.count()), passed.rule()});
+  return table.Render(style.width, style.header);
+}
+
 }  // namespace
 
 std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, const TextStyle& style) {
@@ -248,6 +265,9 @@ std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, 
   if (answer.devices_size() > 0) text += "\n" + RenderTimes(answer, style);
   if (answer.causes_size() > 0) text += "\n" + RenderCauses(answer, style);
   if (answer.held_size() > 0) text += "\nthe last holds:\n" + RenderSpans(answer, style);
+  if (answer.passed_size() > 0) {
+    text += "\npassed through ungated by configuration, since it connected:\n" + RenderPassed(answer, style);
+  }
   if (answer.remedies_size() > 0) text += "\nwhat to do:\n";
   for (const auto& remedy : answer.remedies()) {
     text += "  " + Harmless(remedy.text()) + "\n";

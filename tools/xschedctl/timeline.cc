@@ -122,10 +122,13 @@ void Timeline::Take(const v1::ListClientsResponse& snapshot) {
     for (const v1::ClientDevice& device : listed.devices()) {
       Track& track = TrackOf(client, device.device(), taken_ns_);
       Json args = Json::object();
+      // Events know one kind of shut gate.
+      const bool is_held = device.state() == v1::CLIENT_STATE_HELD || device.state() == v1::CLIENT_STATE_PASSING;
+      const std::string_view state = Name(is_held ? v1::CLIENT_STATE_HELD : device.state());
       // Why is not in the list; the next event says it.
-      if (device.state() == v1::CLIENT_STATE_HELD) args["why"] = "waits for " + device.held_for();
-      if (track.state == Name(device.state())) args = track.args;
-      Enter(track, Name(device.state()), taken_ns_, std::move(args));
+      if (is_held) args["why"] = "waits for " + device.held_for();
+      if (track.state == state) args = track.args;
+      Enter(track, state, taken_ns_, std::move(args));
     }
   }
   std::set<std::uint64_t> gone;

@@ -65,6 +65,11 @@ struct ToProto {
       entry->set_launches(queue.launches);
       entry->set_completions(queue.completions);
     }
+    for (const auto& [rule, count] : message.passed) {
+      v1::ActivityBatch::Passed* entry = batch->add_passed();
+      entry->set_rule(rule);
+      entry->set_count(count);
+    }
   }
 };
 
@@ -77,10 +82,16 @@ SessionConfiguration FromProto(const v1::Configuration& proto) {
 
 }  // namespace
 
+struct GrpcStream::State {
+  std::atomic<bool> is_done{false};
+  std::unique_ptr<Reactor> reactor;  // the thread's
+};
+
 class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1::DaemonMessage> {
  public:
-  Reactor(UniqueFd socket, Deliver deliver)
+  Reactor(UniqueFd socket, Deliver deliver, std::atomic<bool>* is_done)
       : deliver_(std::move(deliver)),
+        is_done_(is_done),
         channel_(grpc::CreateInsecureChannelFromFd("xschedd", socket.Release())),
         stub_(v1::ClientSession::NewStub(channel_)) {
     stub_->async()->Session(&context_, this);
@@ -97,7 +108,6 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
   }
 
   void Cancel() { context_.TryCancel(); }
-  bool IsDone() const { return is_done_.load(std::memory_order_acquire); }
 
   void OnWriteDone(bool ok) override {
     const std::lock_guard lock(mutex_);
@@ -142,7 +152,7 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
                      status.error_code() == grpc::StatusCode::FAILED_PRECONDITION ||
                      status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
     deliver_(end);
-    is_done_.store(true, std::memory_order_release);  // the last touch: the agent may free this now
+    is_done_->store(true, std::memory_order_release);  // the last touch: the agent may free this now
   }
 
  private:
@@ -152,6 +162,7 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
   }
 
   const Deliver deliver_;
+  std::atomic<bool>* const is_done_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::ClientSession::Stub> stub_;
   grpc::ClientContext context_;
@@ -160,24 +171,33 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
   std::deque<v1::ClientMessage> queue_;  // its front is being written while is_writing_
   bool is_writing_ = false;
   bool is_closed_ = false;
-  std::atomic<bool> is_done_{false};
 };
 
-GrpcStream::GrpcStream(UniqueFd socket, Deliver deliver)
-    : reactor_(std::make_unique<Reactor>(std::move(socket), std::move(deliver))) {}
+std::unique_ptr<GrpcStream> GrpcStream::Make(GrpcThread* thread, UniqueFd socket, Deliver deliver) {
+  std::unique_ptr<GrpcStream> stream(new GrpcStream(thread));
+  const auto start = [state = stream->state_, deliver = std::move(deliver)](UniqueFd fd) {
+    state->reactor = std::make_unique<Reactor>(std::move(fd), deliver, &state->is_done);
+  };
+  if (!thread->PostSocket(std::move(socket), start)) return nullptr;
+  return stream;
+}
 
-GrpcStream::~GrpcStream() = default;
+GrpcStream::GrpcStream(GrpcThread* thread) : thread_(thread), state_(std::make_shared<State>()) {}
+
+GrpcStream::~GrpcStream() {
+  thread_->Post([state = state_] { state->reactor.reset(); });
+}
 
 void GrpcStream::Send(const OutgoingMessage& message) {
-  reactor_->Send(message);
+  thread_->Post([state = state_, message] { state->reactor->Send(message); });
 }
 
 void GrpcStream::Cancel() {
-  reactor_->Cancel();
+  thread_->Post([state = state_] { state->reactor->Cancel(); });
 }
 
 bool GrpcStream::IsDone() const {
-  return reactor_->IsDone();
+  return state_->is_done.load(std::memory_order_acquire);
 }
 
 }  // namespace xschedd::shim

@@ -1,7 +1,8 @@
 // Graphs: built from nodes of every kind, instantiated, updated (nodes' parameters, the whole executable), cloned, with
 // children, launched from several streams, and destroyed while a launch is under way.
-#include <atomic>
-#include <string>
+//
+// Not here: host nodes that run. 5.2.3 uses the command of one after it has been freed (valgrind shows it in the
+// runtime's own completion handler, without the shim), and crashes in most runs of this program.
 
 #include "values.h"
 
@@ -34,22 +35,13 @@ struct Arguments {
   }
 };
 
-struct HostCall {
-  Lane* lane;
-  unsigned number;
-};
-
-void OnHost(void* data) {
-  const auto* call = static_cast<HostCall*>(data);
-  call->lane->Number("host node", call->number);
-}
+void Nothing(void*) {}
 
 // All kinds of nodes in one chain, and what each becomes by an update of its parameters.
 void Built(Lane& lane, differential::Values* values, differential::Ordered& order) {
   hipStream_t stream;
   hipEvent_t event;
   hipGraph_t graph, child;
-  Lane host_lane("host nodes", 0);
   CALL(lane, hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
   CALL(lane, hipEventCreateWithFlags(&event, hipEventDisableTiming));
   CALL(lane, hipGraphCreate(&graph, 0));
@@ -57,7 +49,7 @@ void Built(Lane& lane, differential::Values* values, differential::Ordered& orde
 
   Arguments first(values[0].device, values[1].device, 3, 300), in_child(values[0].device, values[1].device, 5, 300);
   hipKernelNodeParams params = first.Node();
-  hipGraphNode_t kernel, fill, copy, host, recorded, waited, child_node, child_kernel, empty;
+  hipGraphNode_t kernel, fill, copy, recorded, waited, child_node, child_kernel, empty;
   CALL(lane, hipGraphAddKernelNode(&kernel, graph, nullptr, 0, &params));
   hipMemsetParams fill_params{};
   fill_params.dst = values[1].device;
@@ -66,10 +58,7 @@ void Built(Lane& lane, differential::Values* values, differential::Ordered& orde
   fill_params.width = differential::kBytes;
   fill_params.height = 1;
   CALL(lane, hipGraphAddMemsetNode(&fill, graph, &kernel, 1, &fill_params));
-  HostCall call{&host_lane, 1};
-  hipHostNodeParams host_params{OnHost, &call};
-  CALL(lane, hipGraphAddHostNode(&host, graph, &fill, 1, &host_params));
-  CALL(lane, hipGraphAddEventRecordNode(&recorded, graph, &host, 1, event));
+  CALL(lane, hipGraphAddEventRecordNode(&recorded, graph, &fill, 1, event));
   CALL(lane, hipGraphAddEventWaitNode(&waited, graph, &recorded, 1, event));
   params = in_child.Node();
   CALL(lane, hipGraphAddKernelNode(&child_kernel, child, nullptr, 0, &params));
@@ -100,9 +89,6 @@ void Built(Lane& lane, differential::Values* values, differential::Ordered& orde
   CALL(lane, hipGraphExecKernelNodeSetParams(exec, kernel, &params));
   fill_params.value = 0x35;
   CALL(lane, hipGraphExecMemsetNodeSetParams(exec, fill, &fill_params));
-  HostCall call2{&host_lane, 2};
-  hipHostNodeParams host_params2{OnHost, &call2};
-  CALL(lane, hipGraphExecHostNodeSetParams(exec, host, &host_params2));
   CALL(lane, hipGraphLaunch(exec, stream));
   CALL(lane, hipStreamSynchronize(stream));
   model(7, 0x35, 5);
@@ -127,6 +113,17 @@ void Built(Lane& lane, differential::Values* values, differential::Ordered& orde
   CALL(lane, hipGraphExecKernelNodeSetParams(exec, kernel, nullptr));
   CALL(lane, hipGraphInstantiate(nullptr, graph, nullptr, nullptr, 0));
   CALL(lane, hipGraphExecDestroy(nullptr));
+
+  // A host node that never runs.
+  hipGraph_t unused;
+  hipGraphNode_t host;
+  hipHostNodeParams host_params{Nothing, nullptr};
+  CALL(lane, hipGraphCreate(&unused, 0));
+  CALL(lane, hipGraphAddHostNode(&host, unused, nullptr, 0, &host_params));
+  CALL(lane, hipGraphHostNodeGetParams(host, &host_params));
+  CHECK(lane, host_params.fn == Nothing);
+  CALL(lane, hipGraphAddHostNode(&host, unused, nullptr, 0, nullptr));
+  CALL(lane, hipGraphDestroy(unused));
 
   // A clone launches as the original does, after the original is gone.
   hipGraph_t clone = nullptr;

@@ -71,9 +71,13 @@ class Thread {
 
   void Step(unsigned step) {
     const unsigned what = lane_.Random(24);
-    if (what == 0 && me_ == 0) {
-      const std::unique_lock lock(captures);
-      Graph(step, hipStreamCaptureModeGlobal);
+    if (me_ == 0 && what < 3) {
+      std::shared_lock shared(captures, std::defer_lock);
+      std::unique_lock alone(captures, std::defer_lock);
+      what == 0 ? alone.lock() : shared.lock();
+      constexpr hipStreamCaptureMode kModes[] = {hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal,
+                                                 hipStreamCaptureModeRelaxed};
+      Graph(step, kModes[what]);
       return;
     }
     if (what > 12) {  // launches: they go on beside a global capture
@@ -83,10 +87,6 @@ class Thread {
     }
     const std::shared_lock lock(captures);
     switch (what) {
-      case 0:
-      case 1:
-        Graph(step, lane_.Random(2) ? hipStreamCaptureModeThreadLocal : hipStreamCaptureModeRelaxed);
-        break;
       case 2:
         CALL(lane_, hipMemcpyAsync(values_[1].device, values_[0].device, differential::kBytes, hipMemcpyDeviceToDevice,
                                    stream_));
@@ -146,7 +146,8 @@ class Thread {
     hipGraphExec_t exec = nullptr;
     CALL(lane_, hipStreamBeginCapture(stream_, mode));
     for (unsigned kernel = 0; kernel < 3; ++kernel)
-      Launch(stream_, step + kernel, 150);
+      LAUNCH(lane_, scale_add_in_graph<<<2, 128, 0, stream_>>>(values_[0].device, values_[1].device, step + kernel,
+                                                               differential::kCount, 150));
     CALL(lane_, hipStreamEndCapture(stream_, &graph));
     CALL(lane_, hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0));
     for (int launch = 0; launch < 2; ++launch) {

@@ -44,6 +44,14 @@ TEST_CASE("a wrong configuration at reload keeps the old one") {
     return policy.linger_us();
   };
   CHECK(linger() == 123);
+  daemon.WriteConfig("passthrough = [\n  \"hipMemcpyAsnc\"]\n");
+  daemon.Signal(SIGHUP);
+  REQUIRE(Eventually([&] {
+    return daemon.Log().find(
+               "config.toml:2:3: passthrough: \"hipMemcpyAsnc\" is no entry point that is gated; did you mean "
+               "hipMemcpyAsync?") != std::string::npos ||
+           daemon.Log().find("config.toml:2:3: passthrough: \\\"hipMemcpyAsnc\\\"") != std::string::npos;
+  }));
   daemon.WriteConfig("passthrough = [\"librccl.so\"]\n[policy]\nlinger_us = 456\n");
   daemon.Signal(SIGHUP);
   REQUIRE(Eventually([&] { return linger() == 456; }));
@@ -51,6 +59,19 @@ TEST_CASE("a wrong configuration at reload keeps the old one") {
   REQUIRE(configuration);
   REQUIRE(configuration->passthrough_size() == 1);
   CHECK(configuration->passthrough(0) == "librccl.so");
+  // A rule that fits adds to it, and only for those whom it fits.
+  daemon.WriteConfig("passthrough = [\"librccl.so\"]\n[[rule]]\nuid = " + std::to_string(::getuid()) +
+                     "\npassthrough = [\"kernel:*nccl*\"]\n");
+  daemon.Signal(SIGHUP);
+  const auto with_rule = shim.NextConfiguration();
+  REQUIRE(with_rule);
+  REQUIRE(with_rule->passthrough_size() == 2);
+  CHECK(with_rule->passthrough(1) == "kernel:*nccl*");
+  daemon.WriteConfig("[[rule]]\nuid = " + std::to_string(::getuid() + 1) + "\npassthrough = [\"kernel:*nccl*\"]\n");
+  daemon.Signal(SIGHUP);
+  const auto of_others = shim.NextConfiguration();
+  REQUIRE(of_others);
+  CHECK(of_others->passthrough_size() == 0);
 }
 
 TEST_CASE("options and files that are wrong have exit codes of their own") {

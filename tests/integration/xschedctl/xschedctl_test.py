@@ -111,6 +111,79 @@ class WithoutDaemon(WithFolder):
         kept = ctl(self.folder, "run", "--shim", shim, "--", "sh", "-c", 'echo "$LD_PRELOAD"', LD_PRELOAD=shim + "2")
         self.assertEqual(kept.out.strip(), f"{shim}:{shim}2")
 
+    def test_run_takes_what_is_passed_through(self) -> None:
+        def told(*options: str) -> str:
+            return ctl(self.folder, "run", "--shim", "/dev/null", *options, "--", "sh", "-c",
+                       'echo "$XSCHEDD_PASSTHROUGH"').out.strip()
+        self.assertEqual(told("--passthrough", "librccl.so, hipMemcpyAsync", "--passthrough", "kernel:*nccl*"),
+                         "librccl.so,hipMemcpyAsync,kernel:*nccl*")
+        self.assertEqual(told(), "")
+        for wrong, advice in (("hipMemcpyAsnc", "did you mean hipMemcpyAsync?"), ("librccl", "write librccl.so"),
+                              ("hipStreamSynchronize", "never gated"), ("librccl.so,kernel:", "has no pattern")):
+            self.one_line(ctl(self.folder, "run", "--shim", "/dev/null", "--passthrough", wrong, "--", "true"), 2, advice)
+
+    def findings(self, result: Result) -> dict:
+        answer = json.loads(result.out)
+        self.assertEqual(answer["ok"], result.status == 0, result.error)
+        found: dict = {}
+        for one in answer["findings"]:
+            found.setdefault(one["check"], []).append(one["level"] + ": " + one["what"] + "; " + one["fix"])
+        return {check: "\n".join(lines) for check, lines in found.items()}
+
+    def test_doctor_without_a_daemon(self) -> None:
+        result = ctl(self.folder, "doctor")
+        self.assertEqual(result.status, 1, result.error)
+        self.assertIn("error    client socket    no daemon: ", result.out)
+        found = self.findings(ctl(self.folder, "doctor", "--json", XSCHEDD_PRIORITY="high"))
+        self.assertIn("start it: systemctl start xschedd", found["admin socket"])
+        self.assertIn("ok: loads as the shim loads it: ", found["private library"])
+        self.assertIn("-100 to 100", found["environment"])
+        self.assertTrue(found["kernel"].startswith("ok: Linux "), found["kernel"])
+
+    def test_doctor_says_why_the_private_library_cannot_load(self) -> None:
+        def library(path: str) -> str:
+            return self.findings(ctl(self.folder, "doctor", "--json", XSCHEDD_CLIENT_LIB=path))["private library"]
+        self.assertIn("No such file or directory; install libxschedd-client.so beside", library("/nowhere/lib.so"))
+        lacking = os.path.join(self.folder, "lacking.so")
+        self.compile("-shared", "-o", lacking, "-Wl,-z,now", code="void absent(void); void f(void) { absent(); }")
+        self.assertIn("undefined symbol: absent", library(lacking))
+        crashing = os.path.join(self.folder, "crashing.so")
+        self.compile("-shared", "-o", crashing, code="__attribute__((constructor)) void f(void) { __builtin_trap(); }")
+        self.assertIn("ends the process by signal", library(crashing))
+        other = os.path.join(self.folder, "other.so")
+        self.compile("-shared", "-o", other, code="void f(void) {}")
+        self.assertIn("does not export xschedd_client_start", library(other))
+
+    def compile(self, *options: str, code: str) -> None:
+        subprocess.run(["cc", "-fPIC", *options, "-x", "c", "-"], input=code, text=True, check=True)
+
+    def test_doctor_says_why_a_process_is_not_scheduled(self) -> None:
+        program = "#include <unistd.h>\nint main(void) { pause(); return 0; }"
+        plain, static = (os.path.join(self.folder, name) for name in ("plain", "static"))
+        self.compile("-o", plain, code=program)
+        self.compile("-static", "-o", static, code=program)
+        set_uid = os.path.join(self.folder, "set-uid")
+        shutil.copy(plain, set_uid)
+        os.chmod(set_uid, 0o4755)
+
+        def process(command: str, *options: str) -> str:
+            pid = self.start(*(["env", *options] if options else []), command).pid
+            wait_until(lambda: os.readlink(f"/proc/{pid}/exe") == command, "the program")
+            return self.findings(ctl(self.folder, "doctor", "--json", "--pid", str(pid)))["process"]
+        self.assertIn("LD_PRELOAD does not name it; start it by xschedctl run", process(plain))
+        self.assertIn("statically linked", process(static))
+        self.assertIn("set-uid", process(set_uid))
+        self.assertIn("is not there in its container", process(plain, "LD_PRELOAD=/nowhere/libxschedd-shim.so"))
+        self.assertIn("there is no pid 4194999", self.findings(
+            ctl(self.folder, "doctor", "--json", "--pid", "4194999"))["process"])
+
+    def test_doctor_looks_at_a_container(self) -> None:
+        root = os.path.join(self.folder, "root")
+        os.mkdir(root)
+        found = self.findings(ctl(self.folder, "doctor", "--json", "--root", root))["root"]
+        for part in ("libxschedd-shim.so; bind-mount", "client.sock: its programs find no daemon", "not musl"):
+            self.assertIn(part, found)
+
     def test_run_says_what_is_missing(self) -> None:
         self.one_line(ctl(self.folder, "run", "--shim", "/nowhere.so", "--", "true"), 8, "/nowhere.so")
         self.one_line(ctl(self.folder, "run", "--"), 2, "no command")
@@ -131,6 +204,18 @@ class WithDaemon(WithFolder):
         super().setUp()
         self.daemon = self.start(XSCHEDD, "--runtime-dir", self.folder)
         wait_until(lambda: ctl(self.folder, "stats").status == 0, "the daemon")
+
+    def test_doctor_with_a_daemon(self) -> None:
+        answer = json.loads(ctl(self.folder, "doctor", "--json", "--pid", str(self.client())).out)
+        found = {one["check"]: one["level"] + ": " + one["what"] for one in answer["findings"]}
+        self.assertIn("ok: the daemon listens", found["client socket"])
+        self.assertIn("ok: the daemon answers", found["admin socket"])
+        self.assertIn("ok: xschedctl, the daemon, the shim: ", found["versions"])
+        self.assertIn("has a session with the daemon", found["session"])
+        self.daemon.send_signal(signal.SIGSTOP)
+        stopped = ctl(self.folder, "doctor")
+        self.assertEqual(stopped.status, 1)
+        self.assertIn("error    admin socket     the daemon does not answer", stopped.out)
 
     def client(self, *words: str) -> int:
         process = self.start(FAKE_CLIENT, "--runtime-dir", self.folder, *words)

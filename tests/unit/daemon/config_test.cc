@@ -35,7 +35,7 @@ TEST_CASE("the shipped file is the defaults") {
 
 TEST_CASE("everything can be set") {
   const auto config = ParseConfig(R"(
-passthrough = ["librccl.so", "hipMemcpy"]
+passthrough = ["librccl.so", "hipMemcpy", "kernel:*<int, 4>*"]
 [daemon]
 lease_ms = 50
 [policy]
@@ -62,6 +62,9 @@ gid = 44
 container = "0123456789ab"
 weight = 10000
 join = "cgroup"
+[[rule]]
+exe = "nccl-tests"
+passthrough = ["kernel:*ncclDevKernel*"]
 [[ceiling]]
 uid = 1000
 priority = 0
@@ -78,11 +81,13 @@ weight = 200
   CHECK(config->policy.name == policy::Name::kFifo);
   CHECK(config->policy.max_concurrent == 3u);
   CHECK(config->quota.connections_per_uid == 5);
-  CHECK(config->passthrough.size() == 2);
+  REQUIRE(config->passthrough.size() == 3);
+  CHECK(config->passthrough[2] == "kernel:*<int, 4>*");
   CHECK(config->policy.share_slack_us == 900);
   CHECK(config->policy.laxity_margin_us == 0);
   CHECK(config->policy.fair_quantum_ms == 60'000);
-  REQUIRE(config->rules.size() == 3);
+  REQUIRE(config->rules.size() == 4);
+  CHECK(config->rules[3].passthrough == std::vector<std::string>{"kernel:*ncclDevKernel*"});
   CHECK(config->rules[1].priority == -100);
   CHECK(!config->rules[1].weight);
   CHECK(config->rules[2].gid == 44u);
@@ -110,7 +115,8 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[[rule]]\nuid = 1\npriority = 101\n") ==
         "x.toml:3:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
   CHECK(ErrorOf("[[rule]]\npriority = 1\n").find("fits every client; give it a uid") != std::string::npos);
-  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("sets nothing; give it a priority, weight or join") != std::string::npos);
+  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("sets nothing; give it a priority, weight, join or passthrough") !=
+        std::string::npos);
   CHECK(
       ErrorOf("[[rule]]\ncontainer = \"my-container\"\nweight = 1\n") ==
       "x.toml:2:13: \"my-container\" is no container's id; give 12 to 64 hexadecimal digits, as docker ps shows them");
@@ -120,6 +126,11 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[[ceiling]]\nuid=1\npriority=1\n[[ceiling]]\nuid=1\npriority=2\n").find("second [[ceiling]]") !=
         std::string::npos);
   CHECK(ErrorOf("passthrough = [1]\n").find("not a text") != std::string::npos);
+  CHECK(ErrorOf("passthrough = [\"librccl.so\",\n  \"hipMemcpyAsnc\"]\n") ==
+        "x.toml:2:3: passthrough: \"hipMemcpyAsnc\" is no entry point that is gated; did you mean hipMemcpyAsync?");
+  CHECK(ErrorOf("[[rule]]\nuid = 1\npassthrough = [\"librccl\"]\n") ==
+        "x.toml:3:16: passthrough: \"librccl\" is no entry point that is gated, and no library's file name; write "
+        "librccl.so");
   CHECK(ErrorOf("policy = 1\n").find("is not a table") != std::string::npos);
   CHECK(ErrorOf("[daemon]\nlease_ms = 1\n").find("from 20 to 10000") != std::string::npos);
   CHECK(ErrorOf("[policy\n").find("x.toml:1:") == 0);

@@ -1,44 +1,15 @@
-// The small tables: passthrough rules, captures in progress, streams.
-#include <string>
-#include <vector>
-
+// The small tables: captures in progress, streams.
 #include "client-shim/core/captures.h"
-#include "client-shim/core/passthrough.h"
 #include "client-shim/core/stream_table.h"
 #include "tests/catch.h"
 
 using namespace xschedd::shim;
 
 namespace {
-const char* const kEntries[] = {"hipLaunchKernel", "hipMemcpyAsync", "hipGraphLaunch"};
 void* Handle(std::uintptr_t value) {
   return reinterpret_cast<void*>(value);
 }
 }  // namespace
-
-TEST_CASE("passthrough: entry points and libraries, and what is neither", "[passthrough]") {
-  std::vector<std::string> unknown;
-  const auto rules = PassthroughRules::Parse(" hipMemcpyAsync, librccl.so ,hipNoSuchThing,,", kEntries, 3, &unknown);
-  CHECK_FALSE(rules.IsEmpty());
-  CHECK_FALSE(rules.MatchesEntry(0));
-  CHECK(rules.MatchesEntry(1));
-  CHECK_FALSE(rules.MatchesEntry(77));
-  CHECK(rules.HasLibraries());
-  CHECK(rules.MatchesLibrary("/opt/rocm/lib/librccl.so.1.0"));
-  CHECK(rules.MatchesLibrary("librccl.so"));
-  CHECK_FALSE(rules.MatchesLibrary("/opt/librccl.so/libother.so"));
-  CHECK_FALSE(rules.MatchesLibrary(""));
-  CHECK(unknown == std::vector<std::string>{"hipNoSuchThing"});
-}
-
-TEST_CASE("passthrough: nothing given matches nothing", "[passthrough]") {
-  std::vector<std::string> unknown;
-  const auto rules = PassthroughRules::Parse("", kEntries, 3, &unknown);
-  CHECK(rules.IsEmpty());
-  CHECK_FALSE(rules.MatchesEntry(0));
-  CHECK_FALSE(rules.MatchesLibrary("librccl.so"));
-  CHECK(unknown.empty());
-}
 
 TEST_CASE("captures: relaxed ones forbid nothing, others do until they end", "[captures]") {
   Captures captures;

@@ -55,6 +55,38 @@ TEST_CASE("ps names priorities, their source, the state and the times with units
         "    -          -  -      /usr/bin/vllm\n");
 }
 
+TEST_CASE("ps counts what was passed through, where anything was") {
+  CHECK(RenderClients(Sample(), {}).find("PASSED") == std::string::npos);
+  v1::ListClientsResponse answer = Sample();
+  answer.mutable_clients(0)->mutable_devices(0)->set_passthrough(1234);
+  answer.mutable_clients(0)->mutable_devices(0)->set_state(v1::CLIENT_STATE_PASSING);
+  v1::Passed& passed = *answer.mutable_clients(0)->add_passed();
+  passed.set_rule("librccl.so");
+  passed.set_count(1230);
+  const std::string text = RenderClients(answer, {});
+  CHECK(text.find(" LATE  PASSED  IN-FLIGHT") != std::string::npos);
+  CHECK(text.find("    4    1234          0") != std::string::npos);
+  CHECK(text.find(" passing ") != std::string::npos);
+  const Json client = ToJson(answer)["clients"][0];
+  CHECK(client["passed"][0]["rule"] == "librccl.so");
+  CHECK(client["passed"][0]["count"] == 1230);
+  CHECK(client["devices"][0]["passthrough"] == 1234);
+  CHECK(client["devices"][0]["state"] == "passing");
+}
+
+TEST_CASE("explain tells what was passed through by which rule") {
+  v1::ExplainResponse answer;
+  answer.set_summary("pid 7 was not held");
+  CHECK(RenderExplain(7, answer, {}).find("passed") == std::string::npos);
+  v1::Passed& passed = *answer.add_passed();
+  passed.set_rule("kernel:*nccl\x1b*");
+  passed.set_count(12);
+  const std::string text = RenderExplain(7, answer, {});
+  CHECK(text.find("passed through ungated by configuration, since it connected:\nCALLS  BY\n   12  kernel:*nccl?*") !=
+        std::string::npos);
+  CHECK(ToJson(7, answer)["passed"][0]["count"] == 12);
+}
+
 TEST_CASE("ps has no column for missed deadlines where there are none") {
   v1::ListClientsResponse answer = Sample();
   answer.mutable_clients(0)->set_late(0);

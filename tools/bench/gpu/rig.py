@@ -13,19 +13,24 @@ from typing import Dict, List, Optional, Sequence
 
 from benchlib.daemon import Daemon
 from benchlib.processes import Child, Children, ToolError
+from scenarios import Load, Program
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-START_LIMIT_S = 90.0  # PyTorch's first start on a cold file system takes 30
+TENANT = [sys.executable, os.path.join(HERE, "tenant.py")]
+START_LIMIT_S = 180.0  # PyTorch's first start on a cold file system takes 30; 32 processes at a time more
+TRACE_LEAD_S = 6.0  # CUPTI's start
 
 
 @dataclass
 class Tenant:
-    name: str
-    kind: str
-    model: str
+    program: Program
     child: Child
     ready_s: float = 0.0
     digests: List[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.program.name
 
     def send(self, command: dict) -> None:
         self.child.process.stdin.write(json.dumps(command) + "\n")
@@ -51,17 +56,19 @@ class Rig:
         self.children, self.environment, self.daemon = children, environment, daemon
         self.tenants: List[Tenant] = []
 
-    def start(self, name: str, kind: str, model: str, extra: Optional[Dict[str, str]] = None,
-              core: Optional[int] = None) -> Tenant:
-        """`core`: all its threads run on this one."""
+    def client_environment(self, extra: Optional[Dict[str, str]] = None) -> Dict[str, str]:
         environment = dict(self.environment, PYTHONUNBUFFERED="1", **(extra or {}))
         if self.daemon is not None:
             environment.update(LD_PRELOAD=self.shim, XSCHEDD_RUNTIME_DIR=self.daemon.folder, XSCHEDD_LOG="info")
-        command = [sys.executable, os.path.join(HERE, "tenant.py"), kind, model]
+        return environment
+
+    def start(self, program: Program, extra: Optional[Dict[str, str]] = None, core: Optional[int] = None) -> Tenant:
+        """`core`: all its threads run on this one."""
+        environment = self.client_environment({"XSCHEDD_PRIORITY": str(program.priority), **(extra or {})})
+        command = [*TENANT, program.kind, program.model]
         if core is not None:
             command = ["taskset", "-c", str(core), *command]
-        child = self.children.start(name, command, environment, is_asked=True)
-        tenant = Tenant(name, kind, model, child)
+        tenant = Tenant(program, self.children.start(program.name, command, environment, is_asked=True))
         self.tenants.append(tenant)
         return tenant
 
@@ -70,24 +77,33 @@ class Rig:
             if not tenant.digests:
                 tenant.ready_s = tenant.answer(START_LIMIT_S)["ready_s"]
 
-    def stretch(self, tenants: Sequence[Tenant], seconds: float, rate: float = 20.0, seed: int = 1) -> Dict[str, dict]:
-        """Has the tenants work at the same time; answers by name. `rate` 0: one request after the other."""
-        start = self.begin(tenants, seconds, rate, seed)
-        return self.finish(tenants, seconds, start)
+    def stretch(self, tenants: Sequence[Tenant], seconds: float, loads: Optional[Dict[str, Load]] = None,
+                trace: bool = False) -> Dict[str, dict]:
+        """Has the tenants work at the same time; answers by name. `loads`: by name, where not the usual one."""
+        return self.finish(tenants, seconds, self.begin(tenants, seconds, loads, trace))
 
-    def begin(self, tenants: Sequence[Tenant], seconds: float, rate: float = 20.0, seed: int = 1) -> int:
+    def begin(self, tenants: Sequence[Tenant], seconds: float, loads: Optional[Dict[str, Load]] = None,
+              trace: bool = False) -> int:
         """The first half of a stretch, for those who want to do something meanwhile: when it starts (monotonic, ns)."""
-        start = time.monotonic_ns() + 200_000_000
-        command = {"start_ns": start, "end_ns": start + int(seconds * 1e9), "rate": rate, "seed": seed}
+        start = time.monotonic_ns() + int(1e9 * (TRACE_LEAD_S if trace else 0.2))
         for tenant in tenants:
-            tenant.send(command)
+            load = (loads or {}).get(tenant.name, Load())
+            tenant.send({"start_ns": start, "end_ns": start + int(seconds * 1e9), "rate": load.rate,
+                         "arrivals": load.arrivals, "seed": 1, "trace": trace})
         return start
 
     def finish(self, tenants: Sequence[Tenant], seconds: float, start: int) -> Dict[str, dict]:
-        answers = {tenant.name: tenant.answer(seconds * 3 + 30) for tenant in tenants}
+        answers = {tenant.name: tenant.answer(seconds * 3 + 40) for tenant in tenants}
         for answer in answers.values():
             answer["seconds"], answer["start_ns"] = seconds, start
         return answers
+
+    def kill(self, tenant: Tenant) -> int:
+        """When it was killed (monotonic, ns)."""
+        killed = time.monotonic_ns()
+        tenant.child.process.kill()
+        self.tenants.remove(tenant)
+        return killed
 
     def stop(self) -> None:
         for tenant in self.tenants:

@@ -1,6 +1,8 @@
 // A client library that counts: every call is looked at, nothing waits. It stands in for libxschedd-client.so by
 // XSCHEDD_CLIENT_LIB. A priority that is not 0 is the stop event that whatever can be timed is launched with.
 // Thread rule: one thread.
+#include <utility>
+
 #include "client-shim/core/interface.h"
 
 using namespace xschedd::shim;
@@ -12,6 +14,9 @@ struct Counts {
   unsigned last_entry = 0;
   const void* last_caller = nullptr;
   void* last_stream = nullptr;
+  bool last_drains = false;
+  void* recorded = nullptr;  // the last event that was
+  void* forgotten = nullptr;
   unsigned devices = 0;  // bits
   void* stop = nullptr;
 };
@@ -25,6 +30,7 @@ const ClientTable kTable = {
       g_counts.last_entry = submission->entry;
       g_counts.last_caller = submission->caller;
       g_counts.last_stream = submission->stream;
+      g_counts.last_drains = submission->drains;
       if (submission->may_time) submission->stop = g_counts.stop;
     },
     [](Submission*, bool ok) {
@@ -35,8 +41,8 @@ const ClientTable kTable = {
     [](Sync*, bool) {},
     [](const Sync*) { return false; },
     [] {},
-    [](void*, void*) {},
-    [](void*) {},
+    [](void* event, void*) { g_counts.recorded = event; },
+    [](void* event) { g_counts.forgotten = event; },
     [](void*, int, unsigned) {},
     [](void*) {},
     [](int device) { g_counts.devices |= 1u << device; },
@@ -78,6 +84,15 @@ const ClientTable kTable = {
 // What a status has no room for.
 extern "C" __attribute__((visibility("default"))) void* fake_client_last_stream() {
   return g_counts.last_stream;
+}
+extern "C" __attribute__((visibility("default"))) bool fake_client_last_drains() {
+  return g_counts.last_drains;
+}
+extern "C" __attribute__((visibility("default"))) void* fake_client_take_recorded() {
+  return std::exchange(g_counts.recorded, nullptr);
+}
+extern "C" __attribute__((visibility("default"))) void* fake_client_take_forgotten() {
+  return std::exchange(g_counts.forgotten, nullptr);
 }
 extern "C" __attribute__((visibility("default"))) unsigned fake_client_devices() {
   return g_counts.devices;

@@ -51,6 +51,11 @@ REAL int real_memcpy_async(void* to, const void* from, size_t n, int kind, void*
   ++fake_hip_calls;
   return 0;
 }
+REAL int real_memcpy(void* to, const void* from, size_t n, int kind) {
+  (void)to, (void)from, (void)n, (void)kind;
+  ++fake_hip_calls;
+  return 0;
+}
 int hipMemcpyAsync(void* to, const void* from, size_t n, int kind, void* stream);
 REAL int real_memcpy_from_symbol_async(void* to, const void* symbol, size_t n, size_t offset, int kind, void* stream) {
   (void)offset;
@@ -107,6 +112,8 @@ enum {
   kElapsed = 79,
   kLaunchByPtr = 210,
   kMultiDevice = 212,
+  kMemcpy = 259,
+  kMemcpyPerThread = 390,
   kInstantiate = 438,
   kLaunchEx = 474,
   kExtLaunch = 84,
@@ -158,6 +165,8 @@ static void prepare(void) {
   table.entries[kLaunchByPtr] = (function)real_launch_by_ptr;
   table.entries[kLaunchEx] = (function)real_launch_ex;
   table.entries[kMultiDevice] = (function)real_multi_device;
+  table.entries[kMemcpy] = (function)real_memcpy;
+  table.entries[kMemcpyPerThread] = (function)real_memcpy;
   table.entries[kInstantiate] = (function)real_instantiate;
   table.entries[kElapsed] = (function)real_elapsed;
   table.entries[kSetContext] = (function)real_set_context;
@@ -226,11 +235,21 @@ EXPORT int hipLaunchCooperativeKernelMultiDevice(const void* list, int count, un
 EXPORT int hipGraphInstantiateWithParams(void** out, void* graph, void* with) {
   return CALL(kInstantiate, int (*)(void**, void*, void*))(out, graph, with);
 }
+EXPORT int hipMemcpy(void* to, const void* from, size_t n, int kind) {
+  return CALL(kMemcpy, int (*)(void*, const void*, size_t, int))(to, from, n, kind);
+}
+EXPORT int hipMemcpy_spt(void* to, const void* from, size_t n, int kind) {
+  return CALL(kMemcpyPerThread, int (*)(void*, const void*, size_t, int))(to, from, n, kind);
+}
 EXPORT int hipEventElapsedTime(float* ms, void* start, void* stop) {
   return CALL(kElapsed, int (*)(float*, void*, void*))(ms, start, stop);
 }
 EXPORT int hipCtxSetCurrent(void* context) {
   return CALL(kSetContext, int (*)(void*))(context);
+}
+EXPORT int hipGetDeviceCount(int* count) {
+  *count = 2;
+  return 0;
 }
 EXPORT int hipGetDevice(int* device) {
   *device = fake_hip_device;

@@ -181,6 +181,39 @@ void CheckUnusualEntryPoints(void* hip) {
   EXPECT(Look<int (*)(float*, void*, void*)>(hip, "hipEventElapsedTime")(&elapsed, nullptr, nullptr) == 0);
   EXPECT(is_right(0) && Status().held_ns == syncs + 1);
 
+  // Blocking copies go to the default stream, of the thread where the name says so.
+  const auto drains = Look<bool (*)()>(client, "fake_client_last_drains");
+  using Copy = int (*)(void*, const void*, size_t, int);
+  EXPECT(Look<Copy>(hip, "hipMemcpy")(nullptr, nullptr, 0, 2) == 0);
+  EXPECT(is_right(1) && last_stream() == nullptr && drains());
+  EXPECT(Look<Copy>(hip, "hipMemcpy_spt")(nullptr, nullptr, 0, 2) == 0);
+  EXPECT(is_right(1) && last_stream() == reinterpret_cast<void*>(2) && drains());
+  EXPECT(Look<Copy>(hip, "hipMemcpy_spt")(nullptr, nullptr, 0, 1) == 0);
+  EXPECT(is_right(1) && !drains());
+
+  // Events that a launch takes stand for this launch from now on, or for nothing.
+  const auto recorded = Look<void* (*)()>(client, "fake_client_take_recorded");
+  const auto forgotten = Look<void* (*)()>(client, "fake_client_take_forgotten");
+  void* const event = reinterpret_cast<void*>(0x70);
+  const auto ext = [&](void* start, void* stop, int flags) {
+    recorded(), forgotten();
+    const auto function = Look<ExtLaunch>(hip, "hipExtLaunchKernel");
+    EXPECT(function(nullptr, Dim3{}, Dim3{}, nullptr, 0, stream, start, stop, flags) == 0);
+    EXPECT(is_right(1));
+  };
+  ext(nullptr, nullptr, 0);
+  EXPECT(recorded() == nullptr && forgotten() == nullptr);
+  ext(event, nullptr, 0);
+  EXPECT(recorded() == nullptr && forgotten() == event);
+  ext(nullptr, event, 0);
+  EXPECT(recorded() == event && forgotten() == event);
+  ext(nullptr, event, 1);  // in any order
+  EXPECT(recorded() == nullptr && forgotten() == event);
+  recorded(), forgotten();
+  EXPECT(Look<ExtModuleLaunch>(hip, "hipExtModuleLaunchKernel")(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr,
+                                                                nullptr, event, 0) == 0);
+  EXPECT(is_right(1) && recorded() == event);
+
   EXPECT((devices() & 1u << 5) == 0);
   EXPECT(Look<int (*)(void*)>(hip, "hipCtxSetCurrent")(reinterpret_cast<void*>(5)) == 0);
   EXPECT((devices() & 1u << 5) != 0);

@@ -1,0 +1,39 @@
+// Writing to a host's standard error, or not: number 2 need not be what its name says. A program that closed it, or was
+// started without it, gets the number for the next file that it opens, and a line of ours would be in its data.
+//
+// Not written to, therefore, is what cannot be a standard error that was inherited or put there on purpose: a
+// descriptor that is closed on exec, a regular file open for reading and writing, and a connection to another machine.
+// What cannot be told apart from a log is a file opened for writing only, without O_CLOEXEC, by a program whose number
+// 2 was free. Needs the C library only. Thread rule: any thread; changes errno.
+#pragma once
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace xschedd::shim {
+
+inline bool IsStandardError() {
+  const int flags = fcntl(STDERR_FILENO, F_GETFD);
+  if (flags < 0 || (flags & FD_CLOEXEC) != 0) return false;
+  const int mode = fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE;
+  struct stat file;
+  // By its number: fstat has a version of its own from glibc 2.33 on, which the stub must not ask for.
+  if (mode == O_RDONLY || syscall(SYS_fstat, STDERR_FILENO, &file) != 0) return false;
+  if (S_ISREG(file.st_mode)) return mode == O_WRONLY;
+  if (!S_ISSOCK(file.st_mode)) return true;
+  int domain = AF_UNSPEC;
+  socklen_t size = sizeof domain;
+  return getsockopt(STDERR_FILENO, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
+// In one write. Nothing can be done about a standard error that takes no line.
+inline void WriteStandardError(const char* line, size_t size) {
+  if (IsStandardError()) [[maybe_unused]]
+    const ssize_t written = write(STDERR_FILENO, line, size);
+}
+
+}  // namespace xschedd::shim

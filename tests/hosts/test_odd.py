@@ -1,0 +1,113 @@
+"""Hosts with odd habits (programs/odd.cc)."""
+
+import unittest
+
+import harness
+import host
+from host import hosts
+
+
+class Descriptors(host.HostTest):
+    def check_data(self):
+        """Nothing but the program itself writes to its files."""
+        paths = list(self.node.dir.glob("data.*"))
+        self.assertTrue(paths)
+        for path in paths:
+            self.assertEqual(path.read_bytes(), b"", path.name)
+
+    def test_standard_files_closed(self):
+        self.check_scheduled(*self.odd("first=close-stdio"), environment=self.result())
+
+    def test_standard_files_are_data(self):
+        self.check_scheduled(*self.odd("first=data-on-stdio"), environment=self.result())
+        self.check_data()
+
+    def test_standard_error_is_data_and_there_is_something_to_say(self):
+        self.check_scheduled(*self.odd("before=data-on-stdio"), environment={"XSCHEDD_LOG": "info", **self.result()})
+        self.check_data()
+
+    def test_all_descriptors_closed_and_reused_before(self):
+        self.check_scheduled(*self.odd("first=close-all-and-reuse"))
+        self.check_data()
+
+    def test_all_descriptors_closed_and_reused_after(self):
+        node = self.node
+        node.start_daemon()
+        anchor = node.start_anchor(priority=50)
+        process = node.start(*self.odd("after=close-all-and-reuse"), priority=-10, trace=False,
+                             environment=self.environment())
+        while process.poll() is None:
+            node.tell(anchor, "work 5 1000")  # gates are moved meanwhile
+            self.assertEqual(anchor.stdout.readline().strip(), "done")
+        err = self.check_end(process)
+        self.check_data()
+        self.check_said_once(err, "closed descriptors")
+
+    def test_few_descriptors(self):
+        err = self.check_scheduled(*self.odd("before=count-descriptors", "after=count-descriptors"))
+        before, after = [int(line.split()[1]) for line in err.splitlines() if line.startswith("descriptors")]
+        self.assertLessEqual(after - before, 2)
+
+    def test_few_descriptors_left(self):
+        """As many as HIP needs itself, and none to fifteen more: right with the shim where it is right without, and
+        scheduled, or unscheduled in one line."""
+        node = self.node
+        node.start_daemon()
+        outcomes = set()
+        for room in range(16):
+            environment = self.environment(HOST_ROOM=room)
+            runs = [node.start(hosts / "odd", 9, 1000, "before=few-descriptors-left", shim=shim, trace=False,
+                               environment=environment) for shim in (False, True)]
+            (_, without), (out, err) = [run.communicate(timeout=harness.DEADLINE_S) for run in runs]
+            self.assertEqual(runs[0].returncode, runs[1].returncode, f"room for {room}: {without}\n{err}")
+            if runs[0].returncode == 0:
+                self.assertIn("right: 9", out)
+                outcomes.add("unscheduled" if err else "scheduled")
+            if runs[0].returncode == 0 and err:
+                self.check_said_once(err, "open files")
+        self.assertEqual(outcomes, {"unscheduled", "scheduled"})
+
+    def test_no_descriptor_left_after(self):
+        self.check_scheduled(*self.odd("after=few-descriptors-left"))
+
+
+class Memory(host.HostTest):
+    def test_small_stack(self):
+        self.check_scheduled(*self.odd("after=small-stack"), launches=host.LAUNCHES + 5)
+
+    def test_many_threads(self):
+        self.check_scheduled(*self.odd("after=many-threads"), launches=host.LAUNCHES + 500)
+
+    def test_locked_memory(self):
+        self.check_scheduled(*self.odd("before=lock-memory"))
+
+
+class Signals(host.HostTest):
+    def test_a_timers_signals(self):
+        self.check_scheduled(*self.odd("first=signals", "end=signals-were-seen"))
+
+    def test_all_signals_blocked(self):
+        self.check_scheduled(*self.odd("before=block-all-signals"))
+
+
+class Places(host.HostTest):
+    def test_become_nobody(self):
+        self.check_scheduled(*self.odd("after=become-nobody"))
+
+    def test_change_root(self):
+        self.check_scheduled(*self.odd("after=change-root"))
+
+    def test_unshare(self):
+        self.check_scheduled(*self.odd("after=unshare"))
+
+
+class Processes(host.HostTest):
+    def test_fork_and_vfork_after(self):
+        self.check_scheduled(*self.odd("after=fork-and-wait"))
+
+    def test_idle_child(self):
+        self.check_scheduled(*self.odd("after=fork-idle-child"))
+
+
+if __name__ == "__main__":
+    unittest.main()

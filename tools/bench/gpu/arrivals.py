@@ -1,0 +1,19 @@
+"""When requests arrive. Thread rule: pure functions."""
+
+import random
+from typing import Iterator
+
+
+def times(command: dict) -> Iterator[float]:
+    """Arrivals at `rate` a second between `start_ns` and `end_ns`, the same for a `seed`. spread: each is moved by up to a
+    quarter of the interval, so that they keep no step with anything; poisson: independent of each other."""
+    chance, interval = random.Random(command["seed"]), 1e9 / command["rate"]
+    start, end = command["start_ns"], command["end_ns"]
+    if command["arrivals"] == "poisson":
+        arrival = start + chance.expovariate(1) * interval
+        while arrival < end:
+            yield arrival
+            arrival += chance.expovariate(1) * interval
+    else:
+        for number in range(int((end - start) / interval)):
+            yield start + (number + 0.25 + 0.5 * chance.random()) * interval

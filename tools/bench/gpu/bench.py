@@ -1,0 +1,61 @@
+"""What the parts of tools/bench/gpu/run share: daemons, rigs, and where results go.
+
+Thread rule: main thread.
+"""
+
+import argparse
+import json
+import os
+from typing import Dict, List, Optional
+
+import figures
+from benchlib.daemon import Daemon
+from benchlib.processes import Children
+from rig import Rig
+
+
+class Bench:
+    def __init__(self, options: argparse.Namespace, folder: str):
+        self.options, self.folder = options, folder
+        self.children: Children  # of the part that runs
+        self.daemons = 0
+        self.results: Dict[str, dict] = {}
+        self.raw: Dict[str, Dict[str, dict]] = {}
+        self.digests: Dict[str, List[str]] = {}
+
+    def daemon(self, configuration: str = "") -> Daemon:
+        self.daemons += 1
+        folder = os.path.join(self.folder, f"daemon{self.daemons}")
+        os.mkdir(folder, 0o700)
+        return Daemon(self.options.build, self.children, folder, configuration)
+
+    def policy(self, *keys: str) -> str:
+        """The daemon's configuration: these keys, and those of the command line."""
+        return "\n".join(["[policy]", *keys, self.options.policy])
+
+    def daemon_in(self, folder: str, configuration: str) -> Daemon:
+        """Another daemon where one was killed."""
+        return Daemon(self.options.build, self.children, os.path.dirname(folder), configuration)
+
+    def rig(self, environment: Optional[Dict[str, str]] = None, daemon: Optional[Daemon] = None) -> Rig:
+        return Rig(self.options.build, self.children, {**os.environ, **(environment or {})}, daemon)
+
+    def keep(self, name: str, answers: Dict[str, dict], high: Optional[str] = None) -> dict:
+        """The figures of a stretch. `high`: of those who answer requests, whose latency it is about."""
+        for answer in answers.values():
+            answer.pop("kernels", None)  # what a trace is made of, and much
+        self.raw[name] = answers
+        return self.note(name, figures.summary(answers, high))
+
+    def note(self, name: str, result: dict) -> dict:
+        self.results[name] = result
+        print(f"{name}: {json.dumps(result)}", flush=True)
+        return result
+
+    def close(self, rig: Rig) -> None:
+        """Ends the tenants, and the daemon if there is one."""
+        for tenant in rig.tenants:
+            self.digests.setdefault(tenant.program.work, []).extend(tenant.digests)
+        rig.stop()
+        if rig.daemon is not None:
+            self.children.stop([rig.daemon.child])

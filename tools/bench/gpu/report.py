@@ -1,0 +1,125 @@
+"""What tools/bench/gpu/run says at its end: the table, which goals hold, the pictures.
+
+Thread rule: plain values.
+"""
+
+import os
+from typing import Dict, List, Optional
+
+import distribution
+import figures
+from scenarios import PROGRAMS, SCENARIOS
+
+SUBSTRATES = ("time-sliced", "mps")
+WAYS = ("native", "mps priority", "xschedd")
+
+
+def cells(high: Optional[dict], result: dict, native: Optional[dict]) -> List[str]:
+    total = result.get("total_per_s")
+    return [*(f"{high[key]:.2f}" if high else "–" for key in ("p50_ms", "p99_ms", "max_ms")),
+            f"{total:.2f}" if total else "–",
+            f"{100 * total / native['total_per_s']:.1f} %" if total and native else "–",
+            f"{result['cores_each']:.2f}" if total else "–"]
+
+
+def row(first: str, second: str, values: List[str]) -> str:
+    return "| " + " | ".join([first, second, *values]) + " |"
+
+
+def table(results: Dict[str, dict]) -> List[str]:
+    lines = ["| | | high p50 ms | p99 | max | background batches/s | of native | cores each |",
+             "|---|---|---|---|---|---|---|---|"]
+    for name, result in results.items():
+        first, _, rest = name.partition(" ")
+        if first not in SUBSTRATES and not (first in ("share", "fault") and "total_per_s" in result):
+            continue
+        lines.append(row(first, rest, cells(result.get("high"), result, reference(first, rest, results))))
+        if "token" in result.get("high", {}):
+            lines.append(row(first, f"{rest}, each token", cells(result["high"]["token"], {}, None)))
+        for other, own in result.get("others", {}).items():
+            lines.append(row(first, f"{rest}, {other}", cells(own, {}, None)))
+    return lines
+
+
+def reference(first: str, rest: str, results: Dict[str, dict]) -> Optional[dict]:
+    """What a stretch is compared with: the same one natively."""
+    if first == "share":
+        return results["share native"] if "xschedd" in rest else None
+    if first == "fault":
+        what = rest.rpartition(" ")[0]
+        return results.get(f"fault {what} native") or results.get(f"fault {what} fifo")
+    return results.get(f"{first} native " + ("five loops" if rest.endswith("five loops") else rest.split(" ")[-1]))
+
+
+def longest_kernel_ms(results: Dict[str, dict], scenario: str) -> float:
+    """Of those below the important one, as far as known."""
+    below = [*SCENARIOS[scenario].background, *(asked.program for asked in SCENARIOS[scenario].middle)]
+    kernels = [results["kernels"].get(PROGRAMS[name].work) for name in below]
+    return max(each["longest_us"] for each in kernels if each) / 1e3
+
+
+def goals(results: Dict[str, dict]) -> List[str]:
+    lines = []
+    for words, kernels in results.get("kernels", {}).items():
+        lines.append(f"kernels of {words}: {kernels['kernels']} in {kernels['total_ms']:.2f} ms, launched in {kernels['launch_ms']:.2f} ms, "
+                     f"longest {kernels['longest_us']:.0f} µs, next {kernels['next_us']:.0f}; left of one that runs at a random moment: " + ", ".join(
+                         f"p{100 * part:.0f} {figures.left_of_running(kernels['durations_us'], part):.2f} ms"
+                         for part in (0.5, 0.9, 0.99)))
+    for substrate in SUBSTRATES:
+        for name, scenario in SCENARIOS.items():
+            parts = [results.get(f"{substrate} {rest}") for rest in (scenario.high.alone, f"native {name}", f"xschedd {name}")]
+            loop = results.get("kernels", {}).get(PROGRAMS[scenario.background[0]].work)
+            if None in parts or loop is None:
+                continue
+            for what, goal in figures.goals(*parts, longest_kernel_ms(results, name), loop["launch_ms"]).items():
+                lines.append(f"{substrate} {name}: {what} {goal['value']:.3f}, goal {goal['limit']:.3f}: {verdict(goal['ok'])}")
+            peer = results.get(f"{substrate} mps priority {name}")
+            if peer is not None:
+                lines.append(f"{substrate} {name}: {figures.beside_peer(peer, parts[2])}")
+    for name, result in results.items():
+        if name.startswith("share xschedd"):
+            part = 0.75 if "75/25" in name else 0.25
+            got, kept = (result["rates"]["large"] / result["total_per_s"],
+                         result["total_per_s"] / results["share native"]["total_per_s"])
+            lines.append(f"{name}: {100 * got:.1f} % for the first, goal {100 * part:.0f} ± 2: {verdict(abs(got - part) <= 0.02)}; "
+                         f"total {100 * kept:.1f} % of native, goal 97: {verdict(kept >= 0.97)}")
+        if name.startswith(("overhead", "start ")):
+            native, ours = sorted(result["native_ms"]), sorted(result["xschedd_ms"])
+            lines.append(f"{name}: median of pairs {100 * (result['ratio'] - 1):+.2f} %, goal 1 %: {verdict(result['ratio'] <= 1.01)}; "
+                         f"native {native[0]:.3f} to {native[-1]:.3f} ms, xschedd {ours[0]:.3f} to {ours[-1]:.3f} ms")
+    return lines
+
+
+def waits(results: Dict[str, dict]) -> List[str]:
+    """What requests were made of, as means in ms: the first six columns of figures add up to the latency."""
+    columns = ("others_before_ms", "idle_before_ms", "own_ms", "others_between_ms", "idle_between_ms", "after_ms", "told_ms",
+               "shut_ms", "first_left_ms", "later", "later_ms", "tenants")
+    lines = ["| | requests | latency | before: others' kernels | nobody's | own kernels | between: others' | nobody's | after | "
+             "daemon told at | gates shut at | left of the running kernel | later kernels | their time | of tenants |",
+             "|---" * 15 + "|"]
+    for name, result in results.items():
+        for group, part in result.items() if name.startswith("waits ") else ():
+            if isinstance(part, dict):
+                lines.append(row(f"{name[len('waits '):]}, {group}", str(part["count"]), [f"{part['latency_ms']:.3f}", *(
+                    "–" if part[column] is None else f"{part[column]:.3f}" for column in columns)]))
+    return lines if len(lines) > 2 else []
+
+
+def outputs(digests: Dict[str, List[str]]) -> List[str]:
+    return [f"outputs of {work}: {len(each)} digests, {'all equal' if len(set(each)) == 1 else 'NOT EQUAL'}"
+            for work, each in digests.items()]
+
+
+def verdict(holds: bool) -> str:
+    return "met" if holds else "MISSED"
+
+
+def pictures(folder: str, subtitle: str, raw: Dict[str, Dict[str, dict]]) -> None:
+    for substrate in SUBSTRATES:
+        for name, scenario in SCENARIOS.items():
+            who = scenario.high.program
+            stretches = [("alone", f"{substrate} {scenario.high.alone}"), *((way, f"{substrate} {way} {name}") for way in WAYS)]
+            curves = [(way, [ms for _, ms in raw[stretch][who]["requests"]]) for way, stretch in stretches if stretch in raw]
+            if len(curves) > 1:
+                distribution.draw(os.path.join(folder, f"{substrate}-{name}.svg"), f"{name}, {substrate}: {scenario.what}",
+                                  subtitle, curves)

@@ -1,0 +1,100 @@
+"""The scenarios of tools/bench/gpu/run: which programs run beside which, and how often they are asked.
+
+Thread rule: plain values.
+"""
+
+from dataclasses import dataclass
+from typing import Dict, List, Tuple
+
+HIGH, MIDDLE, LOW = 20, 10, 0  # priorities
+
+
+@dataclass(frozen=True)
+class Load:
+    """Requests a second, and how they arrive; rate 0: one after the other. Loops know none."""
+
+    rate: float = 20.0
+    arrivals: str = "spread"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A process of tenant.py."""
+
+    name: str
+    kind: str
+    model: str
+    priority: int = LOW
+
+    @property
+    def work(self) -> str:
+        return f"{self.kind}:{self.model}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A program that answers requests."""
+
+    program: str
+    load: Load = Load()
+
+    @property
+    def alone(self) -> str:
+        """The stretch in which it is alone: one for all scenarios that ask it in the same way."""
+        if self.load == Load():
+            return f"{self.program} alone"
+        return f"{self.program} alone, {self.load.rate:g}/s {self.load.arrivals}"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    what: str
+    high: Asked
+    background: Tuple[str, ...]
+    middle: Tuple[Asked, ...] = ()
+
+    @property
+    def asked(self) -> Tuple[Asked, ...]:
+        return (self.high, *self.middle)
+
+
+LOOPS = tuple(f"loop{number}" for number in range(5))
+TRAININGS = ("train0", "train1")
+
+PROGRAMS: Dict[str, Program] = {program.name: program for program in (
+    Program("eager", "request", "resnet18", HIGH),
+    Program("graph", "graph", "resnet18", HIGH),
+    Program("bert", "request", "bert", HIGH),
+    Program("decode", "decode", "gpt", HIGH),
+    Program("middle", "request", "bert", MIDDLE),
+    *(Program(name, "loop", "resnet50") for name in LOOPS),
+    *(Program(name, "train", "resnet50") for name in TRAININGS),
+    Program("bert64", "loop", "bert64"),
+    Program("prefill", "loop", "prefill"),
+)}
+
+SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
+    Scenario("one-five", "ResNet-18 eager beside five loops of ResNet-50, batch 256", Asked("eager"), LOOPS),
+    Scenario("graph-five", "the same as a CUDA graph", Asked("graph"), LOOPS),
+    Scenario("poisson", "the same graph, 50 requests a second that know nothing of each other",
+             Asked("graph", Load(50, "poisson")), LOOPS),
+    Scenario("train", "the graph beside two loops that train ResNet-50, batch 128", Asked("graph"), TRAININGS),
+    Scenario("bert", "BERT-base, batch 1, beside BERT-base, batch 64", Asked("bert"), ("bert64",)),
+    Scenario("decode", "16 tokens of a GPT, each read by the host, beside prefill of 16 prompts of 1024",
+             Asked("decode", Load(10)), ("prefill",)),
+    Scenario("three", "the graph above BERT-base, batch 1, above a loop of ResNet-50", Asked("graph"), LOOPS[:1],
+             (Asked("middle", Load(10)),)),
+)}
+
+
+def programs_of(scenarios: List[Scenario]) -> List[Program]:
+    """Those that any of the scenarios needs, in the order of the table."""
+    names = {name for scenario in scenarios for name in
+             (*scenario.background, *(asked.program for asked in scenario.asked))}
+    return [program for program in PROGRAMS.values() if program.name in names]
+
+
+def alone_of(scenarios: List[Scenario]) -> Dict[str, Asked]:
+    """By the stretch's name: who is measured alone for these scenarios."""
+    return {asked.alone: asked for scenario in scenarios for asked in scenario.asked}

@@ -1,0 +1,80 @@
+"""Which waits remain: scenarios in which every tenant records its kernels and the daemon its events, and each request of
+the important one is taken apart. Recording costs time itself, so these are no figures of the scenarios.
+
+Thread rule: main thread.
+"""
+
+import json
+import os
+from dataclasses import asdict
+from typing import Dict, List, Optional, Sequence
+
+import waits
+from beside import mps_server
+from bench import Bench
+from rig import Rig, Tenant
+from scenarios import LOOPS, PROGRAMS
+
+SECONDS = 4.0
+SMALL_WINDOW_US = 100
+
+
+def traced(bench: Bench, name: str, rig: Rig, high: Tenant, loops: Sequence[Tenant]) -> dict:
+    events = rig.daemon.follow_events(bench.children) if rig.daemon is not None else None
+    answers = rig.stretch([high, *loops], SECONDS, trace=True)
+    told: List[int] = []
+    shut: List[int] = []
+    if events is not None:
+        bench.children.stop([events])
+        told, shut = moments(events.log_path, high.child.pid)
+    kernels = {tenant: answer["kernels"] for tenant, answer in answers.items()}
+    requests = waits.take_apart(answers[high.name]["requests"], kernels[high.name],
+                                {loop.name: kernels[loop.name] for loop in loops}, told, shut)
+    with open(os.path.join(bench.options.out, f"trace-{name.replace(' ', '-')}.json"), "w", encoding="utf-8") as file:
+        json.dump({"requests": [asdict(request) for request in requests], "told": told, "shut": shut,
+                   "asked": answers[high.name]["requests"], "kernels": kernels}, file, separators=(",", ":"))
+    bench.keep(f"traced {name}", answers)
+    slowest = sorted(requests, key=lambda request: -request.latency_ms)[:5]
+    return bench.note(f"waits {name}", {**waits.digest(requests), "slowest": [asdict(request) for request in slowest]})
+
+
+def moments(path: str, pid: int) -> tuple:
+    """When the daemon knew `pid` busy, and when it shut somebody's gate for it."""
+    told, shut = [], []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if not line.endswith("}\n"):
+                continue  # cut off, or not an event
+            event = json.loads(line)
+            if event["kind"] == "busy" and event["pid"] == pid:
+                told.append(event["time_ns"])
+            if event["kind"] == "held" and event["for_pid"] == pid:
+                shut.append(event["time_ns"])
+    return sorted(told), sorted(shut)
+
+
+def graph_five(bench: Bench, substrate: str, environment: Optional[Dict[str, str]] = None,
+               background: Optional[Dict[str, str]] = None, *keys: str) -> None:
+    """Natively, under xschedd with two windows, and with one loop only, which takes no turns."""
+    for way in ("native", "xschedd"):
+        rig = bench.rig(environment, bench.daemon(bench.policy(*keys)) if way == "xschedd" else None)
+        high = rig.start(PROGRAMS["graph"])
+        loops = [rig.start(PROGRAMS[name], background) for name in LOOPS]
+        rig.wait_ready()
+        if way == "native":
+            traced(bench, f"{substrate} alone", rig, high, [])
+        traced(bench, f"{substrate} {way}", rig, high, loops)
+        if rig.daemon is not None:
+            traced(bench, f"{substrate} {way} one loop", rig, high, loops[:1])
+            rig.daemon.ask("policy", "set", "--window", f"{SMALL_WINDOW_US}us")
+            traced(bench, f"{substrate} {way} window {SMALL_WINDOW_US}", rig, high, loops)
+        bench.close(rig)
+
+
+def trace(bench: Bench) -> None:
+    graph_five(bench, "time-sliced")
+
+
+def trace_mps(bench: Bench) -> None:
+    with mps_server(bench) as (environment, low):
+        graph_five(bench, "mps", environment, low, "max_concurrent = 0")

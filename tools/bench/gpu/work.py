@@ -1,0 +1,161 @@
+"""What tenants of tools/bench/gpu/run do, as units: `step()` does one whole unit, results on the host where that is part of
+it, `launch()` only what comes before the wait for the GPU; `digest()` is a SHA-256 of what a fixed input gives, whatever was
+done before.
+
+Thread rule: main thread.
+"""
+
+import copy
+import hashlib
+import time
+
+import torch
+
+import models
+
+TOKENS = 16  # of one request of the decode loop
+
+
+def sha256(tensors):
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(tensor.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def capture(body, warm_up=3):
+    """The CUDA graph of `body()`, after some runs outside of it as PyTorch asks for, and what the captured one returned."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(warm_up):
+            body()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = body()
+    return graph, result
+
+
+class Batches:
+    """Forward passes of an input that stays on the device."""
+
+    def __init__(self, name):
+        self.model, host = models.make_model(name)
+        self.device = host.cuda()
+
+    def launch(self):
+        self.result = self.model(self.device)
+
+    def step(self):
+        self.launch()
+        torch.cuda.synchronize()
+
+    def digest(self):
+        self.step()
+        return sha256([self.result])
+
+
+class Requests:
+    """From the copy of the input to the result on the host, one at a time."""
+
+    def __init__(self, name, is_graph):
+        self.model, self.host = models.make_model(name)
+        self.device = self.host.cuda()
+        self.graph = None
+        if is_graph:
+            self.graph, self.result = capture(lambda: self.model(self.device))
+
+    def step(self):
+        self.device.copy_(self.host, non_blocking=True)
+        if self.graph is not None:
+            self.graph.replay()
+        else:
+            self.result = self.model(self.device)
+        self.on_host = self.result.cpu()
+
+    def digest(self):
+        self.step()
+        return sha256([self.on_host])
+
+
+class Decode:
+    """TOKENS of a GPT, one after the other as a CUDA graph; the host reads each before it asks for the next."""
+
+    def __init__(self, name):
+        self.model, self.host = models.make_model(name)
+        self.token, self.position = self.host.cuda(), torch.zeros(1, dtype=torch.long, device="cuda")
+        self.caches, self.token_ms = self.model.caches(), []
+        self.graph, self.logits = capture(self.next)
+
+    def next(self):
+        logits = self.model(self.token, self.caches, self.position)
+        self.token.copy_(logits.argmax(dim=-1))
+        self.position.add_(1)
+        return logits
+
+    def step(self):
+        self.token.copy_(self.host, non_blocking=True)
+        self.position.zero_()
+        self.text = []
+        for _ in range(TOKENS):
+            begun = time.monotonic_ns()
+            self.graph.replay()
+            self.text.append(self.token.item())
+            self.token_ms.append((time.monotonic_ns() - begun) / 1e6)
+
+    def digest(self):
+        self.step()
+        return sha256([self.logits, torch.tensor(self.text)])
+
+
+class Training:
+    """Steps of ResNet-50 under bf16 autocast with momentum; the host reads each loss."""
+
+    def __init__(self, name):
+        assert name == "resnet50"
+        torch.backends.cudnn.deterministic = True
+        torch.manual_seed(7)
+        self.model = models.resnet(50).cuda().train()
+        self.inputs = torch.randn(models.TRAINING_BATCH, 3, 224, 224).cuda()
+        self.labels = torch.randint(0, 1000, (models.TRAINING_BATCH,)).cuda()
+        self.beginning = copy.deepcopy(self.model.state_dict())
+        self.begin()
+
+    def begin(self):
+        self.model.load_state_dict(self.beginning)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
+
+    def launch(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = torch.nn.functional.cross_entropy(self.model(self.inputs), self.labels)
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def step(self):
+        self.loss = self.launch().item()
+
+    def digest(self):
+        self.begin()
+        for _ in range(3):
+            self.step()
+        return sha256(self.model.state_dict().values())
+
+
+def mode(kind):
+    """The context that all of a tenant's work is done in."""
+    return torch.inference_mode(kind != "train")
+
+
+def make_work(kind, name):
+    if kind in ("loop", "endless"):
+        return Batches(name)
+    if kind in ("request", "graph"):
+        return Requests(name, kind == "graph")
+    if kind == "decode":
+        return Decode(name)
+    if kind == "train":
+        return Training(name)
+    raise SystemExit(f"no kind {kind}")

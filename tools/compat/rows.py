@@ -1,0 +1,66 @@
+"""What is run: the programs, the libraries they need, and in which root each can be run.
+
+Thread rule: data only.
+"""
+
+import dataclasses
+import typing
+
+ALL = ("rocm-5.2", "rocm-6.4", "rocm-7.2")
+NEWER = ("rocm-6.4", "rocm-7.2")
+
+# What the libraries of a root have code for. Debian's 6.4 has no gfx942 in any library that brings its kernels along.
+ISA = {"rocm-5.2": "gfx90a", "rocm-6.4": "gfx90a", "rocm-7.2": "gfx942"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One program in the roots that have what it needs. `name` is also that of its source, unless `command` is given."""
+    name: str
+    packages: str  # whose version is shown, by its beginning; the first that is installed counts
+    flags: tuple = ()  # for hipcc: the libraries
+    roots: tuple = ALL
+    isa: typing.Mapping[str, str] = dataclasses.field(default_factory=dict)  # where it differs from the root's
+    environment: typing.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    arguments: tuple = ()
+    devices: int = 1
+    command: tuple = ()  # a program of the root instead of one compiled here
+    private_pids: bool = False  # the program and its neighbour in a process namespace of their own
+    processes: int = 1  # that use the device
+    rounds: int = 20
+    fails: bool = False  # ends with an error on a device that computes nothing, with the shim and without it
+    compiles: bool = False  # starts compilers at run time
+    exact: bool = False  # each call that submits is one dispatch, and the daemon must have counted just these
+
+
+MIOPEN = {
+    "MIOPEN_DEBUG_GCN_ASM_KERNELS": "0",  # Debian's 7.2 has not got their sources
+    # Debian's MIOpen calls the compiler with -isystem /usr/include, with which it does not find <math.h> behind <cmath>.
+    "CCC_OVERRIDE_OPTIONS": "#X-isystem",
+}
+
+ROWS = (
+    Row("hip_streams", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, rounds=200),
+    Row("hip_graph", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, rounds=200),
+    Row("hip_module", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, arguments=("module_kernel.co",), rounds=200, exact=True),
+    Row("hip_module_own_pids", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, private_pids=True, exact=True, rounds=200,
+        command=("./hip_module", "module_kernel.co")),
+    Row("rocblas", "librocblas", ("-lrocblas",), NEWER),
+    Row("hipblas", "libhipblas", ("-lhipblas",), NEWER),
+    Row("hipblaslt", "libhipblaslt1", ("-lhipblaslt",), NEWER, isa={"rocm-7.2": "gfx90a"}),
+    Row("miopen", "libmiopen1", ("-lMIOpen",), NEWER, environment=MIOPEN, compiles=True),
+    Row("rocfft", "librocfft0", ("-lrocfft",), NEWER, isa={"rocm-6.4": "gfx942"}, compiles=True),
+    Row("hipfft", "libhipfft0", ("-lhipfft",), NEWER, isa={"rocm-6.4": "gfx942"}, compiles=True),
+    Row("rocrand", "librocrand1", ("-lrocrand",)),
+    Row("hiprand", "libhiprand1", ("-lhiprand",)),
+    Row("rocsparse", "librocsparse", ("-lrocsparse",)),
+    Row("hipsparse", "libhipsparse", ("-lhipsparse",)),
+    Row("rocsolver", "librocsolver0", ("-lrocsolver", "-lrocblas"), NEWER),
+    Row("rccl", "librccl1", ("-lrccl",), ("rocm-7.2",), rounds=5, environment={"HSA_NO_SCRATCH_RECLAIM": "1"}, devices=2),
+    Row("python_host", "librocblas", roots=NEWER, rounds=100,
+        command=("python3", "{programs}/python_host.py", "rocblas")),
+    Row("python_host", "librocrand1", roots=("rocm-5.2",), rounds=100, command=("python3", "{programs}/python_host.py")),
+    Row("ggml", "libggml0-backend-hip", roots=("rocm-6.4",), fails=True,
+        command=("/usr/libexec/x86_64-linux-gnu/ggml/test-backend-ops", "test", "-b", "ROCm0", "-o",
+                 "MUL_MAT,SOFT_MAX,ADD,RMS_NORM,ROPE,CPY")),
+)

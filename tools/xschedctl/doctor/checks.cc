@@ -1,0 +1,41 @@
+#include "tools/xschedctl/doctor/checks.h"
+
+namespace xschedd::ctl {
+
+std::string_view Name(Level level) {
+  switch (level) {
+    case Level::kOk:
+      return "ok";
+    case Level::kWarning:
+      return "warning";
+    case Level::kError:
+      return "error";
+  }
+  return "unknown";
+}
+
+std::string Text(const std::optional<GlibcVersion>& version) {
+  if (!version) return "an unknown version";
+  return std::to_string(version->first) + "." + std::to_string(version->second);
+}
+
+std::span<const Check> Checks() {
+  static constexpr Check kChecks[] = {
+      {"client socket", CheckClientSocket},
+      {"admin socket", CheckAdminSocket},
+      {"versions", CheckVersions},
+      {"shim", CheckShim},
+      {"private library", CheckLibrary},
+      {"runtime", CheckRuntimes},
+      {"device", CheckDevices},
+      {"kernel", CheckKernel},
+      {"environment", CheckEnvironment},
+      {"preload", CheckPreload},
+      {"root", CheckRoot},
+      {"process", CheckProcess},
+      {"session", CheckSession},
+  };
+  return kChecks;
+}
+
+}  // namespace xschedd::ctl

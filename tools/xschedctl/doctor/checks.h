@@ -1,0 +1,35 @@
+// The checks of `xschedctl doctor`: each looks at one thing and says what it found and what to do. A check that has
+// nothing to say about what it was given says nothing. Thread rule: pure functions.
+#pragma once
+
+#include <span>
+
+#include "tools/xschedctl/doctor/facts.h"
+#include "tools/xschedctl/doctor/finding.h"
+
+namespace xschedd::ctl {
+
+Findings CheckClientSocket(const Facts& facts);
+Findings CheckAdminSocket(const Facts& facts);
+Findings CheckVersions(const Facts& facts);
+Findings CheckShim(const Facts& facts);
+Findings CheckLibrary(const Facts& facts);
+Findings CheckRuntimes(const Facts& facts);
+Findings CheckDevices(const Facts& facts);
+Findings CheckKernel(const Facts& facts);
+Findings CheckEnvironment(const Facts& facts);
+Findings CheckPreload(const Facts& facts);
+Findings CheckRoot(const Facts& facts);
+Findings CheckProcess(const Facts& facts);
+Findings CheckSession(const Facts& facts);
+
+struct Check {
+  const char* name;
+  Findings (*run)(const Facts& facts);
+};
+std::span<const Check> Checks();
+
+// "2.36"; "an unknown version".
+std::string Text(const std::optional<GlibcVersion>& version);
+
+}  // namespace xschedd::ctl

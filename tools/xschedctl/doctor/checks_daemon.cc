@@ -1,0 +1,91 @@
+// Whether the daemon can be reached, and whether what is installed belongs together.
+#include <cerrno>
+#include <cstring>
+
+#include "tools/xschedctl/doctor/checks.h"
+
+namespace xschedd::ctl {
+namespace {
+
+constexpr char kStart[] = "start it: systemctl start xschedd; or give --runtime-dir";
+
+// What is wrong with a socket whoever asks; empty: it can be connected, or only this user may not.
+Findings CheckSocket(const SocketFacts& socket) {
+  if (!socket.exists) return {Broken("no daemon: " + socket.path + " is not there", kStart)};
+  if (!socket.is_socket) return {Broken(socket.path + " is no socket", "move it away and restart xschedd")};
+  if (socket.connect_error == ECONNREFUSED) {
+    return {Broken("no daemon: nobody listens on " + socket.path, kStart)};
+  }
+  if (socket.connect_error != 0 && socket.connect_error != EACCES) {
+    return {Broken("cannot connect to " + socket.path + ": " + std::strerror(socket.connect_error), kStart)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Findings CheckClientSocket(const Facts& facts) {
+  const SocketFacts& socket = facts.client_socket;
+  if (Findings wrong = CheckSocket(socket); !wrong.empty()) return wrong;
+  if (socket.connect_error == EACCES) {
+    return {Broken("you may not connect to " + socket.path + ": programs of yours run unscheduled",
+                   "every user must be able to: restart xschedd, which sets its mode to 0666, and look at the folders "
+                   "above it")};
+  }
+  return {Ok("the daemon listens on " + socket.path)};
+}
+
+Findings CheckAdminSocket(const Facts& facts) {
+  const SocketFacts& socket = facts.admin_socket;
+  if (Findings wrong = CheckSocket(socket); !wrong.empty()) return wrong;
+  Findings findings;
+  if ((socket.mode & 0002) != 0) {
+    findings.push_back(Broken("every user may write to " + socket.path + ", and so set priorities",
+                              "chmod 0660 " + socket.path + ", or restart xschedd"));
+  }
+  if (socket.connect_error == EACCES) {
+    std::string fix = "ask root: usermod -aG xschedd USER, and log in again";
+    if (!facts.has_group) fix = "there is no group xschedd: systemd-sysusers makes it; until then only root is let in";
+    if (facts.is_member) fix = "you are in group xschedd since your last login: log in again";
+    findings.push_back(
+        Warning("you are neither root nor in group xschedd: your programs are scheduled, but xschedctl "
+                "can change and show nothing",
+                fix));
+    return findings;
+  }
+  if (!facts.daemon) {
+    findings.push_back(Broken("the daemon does not answer on " + socket.path + ": " + facts.daemon_error,
+                              "look into journalctl -u xschedd; restart it"));
+    return findings;
+  }
+  findings.push_back(Ok("the daemon answers on " + socket.path));
+  return findings;
+}
+
+Findings CheckVersions(const Facts& facts) {
+  Findings findings;
+  if (facts.daemon &&
+      (facts.daemon->abi_version != facts.abi_version || facts.daemon->layout_hash != facts.layout_hash)) {
+    findings.push_back(Broken("the daemon is " + facts.daemon->version + " and speaks of other shared memory than " +
+                                  facts.ctl_version + ": clients of this release run unscheduled",
+                              "restart the daemon after an upgrade: systemctl restart xschedd"));
+  } else if (facts.daemon && facts.daemon->version != facts.ctl_version) {
+    findings.push_back(Warning("the daemon is " + facts.daemon->version + ", xschedctl " + facts.ctl_version,
+                               "restart the daemon after an upgrade: systemctl restart xschedd"));
+  }
+  const auto compare = [&](const char* what, const LoadFacts& library) {
+    if (library.version.empty() || library.version == facts.ctl_version) return;
+    findings.push_back(
+        Warning(std::string(what) + " " + library.path + " is " + library.version + ", xschedctl " + facts.ctl_version,
+                "install all parts from one package, and start programs anew"));
+  };
+  compare("the shim", facts.shim);
+  compare("the private library", facts.library);
+  if (findings.empty()) {
+    findings.push_back(Ok("xschedctl" + std::string(facts.daemon ? ", the daemon" : "") +
+                          (facts.shim.version.empty() ? "" : ", the shim") + ": " + facts.ctl_version));
+  }
+  return findings;
+}
+
+}  // namespace xschedd::ctl

@@ -1,0 +1,140 @@
+// Variables that make xschedd, or the runtimes, do something else than one thinks.
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "common/passthrough.h"
+#include "common/priority.h"
+#include "tools/xschedctl/doctor/checks.h"
+
+namespace xschedd::ctl {
+namespace {
+
+constexpr std::array kKnown = {"XSCHEDD_PRIORITY",    "XSCHEDD_WEIGHT",  "XSCHEDD_DEADLINE_US", "XSCHEDD_GROUP",
+                               "XSCHEDD_PASSTHROUGH", "XSCHEDD_DISABLE", "XSCHEDD_LOG",         "XSCHEDD_RUNTIME_DIR",
+                               "XSCHEDD_CLIENT_LIB",  "XSCHEDD_SHIM"};
+
+bool IsNumber(const std::string& text, std::uint64_t highest) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [reached, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && reached == end && value >= 1 && value <= highest;
+}
+
+// What is said of a variable that is set to something.
+struct Trap {
+  const char* name;
+  Findings (*look)(const std::string& value);
+};
+
+Findings Nothing() {
+  return {};
+}
+
+const Trap kTraps[] = {
+    {"XSCHEDD_DISABLE",
+     [](const std::string& value) {
+       if (value == "0") return Nothing();
+       return Findings{Warning("XSCHEDD_DISABLE=" + value + ": the shim does nothing", "unset it")};
+     }},
+    {"XSCHEDD_PRIORITY",
+     [](const std::string& value) {
+       const auto priority = ParsePriority(value);
+       if (priority) return Nothing();
+       return Findings{
+           Broken("XSCHEDD_PRIORITY: " + priority.error().what + "; it is ignored", priority.error().remedy)};
+     }},
+    {"XSCHEDD_WEIGHT",
+     [](const std::string& value) {
+       if (IsNumber(value, 10'000)) return Nothing();
+       return Findings{Broken("XSCHEDD_WEIGHT=" + value + " is ignored", "give a number from 1 to 10000")};
+     }},
+    {"XSCHEDD_DEADLINE_US",
+     [](const std::string& value) {
+       if (IsNumber(value, 3'600'000'000)) return Nothing();
+       return Findings{Broken("XSCHEDD_DEADLINE_US=" + value + " is ignored", "give µs, from 1 to 3600000000")};
+     }},
+    {"XSCHEDD_PASSTHROUGH",
+     [](const std::string& value) {
+       Findings findings;
+       for (const std::string_view text : SplitPassthrough(value)) {
+         if (const auto entry = ParsePassthrough(text); !entry) {
+           findings.push_back(
+               Broken("XSCHEDD_PASSTHROUGH: " + entry.error().what + "; it is ignored", entry.error().remedy));
+         }
+       }
+       return findings;
+     }},
+    {"XSCHEDD_LOG",
+     [](const std::string& value) {
+       if (value == "quiet") {
+         return Findings{
+             Warning("XSCHEDD_LOG=quiet: the shim says nothing, not even why it does not work", "unset it")};
+       }
+       if (value == "warn" || value == "info") return Nothing();
+       return Findings{Broken("XSCHEDD_LOG=" + value + " is no level", "write quiet, warn or info")};
+     }},
+    {"XSCHEDD_CLIENT_LIB",
+     [](const std::string& value) {
+       return Findings{Warning("XSCHEDD_CLIENT_LIB=" + value + ": the shim loads this in place of its own library",
+                               "unset it; it is for tests")};
+     }},
+    {"HSA_TOOLS_LIB",
+     [](const std::string& value) {
+       return Findings{Warning("HSA_TOOLS_LIB=" + value +
+                                   ": this tool stands between HIP and the device; where it hides the kernels' times, "
+                                   "GPU times are estimated",
+                               "unset it where nothing is profiled")};
+     }},
+    {"ROCP_TOOL_LIBRARIES",
+     [](const std::string& value) {
+       return Findings{Warning("ROCP_TOOL_LIBRARIES=" + value +
+                                   ": this tool takes its place inside the gate; its times hold no waiting at it",
+                               "nothing, if it is meant to be there")};
+     }},
+    {"LD_BIND_NOT",
+     [](const std::string&) {
+       return Findings{Warning("LD_BIND_NOT is set: every call is looked up anew", "unset it")};
+     }},
+};
+
+std::size_t Differences(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return std::max(a.size(), b.size());
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    count += a[i] != b[i] ? 1 : 0;
+  return count;
+}
+
+// A name like one that counts, or none: the variable has no effect.
+Finding Unknown(const std::string& name) {
+  const auto* nearest = std::min_element(kKnown.begin(), kKnown.end(), [&](const char* a, const char* b) {
+    return Differences(name, a) < Differences(name, b);
+  });
+  const bool is_near = Differences(name, *nearest) <= 3;
+  std::string known;
+  for (const char* one : kKnown)
+    known += (known.empty() ? "" : ", ") + std::string(one);
+  return Warning(name + " means nothing to xschedd",
+                 is_near ? "did you mean " + std::string(*nearest) + "?" : "known are " + known);
+}
+
+}  // namespace
+
+Findings CheckEnvironment(const Facts& facts) {
+  Findings findings;
+  for (const Trap& trap : kTraps) {
+    const auto found = facts.environment.find(trap.name);
+    if (found == facts.environment.end() || found->second.empty()) continue;
+    for (Finding& finding : trap.look(found->second))
+      findings.push_back(std::move(finding));
+  }
+  for (const auto& [name, value] : facts.environment) {
+    if (name.rfind("XSCHEDD_", 0) != 0) continue;
+    if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) findings.push_back(Unknown(name));
+  }
+  if (findings.empty()) findings.push_back(Ok("no variable that would surprise"));
+  return findings;
+}
+
+}  // namespace xschedd::ctl

@@ -1,0 +1,68 @@
+// Whether there is something to schedule, and how it is intercepted.
+#include <cerrno>
+#include <cstring>
+
+#include "tools/xschedctl/doctor/checks.h"
+
+namespace xschedd::ctl {
+
+Findings CheckRuntimes(const Facts& facts) {
+  if (facts.hip.empty() && facts.cuda.empty()) {
+    return {
+        Warning("no libamdhip64 and no libcuda where the loader looks: only programs that bring their own work here",
+                "install ROCm or NVIDIA's driver, or set LD_LIBRARY_PATH or ROCM_PATH")};
+  }
+  Findings findings;
+  for (const RuntimeFacts& hip : facts.hip) {
+    const char* route = hip.registers ? ", intercepted by its dispatch table" : ", intercepted by its symbols";
+    findings.push_back(Ok(hip.path + " (" + hip.found_by + ")" + route));
+  }
+  for (const RuntimeFacts& cuda : facts.cuda)
+    findings.push_back(Ok(cuda.path + " (" + cuda.found_by + "), intercepted by its symbols"));
+  return findings;
+}
+
+Findings CheckDevices(const Facts& facts) {
+  Findings findings;
+  const auto look = [&](const std::vector<DeviceFileFacts>& files, const char* fix) {
+    for (const DeviceFileFacts& file : files) {
+      if (file.open_error == 0) {
+        findings.push_back(Ok(file.path + " can be opened"));
+      } else {
+        findings.push_back(
+            Broken("you cannot open " + file.path + ": " + std::strerror(file.open_error),
+                   file.open_error == EACCES || file.open_error == EPERM ? fix : "look at the driver: dmesg"));
+      }
+    }
+  };
+  look(facts.amd_devices,
+       "add the user to the groups render and video, or give the container --device /dev/kfd "
+       "--device /dev/dri");
+  look(facts.nvidia_devices, "give the container --gpus all, or look at the file's mode");
+  if (!facts.software_gpu.empty()) {
+    findings.push_back(
+        Warning("programs here get the software GPU, " + facts.software_gpu + ": no figure of it is a GPU's",
+                "take its folder out of LD_LIBRARY_PATH to use a GPU"));
+  }
+  if (findings.empty()) {
+    findings.push_back(Warning("no GPU: neither /dev/kfd nor /dev/nvidiactl is there",
+                               "load the driver (modprobe amdgpu), or give the container its devices"));
+  }
+  return findings;
+}
+
+Findings CheckKernel(const Facts& facts) {
+  const KernelFacts& kernel = facts.kernel;
+  std::string lacks;
+  const auto want = [&](bool has, const char* what) {
+    if (!has) lacks += (lacks.empty() ? "" : ", ") + std::string(what);
+  };
+  want(kernel.has_pidfd, "pidfd_open (Linux 5.3)");
+  want(kernel.has_memfd_seals, "sealed memfds (Linux 3.17)");
+  want(kernel.has_future_write_seal, "F_SEAL_FUTURE_WRITE (Linux 5.1)");
+  if (lacks.empty()) return {Ok("Linux " + kernel.release + " has pidfds and sealed memfds")};
+  return {Broken("Linux " + kernel.release + " lacks " + lacks + ": the daemon cannot work here",
+                 "boot a newer kernel, or allow these calls in the sandbox")};
+}
+
+}  // namespace xschedd::ctl

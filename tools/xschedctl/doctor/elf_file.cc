@@ -1,0 +1,102 @@
+#include "tools/xschedctl/doctor/elf_file.h"
+
+#include <elf.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace xschedd::ctl {
+namespace {
+
+class Bytes {
+ public:
+  explicit Bytes(std::string content) : content_(std::move(content)) {}
+
+  template <typename Type>
+  bool Read(std::uint64_t offset, Type* out) const {
+    if (offset > content_.size() || content_.size() - offset < sizeof(Type)) return false;
+    std::memcpy(out, content_.data() + offset, sizeof(Type));
+    return true;
+  }
+  std::string TextAt(std::uint64_t offset) const {
+    if (offset >= content_.size()) return {};
+    const std::size_t end = content_.find('\0', offset);
+    return end == std::string::npos ? std::string() : content_.substr(offset, end - offset);
+  }
+
+ private:
+  std::string content_;
+};
+
+void Raise(std::optional<GlibcVersion>* highest, const std::string& name) {
+  GlibcVersion version{0, 0};
+  if (std::sscanf(name.c_str(), "GLIBC_%d.%d", &version.first, &version.second) != 2) return;
+  if (!*highest || **highest < version) *highest = version;
+}
+
+void ReadImports(const Bytes& file, const Elf64_Shdr& symbols, const Elf64_Shdr& names, ElfFile* out) {
+  for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols.sh_size; at += sizeof(Elf64_Sym)) {
+    Elf64_Sym symbol;
+    if (!file.Read(symbols.sh_offset + at, &symbol)) return;
+    if (symbol.st_shndx == SHN_UNDEF && symbol.st_name != 0) {
+      out->imports.push_back(file.TextAt(names.sh_offset + symbol.st_name));
+    }
+  }
+}
+
+// Lists of records that each say how far the next one is; 0 ends a list.
+void ReadNeeded(const Bytes& file, const Elf64_Shdr& section, const Elf64_Shdr& names, ElfFile* out) {
+  Elf64_Verneed need;
+  for (std::uint64_t at = section.sh_offset; file.Read(at, &need); at += need.vn_next) {
+    Elf64_Vernaux one;
+    for (std::uint64_t part = at + need.vn_aux; file.Read(part, &one); part += one.vna_next) {
+      Raise(&out->needs, file.TextAt(names.sh_offset + one.vna_name));
+      if (one.vna_next == 0) break;
+    }
+    if (need.vn_next == 0) break;
+  }
+}
+
+void ReadDefined(const Bytes& file, const Elf64_Shdr& section, const Elf64_Shdr& names, ElfFile* out) {
+  Elf64_Verdef definition;
+  for (std::uint64_t at = section.sh_offset; file.Read(at, &definition); at += definition.vd_next) {
+    Elf64_Verdaux name;
+    if (file.Read(at + definition.vd_aux, &name)) Raise(&out->defines, file.TextAt(names.sh_offset + name.vda_name));
+    if (definition.vd_next == 0) break;
+  }
+}
+
+}  // namespace
+
+std::optional<ElfFile> ReadElf(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  const Bytes file(std::string(std::istreambuf_iterator<char>(stream), {}));
+  Elf64_Ehdr header;
+  if (!file.Read(0, &header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
+    return std::nullopt;
+  }
+  ElfFile out;
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    if (file.Read(header.e_phoff + std::uint64_t{i} * sizeof segment, &segment) && segment.p_type == PT_INTERP) {
+      out.has_interpreter = true;
+    }
+  }
+  const auto section_at = [&](unsigned index, Elf64_Shdr* section) {
+    return index < header.e_shnum && file.Read(header.e_shoff + std::uint64_t{index} * sizeof *section, section);
+  };
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    Elf64_Shdr names;
+    if (!section_at(i, &section) || !section_at(section.sh_link, &names)) continue;
+    if (section.sh_type == SHT_DYNSYM) ReadImports(file, section, names, &out);
+    if (section.sh_type == SHT_GNU_verneed) ReadNeeded(file, section, names, &out);
+    if (section.sh_type == SHT_GNU_verdef) ReadDefined(file, section, names, &out);
+  }
+  return out;
+}
+
+}  // namespace xschedd::ctl

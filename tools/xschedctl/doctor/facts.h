@@ -1,0 +1,117 @@
+// What `xschedctl doctor` has seen of the system, before anything is concluded from it. Gathered by gather.cc; a test
+// writes its own. Empty texts and nullopt: not found, or not asked for. Thread rule: values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace xschedd::ctl {
+
+using GlibcVersion = std::pair<int, int>;  // 2, 31
+
+struct SocketFacts {
+  std::string path;
+  bool exists = false;
+  bool is_socket = false;
+  unsigned mode = 0;
+  int connect_error = 0;  // errno; 0: somebody listens
+};
+
+struct DaemonFacts {
+  std::string version;
+  std::uint32_t abi_version = 0;
+  std::uint64_t layout_hash = 0;
+};
+
+// A library that was opened in a child process.
+struct LoadFacts {
+  std::string path;
+  bool is_loaded = false;
+  std::string reason;           // of the loader, or "was ended by signal 11"
+  std::string version;          // of xschedd, as the library says
+  std::uint32_t interface = 0;  // of the client library
+};
+
+struct RuntimeFacts {
+  std::string path;
+  std::string found_by;    // "the loader's cache", "LD_LIBRARY_PATH", ...
+  bool registers = false;  // imports rocprofiler_register_library_api_table
+};
+
+struct DeviceFileFacts {
+  std::string path;
+  int open_error = 0;  // errno; 0: it can be opened for reading and writing
+};
+
+struct KernelFacts {
+  std::string release;
+  bool has_pidfd = false;
+  bool has_memfd_seals = false;
+  bool has_future_write_seal = false;
+};
+
+// The folder tree of a container, or of a process in one.
+struct RootFacts {
+  std::string dir;
+  bool has_shim = false;
+  bool has_library = false;
+  bool has_client_socket = false;
+  std::optional<GlibcVersion> glibc;
+};
+
+struct ProcessFacts {
+  std::uint64_t pid = 0;
+  bool exists = false;
+  bool is_readable = false;  // its maps and environment
+  std::string exe;
+  bool is_static = false;
+  bool is_privileged = false;  // set-uid, set-gid or with file capabilities: the loader ignores LD_PRELOAD
+  bool other_root = false;     // of another mount namespace or root folder
+  bool maps_shim = false;
+  bool maps_library = false;
+  std::string maps_runtime;  // its libamdhip64 or libcuda
+  std::map<std::string, std::string> environment;
+  std::optional<bool> has_session;  // nullopt: the daemon was not asked, or did not say
+  RootFacts root;
+};
+
+struct Facts {
+  std::string ctl_version;
+  std::uint32_t abi_version = 0;
+  std::uint64_t layout_hash = 0;
+  std::uint32_t interface_version = 0;
+
+  SocketFacts client_socket;
+  SocketFacts admin_socket;
+  std::optional<DaemonFacts> daemon;
+  std::string daemon_error;  // why it said nothing, where the socket could be connected
+  bool is_root = false;
+  bool has_group = false;    // there is a group xschedd
+  bool is_in_group = false;  // in effect: the groups of this process
+  bool is_member = false;    // of the group as the system has it; not in effect before the next login
+
+  LoadFacts shim;  // path empty: not found, and `reason` says where it was looked for
+  std::optional<GlibcVersion> shim_needs;
+  LoadFacts library;
+  std::optional<GlibcVersion> library_needs;
+  std::optional<GlibcVersion> glibc;
+
+  std::vector<RuntimeFacts> hip;
+  std::vector<RuntimeFacts> cuda;
+  std::vector<DeviceFileFacts> amd_devices;     // /dev/kfd, /dev/dri/renderD*
+  std::vector<DeviceFileFacts> nvidia_devices;  // /dev/nvidiactl, /dev/nvidia0, ...
+  std::string software_gpu;  // path of its libhsa-runtime64, if that is what a program here would get
+  KernelFacts kernel;
+
+  // Of this process, or of the one that was asked about.
+  std::map<std::string, std::string> environment;
+  std::vector<std::string> preloaded_missing;  // files in LD_PRELOAD with a path that are not there
+  std::optional<ProcessFacts> process;
+  std::optional<RootFacts> root;
+};
+
+}  // namespace xschedd::ctl

@@ -1,0 +1,46 @@
+#include "tools/xschedctl/doctor/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/xschedctl/table.h"
+
+namespace xschedd::ctl {
+
+bool Report::HasError() const {
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const Entry& entry) { return entry.finding.level == Level::kError; });
+}
+
+Report Examine(const Facts& facts) {
+  Report report;
+  for (const Check& check : Checks()) {
+    for (Finding& finding : check.run(facts))
+      report.entries.push_back({check.name, std::move(finding)});
+  }
+  return report;
+}
+
+std::string Render(const Report& report) {
+  std::string text;
+  for (const Report::Entry& entry : report.entries) {
+    const std::string fix = entry.finding.fix.empty() ? "" : "; " + entry.finding.fix;
+    text +=
+        fmt::format("{:<8} {:<16} {}\n", Name(entry.finding.level), entry.check, Harmless(entry.finding.what + fix));
+  }
+  return text;
+}
+
+Json ToJson(const Report& report) {
+  Json json = {{"ok", !report.HasError()}, {"findings", Json::array()}};
+  for (const Report::Entry& entry : report.entries) {
+    json["findings"].push_back({{"level", Name(entry.finding.level)},
+                                {"check", entry.check},
+                                {"what", entry.finding.what},
+                                {"fix", entry.finding.fix}});
+  }
+  return json;
+}
+
+}  // namespace xschedd::ctl

@@ -1,0 +1,27 @@
+// All that the doctor has to say, for people and for programs. Thread rule: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/xschedctl/doctor/checks.h"
+#include "tools/xschedctl/render_json.h"
+
+namespace xschedd::ctl {
+
+struct Report {
+  struct Entry {
+    std::string check;
+    Finding finding;
+  };
+  std::vector<Entry> entries;  // in the order of the checks
+
+  bool HasError() const;
+};
+
+Report Examine(const Facts& facts);
+// A line each: how bad, which check, what was found; what to do.
+std::string Render(const Report& report);
+Json ToJson(const Report& report);
+
+}  // namespace xschedd::ctl
