@@ -21,6 +21,7 @@ import difflib
 import os
 import pathlib
 import random
+import re
 import selectors
 import signal
 import sys
@@ -36,6 +37,8 @@ import hostile  # noqa: E402
 PROGRAMS = harness.BUILD / "tests/differential"
 MODES = ("no-daemon", "untracked", "hostile", "restarts")
 DEADLINE_S = 60.0
+# What differs in each line that the HIP runtime logs: the time, the process, the thread.
+WHEN_AND_WHO = re.compile(r"^(:\d:\w+\.cpp\s*:\d+\s*:).* us: .*?\[tid:\w+\]")
 MOST_LINES = 60  # of a difference are printed
 
 
@@ -50,7 +53,7 @@ class Result:
             self.lanes.setdefault(lane, []).append(text)
         own = [line for line in err.splitlines() if line.startswith(("xschedd", "xschedctl"))]
         self.said = "\n".join(own)  # shown with a difference, and not part of it
-        self.lanes["standard error"] = [line for line in err.splitlines() if line not in own]
+        self.lanes["standard error"] = [WHEN_AND_WHO.sub(r"\1", line) for line in err.splitlines() if line not in own]
         self.lanes["exit status"] = ["hung: killed" if hung else str(status)]
 
     def failed_checks(self):
@@ -196,7 +199,7 @@ def table(counts, modes):
 
 
 def parse():
-    known = sorted(path.stem for path in (here / "programs").glob("*.hip") if "int main(" in path.read_text())
+    known = sorted(path.stem for path in (here / "programs").glob("*.*") if "int main(" in path.read_text())
     parser = argparse.ArgumentParser(description="Runs differential programs in each mode and compares.")
     parser.add_argument("--program", action="append", choices=known, metavar="NAME",
                         help=f"may be repeated; without it all: {', '.join(known)}")

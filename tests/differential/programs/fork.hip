@@ -1,8 +1,8 @@
-// fork: before the first call of HIP, after it, with work in flight, and while a thread waits at the gate. Children end at
-// once, in each way, or start another program, or use HIP where the parent had not.
+// fork: before the first call of HIP, after it, with work in flight, and while a thread waits at the gate. Children end
+// at once, in each way, or start another program, or use HIP where the parent had not.
 //
-// What a child does with HIP that its parent had initialised is left out: ROCm 5.2.3 fails, hangs or crashes there, with and
-// without xschedd. It may ask for the last error, which is its thread's own.
+// What a child does with HIP that its parent had initialised is left out: ROCm 5.2.3 fails, hangs or crashes there,
+// with and without xschedd. It may ask for the last error, which is its thread's own.
 #include <spawn.h>
 
 #include <thread>
