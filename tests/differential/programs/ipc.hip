@@ -1,7 +1,9 @@
-// Memory and events of one process used by another, both of them clients, one of them held while the other waits for it.
+// Memory and events of one process used by another, both of them clients, one of them held while the other waits for
+// it.
 //
-// The parent makes memory and an event and gives their handles to a child through a pipe. By turns each works on the same
-// values, the other waits on its stream for the event. Which process records is ordered by the pipes, as IPC events demand.
+// The parent makes memory and an event and gives their handles to a child through a pipe. By turns each works on the
+// same values, the other waits on its stream for the event. Which process records is ordered by the pipes, as IPC
+// events demand.
 //
 // ROCm 5.2.3 leaves the event's shared memory behind; its name is the handle, and the program removes it.
 #include <fcntl.h>

@@ -37,6 +37,9 @@ uint64_t spin_cost(const softgpu_dispatch* dispatch) {
   return microseconds * 1000;
 }
 
+// softgpu_fault(uint64_t microseconds): the same, and then it does what the device cannot go on from.
+constexpr softgpu_kernel kFault = {"softgpu_fault", nullptr, spin_cost};
+
 constexpr softgpu_kernel kBuiltIn[] = {
     {"softgpu_spin_us", nullptr, spin_cost},
     {"_Z15softgpu_spin_usm", nullptr, spin_cost},  // the same without extern "C"
@@ -67,6 +70,7 @@ void load_tables() {
   }
   for (const softgpu_kernel& kernel : kBuiltIn)
     kernels().host.try_emplace(kernel.name, &kernel);
+  kernels().host.try_emplace(kFault.name, &kFault);
 }
 
 }  // namespace
@@ -88,6 +92,10 @@ const Kernel* find_kernel(uint64_t kernel_object) {
   const std::shared_lock guard(k.lock);
   const auto it = k.by_object.find(kernel_object);
   return it != k.by_object.end() ? it->second.get() : nullptr;
+}
+
+bool ends_in_fault(const Kernel& kernel) {
+  return kernel.host == &kFault;
 }
 
 const softgpu_kernel* find_host_kernel(const std::string& name) {

@@ -24,6 +24,10 @@ void remove_kernel(uint64_t kernel_object);
 // Null: unknown. Valid until the code object is unloaded, which must not happen while a dispatch of it is pending.
 const Kernel* find_kernel(uint64_t kernel_object);
 
+// Whether it ends as a kernel with an illegal instruction does: the queue's error callback is called, and the dispatch
+// never completes.
+bool ends_in_fault(const Kernel& kernel);
+
 // Loads the libraries of SOFTGPU_KERNELS on the first call. Null: no table names it.
 const softgpu_kernel* find_host_kernel(const std::string& name);
 

@@ -155,6 +155,11 @@ void Queue::process_dispatch(const hsa_kernel_dispatch_packet_t& packet, uint64_
   last_end_ns_ = booking.end_ns;
   rt.trace.write({kernel->is_blit ? "blit" : "kernel", d.name, agent_->ordinal, ordinal_, booking.units,
                   booking.arrival_ns, booking.start_ns, booking.end_ns});
+  if (ends_in_fault(*kernel)) {
+    if (on_error_ != nullptr)
+      on_error_(static_cast<hsa_status_t>(HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION), handle(), on_error_data_);
+    return;
+  }
   if (packet.completion_signal.handle != 0) {
     Signal::from(packet.completion_signal)->complete(booking.start_ns, booking.end_ns);
   }
