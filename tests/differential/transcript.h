@@ -20,6 +20,8 @@
 // runtime's answer depends on time in any other way, leave it out of the transcript (call it without a lane) and say
 // why there.
 //
+// A program that a mode does not suit says so in its source, with the reason, on a line `// Not in mode NAME: ...`.
+//
 // The driver takes the exit status and whatever HIP or the software GPU say on standard error into the comparison too.
 // A program ends by `return run.End()`, or however its subject demands (exit while work is held, a crash): then without
 // it. A check that fails is written as FAILS, and fails the run, the one without xschedd, too.
