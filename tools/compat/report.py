@@ -31,36 +31,50 @@ def version(root, beginning):
     return "?"
 
 
+HEAD = ("root", "program", "package version", "ISA", "calls", "dispatches", "seen by the daemon", "held", "outcome", "date")
+
+
 def cells(result):
     row = result.row
     done = result.outcomes
     calls = next((text.split()[0] for text in reversed(done[0].lines) if text.endswith(" failed")), "–") if done else "–"
     dispatches = sum(done[0].dispatches.values()) if done else 0
     last = done[2] if len(done) == 3 else None
+    outcome = "equal"
+    if result.wrong:
+        outcome = "**different**: " + "; ".join(result.wrong).replace("|", "/").replace("\n", " ")
+    elif row.fails:
+        outcome = f"equal; ends with {done[0].status} in all three, as results are compared there"
     return (result.root, row.name, version(result.root, row.packages), row.isa.get(result.root, rows.ISA[result.root]),
             calls, str(dispatches), str(last.submitted) if last else "–",
-            f"{last.held_ns / 1e6:.0f} ms, {last.actions} changes" if last else "–",
-            "different: see below" if result.wrong else "as without it; fails there too" if row.fails else "equal")
+            f"{last.held_ns / 1e6:.0f} ms, {last.actions} changes" if last else "–", outcome,
+            datetime.datetime.now(datetime.timezone.utc).date().isoformat())
 
 
 def line(result):
-    root, name, number, isa, calls, dispatches, submitted, held, outcome = cells(result)
+    root, name, number, isa, calls, dispatches, submitted, held, _, _ = cells(result)
     mark = "FAIL" if result.wrong else "PASS"
-    return (f"{mark}  {root} {name:12} {number:22} {isa}  {calls:>5} calls {dispatches:>6} dispatches "
+    return (f"{mark}  {root} {name:18} {number:22} {isa}  {calls:>5} calls {dispatches:>6} dispatches "
             f"{submitted:>6} seen  held {held}  {result.seconds:.0f} s")
 
 
-def table(results):
-    head = ("root", "program", "package version", "ISA", "calls", "dispatches", "seen by the daemon", "held", "outcome")
-    body = [head, ("---",) * len(head), *(cells(result) for result in results)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in body)
+def table(lines):
+    """In the order of rows.py, a root after the other; what it knows no longer is left out."""
+    order = [(root, row.name) for root in rows.ALL for row in rows.ROWS if root in row.roots]
+    lines = sorted((one for one in lines if one[:2] in order), key=lambda one: order.index(one[:2]))
+    return "\n".join("| " + " | ".join(one) + " |" for one in (HEAD, ("---",) * len(HEAD), *lines))
 
 
-def write(results, seed):
-    """Puts the table into the page, between its two marks."""
+def write(results):
+    """Puts the results into the page's table, in place of what it says of the same programs in the same roots."""
     text = PAGE.read_text()
     before, rest = text.split(BEGIN)
-    _, after = rest.split(END)
-    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    wrong = "".join(f"- {result.root} {result.row.name}: {sentence}\n" for result in results for sentence in result.wrong)
-    PAGE.write_text(f"{before}{BEGIN}\n{today}, `./dev compat --seed {seed}`:\n\n{table(results)}\n\n{wrong}{END}{after}")
+    old, after = rest.split(END)
+    known = {}
+    for entry in old.splitlines():
+        one = tuple(cell.strip() for cell in entry.strip("|").split(" | "))
+        if len(one) == len(HEAD) and one[0].startswith("rocm-"):
+            known[one[:2]] = one
+    for result in results:
+        known[(result.root, result.row.name)] = cells(result)
+    PAGE.write_text(f"{before}{BEGIN}\n{table(known.values())}\n{END}{after}")

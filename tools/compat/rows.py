@@ -30,6 +30,7 @@ class Row:
     rounds: int = 20
     fails: bool = False  # ends with an error on a device that computes nothing, with the shim and without it
     compiles: bool = False  # starts compilers at run time
+    graphs: bool = False  # launches graphs, which are one submission and many dispatches
     exact: bool = False  # each call that submits is one dispatch, and the daemon must have counted just these
 
 
@@ -41,7 +42,7 @@ MIOPEN = {
 
 ROWS = (
     Row("hip_streams", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, rounds=200),
-    Row("hip_graph", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, rounds=200),
+    Row("hip_graph", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, rounds=200, graphs=True),
     Row("hip_module", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, arguments=("module_kernel.co",), rounds=200, exact=True),
     Row("hip_module_own_pids", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, private_pids=True, exact=True, rounds=200,
         command=("./hip_module", "module_kernel.co")),
@@ -57,10 +58,12 @@ ROWS = (
     Row("hipsparse", "libhipsparse", ("-lhipsparse",)),
     Row("rocsolver", "librocsolver0", ("-lrocsolver", "-lrocblas"), NEWER),
     Row("rccl", "librccl1", ("-lrccl",), ("rocm-7.2",), rounds=5, environment={"HSA_NO_SCRATCH_RECLAIM": "1"}, devices=2),
+    Row("rccl_processes", "librccl1", ("-lrccl",), ("rocm-7.2",), rounds=5, environment={"HSA_NO_SCRATCH_RECLAIM": "1"},
+        devices=2, processes=2),
     Row("python_host", "librocblas", roots=NEWER, rounds=100,
         command=("python3", "{programs}/python_host.py", "rocblas")),
     Row("python_host", "librocrand1", roots=("rocm-5.2",), rounds=100, command=("python3", "{programs}/python_host.py")),
-    Row("ggml", "libggml0-backend-hip", roots=("rocm-6.4",), fails=True,
-        command=("/usr/libexec/x86_64-linux-gnu/ggml/test-backend-ops", "test", "-b", "ROCm0", "-o",
-                 "MUL_MAT,SOFT_MAX,ADD,RMS_NORM,ROPE,CPY")),
+    Row("ggml", "libggml0-backend-hip", roots=("rocm-6.4",), fails=True, graphs=True,
+        command=("/usr/libexec/x86_64-linux-gnu/ggml/test-backend-ops", "test", "-b", "ROCm0",
+                 "-o", "MUL_MAT,RMS_NORM,SOFT_MAX", "-p", r"m=16,n=1,k=256|ne=\[64,5")),
 )

@@ -43,6 +43,7 @@ class Outcome:
     lines: list
     dispatches: collections.Counter  # (kind, name) → how many, of all processes of the program
     errors: str
+    compiled: bool  # whether a library left something that it compiled in its cache
     submitted: int = 0
     passthrough: int = 0
     held_ns: int = 0
@@ -212,4 +213,5 @@ class Run:
             for line in trace.read_text().splitlines():
                 record = json.loads(line)
                 counted[(record["kind"], record["name"])] += 1
-        return Outcome(process.returncode, output.splitlines(), counted, self.errors())
+        compiled = any(path.is_file() for path in (node.dir / "home").rglob("*"))
+        return Outcome(process.returncode, output.splitlines(), counted, self.errors(), compiled)

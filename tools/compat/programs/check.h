@@ -15,7 +15,8 @@ namespace compat {
 inline int g_calls = 0;
 inline int g_failed = 0;
 
-// `text` is the call as it is written; its name ends at the parenthesis. The status of every library here is 0 for success.
+// `text` is the call as it is written; its name ends at the parenthesis. The status of every library here is 0 for
+// success.
 inline bool Check(const char* text, long status) {
   ++g_calls;
   if (status != 0) ++g_failed;
@@ -40,7 +41,7 @@ inline int Finish() {
 
 #define CALL(call) compat::Check(#call, static_cast<long>(call))
 // For what nothing further can be done without.
-#define NEED(call)                              \
-  do {                                          \
-    if (!CALL(call)) return compat::Finish();   \
+#define NEED(call)                            \
+  do {                                        \
+    if (!CALL(call)) return compat::Finish(); \
   } while (false)

@@ -1,5 +1,6 @@
 // Launches a kernel of a code object (argument 1) through functions found in every way that programs and libraries use:
-// linked, by dlsym from the global scope, from a handle and with a version, and by hipGetProcAddress where there is one.
+// linked, by dlsym from the global scope, from a handle and with a version, and by hipGetProcAddress where there is
+// one.
 #include <dlfcn.h>
 #include <hip/hip_runtime.h>
 
@@ -7,8 +8,8 @@
 
 namespace {
 
-using LaunchFunction = hipError_t (*)(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                      hipStream_t, void**, void**);
+using LaunchFunction = hipError_t (*)(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                      unsigned, hipStream_t, void**, void**);
 
 bool Launch(const char* how, LaunchFunction launch, hipFunction_t function) {
   if (launch == nullptr) return compat::Check(how, -1);

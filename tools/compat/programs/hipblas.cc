@@ -28,7 +28,8 @@ int main() {
   CALL(hipMemset(a, 0, kBytes));
   CALL(hipMemset(b, 0, kBytes));
   CALL(hipMemset(scalar, 0, sizeof(float)));
-  for (int i = 0; i < kBatch; ++i) host_pointers[i] = a + i * kMatrix;
+  for (int i = 0; i < kBatch; ++i)
+    host_pointers[i] = a + i * kMatrix;
   CALL(hipMemcpy(pointers, host_pointers, sizeof host_pointers, hipMemcpyHostToDevice));
   CALL(hipStreamCreate(&stream));
   NEED(hipblasCreate(&handle));
@@ -38,8 +39,8 @@ int main() {
     CALL(hipblasSetStream(handle, round % 2 == 0 ? nullptr : stream));
     CALL(hipblasSetPointerMode(handle, HIPBLAS_POINTER_MODE_HOST));
     CALL(hipblasSgemm(handle, HIPBLAS_OP_N, HIPBLAS_OP_N, kN, kN, kN, &one, a, kN, b, kN, &one, c, kN));
-    CALL(hipblasSgemmStridedBatched(handle, HIPBLAS_OP_N, HIPBLAS_OP_T, kN, kN, kN, &one, a, kN, kMatrix, b, kN, kMatrix,
-                                    &one, c, kN, kMatrix, kBatch));
+    CALL(hipblasSgemmStridedBatched(handle, HIPBLAS_OP_N, HIPBLAS_OP_T, kN, kN, kN, &one, a, kN, kMatrix, b, kN,
+                                    kMatrix, &one, c, kN, kMatrix, kBatch));
     CALL(hipblasSgemmBatched(handle, HIPBLAS_OP_N, HIPBLAS_OP_N, kN, kN, kN, &one, pointers, kN, pointers, kN, &one,
                              pointers, kN, kBatch));
     CALL(hipblasSaxpy(handle, kN, &one, a, 1, b, 1));

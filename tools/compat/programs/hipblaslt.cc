@@ -24,7 +24,8 @@ int main() {
   CALL(hipStreamCreate(&stream));
   NEED(hipblasLtCreate(&handle));
   hipblasLtMatrixLayout_t layout[3] = {};
-  for (auto& l : layout) NEED(hipblasLtMatrixLayoutCreate(&l, HIP_R_32F, kN, kN, kN));
+  for (auto& l : layout)
+    NEED(hipblasLtMatrixLayoutCreate(&l, HIP_R_32F, kN, kN, kN));
   hipblasLtMatmulDesc_t description = nullptr;
   NEED(hipblasLtMatmulDescCreate(&description, HIPBLAS_COMPUTE_32F, HIP_R_32F));
   hipblasLtMatmulPreference_t preference = nullptr;
@@ -49,7 +50,8 @@ int main() {
   }
   CALL(hipblasLtMatmulPreferenceDestroy(preference));
   CALL(hipblasLtMatmulDescDestroy(description));
-  for (auto l : layout) CALL(hipblasLtMatrixLayoutDestroy(l));
+  for (auto l : layout)
+    CALL(hipblasLtMatrixLayoutDestroy(l));
   CALL(hipblasLtDestroy(handle));
   CALL(hipStreamDestroy(stream));
   return compat::Finish();

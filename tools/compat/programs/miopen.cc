@@ -1,5 +1,5 @@
-// MIOpen: a convolution forward, found and run, and an activation, on a stream and on the default stream. MIOpen compiles
-// kernels at run time, in this process and in helper processes.
+// MIOpen: a convolution forward, found and run, and an activation, on a stream and on the default stream. MIOpen
+// compiles kernels at run time, in this process and in helper processes.
 #include <hip/hip_runtime.h>
 #include <miopen/miopen.h>
 
@@ -48,8 +48,8 @@ int Run(hipStream_t stream, bool on_stream, int rounds) {
   NEED(hipMalloc(&workspace, std::max<size_t>(workspace_bytes, 1)));
   miopenConvAlgoPerf_t found[kFound];
   int count = 0;
-  NEED(miopenFindConvolutionForwardAlgorithm(handle, input, x, weights, f, convolution, output, y, kFound, &count, found,
-                                             workspace, workspace_bytes, false));
+  NEED(miopenFindConvolutionForwardAlgorithm(handle, input, x, weights, f, convolution, output, y, kFound, &count,
+                                             found, workspace, workspace_bytes, false));
   if (count == 0) compat::Check("no algorithm found", -1);
   const float one = 1.0F;
   const float zero = 0.0F;
@@ -63,7 +63,8 @@ int Run(hipStream_t stream, bool on_stream, int rounds) {
   }
   CALL(miopenDestroyActivationDescriptor(activation));
   CALL(miopenDestroyConvolutionDescriptor(convolution));
-  for (auto descriptor : {input, weights, output}) CALL(miopenDestroyTensorDescriptor(descriptor));
+  for (auto descriptor : {input, weights, output})
+    CALL(miopenDestroyTensorDescriptor(descriptor));
   CALL(miopenDestroy(handle));
   for (void* memory : {static_cast<void*>(x), static_cast<void*>(f), static_cast<void*>(y), workspace}) {
     CALL(hipFree(memory));

@@ -1,4 +1,5 @@
-// RCCL: an all-reduce over two devices of one process, grouped and with a communicator each, on streams of the program's own.
+// RCCL: an all-reduce over two devices of one process, grouped and with a communicator each, on streams of the
+// program's own.
 #include <hip/hip_runtime.h>
 #include <rccl/rccl.h>
 
@@ -45,6 +46,7 @@ int main() {
       CALL(hipStreamSynchronize(stream[d]));
     }
   }
-  for (ncclComm_t c : communicator) CALL(ncclCommDestroy(c));
+  for (ncclComm_t c : communicator)
+    CALL(ncclCommDestroy(c));
   return compat::Finish();
 }

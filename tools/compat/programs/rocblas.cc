@@ -39,8 +39,8 @@ void Work(rocblas_handle handle, const Buffers& m) {
   CALL(rocblas_set_pointer_mode(handle, rocblas_pointer_mode_device));
   CALL(rocblas_sdot(handle, kN, m.a, 1, m.b, 1, m.scalar));
   CALL(rocblas_saxpy(handle, kN, m.scalar, m.a, 1, m.b, 1));
-  CALL(rocblas_strsm(handle, rocblas_side_left, rocblas_fill_lower, none, rocblas_diagonal_unit, kN, kN, m.scalar, m.a, kN,
-                     m.b, kN));
+  CALL(rocblas_strsm(handle, rocblas_side_left, rocblas_fill_lower, none, rocblas_diagonal_unit, kN, kN, m.scalar, m.a,
+                     kN, m.b, kN));
 }
 }  // namespace
 
@@ -56,7 +56,8 @@ int main() {
   CALL(hipMemset(m.scalar, 0, sizeof(float)));
   for (const auto& [list, base] : {std::pair{&m.a_list, m.a}, {&m.b_list, m.b}, {&m.c_list, m.c}}) {
     float* pointers[kBatch];
-    for (int i = 0; i < kBatch; ++i) pointers[i] = base + i * kMatrix;
+    for (int i = 0; i < kBatch; ++i)
+      pointers[i] = base + i * kMatrix;
     NEED(hipMalloc(list, sizeof pointers));
     CALL(hipMemcpy(*list, pointers, sizeof pointers, hipMemcpyHostToDevice));
   }

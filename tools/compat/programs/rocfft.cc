@@ -1,4 +1,5 @@
-// rocFFT: plans whose kernels it compiles at run time, in helper processes, executed on a stream and on the default stream.
+// rocFFT: plans whose kernels it compiles at run time, in helper processes, executed on a stream and on the default
+// stream.
 #include <hip/hip_runtime.h>
 #include <rocfft/rocfft.h>
 
@@ -36,11 +37,13 @@ int main() {
   CALL(rocfft_execution_info_set_work_buffer(info, work, most));
   for (int round = 0; round < compat::Rounds(); ++round) {
     CALL(rocfft_execution_info_set_stream(info, round % 2 == 0 ? nullptr : stream));
-    for (rocfft_plan plan : plans) CALL(rocfft_execute(plan, &data, nullptr, info));
+    for (rocfft_plan plan : plans)
+      CALL(rocfft_execute(plan, &data, nullptr, info));
     CALL(hipDeviceSynchronize());
   }
   CALL(rocfft_execution_info_destroy(info));
-  for (rocfft_plan plan : plans) CALL(rocfft_plan_destroy(plan));
+  for (rocfft_plan plan : plans)
+    CALL(rocfft_plan_destroy(plan));
   CALL(rocfft_cleanup());
   CALL(hipStreamDestroy(stream));
   return compat::Finish();

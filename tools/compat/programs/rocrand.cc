@@ -1,4 +1,5 @@
-// rocRAND: uniform and normal numbers of several generators, on the default stream and on a stream of the program's own.
+// rocRAND: uniform and normal numbers of several generators, on the default stream and on a stream of the program's
+// own.
 #include <hip/hip_runtime.h>
 #include <rocrand/rocrand.h>
 

@@ -18,13 +18,13 @@ int main() {
   NEED(rocsparse_create_mat_info(&info));
   const float one = 1.0F;
   const auto none = rocsparse_operation_none;
-  NEED(rocsparse_scsrmv_analysis(handle, none, m.kRows, m.kRows, m.kEntries, description, m.value, m.row_begin, m.column,
-                                 info));
+  NEED(rocsparse_scsrmv_analysis(handle, none, m.kRows, m.kRows, m.kEntries, description, m.value, m.row_begin,
+                                 m.column, info));
   for (int round = 0; round < compat::Rounds(); ++round) {
     CALL(rocsparse_set_stream(handle, round % 2 == 0 ? nullptr : stream));
     for (rocsparse_mat_info with : {info, rocsparse_mat_info{nullptr}}) {
-      CALL(rocsparse_scsrmv(handle, none, m.kRows, m.kRows, m.kEntries, &one, description, m.value, m.row_begin, m.column,
-                            with, m.x, &one, m.y));
+      CALL(rocsparse_scsrmv(handle, none, m.kRows, m.kRows, m.kEntries, &one, description, m.value, m.row_begin,
+                            m.column, with, m.x, &one, m.y));
     }
     CALL(rocsparse_saxpyi(handle, m.kRows / 2, &one, m.value, m.column, m.y, rocsparse_index_base_zero));
     CALL(hipDeviceSynchronize());
