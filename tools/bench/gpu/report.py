@@ -121,5 +121,5 @@ def pictures(folder: str, subtitle: str, raw: Dict[str, Dict[str, dict]]) -> Non
             stretches = [("alone", f"{substrate} {scenario.high.alone}"), *((way, f"{substrate} {way} {name}") for way in WAYS)]
             curves = [(way, [ms for _, ms in raw[stretch][who]["requests"]]) for way, stretch in stretches if stretch in raw]
             if len(curves) > 1:
-                distribution.draw(os.path.join(folder, f"{substrate}-{name}.svg"), f"{name}, {substrate}: {scenario.what}",
-                                  subtitle, curves)
+                distribution.draw(os.path.join(folder, f"{substrate}-{name}.svg"), f"{name}, {substrate}",
+                                  (scenario.what, subtitle), curves)
