@@ -70,6 +70,8 @@ class Core {
   EventLog& Events() { return events_; }
   const Scheduler& Sched() const { return scheduler_; }
   const Config& Settings() const { return config_; }
+  // Whether the daemon's thread is to look for work instead of sleeping.
+  bool IsSpinning() const { return config_.spin && loop_.HasTracked(); }
   std::uint64_t RefusedTotal() const { return refused_total_; }
   std::uint64_t StartedNs() const { return started_ns_; }
   // Called after each reload: quotas and clients' configuration may have changed.

@@ -62,7 +62,13 @@ void Server::Run() {
   SPDLOG_INFO("ready version={} pid={} policy={} lease_ms={}", kDaemonVersion, ::getpid(),
               policy::Text(core_.Settings().policy.name), core_.Settings().lease_ms);
   Notify("READY=1");
-  io_.run();
+  while (!io_.stopped()) {
+    if (core_.IsSpinning()) {
+      io_.poll();
+    } else {
+      io_.run_one();
+    }
+  }
   stopper_.join();
   sockets_.Remove();
   SPDLOG_INFO("stopped");

@@ -22,9 +22,10 @@ constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 constexpr policy::Limits kAnyId{std::numeric_limits<std::uint32_t>::max(), 0};
 
 void ReadDaemon(ConfigReader& reader, const toml::table& table, Config& config) {
-  reader.OnlyKeys(table, "[daemon]", {"lease_ms", "activity_interval_ms"});
+  reader.OnlyKeys(table, "[daemon]", {"lease_ms", "activity_interval_ms", "spin"});
   reader.Number(table, "lease_ms", {10'000, 20}, config.lease_ms);
   reader.Number(table, "activity_interval_ms", {3'600'000, 0}, config.activity_interval_ms);
+  reader.Flag(table, "spin", config.spin);
 }
 
 void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings& settings) {

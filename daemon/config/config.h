@@ -49,6 +49,7 @@ struct Quota {
 struct Config {
   std::uint32_t lease_ms = 100;
   std::uint32_t activity_interval_ms = 1000;
+  bool spin = false;  // do not sleep while clients are tracked
   policy::Settings policy;
   std::vector<Rule> rules;
   std::map<std::uint32_t, Ceiling> ceilings;  // by uid

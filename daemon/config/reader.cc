@@ -58,6 +58,18 @@ bool ConfigReader::Priority(const toml::table& table, std::string_view key, int&
   return number.has_value();
 }
 
+bool ConfigReader::Flag(const toml::table& table, std::string_view key, bool& value) {
+  const toml::node* node = table.get(key);
+  if (node == nullptr) return false;
+  const auto* flag = node->as_boolean();
+  if (flag == nullptr) {
+    Refuse(*node, "\"" + std::string(key) + "\" is neither true nor false", "write one of these, without quotes");
+    return false;
+  }
+  value = flag->get();
+  return true;
+}
+
 bool ConfigReader::Text(const toml::table& table, std::string_view key, std::string& value) {
   const toml::node* node = table.get(key);
   if (node == nullptr) return false;

@@ -27,6 +27,7 @@ class ConfigReader {
   // Each returns whether the key is there and right, and leaves `value` alone otherwise.
   bool Number(const toml::table& table, std::string_view key, policy::Limits limits, std::uint32_t& value);
   bool Priority(const toml::table& table, std::string_view key, int& value);
+  bool Flag(const toml::table& table, std::string_view key, bool& value);
   bool Text(const toml::table& table, std::string_view key, std::string& value);
   // `check` says of an element what is wrong with it, if anything is.
   using Check = std::function<std::optional<Error>(const std::string&)>;

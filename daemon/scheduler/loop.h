@@ -35,6 +35,8 @@ class SchedulerLoop {
   // Decides before it returns: for an administrator's change, which is answered when it has been applied.
   void DecideNow();
 
+  // Whether a gate binds or a client is tracked, as of the last renewal of leases.
+  bool HasTracked() const { return lease_armed_; }
   void SetLease(std::uint32_t lease_ms);
   void Stop();
 

@@ -1,7 +1,9 @@
 // Starting, reloading, draining, stopping and killing the real daemon.
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,33 @@
 
 using namespace xschedd;
 using namespace xschedd::test;
+
+namespace {
+
+// What /proc says of the daemon's one thread, not those of gRPC.
+struct ThreadStat {
+  char state = '?';
+  std::uint64_t cpu_ticks = 0;
+};
+
+ThreadStat StatOf(pid_t thread) {
+  const std::string text = ReadFile("/proc/" + std::to_string(thread) + "/task/" + std::to_string(thread) + "/stat");
+  ThreadStat stat;
+  const std::size_t name_end = text.rfind(')');  // a name may hold anything
+  if (name_end == std::string::npos) return stat;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string skipped;
+  fields >> stat.state;
+  for (int field = 4; field < 14; ++field)
+    fields >> skipped;
+  std::uint64_t user = 0;
+  std::uint64_t system = 0;
+  fields >> user >> system;
+  stat.cpu_ticks = user + system;
+  return stat;
+}
+
+}  // namespace
 
 TEST_CASE("a second daemon on the same folder is refused; a dead one's sockets are replaced") {
   DaemonProcess daemon;
@@ -72,6 +101,36 @@ TEST_CASE("a wrong configuration at reload keeps the old one") {
   const auto of_others = shim.NextConfiguration();
   REQUIRE(of_others);
   CHECK(of_others->passthrough_size() == 0);
+}
+
+TEST_CASE("a daemon that is to spin does so while somebody is tracked, and otherwise sleeps") {
+  DaemonProcess daemon("[daemon]\nspin = true\n");
+  const auto sleeps = [&] { return Eventually([&] { return StatOf(daemon.Pid()).state == 'S'; }); };
+  // Asleep it needs some ms of processor in a second for the leases, so these fifths of a second would take minutes.
+  const auto spins = [&] {
+    const std::uint64_t begin = StatOf(daemon.Pid()).cpu_ticks;
+    const auto fifth = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)) / 5;
+    return Eventually([&] { return StatOf(daemon.Pid()).cpu_ticks - begin >= fifth; });
+  };
+  CHECK(sleeps());
+  {
+    FakeShim high(daemon.Dir(), 50);
+    FakeShim low(daemon.Dir(), 0);
+    high.Attach(0, kGpu);
+    low.Attach(0, kGpu);
+    REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+    CHECK(spins());
+    high.Report(0, true);
+    CHECK(Eventually([&] { return low.IsHeld(0); }));
+    daemon.WriteConfig("[daemon]\nspin = false\n");
+    daemon.Signal(SIGHUP);
+    CHECK(sleeps());
+    daemon.WriteConfig("[daemon]\nspin = true\n");
+    daemon.Signal(SIGHUP);
+    CHECK(spins());
+  }
+  CHECK(sleeps());
+  CHECK(daemon.Stop() == 0);
 }
 
 TEST_CASE("options and files that are wrong have exit codes of their own") {

@@ -27,6 +27,7 @@ TEST_CASE("the shipped file is the defaults") {
   const Config defaults;
   CHECK(config->lease_ms == defaults.lease_ms);
   CHECK(config->activity_interval_ms == defaults.activity_interval_ms);
+  CHECK(config->spin == defaults.spin);
   CHECK(config->policy == defaults.policy);
   CHECK(config->quota.connections_per_uid == defaults.quota.connections_per_uid);
   CHECK(config->quota.queues_per_client == defaults.quota.queues_per_client);
@@ -38,6 +39,7 @@ TEST_CASE("everything can be set") {
 passthrough = ["librccl.so", "hipMemcpy", "kernel:*<int, 4>*"]
 [daemon]
 lease_ms = 50
+spin = true
 [policy]
 name = "fifo"
 share_slack_us = 900
@@ -78,6 +80,7 @@ weight = 200
                                   "x.toml");
   REQUIRE(config);
   CHECK(config->lease_ms == 50);
+  CHECK(config->spin);
   CHECK(config->policy.name == policy::Name::kFifo);
   CHECK(config->policy.max_concurrent == 3u);
   CHECK(config->quota.connections_per_uid == 5);
@@ -108,6 +111,8 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
         "top_window_us, max_concurrent, turn_ms, share_slack_us, laxity_margin_us, fair_quantum_ms");
   CHECK(ErrorOf("[policy]\nlinger_us = \"1\"\n") ==
         "x.toml:2:13: \"linger_us\" is not a whole number; give a number from 0 to 100000");
+  CHECK(ErrorOf("[daemon]\nspin = 1\n") ==
+        "x.toml:2:8: \"spin\" is neither true nor false; write one of these, without quotes");
   CHECK(ErrorOf("[policy]\nlinger_us = -1\n") ==
         "x.toml:2:13: \"linger_us\" = -1 is out of range; give a number from 0 to 100000");
   CHECK(ErrorOf("[policy]\nname = \"best\"\n") ==

@@ -14,8 +14,8 @@ LEFT, RIGHT, TOP, BOTTOM = 84, 190, 76, 456
 COLORS = ("#1f6feb", "#8c959f", "#bc4c00", "#1a7f37", "#8250df", "#0a3069")
 
 
-def draw(path: str, title: str, subtitle: str, curves: Sequence[Tuple[str, Sequence[float]]]) -> None:
-    """`curves`: name and latencies in ms of each."""
+def draw(path: str, title: str, notes: Sequence[str], curves: Sequence[Tuple[str, Sequence[float]]]) -> None:
+    """`notes`: up to two lines below the title; `curves`: name and latencies in ms of each."""
     values = [value for _, latencies in curves for value in latencies]
     low, high = math.floor(math.log10(min(values)) * 4) / 4, math.ceil(math.log10(max(values)) * 4) / 4
     most = max(len(latencies) for _, latencies in curves)
@@ -31,7 +31,8 @@ def draw(path: str, title: str, subtitle: str, curves: Sequence[Tuple[str, Seque
                'font-family="system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif">')
     canvas.box(0, 0, WIDTH, HEIGHT, "#ffffff")
     canvas.text(LEFT, 28, title, 18, bold=True)
-    canvas.text(LEFT, 48, subtitle, 12, MUTED)
+    for number, note in enumerate(notes):
+        canvas.text(LEFT, 46 + 16 * number, note, 12, MUTED)
     for exponent in range(math.floor(low), math.ceil(high) + 1):
         for factor in (1, 2, 5):
             ms = factor * 10.0**exponent

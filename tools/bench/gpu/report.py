@@ -61,8 +61,9 @@ def longest_kernel_ms(results: Dict[str, dict], scenario: str) -> float:
 def goals(results: Dict[str, dict]) -> List[str]:
     lines = []
     for words, kernels in results.get("kernels", {}).items():
-        lines.append(f"kernels of {words}: {kernels['kernels']} in {kernels['total_ms']:.2f} ms, launched in {kernels['launch_ms']:.2f} ms, "
-                     f"longest {kernels['longest_us']:.0f} µs, next {kernels['next_us']:.0f}; left of one that runs at a random moment: " + ", ".join(
+        lines.append(f"kernels of {words}: {kernels['kernels']} in {kernels['total_ms']:.2f} ms, launched in "
+                     f"{kernels['launch_ms']:.2f} ms, longest {kernels['longest_us']:.0f} µs, next {kernels['next_us']:.0f}; "
+                     "left of one that runs at a random moment: " + ", ".join(
                          f"p{100 * part:.0f} {figures.left_of_running(kernels['durations_us'], part):.2f} ms"
                          for part in (0.5, 0.9, 0.99)))
     for substrate in SUBSTRATES:
@@ -121,5 +122,5 @@ def pictures(folder: str, subtitle: str, raw: Dict[str, Dict[str, dict]]) -> Non
             stretches = [("alone", f"{substrate} {scenario.high.alone}"), *((way, f"{substrate} {way} {name}") for way in WAYS)]
             curves = [(way, [ms for _, ms in raw[stretch][who]["requests"]]) for way, stretch in stretches if stretch in raw]
             if len(curves) > 1:
-                distribution.draw(os.path.join(folder, f"{substrate}-{name}.svg"), f"{name}, {substrate}: {scenario.what}",
-                                  subtitle, curves)
+                distribution.draw(os.path.join(folder, f"{substrate}-{name}.svg"), f"{name}, {substrate}",
+                                  (scenario.what, subtitle), curves)

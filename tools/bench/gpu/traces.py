@@ -13,15 +13,15 @@ import waits
 from beside import mps_server
 from bench import Bench
 from rig import Rig, Tenant
-from scenarios import LOOPS, PROGRAMS
+from scenarios import LOOPS, PROGRAMS, SCENARIOS, Load
 
 SECONDS = 4.0
 SMALL_WINDOW_US = 100
 
 
-def traced(bench: Bench, name: str, rig: Rig, high: Tenant, loops: Sequence[Tenant]) -> dict:
+def traced(bench: Bench, name: str, rig: Rig, high: Tenant, loops: Sequence[Tenant], load: Load = Load()) -> dict:
     events = rig.daemon.follow_events(bench.children) if rig.daemon is not None else None
-    answers = rig.stretch([high, *loops], SECONDS, trace=True)
+    answers = rig.stretch([high, *loops], SECONDS, {high.name: load}, trace=True)
     told: List[int] = []
     shut: List[int] = []
     if events is not None:
@@ -68,6 +68,18 @@ def graph_five(bench: Bench, substrate: str, environment: Optional[Dict[str, str
             traced(bench, f"{substrate} {way} one loop", rig, high, loops[:1])
             rig.daemon.ask("policy", "set", "--window", f"{SMALL_WINDOW_US}us")
             traced(bench, f"{substrate} {way} window {SMALL_WINDOW_US}", rig, high, loops)
+        bench.close(rig)
+
+
+def decode(bench: Bench) -> None:
+    scenario = SCENARIOS["decode"]
+    for way in ("native", "xschedd"):
+        rig = bench.rig(daemon=bench.daemon(bench.policy()) if way == "xschedd" else None)
+        high = rig.start(PROGRAMS[scenario.high.program])
+        below = [rig.start(PROGRAMS[name]) for name in scenario.background]
+        rig.wait_ready()
+        traced(bench, f"decode {way} idle neighbours", rig, high, [], scenario.high.load)
+        traced(bench, f"decode {way}", rig, high, below, scenario.high.load)
         bench.close(rig)
 
 
