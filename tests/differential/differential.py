@@ -36,7 +36,7 @@ import hostile  # noqa: E402
 
 PROGRAMS = harness.BUILD / "tests/differential"
 MODES = ("no-daemon", "untracked", "hostile", "restarts")
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 MOST_LINES = 60  # of a difference are printed
 
 
