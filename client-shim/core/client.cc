@@ -29,6 +29,10 @@ constexpr std::uint64_t kNapsInFlight = 8;
 // The longest wait for the window without the window moving, if measured launches are longer than the lease.
 constexpr std::uint64_t kLongestWindowWaitNs = 2'000'000'000;
 
+// How long a query is made again because of nothing but a marker of ours, which takes microseconds; more on a loaded
+// machine, where the thread that records or completes it may not run for a while.
+constexpr std::uint64_t kLongestAskingNs = 5'000'000;
+
 // Handles that are not streams of their own (hip_runtime_api.h): legacy and per-thread default stream.
 constexpr std::uintptr_t kLegacyHandle = 1;
 constexpr std::uintptr_t kPerThreadHandle = 2;
@@ -227,9 +231,18 @@ void Client::SyncEnd(Sync* sync, bool ok) {
 
 bool Client::QueryAgain(const Sync& sync) {
   const auto& carried = As<const CarriedSync>(sync.core);
+  if (carried.tracker == nullptr) return false;
+  const StreamKey& stream = carried.snapshot.stream;
   const std::uint64_t now = MonotonicNs();
-  if (carried.tracker == nullptr || now - carried.began_ns > DeviceTracker::kFreshNs) return false;
-  if (!carried.tracker->IsFreshlyMarked(carried.snapshot.stream, now)) return false;
+  const std::uint64_t asking_ns = now - carried.began_ns;
+  if (carried.tracker->IsBehindOwnMarker(stream)) {
+    if (asking_ns > kLongestAskingNs) {
+      carried.tracker->LeaveOwnMarker(stream);
+      return false;
+    }
+  } else if (asking_ns > DeviceTracker::kFreshNs || !carried.tracker->IsFreshlyMarked(stream, now)) {
+    return false;
+  }
   ::sched_yield();
   return true;
 }

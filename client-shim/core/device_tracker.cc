@@ -38,6 +38,7 @@ void DeviceTracker::Reset(TrackerSink* sink) {
     GiveMarker(stream.start);
     StreamState fresh;
     fresh.pins = stream.pins;
+    fresh.own_marker = stream.own_marker;
     fresh.non_blocking = stream.non_blocking;
     fresh.activity.stream = key;
     stream = std::move(fresh);
@@ -236,12 +237,14 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed) {
     return;
   }
   const std::uint64_t id = Close(stream, timed);
+  stream.own_marker = kRecording;
   stream.unmarked = InFlight{};
   stream.marked_at_ns = last_submit_ns_;
   lock.unlock();
   const bool recorded = vendor_->record_marker(device_, marker, key.handle);
   lock.lock();
   --stream.pins;
+  if (stream.pins == 0) stream.own_marker = next_batch_++;
   if (recorded && epoch == epoch_) {
     stream.recorded_ns = MonotonicNs();
     for (std::size_t i = stream.batches.Size(); i > 0; --i) {
@@ -308,6 +311,7 @@ void DeviceTracker::PollLocked(Lock& lock) {
       // nothing is settled by it.
       // A marker that cannot be queried any more will never say anything: what it stood for is let go.
       Settle(found->first, found->second, candidates[i].id);
+      if (IsStreamIdle(found->second) && found->second.pins == 0) found->second.own_marker = 0;
       is_any_done = true;
     }
     if (is_any_done) continue;  // the same streams again: behind a marker that is done there may be others that are
@@ -398,6 +402,7 @@ void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
     if (snapshot.scope == SyncScope::kDevice || is_same ||
         (snapshot.scope == SyncScope::kStream && is_behind_legacy && key.handle != nullptr && key.thread == 0)) {
       Settle(key, stream, snapshot.last_batch);
+      if (snapshot.scope != SyncScope::kEvent && stream.own_marker <= snapshot.last_batch) stream.own_marker = 0;
     }
   }
   Measure(lock);
@@ -411,6 +416,24 @@ bool DeviceTracker::IsFreshlyMarked(const StreamKey& key, std::uint64_t now_ns) 
   const StreamState& stream = found->second;
   if (stream.pins > 0) return true;  // one is being recorded
   return stream.admitted == 0 && IsMarked(stream) && now_ns < stream.recorded_ns + kFreshNs;
+}
+
+bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) const {
+  const Lock lock(mutex_);
+  const auto found = streams_.find(key);
+  if (found == streams_.end()) return false;
+  const StreamState& stream = found->second;
+  if (stream.own_marker == 0 || stream.admitted > 0 || stream.open.launches > 0) return false;
+  for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
+    if (stream.batches[i].work.launches > 0) return false;
+  }
+  return true;
+}
+
+void DeviceTracker::LeaveOwnMarker(const StreamKey& key) {
+  const Lock lock(mutex_);
+  const auto found = streams_.find(key);
+  if (found != streams_.end()) found->second.own_marker = 0;
 }
 
 void DeviceTracker::EventRecorded(void* event, const StreamKey& key) {

@@ -128,9 +128,15 @@ class DeviceTracker {
   void EventDestroyed(void* event);
   Snapshot BeginEventSync(void* event);
   // Whether the last thing on the stream is a marker of ours that was recorded in the last kFreshNs: it alone may be
-  // what a query finds unfinished. One that is older is behind work of the program that really is.
+  // what a query finds unfinished. One that is older is behind work of the program, which may be unfinished.
   static constexpr std::uint64_t kFreshNs = 300'000;
   bool IsFreshlyMarked(const StreamKey& stream, std::uint64_t now_ns) const;
+  // Whether all that the program has submitted to the stream is known to have finished, but a marker of ours, of
+  // whatever age, may not be reached yet: one behind an event that the program has waited for, or one that another
+  // thread was recording while the program synchronised.
+  bool IsBehindOwnMarker(const StreamKey& stream) const;
+  // That marker is behind something that nobody knows of here (a wait for an event or a value): no longer so.
+  void LeaveOwnMarker(const StreamKey& stream);
   // Looks at the oldest marker of each stream.
   void Poll();
 
@@ -155,6 +161,8 @@ class DeviceTracker {
   bool IsBusy() const;
 
  private:
+  static constexpr std::uint64_t kRecording = ~std::uint64_t{0};
+
   struct Batch {
     std::uint64_t id = 0;
     InFlight work;
@@ -176,6 +184,9 @@ class DeviceTracker {
     std::uint64_t end_ns = 0;    // of the marker clock: the end of what was measured last
     bool is_anchored = false;    // `start` or `end_ns` says where the unmeasured time begins
     std::uint64_t marked_at_ns = 0;
+    // A marker of ours that may not be reached yet: batches from this number on were begun after it had been recorded.
+    // 0: none; kRecording: it is being recorded.
+    std::uint64_t own_marker = 0;
     std::uint64_t recorded_ns = 0;    // when a marker of ours was recorded last
     std::uint64_t busy_since_ns = 0;  // kept while there are deadlines
     std::uint32_t pins = 0;           // threads that record on it with the lock released

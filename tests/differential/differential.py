@@ -36,7 +36,7 @@ import hostile  # noqa: E402
 
 PROGRAMS = harness.BUILD / "tests/differential"
 MODES = ("no-daemon", "untracked", "hostile", "restarts")
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 # What differs in each line that the HIP runtime logs: the time, the process, the thread.
 WHEN_AND_WHO = re.compile(r"^(:\d:\w+\.cpp\s*:\d+\s*:).* us: .*?\[tid:\w+\]")
 MOST_LINES = 60  # of a difference are printed

@@ -81,7 +81,7 @@ class Scheduler:
         self._ctl("set", "--pid", self.pid, "--priority", self.numbers.choice(PRIORITIES))
 
     def _policy(self):
-        self._ctl("policy", "set", self.numbers.choice(POLICIES), "--guard", self.numbers.choice(("10ms", "50ms", "200ms")),
+        self._ctl("policy", "set", self.numbers.choice(POLICIES), "--guard", self.numbers.choice(("50ms", "200ms", "500ms")),
                   "--linger", self.numbers.choice(("0us", "200us", "2ms")), "--turn", self.numbers.choice(("1ms", "5ms")),
                   "--max-concurrent", self.numbers.choice(("0", "1")))
 

@@ -23,7 +23,7 @@ void Settled(const differential::Run& run, unsigned me, int device) {
   CALL(lane, hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
   CALL(lane, hipEventCreateWithFlags(&event, hipEventDisableTiming));
   values.Make(lane);
-  for (unsigned step = 0; step < 150 * run.rounds; ++step) {
+  for (unsigned step = 0; step < 50 * run.rounds; ++step) {
     LAUNCH(lane, scale_add<<<2, 128, 0, stream>>>(values.device, values.device, step, differential::kCount,
                                                   20 + lane.Random(200)));
     values.Step(values, step);

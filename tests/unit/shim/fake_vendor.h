@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -59,6 +60,7 @@ class FakeVendor {
     return &vendor;
   }
 
+  std::function<void()> while_recording;  // what another thread does during the next call that records
   bool refuses_to_record = false;
   bool keeps_record = true;  // for TakeRecorded
   std::size_t records = 0;
@@ -75,6 +77,7 @@ class FakeVendor {
 
   void* Create() { return markers.emplace_back(std::make_unique<Marker>()).get(); }
   bool Record(void* marker, void* stream) {
+    if (while_recording) std::exchange(while_recording, nullptr)();
     if (refuses_to_record) return false;
     ++records;
     *static_cast<Marker*>(marker) = Marker{stream, true, false, 0};

@@ -147,6 +147,36 @@ TEST_CASE_METHOD(Fixture,
   CHECK_FALSE(tracker.IsFreshlyMarked(Key(16), before));
 }
 
+// An event of the program proves the launch; the agent's marker is behind that event.
+TEST_CASE_METHOD(Fixture, "a stream with nothing but a marker of ours on it is not the program's", "[tracker]") {
+  const StreamKey key = Key(16);
+  int event = 0;
+  TryLaunch(key);
+  CHECK_FALSE(tracker.IsBehindOwnMarker(key));
+  tracker.EventRecorded(&event, key);
+  tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
+  CHECK_FALSE(tracker.IsBehindOwnMarker(key));  // the launch is not known to have finished
+  tracker.EndSync(tracker.BeginEventSync(&event), true);
+  CHECK(tracker.IsBehindOwnMarker(key));
+  TryLaunch(key);
+  CHECK_FALSE(tracker.IsBehindOwnMarker(key));
+  // Behind a synchronisation that began after the marker had been recorded there is none.
+  Sync(SyncScope::kStream, key);
+  CHECK_FALSE(tracker.IsBehindOwnMarker(key));
+}
+
+// The agent is recording when the program's synchronisation begins and ends.
+TEST_CASE_METHOD(Fixture, "a marker that is recorded meanwhile may come behind a synchronisation", "[tracker]") {
+  const StreamKey key = Key(16);
+  TryLaunch(key);
+  vendor.while_recording = [&] { Sync(SyncScope::kStream, key); };
+  tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
+  CHECK(sink.in_flight == 0);
+  CHECK(tracker.IsBehindOwnMarker(key));
+  tracker.LeaveOwnMarker(key);
+  CHECK_FALSE(tracker.IsBehindOwnMarker(key));
+}
+
 TEST_CASE_METHOD(Fixture, "the window admits no more than its limit until a marker is done", "[tracker]") {
   const Window window{500, 2};
   REQUIRE(TryLaunch(Key(16), window));
