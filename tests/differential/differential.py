@@ -35,6 +35,7 @@ import harness  # noqa: E402
 import hostile  # noqa: E402
 
 PROGRAMS = harness.BUILD / "tests/differential"
+SOURCES = {path.stem: path for path in (here / "programs").glob("*.*") if "int main(" in path.read_text()}
 MODES = ("no-daemon", "untracked", "hostile", "restarts")
 DEADLINE_S = 120.0
 # What differs in each line that the HIP runtime logs: the time, the process, the thread.
@@ -178,7 +179,7 @@ def compare(case):
         return [("reference", False, "\n".join([*shown, text]))]
     checks = reference.failed_checks()
     found = [("reference", not checks, "\n".join([*shown, f"{where}, reference: {len(checks)} checks failed", *checks]))]
-    left_out = re.findall(r"^// Not in mode (\S+):", (here / "programs" / f"{case.program}.hip").read_text(), re.MULTILINE)
+    left_out = re.findall(r"^// Not in mode (\S+):", SOURCES[case.program].read_text(), re.MULTILINE)
     for mode in ["reference"] * (case.references - 1) + [mode for mode in case.modes if mode not in left_out]:
         begin = time.monotonic()
         result, done = run(case, mode)
@@ -205,7 +206,7 @@ def table(counts, modes):
 
 
 def parse():
-    known = sorted(path.stem for path in (here / "programs").glob("*.*") if "int main(" in path.read_text())
+    known = sorted(SOURCES)
     parser = argparse.ArgumentParser(description="Runs differential programs in each mode and compares.")
     parser.add_argument("--program", action="append", choices=known, metavar="NAME",
                         help=f"may be repeated; without it all: {', '.join(known)}")
