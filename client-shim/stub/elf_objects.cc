@@ -205,6 +205,7 @@ int BoundTo(const ElfObject& object, const ElfObject* candidates, unsigned count
   if (!object.IsFound()) return -1;
   const Dynamic tables(object);
   const auto search = [&](const ElfW(Rela) * relocations, uint64_t size) {
+    if (relocations == nullptr) return -1;
     for (uint64_t i = 0; i < size / sizeof(ElfW(Rela)); ++i) {
       const auto type = ELF64_R_TYPE(relocations[i].r_info);
       if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
