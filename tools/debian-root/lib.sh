@@ -13,12 +13,13 @@ root_mirror() {
   echo "${mirror%/}"
 }
 
-# root_bootstrap SUITE FOLDER: debootstrap's smallest variant in FOLDER/root, with ca-certificates and without apt's lists.
+# root_bootstrap SUITE FOLDER [PACKAGES]: debootstrap's smallest variant in FOLDER/root, with ca-certificates, the packages
+# (by commas), and without apt's lists.
 root_bootstrap() {
   local suite=$1 folder=$2 mirror
   command -v debootstrap >/dev/null || die 'debootstrap is missing; apt-get install debootstrap'
   mirror=$(root_mirror)
-  debootstrap --variant=minbase --include=ca-certificates "$suite" "$folder/root" "$mirror" >"$folder/log" 2>&1 ||
+  debootstrap --variant=minbase --include="ca-certificates${3:+,$3}" "$suite" "$folder/root" "$mirror" >"$folder/log" 2>&1 ||
     { tail -n 20 "$folder/log" >&2; die 'debootstrap failed; its last messages are above'; }
   root_clean "$folder/root"
 }
