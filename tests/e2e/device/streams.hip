@@ -47,8 +47,8 @@ void event_times() {
   HIP(hipStreamDestroy(stream));
 }
 
-// Two kernels that each need half the device overlap; two that need all of it do not.
-void side_by_side(int grid, bool overlap) {
+// Two kernels of 40 ms on two streams: the time from the beginning of one to the end of the other.
+float both_ms(int grid) {
   hipStream_t streams[2];
   Event from[2];
   Event to[2];
@@ -62,9 +62,20 @@ void side_by_side(int grid, bool overlap) {
   HIP(hipDeviceSynchronize());
   // Either may come first: which packet processor wakes first is the host's choice.
   const float both = std::max(elapsed(from[0].handle, to[1].handle), elapsed(from[1].handle, to[0].handle));
-  REQUIRE(overlap ? both < 70.0f : both > 75.0f);
   for (hipStream_t s : streams)
     HIP(hipStreamDestroy(s));
+  return both;
+}
+
+// Two kernels that each need half the device overlap; two that need all of it do not. A host that is slow to bring the
+// second one spoils a try, not five.
+void side_by_side(int grid, bool overlap) {
+  bool seen = false;
+  for (int i = 0; i < 5 && !seen; ++i) {
+    const float both = both_ms(grid);
+    seen = overlap ? both < 70.0f : both > 75.0f;
+  }
+  REQUIRE(seen);
 }
 
 void waits_across_streams() {
