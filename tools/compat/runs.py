@@ -75,7 +75,8 @@ class Scheduler(threading.Thread):
             if not pids:
                 continue
             pid = self.random.choice(pids)
-            action = self.random.choice(("hold", "set", "set", "window"))
+            # The first is a hold, so that a program that is soon over has been held, too.
+            action = self.random.choice(("hold", "set", "set", "window")) if self.actions else "hold"
             if action == "window":
                 self.node.ctl("policy", "set", "--window", self.random.choice(("50us", "200us", "2ms")), check=False)
             elif action == "set":
