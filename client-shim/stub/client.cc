@@ -120,8 +120,20 @@ const ClientTable* Load(const FrontEnd& front_end) {
   return client;
 }
 
+// Another copy of this object stands before it in the process (preloaded by two paths): that one schedules.
+bool IsSecondCopy() {
+  const DlopenFunction open = RealDlopen();
+  const DlsymFunction look_up = RealDlsym();
+  if (open == nullptr || look_up == nullptr) return false;
+  // By the program's handle: RTLD_DEFAULT finds our own first, because of -Bsymbolic.
+  void* program = open(nullptr, RTLD_LAZY);
+  void* first = program != nullptr ? look_up(program, "xschedd_version") : nullptr;
+  CloseObject(program);
+  return first != nullptr && !FindObjectByAddress(reinterpret_cast<const void*>(&g_stage)).Covers(first);
+}
+
 void Start(FrontEnd* front_end) {
-  if (IsDisabled() || !front_end->prepare()) {
+  if (IsDisabled() || IsSecondCopy() || !front_end->prepare()) {
     BecomeInert();
     return;
   }
