@@ -17,7 +17,7 @@
 namespace xschedd::shim {
 namespace {
 
-constexpr std::size_t kStackSize = 1024 * 1024;  // the runtime's calls need more than ours
+constexpr std::size_t kStackSize = std::size_t{1024} * 1024;  // the runtime's calls need more than ours
 constexpr int kConnectTimeoutMs = 1000;
 constexpr std::uint64_t kFirstBackoffNs = 20'000'000;
 constexpr std::uint64_t kLongestBackoffNs = 1'000'000'000;
