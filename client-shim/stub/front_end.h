@@ -26,8 +26,8 @@ struct FrontEnd {
   void (*point_at)(const abi::Word* word);
 
   // For dlsym: whether a name looks like one of the runtime's functions (cheap); whether we define it; our wrapper of
-  // that name, or null where calls come another way; whether a runtime is loaded that has it; whether an address is code
-  // of the scheduled runtime.
+  // that name, or null where calls come another way; whether a runtime is loaded that has it; whether an address is
+  // code of the scheduled runtime.
   bool (*may_be_ours)(const char* name);
   bool (*is_entry)(const char* name);
   void* (*wrapper_of)(const char* name);

@@ -4,7 +4,6 @@
  * Thread rule: one thread. */
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct {
@@ -253,7 +252,10 @@ EXPORT int hipGetDeviceCount(int* count) {
   return 0;
 }
 EXPORT int hipDeviceGetPCIBusId(char* out, int size, int device) {
-  snprintf(out, (size_t)size, "0000:c%d:00.0", device);
+  static const char address[] = "0000:c0:00.0";
+  if (size < (int)sizeof address) return 1;
+  memcpy(out, address, sizeof address);
+  out[6] = (char)('0' + device);
   return 0;
 }
 EXPORT int hipGetDevice(int* device) {
