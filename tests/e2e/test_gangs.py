@@ -71,7 +71,8 @@ class Gangs(harness.NodeTest):
         node = self.node
         node.start_daemon()
         follower = self.follow_events()
-        first, second = Gang(node, "first", 50), Gang(node, "second", 0)
+        # Enough rounds that a busy machine brings the first change of priority before a gang has ended.
+        first, second = Gang(node, "first", 50, rounds=4 * ROUNDS), Gang(node, "second", 0, rounds=4 * ROUNDS)
         ranks = first.ranks + second.ranks
         wait_for(lambda: all(len(node.dispatches(rank.pid, "meet")) > 0 for rank in first.ranks), "the first gang runs")
         wait_for(lambda: set(second.pids) <= set(node.clients()) or second.ranks[0].poll() is not None,
