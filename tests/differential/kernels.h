@@ -28,8 +28,8 @@ extern "C" __global__ void append(differential::Order* order, std::uint32_t tag,
 
 // scale_add once more, for graphs of programs whose other threads launch meanwhile: libamdhip64 5.2.3 sets the
 // arguments of a graph's kernel without the lock that a plain launch takes, so that of two threads that do both with
-// the same kernel one gets the other's arguments (5 of 10 runs of 60 graphs beside one thread that launches, also
-// without the shim).
+// the same kernel one gets the other's arguments (5 of 10 runs of two threads that each made
+// 60 graphs and launched between them, without the shim).
 extern "C" __global__ void scale_add_in_graph(differential::Value* y, const differential::Value* x,
                                               differential::Value step, std::uint32_t count, std::uint64_t micros) {
   (void)micros;
