@@ -30,6 +30,7 @@ struct Command {
 // `rest`: what stands after "--" on the command line.
 Command AddRun(CLI::App& app, const GlobalOptions& global, const std::vector<std::string>& rest);
 Command AddPs(CLI::App& app, const GlobalOptions& global);
+Command AddTop(CLI::App& app, const GlobalOptions& global);
 Command AddSet(CLI::App& app, const GlobalOptions& global);
 Command AddHold(CLI::App& app, const GlobalOptions& global);
 Command AddRelease(CLI::App& app, const GlobalOptions& global);

@@ -57,8 +57,8 @@ int Main(int argc, char** argv) {
 
   std::vector<Command> commands = AddPolicy(app, global);
   commands.push_back(AddRun(app, global, rest));
-  for (const auto add : {AddPs, AddSet, AddHold, AddRelease, AddEvents, AddTrace, AddExplain, AddStats, AddReload,
-                         AddDrain, AddDoctor, AddVersion}) {
+  for (const auto add : {AddPs, AddTop, AddSet, AddHold, AddRelease, AddEvents, AddTrace, AddExplain, AddStats,
+                         AddReload, AddDrain, AddDoctor, AddVersion}) {
     commands.push_back(add(app, global));
   }
 

@@ -1,0 +1,40 @@
+// The terminal of `xschedctl top`, by ncurses: the alternate screen, raw keys, colours unless NO_COLOR is set. What was
+// on the screen is back when it goes, also when the program ends by SIGINT or SIGTERM. Thread rule: main thread; one at
+// a time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include "common/result.h"
+#include "tools/xschedctl/top/view.h"
+
+namespace xschedd::ctl {
+
+class Terminal {
+ public:
+  // Fails where standard input or output is no terminal, or of a kind ($TERM) that is not known.
+  static Result<Terminal> Open();
+  ~Terminal();
+  Terminal(Terminal&& other) noexcept : is_open_(other.is_open_) { other.is_open_ = false; }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  Terminal& operator=(Terminal&&) = delete;
+
+  std::size_t Width() const;
+  std::size_t Height() const;
+  // Only what differs from what is there is written.
+  void Show(const std::vector<TopLine>& lines);
+  // kNone: none came in time, or the window has another size.
+  TopKey Read(std::chrono::milliseconds limit);
+  // Whether SIGINT, SIGTERM or SIGHUP came.
+  static bool IsInterrupted();
+
+ private:
+  Terminal() : is_open_(true) {}
+
+  bool is_open_;
+};
+
+}  // namespace xschedd::ctl
