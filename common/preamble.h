@@ -29,6 +29,7 @@ enum class PreambleStatus : std::uint32_t {
   kVersionMismatch = 1,  // abi_version or layout_hash differ: the client runs unscheduled and says so once
   kQuota = 2,            // the uid has too many connections
   kDraining = 3,         // the daemon takes no new clients at the moment
+  kNotVisible = 4,       // the daemon cannot see the process: it is outside the daemon's pid namespace
 };
 
 inline constexpr int kPreambleDescriptors = 3;  // board, ledger, eventfd

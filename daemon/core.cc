@@ -3,16 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include "common/clock.h"
-#include "daemon/registry/effective.h"
 
 namespace xschedd {
 namespace {
 
-constexpr double kRefusalLinesPerSecond = 2;
-constexpr double kRefusalLinesBurst = 20;
-
 std::string By(const Actor& actor) {
-  return "by uid " + std::to_string(actor.uid) + " (pid " + std::to_string(actor.pid) + ")";
+  return (actor.is_admin ? "by uid " : "by its user, uid ") + std::to_string(actor.uid) + " (pid " + std::to_string(actor.pid) + ")";
 }
 
 std::string_view SourceText(PrioritySource source) {
@@ -25,6 +21,8 @@ std::string_view SourceText(PrioritySource source) {
       return "rule";
     case PrioritySource::kHint:
       return "hint";
+    case PrioritySource::kOwner:
+      return "owner";
   }
   return "unknown";
 }
@@ -45,8 +43,7 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config)
       config_(std::move(config)),
       scheduler_(registry_, events_, &MonotonicNs),
       loop_(io, scheduler_, config_.lease_ms),
-      started_ns_(MonotonicNs()),
-      refusal_lines_(kRefusalLinesPerSecond, kRefusalLinesBurst) {
+      started_ns_(MonotonicNs()) {
   scheduler_.SetSettings(config_.policy);
 }
 
@@ -136,9 +133,10 @@ std::string Core::HintNote(const Client& client) const {
       return " hint " + hint + " limited to " + effective + " by the ceiling of uid " +
              std::to_string(client.identity.uid);
     }
-    const bool by_rule = source == PrioritySource::kRule;
-    return " hint " + hint + " not used: " + (by_rule ? "a rule of the configuration" : "an administrator") + " set " +
-           effective;
+    const std::string_view who = source == PrioritySource::kRule    ? "a rule of the configuration"
+                                 : source == PrioritySource::kOwner ? "its user"
+                                                                    : "an administrator";
+    return " hint " + hint + " not used: " + std::string(who) + " set " + effective;
   };
   std::string priority;
   std::string weight;
@@ -184,12 +182,20 @@ bool Core::UpdateGroup(Client& client) {
 
 // ---- administrators
 
+Effective Core::EffectiveIf(const Client& client, const ClientSettings& settings) const {
+  return EffectiveOf(client, settings, config_);
+}
+
 Effective Core::EffectiveWith(const Client& client, std::optional<int> admin) const {
-  return EffectiveOf(client, {admin, client.admin_weight}, config_);
+  ClientSettings settings = SettingsOf(client);
+  settings.admin = admin;
+  return EffectiveIf(client, settings);
 }
 
 Effective Core::EffectiveWithWeight(const Client& client, std::optional<std::uint32_t> admin) const {
-  return EffectiveOf(client, {client.admin, admin}, config_);
+  ClientSettings settings = SettingsOf(client);
+  settings.admin_weight = admin;
+  return EffectiveIf(client, settings);
 }
 
 void Core::SetAdminPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
@@ -209,10 +215,29 @@ void Core::SetAdminWeight(const std::vector<Client*>& clients, std::optional<std
   loop_.DecideNow();
 }
 
+void Core::SetOwnerPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
+  for (Client* client : clients) {
+    client->owner = priority;
+    const std::string what = priority ? "set to " + std::to_string(*priority) : "reset";
+    UpdateEffective(*client, what + " " + By(by));
+  }
+  loop_.DecideNow();
+}
+
+void Core::SetOwnerWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by) {
+  for (Client* client : clients) {
+    client->owner_weight = weight;
+    UpdateEffective(*client, (weight ? "set " : "reset ") + By(by));
+  }
+  loop_.DecideNow();
+}
+
 void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by) {
   for (Client* client : clients) {
-    if (client->hold == hold) continue;
-    client->hold = hold;
+    const bool had = by.is_admin && hold ? client->hold : by.is_admin ? client->IsOnHold() : client->owner_hold;
+    if (had == hold) continue;
+    if (by.is_admin) client->hold = hold;
+    if (!by.is_admin || !hold) client->owner_hold = hold;
     SPDLOG_INFO("{} pid={} by_uid={} by_pid={}", hold ? "hold" : "release", client->identity.pid, by.uid, by.pid);
     events_.Add(ClientEvent(hold ? EventKind::kHold : EventKind::kRelease, *client, MonotonicNs(), By(by)));
     scheduler_.Changed(*client);
@@ -286,15 +311,17 @@ void Core::Stop() {
   loop_.Stop();
 }
 
-void Core::Refused(const std::string& why) {
+void Core::Refused(std::uint32_t uid, const std::string& why) {
   ++refused_total_;
   Event event;
   event.kind = EventKind::kRefused;
   event.time_ns = MonotonicNs();
-  event.text = why;
   // A flood of refusals must not wash everything else out of the log and the event memory.
-  if (!refusal_lines_.Take(event.time_ns)) return;
-  SPDLOG_WARN("refused reason=\"{}\"", why);
+  const auto left_out = refusal_lines_.Take(uid, event.time_ns);
+  if (!left_out) return;
+  event.text = why;
+  if (*left_out != 0) event.text += " (" + std::to_string(*left_out) + " more of this uid were not logged)";
+  SPDLOG_WARN("refused reason=\"{}\"", event.text);
   events_.Add(std::move(event));
 }
 

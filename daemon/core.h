@@ -10,18 +10,21 @@
 #include <vector>
 
 #include "daemon/config/config.h"
+#include "daemon/registry/effective.h"
 #include "daemon/registry/hints.h"
 #include "daemon/registry/registry.h"
 #include "daemon/scheduler/events.h"
 #include "daemon/scheduler/loop.h"
 #include "daemon/scheduler/scheduler.h"
+#include "daemon/telemetry/refusal_lines.h"
 
 namespace xschedd {
 
-// Who asked for a change.
+// Who asked for a change: an administrator, or the user whose clients they are.
 struct Actor {
   std::uint64_t pid = 0;
   std::uint32_t uid = 0;
+  bool is_admin = true;
 };
 
 // Where the configuration comes from, so that it can be read again.
@@ -49,12 +52,18 @@ class Core {
   std::string HintNote(const Client& client) const;
 
   // ---- administrators; each returns when the gates are written
+  Effective EffectiveIf(const Client& client, const ClientSettings& settings) const;
   // What would count if the administrator's priority, or weight, were `admin`; not given: reset.
   Effective EffectiveWith(const Client& client, std::optional<int> admin) const;
   Effective EffectiveWithWeight(const Client& client, std::optional<std::uint32_t> admin) const;
   void SetAdminPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
   // 1..10000; not given: rules and hints count again.
   void SetAdminWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
+  // The same by the clients' own user: what rules and administrators have set goes before it.
+  void SetOwnerPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
+  void SetOwnerWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
+  // By an administrator or by the clients' own user, as `by` says. An administrator's release ends both holds, a user's
+  // only its own.
   void SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by);
   void SetPolicy(const policy::Settings& settings, const Actor& by);
   // Keeps the old configuration if the new one is wrong. The notes say what changed.
@@ -63,7 +72,10 @@ class Core {
   // Opens all gates; nothing is decided afterwards.
   void Stop();
 
-  void Refused(const std::string& why);
+  // Counts it; logs it within limits, each uid's for itself, so that no user's flood hides another's.
+  void Refused(std::uint32_t uid, const std::string& why);
+  // The same for one that was logged already.
+  void CountRefused() { ++refused_total_; }
   bool IsDraining() const { return draining_; }
 
   Registry& Clients() { return registry_; }
@@ -93,7 +105,7 @@ class Core {
   bool draining_ = false;
   std::uint64_t refused_total_ = 0;
   std::uint64_t started_ns_;
-  TokenBucket refusal_lines_;
+  RefusalLines refusal_lines_;
 };
 
 }  // namespace xschedd

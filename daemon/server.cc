@@ -19,24 +19,24 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
       sockets_(std::move(sockets)),
       signals_(io_, SIGTERM, SIGINT, SIGHUP),
       core_(io_, std::move(source), std::move(config)),
-      connections_(io_, {.adopt = [this](int fd) { rpc_->Adopt(fd); },
+      quotas_(core_.Settings().quota),
+      connections_(io_, quotas_, {.adopt = [this](int fd) { rpc_->Adopt(fd); },
                          .gone =
                              [this](Connection& connection) {
                                core_.RemoveClient(connection.client_id, "its connection closed or it exited");
                                connection.client_id = 0;
                              },
-                         .refused = [this](const std::string& why) { core_.Refused(why); }}),
-      host_{io_, core_, connections_, commands_},
-      operations_(core_, connections_),
+                         .refused = [this](uid_t uid, const std::string& why) { core_.Refused(uid, why); }}),
+      host_{io_, core_, connections_, commands_, quotas_},
+      operations_(core_, connections_, quotas_),
       admin_service_(host_, operations_),
       session_service_(host_),
       client_acceptor_(io_, sockets_.Client(),
                        [this](UniqueFd socket) { connections_.Accept(std::move(socket), false); }),
       admin_acceptor_(io_, sockets_.Admin(),
                       [this](UniqueFd socket) { connections_.Accept(std::move(socket), true); }) {
-  connections_.SetQuota(core_.Settings().quota.connections_per_uid);
   core_.OnReload([this] {
-    connections_.SetQuota(core_.Settings().quota.connections_per_uid);
+    quotas_.SetLimits(core_.Settings().quota);
     session_service_.SendConfiguration();
   });
 }

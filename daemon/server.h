@@ -14,6 +14,7 @@
 #include "daemon/ipc/admin_service.h"
 #include "daemon/ipc/connections.h"
 #include "daemon/ipc/host.h"
+#include "daemon/ipc/quotas.h"
 #include "daemon/ipc/rpc_server.h"
 #include "daemon/ipc/session_service.h"
 #include "daemon/ipc/sockets.h"
@@ -42,6 +43,7 @@ class Server {
   ListeningSockets sockets_;
   boost::asio::signal_set signals_;
   Core core_;
+  Quotas quotas_;
   Connections connections_;
   CommandReader commands_;
   Host host_;

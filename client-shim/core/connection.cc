@@ -64,6 +64,9 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescr
                      "end some, or raise the quota in its configuration");
     case PreambleStatus::kDraining:
       return Refused("the daemon takes no new clients at the moment", "xschedctl shows why");
+    case PreambleStatus::kNotVisible:
+      return Refused("the daemon cannot see this process, which is outside its pid namespace",
+                     "run xschedd in the host's pid namespace");
     default:
       return Refused("the daemon refused this client", "its log says why");
   }

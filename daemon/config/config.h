@@ -41,9 +41,20 @@ struct Ceiling {
   std::optional<std::uint32_t> weight = {};
 };
 
+// What each uid may have and do at client.sock (ipc/quotas.h).
 struct Quota {
   std::uint32_t connections_per_uid = 2048;
+  std::uint32_t clients_per_uid = 2000;  // fewer than connections: xschedctl still gets in
   std::uint32_t queues_per_client = 4096;
+  std::uint32_t queues_per_uid = 32'768;
+  std::uint32_t devices_per_uid = 16'384;
+  std::uint32_t memory_kib_per_uid = 16'384;
+  std::uint32_t watchers_per_uid = 8;
+  std::uint32_t connects_per_s = 1'000;
+  std::uint32_t messages_per_s = 20'000;
+  std::uint32_t message_kib_per_s = 16'384;
+  std::uint32_t calls_per_s = 50;
+  std::uint32_t root_times = 4;  // uid 0 may have so many times as much: containers often run as root
 };
 
 struct Config {

@@ -21,6 +21,26 @@ std::uint64_t AppliedNs(const Scheduler& scheduler, std::uint64_t began_ns) {
   return std::max(scheduler.LastWriteNs(), began_ns);
 }
 
+// A call that costs the daemon more than others counts as several.
+constexpr std::uint64_t kShownForOneCall = 50;
+constexpr std::uint64_t kMoreForExplain = 4;
+
+bool IsFor(const Actor& by, const Client& client) {
+  return by.is_admin || client.identity.uid == by.uid;
+}
+
+Status NotYours(const Actor& by, const ClientIdentity& who) {
+  return {StatusCode::PERMISSION_DENIED, "pid " + std::to_string(who.pid) + " is a client of uid " +
+                                             std::to_string(who.uid) + ", and uid " + std::to_string(by.uid) +
+                                             " may manage only its own on client.sock; ask an administrator (admin.sock)"};
+}
+
+// For a user whose setting is kept, but does not count at present.
+void NoteWhatGoesBefore(const std::string& what, PrioritySource source, v1::ChangeResponse::Change& change) {
+  if (source == PrioritySource::kAdmin) change.set_note("kept; an administrator's " + what + " goes before it");
+  if (source == PrioritySource::kRule) change.set_note("kept; a rule of the configuration sets the " + what);
+}
+
 Status CheckNumber(const char* name, std::uint32_t value, policy::Limits limits) {
   if (value >= limits.min && value <= limits.max) return Status::OK;
   return {StatusCode::INVALID_ARGUMENT, std::string(name) + " " + std::to_string(value) +
@@ -39,33 +59,51 @@ Status AdminOperations::GetVersion(const Actor&, const v1::GetVersionRequest&, v
   return Status::OK;
 }
 
-Status AdminOperations::Select(const v1::Selector& selector, std::vector<Client*>& clients) {
+Status AdminOperations::Select(const Actor& by, const v1::Selector& selector, Selected& selected) {
   if (IsEmpty(selector)) {
     return {StatusCode::INVALID_ARGUMENT,
             "the selector names no clients; give a pid, uid, group, cgroup or exe, or say all"};
   }
+  const Client* other = nullptr;
   for (const auto& [id, client] : core_.Clients().Clients()) {
-    if (Matches(selector, *client)) clients.push_back(client.get());
+    if (!Matches(selector, *client)) continue;
+    if (IsFor(by, *client)) {
+      selected.clients.push_back(client.get());
+    } else {
+      other = client.get();
+      ++selected.left_out;
+    }
   }
-  if (clients.empty()) {
+  // Whoever names a process means that one, and is told; whoever names a kind of client means own ones.
+  if (other != nullptr && (selected.clients.empty() || !selector.pid().empty())) return NotYours(by, other->identity);
+  if (selected.clients.empty()) {
     return {StatusCode::NOT_FOUND, "no client fits " + Describe(selector) + "; xschedctl ps shows who is connected"};
   }
   return Status::OK;
 }
 
-Status AdminOperations::ListClients(const Actor&, const v1::ListClientsRequest& request,
+Status AdminOperations::ListClients(const Actor& by, const v1::ListClientsRequest& request,
                                     v1::ListClientsResponse& response) {
   const std::uint64_t now = MonotonicNs();
   const bool everybody = IsEmpty(request.selector());  // nothing is changed here, so nothing needs to be named
+  std::uint32_t left_out = 0;
   for (const auto& [id, client] : core_.Clients().Clients()) {
-    if (everybody || Matches(request.selector(), *client)) {
+    if (!everybody && !Matches(request.selector(), *client)) continue;
+    if (IsFor(by, *client)) {
       FillClient(*client, core_.Sched(), now, *response.add_clients());
+    } else {
+      ++left_out;
     }
   }
   for (const auto& [address, device] : core_.Clients().Devices())
     FillDevice(*device, *response.add_devices());
+  response.set_left_out(left_out);
   response.set_policy(std::string(policy::Text(core_.Settings().policy.name)));
   response.set_time_ns(now);
+  if (!by.is_admin) {
+    const int shown = response.clients_size() + response.devices_size();
+    quotas_.Charge(by.uid, QuotaKind::kCalls, static_cast<std::uint64_t>(shown) / kShownForOneCall);
+  }
   return Status::OK;
 }
 
@@ -86,30 +124,42 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     Status status = CheckNumber("weight", request.weight(), policy::kWeightLimits);
     if (!status.ok()) return status;
   }
-  std::vector<Client*> clients;
-  if (Status status = Select(request.selector(), clients); !status.ok()) return status;
+  Selected selected;
+  if (Status status = Select(by, request.selector(), selected); !status.ok()) return status;
+  const std::vector<Client*>& clients = selected.clients;
+  response.set_left_out(selected.left_out);
   const std::uint64_t began = MonotonicNs();
   const std::optional<int> priority = request.has_priority() ? std::optional<int>(request.priority()) : std::nullopt;
   const std::optional<std::uint32_t> weight =
       request.has_weight() ? std::optional<std::uint32_t>(request.weight()) : std::nullopt;
   for (const Client* client : clients) {
     const Effective& before = client->effective;
-    const Effective ranked = sets_priority ? core_.EffectiveWith(*client, priority) : before;
-    const Effective weighed = sets_weight ? core_.EffectiveWithWeight(*client, weight) : before;
-    const std::string ceiling = "limited by the ceiling of uid " + std::to_string(client->identity.uid);
+    ClientSettings settings = SettingsOf(*client);
+    if (sets_priority) (by.is_admin ? settings.admin : settings.owner) = priority;
+    if (sets_weight) (by.is_admin ? settings.admin_weight : settings.owner_weight) = weight;
+    const Effective after = core_.EffectiveIf(*client, settings);
     v1::ChangeResponse::Change& change = *response.add_changes();
     change.set_pid(client->identity.pid);
     change.set_priority_before(before.priority);
-    change.set_priority_after(ranked.priority);
+    change.set_priority_after(after.priority);
     change.set_weight_before(before.weight);
-    change.set_weight_after(weighed.weight);
-    change.set_hold_after(client->hold);
-    if (sets_weight && weighed.weight_limited) change.set_note("weight " + ceiling);
-    if (sets_priority && ranked.limited) change.set_note(ceiling);
+    change.set_weight_after(after.weight);
+    change.set_hold_after(client->IsOnHold());
+    const std::string ceiling = "limited by the ceiling of uid " + std::to_string(client->identity.uid);
+    if (sets_weight && after.weight_limited) change.set_note("weight " + ceiling);
+    if (sets_priority && after.limited) change.set_note(ceiling);
+    if (by.is_admin) continue;
+    if (weight) NoteWhatGoesBefore("weight", after.weight_source, change);
+    if (priority) NoteWhatGoesBefore("priority", after.source, change);
   }
   if (request.dry_run()) return Status::OK;
-  if (sets_priority) core_.SetAdminPriority(clients, priority, by);
-  if (sets_weight) core_.SetAdminWeight(clients, weight, by);
+  if (by.is_admin) {
+    if (sets_priority) core_.SetAdminPriority(clients, priority, by);
+    if (sets_weight) core_.SetAdminWeight(clients, weight, by);
+  } else {
+    if (sets_priority) core_.SetOwnerPriority(clients, priority, by);
+    if (sets_weight) core_.SetOwnerWeight(clients, weight, by);
+  }
   response.set_applied_ns(AppliedNs(core_.Sched(), began));
   return Status::OK;
 }
@@ -124,8 +174,18 @@ Status AdminOperations::Release(const Actor& by, const v1::ReleaseRequest& reque
 
 Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector, bool hold, bool dry_run,
                                    v1::ChangeResponse& response) {
-  std::vector<Client*> clients;
-  if (Status status = Select(selector, clients); !status.ok()) return status;
+  Selected selected;
+  if (Status status = Select(by, selector, selected); !status.ok()) return status;
+  const std::vector<Client*>& clients = selected.clients;
+  const auto stays_held = [&](const Client* client) { return !hold && !by.is_admin && client->hold; };
+  if (std::all_of(clients.begin(), clients.end(),
+                  [&](const Client* client) { return stays_held(client) && !client->owner_hold; })) {
+    return {StatusCode::PERMISSION_DENIED, "pid " + std::to_string(clients.front()->identity.pid) +
+                                               " is held by an administrator, and only an administrator can release it; "
+                                               "ask one to run xschedctl release --pid " +
+                                               std::to_string(clients.front()->identity.pid)};
+  }
+  response.set_left_out(selected.left_out);
   const std::uint64_t began = MonotonicNs();
   for (const Client* client : clients) {
     v1::ChangeResponse::Change& change = *response.add_changes();
@@ -134,8 +194,9 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
     change.set_priority_after(client->effective.priority);
     change.set_weight_before(client->effective.weight);
     change.set_weight_after(client->effective.weight);
-    change.set_hold_after(hold);
-    if (client->hold == hold) change.set_note(hold ? "was on hold already" : "was not on hold");
+    change.set_hold_after(hold || stays_held(client));
+    if (client->IsOnHold() == hold) change.set_note(hold ? "was on hold already" : "was not on hold");
+    if (stays_held(client)) change.set_note("an administrator's hold stays");
     if (client->channel == nullptr) change.set_note("has no shared memory and cannot be gated");
   }
   if (dry_run) return Status::OK;
@@ -206,11 +267,25 @@ Status AdminOperations::GetStats(const Actor&, const v1::GetStatsRequest&, v1::S
   response.set_refused_total(core_.RefusedTotal() + counts.refused_records);
   response.set_decision_p50_ns(core_.Sched().Latency().Quantile(0.50));
   response.set_decision_p99_ns(core_.Sched().Latency().Quantile(0.99));
+  for (std::size_t i = 0; i < kQuotaKinds; ++i) {
+    const auto kind = static_cast<QuotaKind>(i);
+    if (quotas_.Refused(kind) == 0) continue;
+    v1::Stats::QuotaRefusals& refusals = *response.add_quota_refusals();
+    refusals.set_quota(std::string(Text(kind)));
+    refusals.set_count(quotas_.Refused(kind));
+  }
   return Status::OK;
 }
 
-Status AdminOperations::Explain(const Actor&, const v1::ExplainRequest& request, v1::ExplainResponse& response) {
-  const ExplainContext context{core_.Clients(), core_.Sched().Histories(), core_.Settings(), MonotonicNs()};
+Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& request, v1::ExplainResponse& response) {
+  const ExplainContext context{
+      .registry = core_.Clients(),
+      .histories = core_.Sched().Histories(),
+      .config = core_.Settings(),
+      .now_ns = MonotonicNs(),
+      .only_uid = by.is_admin ? std::nullopt : std::optional<std::uint32_t>(by.uid),
+  };
+  if (!by.is_admin) quotas_.Charge(by.uid, QuotaKind::kCalls, kMoreForExplain);
   const std::vector<Client*> clients = core_.Clients().FindPid(request.pid());
   const PastClient* const past = core_.Sched().Past().Find(request.pid());
   if (clients.empty() && past == nullptr) {
@@ -218,6 +293,8 @@ Status AdminOperations::Explain(const Actor&, const v1::ExplainRequest& request,
                                        std::to_string(PastClients::kClients) +
                                        " that ended; xschedctl ps shows who is connected"};
   }
+  const ClientIdentity& who = clients.empty() ? past->identity : clients.back()->identity;
+  if (!by.is_admin && who.uid != by.uid) return NotYours(by, who);
   FillExplanation(clients.empty() ? ExplainClient(*past, request.seconds(), context)
                                   : ExplainClient(*clients.back(), request.seconds(), context),
                   response);

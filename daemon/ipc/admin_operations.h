@@ -1,4 +1,5 @@
-// What each Admin call does, with protobuf in and out. admin_service.h brings the calls here.
+// What each Admin call does, with protobuf in and out. admin_service.h brings the calls here. An administrator sees and
+// changes every client; a user (Actor::is_admin false) own clients only, and says of others how many were left out.
 // Thread rule: the daemon's one thread.
 #pragma once
 
@@ -10,12 +11,14 @@
 #include "admin.pb.h"
 #include "daemon/core.h"
 #include "daemon/ipc/connections.h"
+#include "daemon/ipc/quotas.h"
 
 namespace xschedd {
 
 class AdminOperations {
  public:
-  AdminOperations(Core& core, Connections& connections) : core_(core), connections_(connections) {}
+  AdminOperations(Core& core, Connections& connections, Quotas& quotas)
+      : core_(core), connections_(connections), quotas_(quotas) {}
 
   grpc::Status GetVersion(const Actor& by, const v1::GetVersionRequest& request, v1::GetVersionResponse& response);
   grpc::Status ListClients(const Actor& by, const v1::ListClientsRequest& request, v1::ListClientsResponse& response);
@@ -30,12 +33,18 @@ class AdminOperations {
   grpc::Status Drain(const Actor& by, const v1::DrainRequest& request, v1::DrainResponse& response);
 
  private:
-  grpc::Status Select(const v1::Selector& selector, std::vector<Client*>& clients);
+  // Those that are to be changed, at least one.
+  struct Selected {
+    std::vector<Client*> clients;
+    std::uint32_t left_out = 0;  // of others, that a user may not change
+  };
+  grpc::Status Select(const Actor& by, const v1::Selector& selector, Selected& selected);
   grpc::Status ChangeHold(const Actor& by, const v1::Selector& selector, bool hold, bool dry_run,
                           v1::ChangeResponse& response);
 
   Core& core_;
   Connections& connections_;
+  Quotas& quotas_;
 };
 
 }  // namespace xschedd

@@ -4,6 +4,8 @@
 
 #include "common/clock.h"
 #include "daemon/ipc/conversion.h"
+#include "daemon/ipc/rights.h"
+#include "daemon/registry/process.h"
 
 namespace xschedd {
 namespace {
@@ -13,15 +15,37 @@ constexpr std::size_t kMaxWaiting = 8192;
 
 }  // namespace
 
-grpc::Status AdminService::Authorise(Host& host, const std::string& peer, Actor& by) {
+grpc::Status AdminService::Authorise(Host& host, const std::string& peer, const std::string& rpc, Actor& by) {
   const std::shared_ptr<Connection> connection = host.connections.Find(peer);
   if (connection == nullptr) return {grpc::StatusCode::UNAVAILABLE, "the connection is closed already"};
-  by = {static_cast<std::uint64_t>(connection->peer.pid), connection->peer.uid};
-  if (connection->is_admin) return grpc::Status::OK;
-  host.core.Refused("pid " + std::to_string(by.pid) + " (uid " + std::to_string(by.uid) +
-                    ") asked for administration on client.sock");
-  return {grpc::StatusCode::PERMISSION_DENIED,
-          "client.sock does not serve Admin; connect to admin.sock, as root or as a member of group xschedd"};
+  by = {static_cast<std::uint64_t>(connection->peer.pid), connection->peer.uid, connection->is_admin};
+  if (by.is_admin) return grpc::Status::OK;
+  if (!connection->refusal.ok()) return connection->refusal;
+  connection->last_call_ns = MonotonicNs();
+  const auto refuse = [&](grpc::StatusCode code, const std::string& why) {
+    // Each is told, one of a kind is logged.
+    if (connection->refused_calls.insert(rpc).second) {
+      host.core.Refused(by.uid, "pid " + std::to_string(by.pid) + " (uid " + std::to_string(by.uid) + ") called " + rpc +
+                                    " on client.sock: " + why);
+    } else {
+      host.core.CountRefused();
+    }
+    return grpc::Status(code, why);
+  };
+  if (!host.quotas.Has(by.uid, QuotaKind::kCalls, connection->last_call_ns)) {
+    host.quotas.CountRefusal(QuotaKind::kCalls);
+    return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED, host.quotas.Reason(by.uid, QuotaKind::kCalls));
+  }
+  host.quotas.Charge(by.uid, QuotaKind::kCalls, 1);
+  const Right right = RightOnClientSocket(rpc);
+  if (right == Right::kRefused) return refuse(grpc::StatusCode::PERMISSION_DENIED, RefusalText(rpc));
+  if (right == Right::kOwnClients && IsNobody(by.uid)) {
+    return refuse(grpc::StatusCode::PERMISSION_DENIED,
+                  "uid " + std::to_string(by.uid) +
+                      " may be several users: xschedd runs in a user namespace that does not know them; use admin.sock, "
+                      "or run xschedd outside of it");
+  }
+  return grpc::Status::OK;
 }
 
 // One WatchEvents call. Constructed on a gRPC thread; all else on the daemon's one thread.
@@ -42,20 +66,36 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
   }
 
   void OnEvent(const Event& event) override {
+    if (!MayBeShown(event)) return;
     if (waiting_.size() >= kMaxWaiting) {
       ++lost_;
       return;
     }
     v1::Event message;
     FillEvent(event, message);
-    Queue(std::move(message));
+    const std::uint64_t cost = sizeof message + message.ByteSizeLong();
+    if (!memory_.Add(cost)) {
+      ++lost_;
+      return;
+    }
+    Queue(std::move(message), cost);
   }
 
  private:
   void Begin(const std::string& peer, bool replay) {
-    Actor by;
-    if (grpc::Status status = AdminService::Authorise(host_, peer, by); !status.ok()) return End(status);
     if (ended_) return;
+    if (grpc::Status status = AdminService::Authorise(host_, peer, "WatchEvents", by_); !status.ok()) return End(status);
+    if (!by_.is_admin) {
+      watchers_ = Quotas::Holding(host_.quotas, by_.uid, QuotaKind::kWatchers);
+      memory_ = Quotas::Holding(host_.quotas, by_.uid, QuotaKind::kMemory);
+      if (!watchers_.Add()) {
+        const std::string why = host_.quotas.Reason(by_.uid, QuotaKind::kWatchers);
+        host_.core.Refused(by_.uid, "pid " + std::to_string(by_.pid) + " (uid " + std::to_string(by_.uid) + "): " + why);
+        return End({grpc::StatusCode::RESOURCE_EXHAUSTED, why});
+      }
+    }
+    connection_ = host_.connections.Find(peer);
+    ++connection_->calls;
     // Headers at once, so that a caller knows that it watches before anything happens.
     StartSendInitialMetadata();
     if (replay) {
@@ -70,28 +110,37 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
     subscribed_ = true;
   }
 
-  void Queue(v1::Event message) {
-    waiting_.push_back(std::move(message));
+  // To a user: what happens to own clients, and what an administrator changes for all.
+  bool MayBeShown(const Event& event) const {
+    if (by_.is_admin) return true;
+    if (event.client_id != 0) return event.uid == by_.uid;
+    return event.kind == EventKind::kPolicy || event.kind == EventKind::kReloaded;
+  }
+
+  // `cost`: what it has taken of memory_.
+  void Queue(v1::Event message, std::uint64_t cost = 0) {
+    waiting_.push_back({std::move(message), cost});
     if (!writing_) WriteNext();
   }
 
   void WriteNext() {
     if (ended_ || waiting_.empty()) return;
     writing_ = true;
-    StartWrite(&waiting_.front());
+    StartWrite(&waiting_.front().message);
   }
 
   void HandleWritten(bool ok) {
     writing_ = false;
+    memory_.Remove(waiting_.front().cost);
     waiting_.pop_front();
     if (!ok) return End(grpc::Status::CANCELLED);
     // Where events were left out, in order: after all that was kept before them.
     if (lost_ != 0 && waiting_.size() < kMaxWaiting) {
       v1::Event lost;
       lost.set_kind(v1::EVENT_KIND_LOST);
-      lost.set_time_ns(waiting_.empty() ? 0 : waiting_.back().time_ns());
+      lost.set_time_ns(waiting_.empty() ? 0 : waiting_.back().message.time_ns());
       lost.set_count(std::exchange(lost_, 0));
-      waiting_.push_back(std::move(lost));
+      waiting_.push_back({std::move(lost), 0});
     }
     WriteNext();
   }
@@ -100,11 +149,26 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
     if (ended_) return;
     ended_ = true;
     if (subscribed_) host_.core.Events().Unsubscribe(this);
+    watchers_.Reset();
+    memory_.Reset();
+    if (connection_ != nullptr) {
+      --connection_->calls;
+      connection_->last_call_ns = MonotonicNs();
+      connection_.reset();
+    }
     Finish(status);
   }
 
   Host& host_;
-  std::deque<v1::Event> waiting_;  // the first is being written while writing_
+  Actor by_;
+  std::shared_ptr<Connection> connection_;
+  Quotas::Holding watchers_;
+  Quotas::Holding memory_;  // of what waits
+  struct Waiting {
+    v1::Event message;
+    std::uint64_t cost;
+  };
+  std::deque<Waiting> waiting_;  // the first is being written while writing_
   std::uint64_t lost_ = 0;
   bool writing_ = false;
   bool subscribed_ = false;

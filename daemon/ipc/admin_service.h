@@ -1,5 +1,5 @@
-// xschedd.v1.Admin: brings each call to the daemon's one thread, checks that it came by admin.sock, and hands it to
-// AdminOperations. Thread rule: gRPC's threads; the operations run on the daemon's one thread.
+// xschedd.v1.Admin: brings each call to the daemon's one thread, checks whether it may come by the socket that it came by
+// (rights.h) and whether its uid has calls left (quotas.h), and hands it to AdminOperations. Thread rule: gRPC's threads; the operations run on the daemon's one thread.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class AdminService final : public v1::Admin::CallbackService {
 #define XSCHEDD_UNARY(Name, Request, Response)                                                     \
   grpc::ServerUnaryReactor* Name(grpc::CallbackServerContext* context, const v1::Request* request, \
                                  v1::Response* response) override {                                \
-    return Run(context, request, response, &AdminOperations::Name);                                \
+    return Run(context, #Name, request, response, &AdminOperations::Name);                         \
   }
   XSCHEDD_UNARY(GetVersion, GetVersionRequest, GetVersionResponse)
   XSCHEDD_UNARY(ListClients, ListClientsRequest, ListClientsResponse)
@@ -37,22 +37,23 @@ class AdminService final : public v1::Admin::CallbackService {
 
  private:
   template <typename Request, typename Response>
-  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, const Request* request, Response* response,
+  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, const char* rpc, const Request* request, Response* response,
                                 grpc::Status (AdminOperations::*operation)(const Actor&, const Request&, Response&)) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     // Request and response live until Finish. No `this` is captured: with -fsanitize=undefined, GCC 12 calls a member
     // pointer on a member of it through a temporary that it never initialises.
     host_.Post(
-        [&host = host_, &operations = operations_, reactor, request, response, operation, peer = context->peer()] {
+        [&host = host_, &operations = operations_, rpc, reactor, request, response, operation, peer = context->peer()] {
           Actor by;
-          grpc::Status status = Authorise(host, peer, by);
+          grpc::Status status = Authorise(host, peer, rpc, by);
           if (status.ok()) status = (operations.*operation)(by, *request, *response);
           reactor->Finish(status);
         });
     return reactor;
   }
 
-  static grpc::Status Authorise(Host& host, const std::string& peer, Actor& by);
+  // `rpc`: as in admin.proto.
+  static grpc::Status Authorise(Host& host, const std::string& peer, const std::string& rpc, Actor& by);
   friend class EventWatcher;
 
   Host& host_;

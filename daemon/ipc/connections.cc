@@ -6,8 +6,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <limits>
+
+#include "common/clock.h"
 
 namespace xschedd {
 namespace {
@@ -16,11 +20,26 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kFirstBytesLimit{5'000};
-constexpr std::chrono::milliseconds kFirstSessionLimit{10'000};
+constexpr std::chrono::milliseconds kUnusedLimit{10'000};
+// Connections of one uid that are let in only to be told that they are too many, and how long.
+constexpr std::uint32_t kBeingRefused = 16;
+constexpr std::chrono::milliseconds kRefusalLimit{2'000};
+// Two sockets, a pidfd, an eventfd, gRPC's, and two memory files while they are sent or are kept for a restart.
+constexpr std::uint64_t kDescriptorsEach = 8;
+constexpr std::uint64_t kDescriptorsKept = 256;  // for administrators, and for the daemon itself
+
+std::uint64_t CapacityOf(long descriptors) {
+  if (descriptors < 0) return std::numeric_limits<std::uint64_t>::max();
+  const auto all = static_cast<std::uint64_t>(descriptors);
+  return std::max<std::uint64_t>(2, (all - std::min(all / 2, kDescriptorsKept)) / kDescriptorsEach);
+}
 
 }  // namespace
 
-Connections::Connections(asio::io_context& io, Callbacks callbacks) : io_(io), callbacks_(std::move(callbacks)) {}
+Connections::Connections(asio::io_context& io, Quotas& quotas, Callbacks callbacks)
+    : io_(io), quotas_(quotas), callbacks_(std::move(callbacks)), capacity_(CapacityOf(::sysconf(_SC_OPEN_MAX))) {
+  quotas_.SetCapacity(capacity_);
+}
 
 void Connections::Accept(UniqueFd socket, bool is_admin) {
   ++total_;
@@ -32,26 +51,69 @@ void Connections::Accept(UniqueFd socket, bool is_admin) {
     return;
   }
   connection->peer = std::move(*peer);
-  std::uint32_t& count = per_uid_[connection->peer.uid];
   // An administrator must get in when the others have used everything up.
-  if (count >= quota_ && !is_admin) {
-    // Only a shim knows what to do with this; a plain gRPC client sees the end of the connection.
-    SendWelcome(socket.Get(), PreambleStatus::kQuota, connection->token, nullptr);
-    return Refuse(*connection, "it has " + std::to_string(count) + " connections, as many as it may");
+  PreambleStatus status = PreambleStatus::kOk;
+  if (auto refusal = CheckPeer(*connection)) {
+    Refuse(*connection, refusal->answer.error_message());
+    status = refusal->status;
+    connection->refusal = std::move(refusal->answer);
+    // Only what waits is in the map.
+    const auto place = being_refused_.try_emplace(connection->peer.uid, 0).first;
+    std::uint32_t& waiting = place->second;
+    if (waiting >= kBeingRefused || clients_open_ >= capacity_) {
+      // Only a shim knows what to do with this; a plain gRPC client sees the end of the connection.
+      SendWelcome(socket.Get(), status, connection->token, nullptr);
+      if (waiting == 0) being_refused_.erase(place);
+      return;
+    }
+    ++waiting;
   }
-  ++count;
-  AwaitFirstBytes(io_, std::move(socket), kFirstBytesLimit,
-                  [this, connection](Result<FirstBytes> first) { OnFirstBytes(connection, std::move(first)); });
+  if (!is_admin) ++clients_open_;
+  AwaitFirstBytes(io_, std::move(socket), connection->refusal.ok() ? kFirstBytesLimit : kRefusalLimit,
+                  [this, connection, status](Result<FirstBytes> first) {
+                    OnFirstBytes(connection, status, std::move(first));
+                  });
 }
 
-void Connections::OnFirstBytes(std::shared_ptr<Connection> connection, Result<FirstBytes> first) {
-  const uid_t uid = connection->peer.uid;
-  if (!first || closing_) {
-    if (!first)
-      SPDLOG_DEBUG("connection dropped pid={} uid={} reason=\"{}\"", connection->peer.pid, uid, first.error().Line());
-    return CountDown(uid);
+std::optional<Connections::Refusal> Connections::CheckPeer(Connection& connection) {
+  const PeerIdentity& peer = connection.peer;
+  if (connection.is_admin) return std::nullopt;
+  if (peer.pid <= 0) {
+    return Refusal{PreambleStatus::kNotVisible,
+                   {grpc::StatusCode::FAILED_PRECONDITION,
+                    "xschedd cannot see this process, which is outside its pid namespace; run xschedd in the host's"}};
   }
-  if (first->hello && !WelcomeShim(*connection, first->socket.Get(), *first->hello)) return CountDown(uid);
+  const auto refuse = [](const std::string& why) {
+    return Refusal{PreambleStatus::kQuota, {grpc::StatusCode::RESOURCE_EXHAUSTED, why}};
+  };
+  if (!quotas_.Has(peer.uid, QuotaKind::kConnects, MonotonicNs())) {
+    quotas_.CountRefusal(QuotaKind::kConnects);
+    return refuse(quotas_.Reason(peer.uid, QuotaKind::kConnects));
+  }
+  quotas_.Charge(peer.uid, QuotaKind::kConnects, 1);
+  connection.quota = Quotas::Holding(quotas_, peer.uid, QuotaKind::kConnections);
+  if (!connection.quota.Add()) return refuse(quotas_.Reason(peer.uid, QuotaKind::kConnections));
+  if (clients_open_ < capacity_) return std::nullopt;
+  connection.quota.Reset();
+  quotas_.CountRefusal(QuotaKind::kConnections);
+  return refuse("xschedd has " + std::to_string(clients_open_) +
+                " connections of all users, as many as its descriptors last for; raise its LimitNOFILE");
+}
+
+void Connections::OnFirstBytes(std::shared_ptr<Connection> connection, PreambleStatus status,
+                               Result<FirstBytes> first) {
+  if (!first || closing_) {
+    if (!first) {
+      SPDLOG_DEBUG("connection dropped pid={} uid={} reason=\"{}\"", connection->peer.pid, connection->peer.uid,
+                   first.error().Line());
+    }
+    return Forget(*connection);
+  }
+  if (first->hello) {
+    const int socket = first->socket.Get();
+    if (status != PreambleStatus::kOk) SendWelcome(socket, status, connection->token, nullptr);
+    if (status != PreambleStatus::kOk || !WelcomeShim(*connection, socket, *first->hello)) return Forget(*connection);
+  }
   Adopt(std::move(connection), std::move(first->socket));
 }
 
@@ -89,11 +151,11 @@ void Connections::Adopt(std::shared_ptr<Connection> connection, UniqueFd socket)
   const int duplicate = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) {
     Refuse(*connection, "no descriptor is left; raise LimitNOFILE");
-    return CountDown(connection->peer.uid);
+    return Forget(*connection);
   }
   connection->fd = fd;
   connection->closed.assign(duplicate);
-  connection->dead.assign(connection->peer.pidfd.Release());
+  if (connection->peer.pidfd.IsValid()) connection->dead.assign(connection->peer.pidfd.Release());
   open_.emplace(fd, connection);
 
   const auto end = [this, fd, weak = std::weak_ptr(connection)](const error_code& error) {
@@ -103,15 +165,25 @@ void Connections::Adopt(std::shared_ptr<Connection> connection, UniqueFd socket)
   };
   // "error" is a hang-up here: the peer has closed, or gRPC has. Reading is gRPC's.
   connection->closed.async_wait(asio::posix::stream_descriptor::wait_error, end);
-  connection->dead.async_wait(asio::posix::stream_descriptor::wait_read, end);
-  if (!connection->is_admin) {
-    connection->deadline.expires_after(kFirstSessionLimit);
-    connection->deadline.async_wait([end, weak = std::weak_ptr(connection)](const error_code& error) {
-      const auto still = weak.lock();
-      if (still != nullptr && !still->has_session) end(error);
-    });
-  }
+  if (connection->dead.is_open()) connection->dead.async_wait(asio::posix::stream_descriptor::wait_read, end);
+  if (!connection->is_admin) AwaitUse(connection);
   callbacks_.adopt(socket.Release());
+}
+
+// A connection that nobody uses is closed: one without a session, after the last of its other calls.
+void Connections::AwaitUse(const std::shared_ptr<Connection>& connection) {
+  const bool is_refused = !connection->refusal.ok();
+  connection->deadline.expires_after(is_refused ? kRefusalLimit : kUnusedLimit);
+  connection->deadline.async_wait([this, weak = std::weak_ptr(connection)](const error_code& error) {
+    const auto still = weak.lock();
+    if (error || still == nullptr || still->has_session) return;
+    const auto found = open_.find(still->fd);
+    if (found == open_.end() || found->second != still) return;
+    const auto limit = std::chrono::nanoseconds(still->refusal.ok() ? kUnusedLimit : kRefusalLimit).count();
+    const bool is_used = still->calls != 0 || still->last_call_ns + static_cast<std::uint64_t>(limit) > MonotonicNs();
+    if (is_used && still->refusal.ok()) return AwaitUse(still);
+    Close(still->fd);
+  });
 }
 
 void Connections::Close(int fd) {
@@ -126,7 +198,7 @@ void Connections::Close(int fd) {
   connection->closed.close(ignored);
   connection->dead.close(ignored);
   connection->deadline.cancel();
-  CountDown(connection->peer.uid);
+  Forget(*connection);
 }
 
 void Connections::CloseAll() {
@@ -146,13 +218,16 @@ std::shared_ptr<Connection> Connections::Find(const std::string& peer) const {
 }
 
 void Connections::Refuse(const Connection& connection, const std::string& why) {
-  callbacks_.refused("pid " + std::to_string(connection.peer.pid) + " (uid " + std::to_string(connection.peer.uid) +
-                     ") was refused: " + why);
+  callbacks_.refused(connection.peer.uid, "pid " + std::to_string(connection.peer.pid) + " (uid " +
+                                              std::to_string(connection.peer.uid) + ") was refused: " + why);
 }
 
-void Connections::CountDown(uid_t uid) {
-  const auto found = per_uid_.find(uid);
-  if (--found->second == 0) per_uid_.erase(found);
+void Connections::Forget(Connection& connection) {
+  connection.quota.Reset();
+  if (!connection.is_admin) --clients_open_;
+  if (connection.refusal.ok()) return;
+  const auto found = being_refused_.find(connection.peer.uid);
+  if (--found->second == 0) being_refused_.erase(found);
 }
 
 }  // namespace xschedd

@@ -3,19 +3,26 @@
 // gRPC owns the socket once it has been adopted and names it "fd:N" in ServerContext::peer(); N is unique among live
 // RPCs, because gRPC keeps the descriptor open until the last of them is done. This table maps N to the identity. We
 // keep a duplicate of the socket, to shut it down and to learn when it is closed, and the pidfd, to learn when the
-// process is dead although a forked child still holds the socket. Thread rule: the daemon's one thread.
+// process is dead although a forked child still holds the socket.
+//
+// Who may not have another connection (quotas, or a process that the daemon cannot see) is told why: a shim by the
+// preamble's status, anybody else by the status of its first call. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <grpcpp/support/status.h>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "daemon/ipc/handshake.h"
+#include "daemon/ipc/quotas.h"
 #include "daemon/registry/process.h"
 
 namespace xschedd {
@@ -24,7 +31,13 @@ struct Connection {
   explicit Connection(boost::asio::io_context& io) : closed(io), dead(io), deadline(io) {}
 
   PeerIdentity peer;
-  bool is_admin = false;             // accepted on admin.sock
+  bool is_admin = false;  // accepted on admin.sock
+  // Why it is let in only to be told so: every call ends with this. OK: it is a connection like others.
+  grpc::Status refusal;
+  Quotas::Holding quota;
+  std::set<std::string, std::less<>> refused_calls;  // that were logged already
+  int calls = 0;                                     // of Admin, under way
+  std::uint64_t last_call_ns = 0;
   std::unique_ptr<Channel> channel;  // of a shim
   char token[16] = {};
   bool has_session = false;
@@ -41,11 +54,11 @@ class Connections {
   struct Callbacks {
     std::function<void(int fd)> adopt;      // hand the socket to gRPC
     std::function<void(Connection&)> gone;  // called once, before the connection is forgotten
-    std::function<void(const std::string&)> refused;
+    std::function<void(uid_t, const std::string&)> refused;
   };
-  Connections(boost::asio::io_context& io, Callbacks callbacks);
+  // `quotas` must outlive this.
+  Connections(boost::asio::io_context& io, Quotas& quotas, Callbacks callbacks);
 
-  void SetQuota(std::uint32_t connections_per_uid) { quota_ = connections_per_uid; }
   // New shims are refused with kDraining.
   void Drain() { draining_ = true; }
 
@@ -61,18 +74,28 @@ class Connections {
   std::uint64_t Total() const { return total_; }
 
  private:
-  void OnFirstBytes(std::shared_ptr<Connection> connection, Result<FirstBytes> first);
+  struct Refusal {
+    PreambleStatus status;  // for a shim
+    grpc::Status answer;    // for others
+  };
+
+  void OnFirstBytes(std::shared_ptr<Connection> connection, PreambleStatus status, Result<FirstBytes> first);
   // Null token and channel for a plain client. False: refused; the socket closes.
   bool WelcomeShim(Connection& connection, int socket, const PreambleHello& hello);
   void Adopt(std::shared_ptr<Connection> connection, UniqueFd socket);
+  void AwaitUse(const std::shared_ptr<Connection>& connection);
+  // What speaks against the connection; none: nothing.
+  std::optional<Refusal> CheckPeer(Connection& connection);
   void Refuse(const Connection& connection, const std::string& why);
-  void CountDown(uid_t uid);
+  void Forget(Connection& connection);
 
   boost::asio::io_context& io_;
+  Quotas& quotas_;
   Callbacks callbacks_;
   std::map<int, std::shared_ptr<Connection>> open_;  // by gRPC's fd
-  std::map<uid_t, std::uint32_t> per_uid_;           // open or in handshake
-  std::uint32_t quota_ = 2048;
+  std::map<uid_t, std::uint32_t> being_refused_;     // connections that wait to be told why
+  std::uint64_t clients_open_ = 0;                   // accepted on client.sock, open or in handshake
+  std::uint64_t capacity_;                           // of these
   std::uint64_t total_ = 0;
   bool draining_ = false;
   bool closing_ = false;

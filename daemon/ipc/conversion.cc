@@ -13,6 +13,8 @@ v1::PrioritySource SourceOf(const Effective& effective) {
       return v1::PRIORITY_SOURCE_RULE;
     case PrioritySource::kHint:
       return v1::PRIORITY_SOURCE_HINT;
+    case PrioritySource::kOwner:
+      return v1::PRIORITY_SOURCE_OWNER;
   }
   return v1::PRIORITY_SOURCE_UNSPECIFIED;
 }
@@ -78,7 +80,9 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   if (client.admin) out.set_priority_admin(*client.admin);
   out.set_priority_effective(client.effective.priority);
   out.set_priority_source(SourceOf(client.effective));
-  out.set_hold(client.hold);
+  out.set_hold(client.IsOnHold());
+  out.set_hold_by_admin(client.hold);
+  if (client.owner) out.set_priority_owner(*client.owner);
   for (const auto& [slot, attachment] : client.attachments)
     FillClientDevice(*attachment, scheduler, now_ns, *out.add_devices());
   for (const auto& [id, queue] : client.queues) {

@@ -8,6 +8,7 @@
 
 #include "daemon/core.h"
 #include "daemon/ipc/connections.h"
+#include "daemon/ipc/quotas.h"
 #include "daemon/registry/command_reader.h"
 
 namespace xschedd {
@@ -17,6 +18,7 @@ struct Host {
   Core& core;
   Connections& connections;
   CommandReader& commands;
+  Quotas& quotas;
 
   template <typename Action>
   void Post(Action action) {

@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <deque>
+#include <tuple>
+#include <utility>
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
@@ -16,6 +18,10 @@ constexpr std::size_t kMaxWaitingNotices = 32;
 constexpr double kMessagesPerSecond = 2'000;
 constexpr double kMessagesBurst = 10'000;
 constexpr std::chrono::milliseconds kPause{10};
+// About what the daemon keeps for a client beside its own texts, which come to at most the second.
+constexpr std::size_t kMemoryOfClient = 2'048;
+constexpr std::size_t kMostTextOfClient = 6'144;
+constexpr std::size_t kMemoryOfRule = 64;
 
 Hints HintsOf(const v1::Hello& hello) {
   Hints hints;
@@ -77,7 +83,17 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
       connection_.reset();
       return End({grpc::StatusCode::ALREADY_EXISTS, "this connection has a session; open one stream a connection"});
     }
+    if (!connection_->refusal.ok()) {
+      const grpc::Status why = connection_->refusal;
+      connection_.reset();
+      return End(why);
+    }
     connection_->has_session = true;
+    const uid_t uid = connection_->peer.uid;
+    client_ = Quotas::Holding(host_.quotas, uid, QuotaKind::kClients);
+    queues_ = Quotas::Holding(host_.quotas, uid, QuotaKind::kQueues);
+    devices_ = Quotas::Holding(host_.quotas, uid, QuotaKind::kDevices);
+    memory_ = Quotas::Holding(host_.quotas, uid, QuotaKind::kMemory);
     StartRead(&message_);
   }
 
@@ -90,16 +106,52 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     } else if (Client* client = host_.core.Clients().Find(connection_->client_id)) {
       HandleMessage(*client);
     }
-    if (messages_.Take(MonotonicNs())) return StartRead(&message_);
-    pause_.expires_after(kPause);
+    if (ended_) return;
+    host_.quotas.Charge(connection_->peer.uid, QuotaKind::kMessages, 1);
+    host_.quotas.Charge(connection_->peer.uid, QuotaKind::kMessageBytes, message_.ByteSizeLong());
+    ReadNext();
+  }
+
+  // At once, or when the client and its uid may send more.
+  void ReadNext() {
+    const uid_t uid = connection_->peer.uid;
+    const std::uint64_t now = MonotonicNs();
+    std::chrono::milliseconds pause = kPause;
+    const bool of_uid = CheckRate(QuotaKind::kMessages, now) && CheckRate(QuotaKind::kMessageBytes, now);
+    if (of_uid) {
+      is_slowed_ = false;
+      if (messages_.Take(now)) return StartRead(&message_);
+    } else {
+      pause = host_.quotas.Pause(uid);
+    }
+    pause_.expires_after(pause);
     pause_.async_wait([this](const boost::system::error_code& error) {
-      if (!error && !ended_) StartRead(&message_);
+      if (!error && !ended_) ReadNext();
     });
+  }
+
+  // False: the uid has sent too much. Said once each time that it comes to this.
+  bool CheckRate(QuotaKind kind, std::uint64_t now) {
+    const uid_t uid = connection_->peer.uid;
+    if (host_.quotas.Has(uid, kind, now)) return true;
+    if (!std::exchange(is_slowed_, true)) {
+      host_.quotas.CountRefusal(kind);
+      OverQuota(kind, "; its messages are read more slowly");
+    }
+    return false;
+  }
+
+  // Tells client and log.
+  std::string OverQuota(QuotaKind kind, const std::string& consequence) {
+    std::string why = host_.quotas.Reason(connection_->peer.uid, kind);
+    host_.core.Refused(connection_->peer.uid, "pid " + std::to_string(connection_->peer.pid) + ": " + why + consequence);
+    if (connection_->client_id != 0) Notice(why + consequence);
+    return why;
   }
 
   bool HandleHello() {
     const auto refuse = [this](grpc::StatusCode code, const std::string& text) {
-      host_.core.Refused("pid " + std::to_string(connection_->peer.pid) + " (uid " +
+      host_.core.Refused(connection_->peer.uid, "pid " + std::to_string(connection_->peer.pid) + " (uid " +
                          std::to_string(connection_->peer.uid) + "): " + text);
       End({code, text});
       return false;
@@ -118,6 +170,14 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     const Hints hints = HintsOf(hello);
     if (const auto checked = Check(hints); !checked) {
       return refuse(grpc::StatusCode::INVALID_ARGUMENT, checked.error().Line());
+    }
+    const std::size_t text = hello.ByteSizeLong() + kMemoryOfClient;
+    const std::size_t kept = std::min<std::size_t>(text, kMostTextOfClient);
+    for (const auto& [holding, kind, amount] :
+         {std::tuple(&client_, QuotaKind::kClients, std::size_t{1}), std::tuple(&memory_, QuotaKind::kMemory, kept)}) {
+      if (!holding->Add(amount)) {
+        return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED, host_.quotas.Reason(connection_->peer.uid, kind));
+      }
     }
     Register(hello, hints);
     return true;
@@ -175,19 +235,23 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     switch (message_.message_case()) {
       case v1::ClientMessage::kDeviceAttached: {
         const v1::DeviceAttached& device = message_.device_attached();
-        result =
-            host_.core.AttachDevice(client, {device.slot(), device.pci_address(), CleanText(device.name(), kTextLimit),
+        result = WithinQuota(QuotaKind::kDevices, devices_, [&] {
+          return host_.core.AttachDevice(client, {device.slot(), device.pci_address(), CleanText(device.name(), kTextLimit),
                                              CleanText(device.vendor(), kTextLimit), device.compute_units(),
                                              CleanText(device.uuid(), kTextLimit)});
+        });
         break;
       }
       case v1::ClientMessage::kQueueCreated: {
         const v1::QueueCreated& queue = message_.queue_created();
-        result = host_.core.CreateQueue(client, {queue.queue(), queue.slot(), queue.native_priority()});
+        result = WithinQuota(QuotaKind::kQueues, queues_, [&] {
+          return host_.core.CreateQueue(client, {queue.queue(), queue.slot(), queue.native_priority()});
+        });
         break;
       }
       case v1::ClientMessage::kQueueDestroyed:
         result = host_.core.DestroyQueue(client, message_.queue_destroyed().queue());
+        if (result) queues_.Remove();
         break;
       case v1::ClientMessage::kHint:
         result = HandleHint(client);
@@ -203,6 +267,18 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
         break;
     }
     if (!result) Notice(result.error().Line());
+  }
+
+  // Takes one from the quota for what `action` makes.
+  template <typename Action>
+  Result<void> WithinQuota(QuotaKind kind, Quotas::Holding& holding, const Action& action) {
+    if (!holding.Add()) {
+      OverQuota(kind, "; this one is not scheduled by itself");
+      return {};
+    }
+    Result<void> result = action();
+    if (!result) holding.Remove();
+    return result;
   }
 
   Result<void> HandleHint(Client& client) {
@@ -222,7 +298,14 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     }
     for (const v1::ActivityBatch::Passed& part : message_.activity().passed()) {
       const std::string rule = CleanText(part.rule(), kTextLimit);
-      if (client.passed.size() >= kMostPassedRules && client.passed.count(rule) == 0) continue;
+      if (!client.passed.contains(rule)) {
+        // What is not kept by rule is still in the ledger's total.
+        if (client.passed.size() >= kMostPassedRules) continue;
+        if (!memory_.Add(rule.size() + kMemoryOfRule)) {
+          if (!std::exchange(told_rules_, true)) OverQuota(QuotaKind::kMemory, "; more rules are not counted apart");
+          continue;
+        }
+      }
       client.passed[rule] += part.count();
     }
   }
@@ -241,11 +324,17 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
       End({grpc::StatusCode::RESOURCE_EXHAUSTED, "the client does not read; read the session's messages"});
     }
     if (ended_) return;
+    if (!memory_.Add(message.ByteSizeLong())) {
+      // Not at once: whoever sends this may be in the middle of something with the client.
+      const std::string why = host_.quotas.Reason(connection_->peer.uid, QuotaKind::kMemory);
+      return host_.Post([this, why] { End({grpc::StatusCode::RESOURCE_EXHAUSTED, why}); });
+    }
     outgoing_.push_back(std::move(message));
     if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
   }
 
   void HandleWritten(bool ok) {
+    memory_.Remove(outgoing_.front().ByteSizeLong());
     outgoing_.pop_front();
     if (!ok || ended_) return;
     if (!outgoing_.empty()) StartWrite(&outgoing_.front());
@@ -256,6 +345,8 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     ended_ = true;
     pause_.cancel();
     sessions_.erase(this);
+    for (Quotas::Holding* holding : {&client_, &queues_, &devices_, &memory_})
+      holding->Reset();
     if (connection_ != nullptr) {
       host_.core.RemoveClient(connection_->client_id, "its session ended");
       connection_->client_id = 0;
@@ -273,6 +364,12 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
   std::deque<v1::DaemonMessage> outgoing_;  // the first is being written
   TokenBucket messages_;
   boost::asio::steady_timer pause_;
+  Quotas::Holding client_;
+  Quotas::Holding queues_;
+  Quotas::Holding devices_;
+  Quotas::Holding memory_;
+  bool is_slowed_ = false;
+  bool told_rules_ = false;
   bool ended_ = false;
 };
 

@@ -28,25 +28,31 @@ struct Chosen {
 
 template <typename Value>
 Chosen<Value> Choose(const std::optional<Value>& admin, const std::optional<Value>& rule,
-                     const std::optional<Value>& hint, Value otherwise) {
+                     const std::optional<Value>& owner, const std::optional<Value>& hint, Value otherwise) {
   if (admin) return {*admin, PrioritySource::kAdmin};
   if (rule) return {*rule, PrioritySource::kRule};
+  if (owner) return {*owner, PrioritySource::kOwner};
   if (hint) return {*hint, PrioritySource::kHint};
   return {otherwise, PrioritySource::kDefault};
 }
 
 }  // namespace
 
-Effective EffectiveOf(const Client& client, const Config& config) {
-  return EffectiveOf(client, {client.admin, client.admin_weight}, config);
+ClientSettings SettingsOf(const Client& client) {
+  return {client.admin, client.admin_weight, client.owner, client.owner_weight};
 }
 
-Effective EffectiveOf(const Client& client, const AdminSettings& admin, const Config& config) {
+Effective EffectiveOf(const Client& client, const Config& config) {
+  return EffectiveOf(client, SettingsOf(client), config);
+}
+
+Effective EffectiveOf(const Client& client, const ClientSettings& settings, const Config& config) {
   static const Rule kNoRule;
   const Rule* const fitting = FirstRule(client, config);
   const Rule& rule = fitting != nullptr ? *fitting : kNoRule;
-  const auto priority = Choose(admin.priority, rule.priority, client.hint, kPriorityDefault);
-  const auto weight = Choose(admin.weight, rule.weight, client.hint_weight, policy::kWeightDefault);
+  const auto priority = Choose(settings.admin, rule.priority, settings.owner, client.hint, kPriorityDefault);
+  const auto weight = 
+      Choose(settings.admin_weight, rule.weight, settings.owner_weight, client.hint_weight, policy::kWeightDefault);
   const int priority_ceiling = config.PriorityCeiling(client.identity.uid);
   const std::uint32_t weight_ceiling = config.WeightCeiling(client.identity.uid);
   return {.priority = std::min(priority.value, priority_ceiling),

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <sstream>
 
 namespace xschedd {
 namespace {
@@ -62,6 +63,21 @@ std::size_t SequenceLength(std::string_view text) {
 
 }  // namespace
 
+std::optional<uid_t> NobodyOf(const std::string& uid_map, const std::string& overflow_uid) {
+  std::istringstream map(uid_map);
+  std::uint64_t inside = 0;
+  std::uint64_t outside = 0;
+  std::uint64_t count = 0;
+  std::uint64_t mapped = 0;
+  while (map >> inside >> outside >> count)
+    mapped += count;
+  constexpr std::uint64_t kAllUids = 0xffff'ffff;  // but the last, which is no user
+  if (mapped >= kAllUids) return std::nullopt;
+  uid_t nobody = 65534;
+  std::istringstream(overflow_uid) >> nobody;
+  return nobody;
+}
+
 std::string CleanText(std::string_view text, std::size_t limit) {
   std::string clean;
   while (!text.empty()) {
@@ -96,12 +112,19 @@ Result<PeerIdentity> ReadPeer(int socket) {
   if (::getsockopt(socket, SOL_SOCKET, kSoPeerPidfd, &pidfd, &size) != 0) {
     // Before Linux 6.5. The pid could have been reused between connect and here; a process that plays this can only
     // have itself listed under its own uid.
-    pidfd = static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0));
+    pidfd = identity.pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0)) : -1;
   }
+  if (pidfd < 0 && identity.pid <= 0) return identity;  // known by nothing
   if (pidfd < 0) return Fail("the process that connected has exited already");
   ::fcntl(pidfd, F_SETFD, FD_CLOEXEC);
   identity.pidfd.Reset(pidfd);
   return identity;
+}
+
+bool IsNobody(uid_t uid) {
+  // Both are for the life of the process.
+  static const std::optional<uid_t> nobody = NobodyOf(ReadSmallFile("/proc/self/uid_map"), ReadSmallFile("/proc/sys/kernel/overflowuid"));
+  return nobody == uid;
 }
 
 bool HasExited(int pidfd) {

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,9 +17,11 @@
 
 namespace xschedd {
 
+// As they were when the process connected: what it becomes afterwards (setuid, exec) changes nothing, and whoever is
+// given the connected socket speaks as the one that connected.
 struct PeerIdentity {
-  pid_t pid = 0;
-  uid_t uid = 0;
+  pid_t pid = 0;  // as the daemon's pid namespace has it; 0: it is in none below that, so nothing can be known of it
+  uid_t uid = 0;  // as the daemon's user namespace has it; see IsNobody
   gid_t gid = 0;
   UniqueFd pidfd;  // readable once the process is dead
 };
@@ -30,6 +33,12 @@ struct ProcessInfo {
   std::string exe;     // path; empty if it cannot be read
   std::string cgroup;  // "/user.slice/..."; empty if it cannot be read
 };
+
+// Whether `uid` may be several users: where the daemon's user namespace does not know all of them, the kernel calls
+// those that it does not know by one number.
+bool IsNobody(uid_t uid);
+// That number, from /proc/self/uid_map and /proc/sys/kernel/overflowuid; none: every user is known.
+std::optional<uid_t> NobodyOf(const std::string& uid_map, const std::string& overflow_uid);
 
 // Reads /proc/<pid>, then checks through the pidfd that it was still that process.
 ProcessInfo ReadProcess(pid_t pid, int pidfd);

@@ -92,7 +92,7 @@ struct Device {
   std::uint64_t next_look_ns = policy::kNever;
 };
 
-enum class PrioritySource { kDefault, kAdmin, kRule, kHint };
+enum class PrioritySource { kDefault, kAdmin, kRule, kHint, kOwner };
 
 // What counts (effective.h).
 struct Effective {
@@ -136,8 +136,12 @@ struct Client {
   std::uint64_t hint_deadline_us = 0;            // of queues that have none of their own; 0: none
   std::uint64_t default_stream_deadline_us = 0;  // the same of the default streams, which are not in `queues`
   std::optional<std::uint32_t> admin_weight;
+  // What the client's own user has set through client.sock.
+  std::optional<int> owner;
+  std::optional<std::uint32_t> owner_weight;
   Effective effective;
-  bool hold = false;
+  bool hold = false;        // by an administrator
+  bool owner_hold = false;  // by its own user
   std::uint64_t connected_ns = 0;
   std::map<std::uint32_t, std::unique_ptr<Attachment>> attachments;  // by slot
   std::map<std::uint64_t, Queue> queues;
@@ -146,6 +150,8 @@ struct Client {
   std::uint64_t late_total = 0;     // bursts that finished after their deadline
   PassedCounts passed;              // as the client tells it
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
+
+  bool IsOnHold() const { return hold || owner_hold; }
 };
 
 struct NewClient {

@@ -95,7 +95,8 @@ class Explainer {
 Explanation ExplainClient(const Client& client, std::uint32_t seconds, const ExplainContext& context) {
   const Subject subject{.identity = client.identity,
                         .effective = client.effective,
-                        .hold = client.hold,
+                        .hold = client.IsOnHold(),
+                        .admin_hold = client.hold,
                         .can_be_held = client.channel != nullptr,
                         .ended_ns = 0};
   Explainer explainer(subject, seconds, context.now_ns, context);
@@ -113,6 +114,7 @@ Explanation ExplainClient(const PastClient& client, std::uint32_t seconds, const
   const Subject subject{.identity = client.identity,
                         .effective = client.effective,
                         .hold = false,
+                        .admin_hold = false,
                         .can_be_held = true,
                         .ended_ns = std::max<std::uint64_t>(1, context.now_ns - client.ended_ns)};
   Explainer explainer(subject, seconds, client.ended_ns, context);

@@ -2,6 +2,7 @@
 // administrator could change. Thread rule: pure functions over the daemon's records; the daemon's one thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ struct ExplainContext {
   const HistoryPool& histories;
   const Config& config;
   std::uint64_t now_ns;
+  // Who asks, where that is no administrator: others' command lines are not shown then.
+  std::optional<std::uint32_t> only_uid = {};
 };
 
 // `seconds` 0: as far back as the daemon remembers. Of one that has gone, the last seconds before its end.

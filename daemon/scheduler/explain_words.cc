@@ -21,7 +21,8 @@ std::string Short(const std::string& command) {
 std::string Who(const Reason& reason, const ExplainContext& context) {
   std::string command;
   for (const auto& [id, client] : context.registry.Clients()) {
-    if (client->identity.pid == reason.pid) command = Short(CommandOf(client->identity));
+    const bool may_be_shown = !context.only_uid || *context.only_uid == client->identity.uid;
+    if (client->identity.pid == reason.pid && may_be_shown) command = Short(CommandOf(client->identity));
   }
   if (!command.empty()) command += ", ";
   return fmt::format("pid {} ({}priority {})", reason.pid, command, reason.priority);
@@ -49,35 +50,39 @@ class Remedies {
     const bool names_other = reason.pid != 0;
     switch (reason.why) {
       case Why::kHold:
-        Self("end the administrator's hold", "release");
+        if (subject_.admin_hold) {
+          Self("end the administrator's hold" + ByAdmin(), "release");
+        } else {
+          Self("end the hold", "release");
+        }
         break;
       case Why::kPriority:
       case Why::kGang:
         RaiseTo(reason.priority,
                 names_other ? fmt::format("let it run beside pid {} as its equal", reason.pid) : "raise its priority");
         if (names_other && IsLive(reason.pid)) {
-          Add(fmt::format("or lower pid {} to its priority", reason.pid),
+          Add(fmt::format("or lower pid {} to its priority{}", reason.pid, ByAdmin()),
               fmt::format("xschedctl set --priority {} --pid {}", subject_.effective.priority, reason.pid));
         }
-        Add(fmt::format("or give every busy client a longer turn in each second (guard_ms_per_s={})",
+        Tune(fmt::format("or give every busy client a longer turn in each second (guard_ms_per_s={})",
                         settings_.guard_ms_per_s),
             fmt::format("xschedctl policy set --guard {}ms",
                         std::min(policy::kGuardLimits.max, std::max(50u, 2 * settings_.guard_ms_per_s))));
         break;
       case Why::kLinger:
-        Add(fmt::format("let it go on sooner after the more important one went idle (linger_us={})",
+        Tune(fmt::format("let it go on sooner after the more important one went idle (linger_us={})",
                         settings_.linger_us),
             fmt::format("xschedctl policy set --linger {}us", settings_.linger_us / 2));
         break;
       case Why::kTurn:
-        Add(fmt::format("let more background clients run on a device at a time ({})", Limit(settings_)),
+        Tune(fmt::format("let more background clients run on a device at a time ({})", Limit(settings_)),
             fmt::format("xschedctl policy set --max-concurrent {}", settings_.max_concurrent.value_or(1) + 1));
-        Add(fmt::format("or change turns more often (turn_ms={})", settings_.turn_ms),
+        Tune(fmt::format("or change turns more often (turn_ms={})", settings_.turn_ms),
             fmt::format("xschedctl policy set --turn {}ms", std::max(policy::kTurnLimits.min, settings_.turn_ms / 2)));
         break;
       case Why::kShare:
         Reweigh();
-        Add(fmt::format("or let clients be further ahead of their share (share_slack_us={})", settings_.share_slack_us),
+        Tune(fmt::format("or let clients be further ahead of their share (share_slack_us={})", settings_.share_slack_us),
             fmt::format("xschedctl policy set --share-slack {}us",
                         std::min(policy::kShareSlackLimits.max, 2 * settings_.share_slack_us)));
         break;
@@ -87,7 +92,7 @@ class Remedies {
         break;
       case Why::kFair:
         RaiseTo(subject_.effective.priority + 1, "let it go before the others of its present priority");
-        Add(fmt::format("or let clients run longer before they go down a level (fair_quantum_ms={})",
+        Tune(fmt::format("or let clients run longer before they go down a level (fair_quantum_ms={})",
                         settings_.fair_quantum_ms),
             fmt::format("xschedctl policy set --fair-quantum {}ms",
                         std::min(policy::kFairQuantumLimits.max, 2 * settings_.fair_quantum_ms)));
@@ -101,6 +106,12 @@ class Remedies {
 
  private:
   void Add(std::string text, std::string command) { remedies_.push_back({std::move(text), std::move(command)}); }
+
+  // For a user who asks: that a command is not for users.
+  std::string ByAdmin() const { return context_.only_uid ? " (by an administrator)" : ""; }
+
+  // A change of the policy.
+  void Tune(const std::string& text, std::string command) { Add(text + ByAdmin(), std::move(command)); }
 
   // A command about the client itself, which must be live for that.
   void Self(const std::string& text, const std::string& verb) {
@@ -117,8 +128,8 @@ class Remedies {
     priority = std::min(priority, kPriorityMax);
     const std::uint32_t uid = subject_.identity.uid;
     if (context_.config.PriorityCeiling(uid) < priority) {
-      Add(fmt::format("{}: raise the [[ceiling]] of uid {} (now {}) to {} in the configuration, then", text, uid,
-                      context_.config.PriorityCeiling(uid), priority),
+      Add(fmt::format("{}: raise the [[ceiling]] of uid {} (now {}) to {} in the configuration{}, then", text, uid,
+                      context_.config.PriorityCeiling(uid), priority, ByAdmin()),
           "xschedctl reload");
     }
     if (subject_.ended_ns != 0) {
@@ -165,7 +176,7 @@ std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
   const std::string who = reason.pid == 0 ? "somebody" : Who(reason, context);
   switch (reason.why) {
     case Why::kHold:
-      return "hold: by an administrator, until release";
+      return "hold: by an administrator or by its own user, until release";
     case Why::kPriority:
       return fmt::format("priority: {} was busy here", who);
     case Why::kLinger:

@@ -14,6 +14,7 @@ struct Subject {
   const ClientIdentity& identity;
   const Effective& effective;
   bool hold;
+  bool admin_hold;
   bool can_be_held;
   std::uint64_t ended_ns;  // how long ago; 0: it has not
 };

@@ -111,7 +111,7 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
     if (client->channel == nullptr) continue;
     view.priority = std::max(view.priority, client->effective.priority);
     view.weight = std::max(view.weight, client->effective.weight);
-    view.hold = view.hold || client->hold;
+    view.hold = view.hold || client->IsOnHold();
     for (const auto& [slot, attachment] : client->attachments) {
       VisitDevice(cluster, *attachment->device);
       attachment->index = static_cast<std::uint32_t>(cluster.attachments.size());

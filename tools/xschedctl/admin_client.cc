@@ -43,7 +43,7 @@ Failure ConnectFailure(const std::string& path, int error_number) {
   }
 }
 
-Outcome<UniqueFd> ConnectSocket(const std::string& path) {
+Outcome<UniqueFd> ConnectSocket(const std::string& path, int* error_number) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) {
@@ -59,7 +59,9 @@ Outcome<UniqueFd> ConnectSocket(const std::string& path) {
   }
   // A Unix socket connects at once or not at all.
   if (connect(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    return tl::unexpected<Failure>(ConnectFailure(path, errno));
+    const int reason = errno;
+    if (error_number != nullptr) *error_number = reason;
+    return tl::unexpected<Failure>(ConnectFailure(path, reason));
   }
   return fd;
 }
@@ -67,14 +69,22 @@ Outcome<UniqueFd> ConnectSocket(const std::string& path) {
 Outcome<AdminClient> AdminClient::Connect(const std::string& runtime_dir) {
   // gRPC writes its own thoughts to standard error otherwise. Before its first call, and not over the user's wish.
   setenv("GRPC_VERBOSITY", "NONE", 0);
-  const std::string path = AdminSocketPath(RuntimeDir(runtime_dir));
-  Outcome<UniqueFd> fd = ConnectSocket(path);
-  if (!fd) return tl::unexpected<Failure>(fd.error());
-  return AdminClient(path, std::move(*fd));
+  const std::string folder = RuntimeDir(runtime_dir);
+  const std::string path = AdminSocketPath(folder);
+  int reason = 0;
+  Outcome<UniqueFd> fd = ConnectSocket(path, &reason);
+  if (fd) return AdminClient(path, {}, std::move(*fd));
+  // Not allowed, or not there, as in a container that has only the other. Whatever is wrong then is told of admin.sock.
+  const std::string users_path = ClientSocketPath(folder);
+  Outcome<UniqueFd> users = ConnectSocket(users_path);
+  const bool may_help = reason == EACCES || reason == EPERM || reason == ENOENT;
+  if (!may_help || !users) return tl::unexpected<Failure>(fd.error());
+  return AdminClient(users_path, path + " cannot be opened: " + std::strerror(reason), std::move(*users));
 }
 
-AdminClient::AdminClient(std::string socket_path, UniqueFd fd)
+AdminClient::AdminClient(std::string socket_path, std::string why_not_admin, UniqueFd fd)
     : socket_path_(std::move(socket_path)),
+      why_not_admin_(std::move(why_not_admin)),
       stub_(v1::Admin::NewStub(grpc::CreateInsecureChannelFromFd("xschedd", fd.Release()))) {}
 
 std::chrono::system_clock::time_point AdminClient::Deadline() {
@@ -98,7 +108,8 @@ Failure AdminClient::Explain(const grpc::Status& status) const {
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return {code, {"this daemon does not know the command", "use the xschedctl of its version"}};
   }
-  return {code, {status.error_message(), ""}};
+  const bool by_socket = code == ExitCode::kPermission && !IsAdmin();
+  return {code, {status.error_message() + (by_socket ? " (asked on " + socket_path_ + "; " + why_not_admin_ + ")" : ""), ""}};
 }
 
 }  // namespace xschedd::ctl

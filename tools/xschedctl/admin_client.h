@@ -1,4 +1,5 @@
-// The connection to the daemon's admin socket. One connect(2) tells apart why there is no daemon (gRPC would report all
+// The connection to the daemon: by admin.sock where the caller may open it, else by client.sock, which serves a user's
+// own clients (docs/security-model.md). One connect(2) tells apart why there is no daemon (gRPC would report all
 // of them alike, after waiting); the connected socket is then handed to gRPC. Thread rule: one user at a time.
 #pragma once
 
@@ -23,8 +24,8 @@ template <typename T>
 using Outcome = tl::expected<T, Failure>;
 
 // Connects to a socket of the daemon. ENOENT, ECONNREFUSED, EACCES become "no daemon" and "permission denied", each
-// with its remedy.
-Outcome<UniqueFd> ConnectSocket(const std::string& path);
+// with its remedy. `error_number`: connect's, where that is what failed.
+Outcome<UniqueFd> ConnectSocket(const std::string& path, int* error_number = nullptr);
 
 // The words for a failed connect(2), apart from the call so that they can be tested.
 Failure ConnectFailure(const std::string& path, int error_number);
@@ -32,6 +33,9 @@ Failure ConnectFailure(const std::string& path, int error_number);
 class AdminClient {
  public:
   static Outcome<AdminClient> Connect(const std::string& runtime_dir);
+
+  // Whether it came by admin.sock.
+  bool IsAdmin() const { return why_not_admin_.empty(); }
 
   v1::Admin::Stub& stub() { return *stub_; }
 
@@ -51,10 +55,11 @@ class AdminClient {
   Failure Explain(const grpc::Status& status) const;
 
  private:
-  AdminClient(std::string socket_path, UniqueFd fd);
+  AdminClient(std::string socket_path, std::string why_not_admin, UniqueFd fd);
   static std::chrono::system_clock::time_point Deadline();
 
   std::string socket_path_;
+  std::string why_not_admin_;  // empty: it is admin.sock
   std::unique_ptr<v1::Admin::Stub> stub_;
 };
 

@@ -29,6 +29,8 @@ std::string_view Name(v1::PrioritySource source) {
       return "rule";
     case v1::PRIORITY_SOURCE_HINT:
       return "hint";
+    case v1::PRIORITY_SOURCE_OWNER:
+      return "owner";
     default:
       return "unknown";
   }

@@ -34,12 +34,14 @@ Json ToJson(const v1::Client& client) {
                {"group", client.group()},
                {"priority_hint", client.has_priority_hint() ? Json(client.priority_hint()) : Json()},
                {"priority_admin", client.has_priority_admin() ? Json(client.priority_admin()) : Json()},
+               {"priority_owner", client.has_priority_owner() ? Json(client.priority_owner()) : Json()},
                {"priority_effective", client.priority_effective()},
                {"priority_source", Name(client.priority_source())},
                {"weight", client.weight()},
                {"late", client.late()},
                {"passed", PassedJson(client.passed())},
                {"hold", client.hold()},
+               {"hold_by_admin", client.hold_by_admin()},
                {"runtime", client.runtime()},
                {"route", client.route()},
                {"client_version", client.client_version()},
@@ -63,6 +65,7 @@ Json ToJson(const v1::Client& client) {
 Json ToJson(const v1::ListClientsResponse& answer) {
   Json json = {{"policy", answer.policy()},
                {"time_ns", answer.time_ns()},
+               {"left_out", answer.left_out()},
                {"clients", Json::array()},
                {"devices", Json::array()}};
   for (const v1::Client& client : answer.clients())
@@ -80,7 +83,7 @@ Json ToJson(const v1::ListClientsResponse& answer) {
 }
 
 Json ToJson(const v1::ChangeResponse& answer, bool dry_run) {
-  Json json = {{"dry_run", dry_run}, {"applied_ns", answer.applied_ns()}, {"changes", Json::array()}};
+  Json json = {{"dry_run", dry_run}, {"applied_ns", answer.applied_ns()}, {"left_out", answer.left_out()}, {"changes", Json::array()}};
   for (const auto& change : answer.changes()) {
     json["changes"].push_back({{"pid", change.pid()},
                                {"priority_before", change.priority_before()},
@@ -128,6 +131,9 @@ Json ToJson(const v1::Event& event) {
 }
 
 Json ToJson(const v1::Stats& stats) {
+  Json quotas = Json::object();
+  for (const auto& refusals : stats.quota_refusals())
+    quotas[refusals.quota()] = refusals.count();
   return {{"uptime_ms", stats.uptime_ms()},
           {"clients", stats.clients()},
           {"connections_total", stats.connections_total()},
@@ -136,7 +142,8 @@ Json ToJson(const v1::Stats& stats) {
           {"gate_writes_total", stats.gate_writes_total()},
           {"refused_total", stats.refused_total()},
           {"decision_p50_ns", stats.decision_p50_ns()},
-          {"decision_p99_ns", stats.decision_p99_ns()}};
+          {"decision_p99_ns", stats.decision_p99_ns()},
+          {"quota_refusals", quotas}};
 }
 
 Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer) {

@@ -31,6 +31,12 @@ std::uint64_t Rate(const v1::ClientDevice& device) {
 // Beside the share: columns that are only there when somebody has missed a deadline, or had calls passed through.
 constexpr std::ptrdiff_t kOptionalColumn = 13;
 
+// What a user is told of the clients of others that fit.
+std::string LeftOut(std::uint32_t count, std::string_view what) {
+  if (count == 0) return {};
+  return fmt::format("({} client{} of other users {})\n", count, count == 1 ? "" : "s", what);
+}
+
 // More spans than this tell a person nothing; --json has them all.
 constexpr int kSpansShown = 8;
 
@@ -97,7 +103,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       add(&device);
     if (client.devices().empty()) add(nullptr);
   }
-  return table.Render(style.width, style.header);
+  return table.Render(style.width, style.header) + LeftOut(answer.left_out(), "not shown");
 }
 
 std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle& style) {
@@ -129,7 +135,7 @@ std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const T
                fmt::format("{}", change.weight_before()), fmt::format("{}", change.weight_after()),
                change.hold_after() ? "yes" : "no", change.note().empty() ? "-" : change.note()});
   }
-  return table.Render(style.width, style.header);
+  return table.Render(style.width, style.header) + LeftOut(answer.left_out(), "left as they are");
 }
 
 std::string RenderPolicy(const v1::Policy& policy) {
@@ -178,15 +184,19 @@ std::string RenderEvent(const v1::Event& event) {
 }
 
 std::string RenderStats(const v1::Stats& stats) {
+  std::string quotas;
+  for (const auto& refusals : stats.quota_refusals())
+    quotas += fmt::format("{}{} {}", quotas.empty() ? "" : ", ", Harmless(refusals.quota()), refusals.count());
   return fmt::format(
       "uptime       {}\n"
       "clients      {} now, {} since the start, {} refused\n"
       "transitions  {}\n"
       "decisions    {}, {} gates written\n"
-      "decision     p50 {}, p99 {} (transition seen to gates written)\n",
+      "decision     p50 {}, p99 {} (transition seen to gates written)\n"
+      "over quota   {}\n",
       Duration(stats.uptime_ms() * 1'000'000), stats.clients(), stats.connections_total(), stats.refused_total(),
       stats.transitions_total(), stats.decisions_total(), stats.gate_writes_total(), Duration(stats.decision_p50_ns()),
-      Duration(stats.decision_p99_ns()));
+      Duration(stats.decision_p99_ns()), quotas.empty() ? "nobody" : quotas);
 }
 
 namespace {

@@ -437,7 +437,7 @@ TEST_CASE("a hostile ledger hurts only its owner") {
   REQUIRE(Eventually([&] { return !low.IsHeld(0); }));
 }
 
-TEST_CASE("a plain gRPC client works: Admin on admin.sock only, a session on either") {
+TEST_CASE("a plain gRPC client works: all of Admin on admin.sock only, a session on either") {
   DaemonProcess daemon;
   grpc::ClientContext context;
   v1::GetVersionResponse version;
@@ -448,7 +448,8 @@ TEST_CASE("a plain gRPC client works: Admin on admin.sock only, a session on eit
   const auto stub = v1::Admin::NewStub(
       grpc::CreateChannel("unix:" + daemon.Dir() + "/client.sock", grpc::InsecureChannelCredentials()));
   grpc::ClientContext denied;
-  const grpc::Status status = stub->GetVersion(&denied, {}, &version);
+  v1::Stats stats;
+  const grpc::Status status = stub->GetStats(&denied, {}, &stats);
   CHECK(status.error_code() == grpc::StatusCode::PERMISSION_DENIED);
   CHECK(status.error_message().find("admin.sock") != std::string::npos);
 

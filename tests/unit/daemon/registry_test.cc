@@ -138,9 +138,9 @@ TEST_CASE("effective priority: override, rule, hint, ceiling") {
   config.ceilings[1000].priority = 40;
   CHECK(EffectiveOf(client, config).priority == 40);
   CHECK(EffectiveOf(client, config).limited);
-  CHECK(EffectiveOf(client, AdminSettings{}, config).priority == -5);
+  CHECK(EffectiveOf(client, ClientSettings{}, config).priority == -5);
   config.rules[0].uid = 1;  // both must fit
-  CHECK(EffectiveOf(client, AdminSettings{}, config).priority == 30);
+  CHECK(EffectiveOf(client, ClientSettings{}, config).priority == 30);
 }
 
 TEST_CASE("effective weight: override, rule, hint, ceiling, each apart from the priority") {
@@ -161,7 +161,7 @@ TEST_CASE("effective weight: override, rule, hint, ceiling, each apart from the 
   CHECK(EffectiveOf(client, config).priority == 9);
   client.admin_weight = 5'000;
   CHECK(weight() == 5'000);
-  CHECK(EffectiveOf(client, AdminSettings{}, config).weight == 300);
+  CHECK(EffectiveOf(client, ClientSettings{}, config).weight == 300);
   config.default_ceiling.weight = 200;
   CHECK(weight() == 200);
   CHECK(EffectiveOf(client, config).weight_limited);

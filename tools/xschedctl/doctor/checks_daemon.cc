@@ -48,8 +48,8 @@ Findings CheckAdminSocket(const Facts& facts) {
     if (!facts.has_group) fix = "there is no group xschedd: systemd-sysusers makes it; until then only root is let in";
     if (facts.is_member) fix = "you are in group xschedd since your last login: log in again";
     findings.push_back(
-        Warning("you are neither root nor in group xschedd: your programs are scheduled, but xschedctl "
-                "can change and show nothing",
+        Warning("you are neither root nor in group xschedd: your programs are scheduled, and xschedctl "
+                "shows and changes only your own",
                 fix));
     return findings;
   }

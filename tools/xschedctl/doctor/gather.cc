@@ -83,7 +83,8 @@ SocketFacts LookAtSocket(const std::string& path) {
 }
 
 void AskDaemon(const DoctorOptions& options, Facts* facts) {
-  if (!facts->admin_socket.is_socket || facts->admin_socket.connect_error != 0) return;
+  const auto may_connect = [](const SocketFacts& socket) { return socket.is_socket && socket.connect_error == 0; };
+  if (!may_connect(facts->admin_socket) && !may_connect(facts->client_socket)) return;
   Outcome<AdminClient> client = AdminClient::Connect(options.runtime_dir);
   if (!client) {
     facts->daemon_error = client.error().error.what;
@@ -96,10 +97,12 @@ void AskDaemon(const DoctorOptions& options, Facts* facts) {
   }
   facts->daemon = DaemonFacts{version->version(), version->abi_version(), version->layout_hash()};
   if (!facts->process || !facts->process->exists) return;
-  const auto clients = client->Call(&v1::Admin::Stub::ListClients, v1::ListClientsRequest());
+  v1::ListClientsRequest request;
+  request.mutable_selector()->add_pid(facts->process->pid);
+  const auto clients = client->Call(&v1::Admin::Stub::ListClients, request);
   if (!clients) return;
-  facts->process->has_session = std::any_of(clients->clients().begin(), clients->clients().end(),
-                                            [&](const v1::Client& one) { return one.pid() == facts->process->pid; });
+  // A client of another user is not shown, but is one.
+  facts->process->has_session = clients->clients_size() > 0 || clients->left_out() > 0;
 }
 
 void LookAtCaller(Facts* facts) {

@@ -1,0 +1,24 @@
+// Who may call what. On admin.sock, which the kernel opens to root and group xschedd alone, everything is allowed. On
+// client.sock, which is open to any local user, only what stands in the table of rights.cc; a call that does not stand
+// there, such as one that a later version adds, is refused. docs/security-model.md shows the same table, and a test
+// compares both with the daemon. Thread rule: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace xschedd {
+
+enum class Right {
+  kRefused,     // needs admin.sock
+  kAnybody,     // tells nothing about anybody
+  kOwnClients,  // sees and changes the clients of the caller's own uid
+};
+
+// `rpc`: as in admin.proto, "ListClients".
+Right RightOnClientSocket(std::string_view rpc);
+
+// For the caller: why not, and what to do.
+std::string RefusalText(std::string_view rpc);
+
+}  // namespace xschedd
