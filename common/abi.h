@@ -44,7 +44,8 @@
 // A busy client whose deadline changes publishes it and appends another kBusy record.
 //
 // Memory orders are named beside each field as (writer / reader). "relaxed" is said where no other data hangs on the
-// value. Field offsets are asserted below and hashed into kLayoutHash; both sides compare version and hash before use.
+// value. Field offsets are asserted below and hashed into kLayoutHash. A later version may only grow from here, so that
+// both sides serve an older peer with the same structs: versions.h. Both compare version and hash before use.
 //
 // Thread rule: none of its own; see board.h and ledger.h for who may call what.
 #pragma once
@@ -78,8 +79,8 @@ static_assert(sizeof(Word) == 4 && sizeof(Counter) == 8);
 // ---- board: the daemon writes, the client reads --------------------------------------------------------------------
 struct alignas(kLine) BoardHeader {
   std::uint32_t magic;         // kBoardMagic; written before the descriptor is handed over, then constant
-  std::uint32_t version;       // kVersion
-  std::uint64_t layout_hash;   // kLayoutHash
+  std::uint32_t version;       // what both sides agreed on: kVersion, or an older one (versions.h)
+  std::uint64_t layout_hash;   // of that version
   std::uint32_t device_slots;  // kMaxDevices
 };
 
@@ -119,8 +120,8 @@ struct Transition {
 
 struct alignas(kLine) LedgerHeader {
   std::uint32_t magic;        // kLedgerMagic; written by the daemon at creation
-  std::uint32_t version;      // kVersion
-  std::uint64_t layout_hash;  // kLayoutHash
+  std::uint32_t version;      // as in the board's
+  std::uint64_t layout_hash;  // the same
 };
 
 struct alignas(kLine) LedgerControl {

@@ -21,9 +21,9 @@ long Futex(const abi::Word* word, int operation, std::uint32_t value, const time
 
 }  // namespace
 
-BoardWriter::BoardWriter(abi::Board* board) : board_(board) {
-  board_->header.version = abi::kVersion;
-  board_->header.layout_hash = abi::kLayoutHash;
+BoardWriter::BoardWriter(abi::Board* board, const abi::Layout& layout) : board_(board) {
+  board_->header.version = layout.version;
+  board_->header.layout_hash = layout.layout_hash;
   board_->header.device_slots = abi::kMaxDevices;
   board_->header.magic = abi::kBoardMagic;
 }
@@ -66,9 +66,10 @@ void BoardWriter::WakeGate(std::uint32_t slot) {
   Futex(&board_->gates[slot].word, FUTEX_WAKE, INT_MAX, nullptr, 0);
 }
 
-Result<BoardReader> BoardReader::Open(const abi::Board* board) {
+Result<BoardReader> BoardReader::Open(const abi::Board* board, const abi::Layout& layout) {
   const abi::BoardHeader& header = board->header;
-  if (header.magic != abi::kBoardMagic || header.version != abi::kVersion || header.layout_hash != abi::kLayoutHash) {
+  if (header.magic != abi::kBoardMagic || header.version != layout.version ||
+      header.layout_hash != layout.layout_hash) {
     return Fail("the daemon's board has another layout", "run a client and a daemon of the same release");
   }
   return BoardReader(board);

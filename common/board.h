@@ -6,6 +6,7 @@
 
 #include "common/abi.h"
 #include "common/result.h"
+#include "common/versions.h"
 
 namespace xschedd {
 
@@ -20,8 +21,9 @@ struct GateSetting {
 
 class BoardWriter {
  public:
-  // `board` stays owned by the caller and must outlive the writer. Initialises the header; all gates open, untracked.
-  explicit BoardWriter(abi::Board* board);
+  // `board`, of `layout`'s size, stays owned by the caller and must outlive the writer. Initialises the header; all
+  // gates open, untracked.
+  explicit BoardWriter(abi::Board* board, const abi::Layout& layout = abi::Newest());
 
   // Writes the gate of `slot` if it differs from what was last written; returns whether it wrote. The caller then wakes
   // waiters (WakeGate) if the ledger says that there are any.
@@ -43,8 +45,9 @@ class BoardWriter {
 
 class BoardReader {
  public:
-  // Refuses a board of another version or layout. `board` must stay mapped for as long as any reader lives.
-  static Result<BoardReader> Open(const abi::Board* board);
+  // Refuses a board of another version or layout than was agreed on. `board` must stay mapped for as long as any reader
+  // lives.
+  static Result<BoardReader> Open(const abi::Board* board, const abi::Layout& layout = abi::Newest());
 
   const abi::Word* SummaryWord() const { return &board_->summary.flags; }
   // The raw word: flags and generation.

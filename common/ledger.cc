@@ -13,9 +13,11 @@ using abi::TransitionKind;
 
 // ---- client --------------------------------------------------------------------------------------------------------
 
-Result<LedgerWriter*> LedgerWriter::Open(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd) {
+Result<LedgerWriter*> LedgerWriter::Open(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd,
+                                         const abi::Layout& layout) {
   const abi::LedgerHeader& header = ledger->header;
-  if (header.magic != abi::kLedgerMagic || header.version != abi::kVersion || header.layout_hash != abi::kLayoutHash) {
+  if (header.magic != abi::kLedgerMagic || header.version != layout.version ||
+      header.layout_hash != layout.layout_hash) {
     return Fail("the daemon's ledger has another layout", "run a client and a daemon of the same release");
   }
   return new LedgerWriter(ledger, board, daemon_eventfd);
@@ -65,9 +67,10 @@ void LedgerWriter::RemoveWaiter(std::uint32_t slot) {
 
 // ---- daemon --------------------------------------------------------------------------------------------------------
 
-LedgerReader::LedgerReader(abi::Ledger* ledger, abi::Board* board) : ledger_(ledger), board_(board) {
-  ledger_->header.version = abi::kVersion;
-  ledger_->header.layout_hash = abi::kLayoutHash;
+LedgerReader::LedgerReader(abi::Ledger* ledger, abi::Board* board, const abi::Layout& layout)
+    : ledger_(ledger), board_(board) {
+  ledger_->header.version = layout.version;
+  ledger_->header.layout_hash = layout.layout_hash;
   ledger_->header.magic = abi::kLedgerMagic;
 }
 

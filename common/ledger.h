@@ -10,14 +10,16 @@
 #include "common/abi.h"
 #include "common/descriptor_identity.h"
 #include "common/result.h"
+#include "common/versions.h"
 
 namespace xschedd {
 
 class LedgerWriter {
  public:
-  // Refuses a ledger of another version or layout. `board` is the same session's; `daemon_eventfd` is written to wake
-  // the daemon. All stay owned by the caller and must outlive the writer.
-  static Result<LedgerWriter*> Open(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd);
+  // Refuses a ledger of another version or layout than was agreed on. `board` is the same session's; `daemon_eventfd`
+  // is written to wake the daemon. All stay owned by the caller and must outlive the writer.
+  static Result<LedgerWriter*> Open(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd,
+                                    const abi::Layout& layout = abi::Newest());
 
   // Says that this client became busy or idle on `slot`: level, ring record, wake-up if the daemon sleeps. Never
   // blocks: a full ring drops the record, and the level, which is the truth, stays right. False: the daemon sleeps and
@@ -56,11 +58,25 @@ struct LedgerSnapshot {
   std::uint64_t passthrough = 0;
 };
 
+// One counter of a ledger, for who looks at many of them often. A look is a copy: nobody gets hold of the memory
+// itself.
+class LedgerCounter {
+ public:
+  explicit LedgerCounter(const abi::Counter& counter) : counter_(&counter) {}
+  // relaxed: no other data hangs on it.
+  std::uint64_t Read() const { return counter_->load(std::memory_order_relaxed); }
+
+ private:
+  const abi::Counter* counter_;
+};
+
+// Gives copies and no addresses: what a caller checks is what it uses, whatever the client writes meanwhile. Each
+// function loads each value that it gives once.
 class LedgerReader {
  public:
-  // Initialises the ledger's header. `board` is the same session's: the reader keeps ring_tail and daemon_sleeping
-  // there.
-  LedgerReader(abi::Ledger* ledger, abi::Board* board);
+  // Initialises the header of a ledger of `layout`'s size. `board` is the same session's: the reader keeps ring_tail
+  // and daemon_sleeping there.
+  LedgerReader(abi::Ledger* ledger, abi::Board* board, const abi::Layout& layout = abi::Newest());
 
   struct Drained {
     std::vector<std::uint32_t> touched_slots;  // each slot once, in no particular order
@@ -74,7 +90,7 @@ class LedgerReader {
   bool Busy(std::uint32_t slot) const;
   // What the policies look at while they decide, without the rest of Read().
   std::uint64_t GpuTimeNs(std::uint32_t slot) const;
-  const abi::Counter& GpuTimeCounter(std::uint32_t slot) const { return ledger_->devices[slot].gpu_time_ns; }
+  LedgerCounter GpuTimeCounter(std::uint32_t slot) const { return LedgerCounter(ledger_->devices[slot].gpu_time_ns); }
   std::uint64_t DeadlineNs(std::uint32_t slot) const;  // 0: none
   bool HasWaiters(std::uint32_t slot) const;
   LedgerSnapshot Read(std::uint32_t slot) const;

@@ -6,6 +6,7 @@
 //
 // A connection whose first four bytes are not kHelloMagic is taken for a plain gRPC client ("PRI ") and gets no board.
 // Both sides then pass the descriptor to gRPC (AddInsecureChannelFromFd, CreateInsecureChannelFromFd).
+// The two messages never change, so that any two releases can at least tell each other that they do not fit.
 // Source of the scheme, and why no token crosses a second path: shared reference grpc-in-a-preload.md §2.
 // Thread rule: plain data.
 #pragma once
@@ -20,13 +21,14 @@ inline constexpr char kWelcomeMagic[4] = {'X', 'S', 'W', '1'};
 
 struct PreambleHello {
   char magic[4];
-  std::uint32_t abi_version;
+  std::uint32_t abi_version;  // the newest that the client speaks; at a second attempt the daemon's (versions.h)
   std::uint64_t layout_hash;
 };
 
 enum class PreambleStatus : std::uint32_t {
   kOk = 0,
-  kVersionMismatch = 1,  // abi_version or layout_hash differ: the client runs unscheduled and says so once
+  kVersionMismatch = 1,  // the daemon does not speak that version: the client tries the daemon's, if it can, else it
+                         // runs unscheduled and says so once
   kQuota = 2,            // the uid has too many connections
   kDraining = 3,         // the daemon takes no new clients at the moment
   kNotVisible = 4,       // the daemon cannot see the process: it is outside the daemon's pid namespace
@@ -37,9 +39,9 @@ inline constexpr int kPreambleDescriptors = 3;  // board, ledger, eventfd
 struct PreambleWelcome {
   char magic[4];
   PreambleStatus status;
-  std::uint32_t abi_version;  // the daemon's
+  std::uint32_t abi_version;  // kOk: what the memory has, the hello's; else the newest that the daemon speaks
   std::uint32_t reserved;
-  std::uint64_t layout_hash;  // the daemon's
+  std::uint64_t layout_hash;  // of that version
   char token[16];             // echoed in the first message of the session: an assertion, not a secret
 };
 

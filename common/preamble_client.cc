@@ -8,8 +8,6 @@
 #include <cstring>
 #include <utility>
 
-#include "common/abi.h"
-
 namespace xschedd {
 namespace {
 
@@ -60,11 +58,11 @@ bool Receive(int socket, Welcomed* welcomed, int timeout_ms) {
 
 }  // namespace
 
-PreambleHello MakeHello() {
+PreambleHello MakeHello(const abi::Layout& layout) {
   PreambleHello hello{};
   std::memcpy(hello.magic, kHelloMagic, sizeof hello.magic);
-  hello.abi_version = abi::kVersion;
-  hello.layout_hash = abi::kLayoutHash;
+  hello.abi_version = layout.version;
+  hello.layout_hash = layout.layout_hash;
   return hello;
 }
 
@@ -75,6 +73,23 @@ std::optional<Welcomed> SayHello(int socket, const PreambleHello& hello, int tim
   std::optional<Welcomed> welcomed(std::in_place);
   if (!Receive(socket, &*welcomed, timeout_ms)) return std::nullopt;
   return welcomed;
+}
+
+Meeting MeetDaemon(const std::function<UniqueFd()>& connect, int timeout_ms) {
+  Meeting meeting;
+  meeting.layout = &abi::Newest();
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    meeting.socket = connect();
+    meeting.welcomed.reset();
+    if (!meeting.socket.IsValid()) break;
+    meeting.welcomed = SayHello(meeting.socket.Get(), MakeHello(*meeting.layout), timeout_ms);
+    if (!meeting.welcomed || meeting.welcomed->welcome.status != PreambleStatus::kVersionMismatch) break;
+    const PreambleWelcome& welcome = meeting.welcomed->welcome;
+    const abi::Layout* const older = abi::FindSpoken(welcome.abi_version, welcome.layout_hash);
+    if (older == nullptr || older == meeting.layout) break;
+    meeting.layout = older;
+  }
+  return meeting;
 }
 
 }  // namespace xschedd

@@ -54,9 +54,11 @@ Client& Core::AddClient(NewClient fresh) {
   client.effective = EffectiveOf(client, config_);
   registry_.Join(client, GroupNameOf(client, config_));
   const ClientIdentity& who = client.identity;
-  SPDLOG_INFO("client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}",
-              client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
-              SourceText(client.effective.source), client.channel == nullptr ? " shared_memory=no" : "");
+  if (std::string note; client_lines_.Take(who.uid, MonotonicNs(), note)) {
+    SPDLOG_INFO("client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}{}",
+                client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
+                SourceText(client.effective.source), client.channel == nullptr ? " shared_memory=no" : "", note);
+  }
   events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
   if (client.channel != nullptr) loop_.Watch(client);
   // A member of a group may change what the group's others may do.
@@ -68,8 +70,10 @@ Client& Core::AddClient(NewClient fresh) {
 void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   Client* client = registry_.Find(client_id);
   if (client == nullptr) return;
-  SPDLOG_INFO("client gone id={} pid={} uid={} reason=\"{}\"", client->id, client->identity.pid, client->identity.uid,
-              why);
+  if (std::string note; client_lines_.Take(client->identity.uid, MonotonicNs(), note)) {
+    SPDLOG_INFO("client gone id={} pid={} uid={} reason=\"{}\"{}", client->id, client->identity.pid,
+                client->identity.uid, why, note);
+  }
   events_.Add(ClientEvent(EventKind::kClientGone, *client, MonotonicNs(), why));
   loop_.Unwatch(client_id);
   scheduler_.Changed(*client);
@@ -82,9 +86,11 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   const auto attachment = registry_.Attach(client, std::move(device));
   if (!attachment) return tl::unexpected(attachment.error());
   const Device& attached = *(*attachment)->device;
-  SPDLOG_INFO("device attached pid={} slot={} device={} name=\"{}\"", client.identity.pid, (*attachment)->slot,
-              attached.pci_address, attached.name);
   const std::uint64_t now = MonotonicNs();
+  if (std::string note; client_lines_.Take(client.identity.uid, now, note)) {
+    SPDLOG_INFO("device attached pid={} slot={} device={} name=\"{}\"{}", client.identity.pid, (*attachment)->slot,
+                attached.pci_address, attached.name, note);
+  }
   (*attachment)->history.Begin(now);
   Event event = DeviceEvent(EventKind::kDeviceAttached, **attachment, now);
   event.text = attached.name;
@@ -119,7 +125,7 @@ Result<void> Core::SetHints(Client& client, const Hints& hints) {
   }
   if (hints.priority) client.hint = hints.priority;
   if (hints.weight) client.hint_weight = hints.weight;
-  UpdateEffective(client, "hint of the client");
+  UpdateEffective(client, "hint of the client", true);
   loop_.DecideSoon();
   return {};
 }
@@ -150,20 +156,27 @@ std::string Core::HintNote(const Client& client) const {
   return priority + weight;
 }
 
-bool Core::UpdateEffective(Client& client, const std::string& why) {
+bool Core::UpdateEffective(Client& client, const std::string& why, bool by_client) {
   const Effective before = client.effective;
   const Effective after = EffectiveOf(client, config_);
   client.effective = after;
   const bool reranked = after.priority != before.priority;
+  const bool reweighted = after.weight != before.weight;
+  std::string note;
+  const bool told =
+      (reranked || reweighted) && (!by_client || client_lines_.Take(client.identity.uid, MonotonicNs(), note));
   if (reranked) {
-    SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"", client.identity.pid,
-                before.priority, after.priority, SourceText(after.source), after.limited, why);
+    if (told) {
+      SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"{}", client.identity.pid,
+                  before.priority, after.priority, SourceText(after.source), after.limited, why, note);
+    }
     events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(), why));
   }
-  const bool reweighted = after.weight != before.weight;
   if (reweighted) {
-    SPDLOG_INFO("weight changed pid={} from={} to={} source={} limited={} reason=\"{}\"", client.identity.pid,
-                before.weight, after.weight, SourceText(after.weight_source), after.weight_limited, why);
+    if (told) {
+      SPDLOG_INFO("weight changed pid={} from={} to={} source={} limited={} reason=\"{}\"{}", client.identity.pid,
+                  before.weight, after.weight, SourceText(after.weight_source), after.weight_limited, why, note);
+    }
     events_.Add(ClientEvent(EventKind::kWeight, client, MonotonicNs(), why));
   }
   if (reranked || reweighted) scheduler_.Changed(client);

@@ -16,6 +16,7 @@
 #include "daemon/scheduler/events.h"
 #include "daemon/scheduler/loop.h"
 #include "daemon/scheduler/scheduler.h"
+#include "daemon/telemetry/client_lines.h"
 #include "daemon/telemetry/refusal_lines.h"
 
 namespace xschedd {
@@ -90,8 +91,9 @@ class Core {
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
 
  private:
-  // Computes what counts for the client anew; logs, tells the scheduler and returns whether it changed.
-  bool UpdateEffective(Client& client, const std::string& why);
+  // Computes what counts for the client anew; logs, tells the scheduler and returns whether it changed. `by_client`: it
+  // is the client's doing, so that its lines are limited.
+  bool UpdateEffective(Client& client, const std::string& why, bool by_client = false);
   // Puts the client into the group that the configuration says; logs and returns whether that is another.
   bool UpdateGroup(Client& client);
 
@@ -106,6 +108,7 @@ class Core {
   std::uint64_t refused_total_ = 0;
   std::uint64_t started_ns_;
   RefusalLines refusal_lines_;
+  ClientLines client_lines_;
 };
 
 }  // namespace xschedd

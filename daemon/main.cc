@@ -90,7 +90,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   if (options.version) {
-    std::printf("xschedd %s, shared-memory layout %u\n", kDaemonVersion, abi::kVersion);
+    std::printf("xschedd %s, shared-memory layout %u\n", kDaemonVersion, abi::Newest().version);
     return kExitOk;
   }
   return Serve(options);

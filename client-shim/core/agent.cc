@@ -22,6 +22,7 @@ constexpr int kConnectTimeoutMs = 1000;
 constexpr std::uint64_t kFirstBackoffNs = 20'000'000;
 constexpr std::uint64_t kLongestBackoffNs = 1'000'000'000;
 constexpr std::uint64_t kRefusedBackoffNs = 5'000'000'000;
+constexpr std::uint64_t kOtherVersionBackoffNs = 30'000'000'000;
 // How often unfinished tracked work is looked at. With kQuietNs this keeps a late "idle" under 200 µs.
 constexpr std::uint64_t kWatchNs = 60'000;
 // The same while other threads look after it.
@@ -211,7 +212,7 @@ void Agent::Connect() {
     if (failure.is_refusal) {
       if (!told_refusal_) Warn("this process runs unscheduled: " + failure.error.Line());
       told_refusal_ = true;
-      backoff_ns_ = kRefusedBackoffNs;
+      backoff_ns_ = failure.is_for_long ? kOtherVersionBackoffNs : kRefusedBackoffNs;
     } else {
       if (backoff_ns_ == 0) Info("this process runs unscheduled: " + failure.error.Line());
       backoff_ns_ = backoff_ns_ == 0 ? kFirstBackoffNs : std::min(backoff_ns_ * 2, kLongestBackoffNs);

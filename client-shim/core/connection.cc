@@ -29,6 +29,20 @@ Failure OutOfDescriptors() {
   return Refused("no descriptor is left for the daemon's shared memory", "raise the limit of open files (ulimit -n)");
 }
 
+// No version in common. That changes with an installation, not by itself.
+Failure OtherVersion(const PreambleWelcome& welcome) {
+  const std::uint32_t ours = abi::Newest().version;
+  std::string remedy = "install shim and daemon from one package";
+  if (welcome.abi_version > ours) remedy = "install the shim of the daemon's release and start this program again";
+  if (welcome.abi_version < ours) remedy = "install a daemon of this shim's release, " XSCHEDD_VERSION;
+  const bool is_same = welcome.abi_version == ours;
+  return Failure(ConnectError{Error{"the daemon is of another release: of the shared memory it speaks version " +
+                                        std::to_string(welcome.abi_version) + ", this shim " + abi::SpokenText() +
+                                        (is_same ? " as it was published" : ""),
+                                    remedy},
+                              true, true});
+}
+
 }  // namespace
 
 tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd) {
@@ -40,15 +54,24 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescr
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
 
-  // Non-blocking from the start: gRPC wants it so, and a stopped daemon's full backlog must not block us.
-  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.IsValid() && (errno == EMFILE || errno == ENFILE)) return OutOfDescriptors();
-  if (!socket.IsValid()) return Refused(std::string("cannot make a socket: ") + std::strerror(errno), "allow it");
-  if (::connect(socket.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return Unreachable("no daemon at " + path);
-  }
-
-  std::optional<Welcomed> welcomed = SayHello(socket.Get(), MakeHello(), timeout_ms);
+  bool has_socket = false;
+  auto [socket, welcomed, layout] = MeetDaemon(
+      [&] {
+        // Non-blocking from the start: gRPC wants it so, and a stopped daemon's full backlog must not block us.
+        UniqueFd made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        has_socket = made.IsValid();
+        if (!has_socket) return made;
+        const bool is_connected =
+            ::connect(made.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+        const int why = errno;
+        if (!is_connected) made.Reset();
+        errno = why;
+        return made;
+      },
+      timeout_ms);
+  if (!has_socket && (errno == EMFILE || errno == ENFILE)) return OutOfDescriptors();
+  if (!has_socket) return Refused(std::string("cannot make a socket: ") + std::strerror(errno), "allow it");
+  if (!socket.IsValid()) return Unreachable("no daemon at " + path);
   if (!welcomed) return Unreachable("no answer from the daemon");
   auto& [welcome, descriptors] = *welcomed;
   if (std::memcmp(welcome.magic, kWelcomeMagic, sizeof welcome.magic) != 0) {
@@ -58,7 +81,7 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescr
     case PreambleStatus::kOk:
       break;
     case PreambleStatus::kVersionMismatch:
-      return Refused("the daemon is of another release", "install shim and daemon from one package");
+      return OtherVersion(welcome);
     case PreambleStatus::kQuota:
       return Refused("the daemon takes no more clients of this user",
                      "end some, or raise the quota in its configuration");
@@ -74,13 +97,13 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescr
     return OutOfDescriptors();
   }
 
-  Result<Mapping> board = MapSharedMemory(descriptors[0].Get(), sizeof(abi::Board), Access::kReadOnly);
+  Result<Mapping> board = MapSharedMemory(descriptors[0].Get(), layout->board_bytes, Access::kReadOnly);
   if (!board) return Failure(ConnectError{board.error(), true});
-  Result<Mapping> ledger = MapSharedMemory(descriptors[1].Get(), sizeof(abi::Ledger), Access::kReadWrite);
+  Result<Mapping> ledger = MapSharedMemory(descriptors[1].Get(), layout->ledger_bytes, Access::kReadWrite);
   if (!ledger) return Failure(ConnectError{ledger.error(), true});
   if (!eventfd->Set(std::move(descriptors[2]))) return OutOfDescriptors();
   const Result<Session*> session = Session::Make(static_cast<const abi::Board*>(board->Address()),
-                                                 static_cast<abi::Ledger*>(ledger->Address()), eventfd->Get());
+                                                 static_cast<abi::Ledger*>(ledger->Address()), eventfd->Get(), *layout);
   if (!session) return Failure(ConnectError{session.error(), true});
   // From here on the memory is the session's, which is for good.
   board->Leak();

@@ -18,7 +18,8 @@ struct Connection {
 
 struct ConnectError {
   Error error;
-  bool is_refusal = false;  // the daemon answered, with a no: worth telling, and no use in trying again soon
+  bool is_refusal = false;   // the daemon answered, with a no: worth telling, and no use in trying again soon
+  bool is_for_long = false;  // nothing but an installation changes that
 };
 
 // Takes at most about `timeout_ms` for each of its steps. `eventfd` becomes the session's way to wake the daemon.

@@ -18,10 +18,10 @@ constexpr std::uint64_t kSliceNs = 10'000'000;
 
 }  // namespace
 
-Result<Session*> Session::Make(const abi::Board* board, abi::Ledger* ledger, int eventfd) {
-  const Result<BoardReader> reader = BoardReader::Open(board);
+Result<Session*> Session::Make(const abi::Board* board, abi::Ledger* ledger, int eventfd, const abi::Layout& layout) {
+  const Result<BoardReader> reader = BoardReader::Open(board, layout);
   if (!reader) return tl::unexpected(reader.error());
-  const Result<LedgerWriter*> writer = LedgerWriter::Open(ledger, board, eventfd);
+  const Result<LedgerWriter*> writer = LedgerWriter::Open(ledger, board, eventfd, layout);
   if (!writer) return tl::unexpected(writer.error());
   return new Session(*reader, *writer);
 }

@@ -16,7 +16,7 @@ namespace xschedd::shim {
 class Session {
  public:
   // `board` and `ledger` are the session's for good; `eventfd` is a number that may be another session's later.
-  static Result<Session*> Make(const abi::Board* board, abi::Ledger* ledger, int eventfd);
+  static Result<Session*> Make(const abi::Board* board, abi::Ledger* ledger, int eventfd, const abi::Layout& layout);
 
   const BoardReader& Board() const { return board_; }
   LedgerWriter& Ledger() { return *ledger_; }

@@ -52,8 +52,8 @@ Status CheckNumber(const char* name, std::uint32_t value, policy::Limits limits)
 
 Status AdminOperations::GetVersion(const Actor&, const v1::GetVersionRequest&, v1::GetVersionResponse& response) {
   response.set_version(kDaemonVersion);
-  response.set_abi_version(abi::kVersion);
-  response.set_layout_hash(abi::kLayoutHash);
+  response.set_abi_version(abi::Newest().version);
+  response.set_layout_hash(abi::Newest().layout_hash);
   response.set_pid(static_cast<std::uint64_t>(::getpid()));
   response.set_uptime_ms((MonotonicNs() - core_.StartedNs()) / policy::kNsPerMs);
   return Status::OK;

@@ -34,6 +34,21 @@ std::uint64_t CapacityOf(long descriptors) {
   return std::max<std::uint64_t>(2, (all - std::min(all / 2, kDescriptorsKept)) / kDescriptorsEach);
 }
 
+std::string MismatchText(const PreambleHello& hello) {
+  const std::uint32_t newest = abi::Newest().version;
+  const std::string theirs = std::to_string(hello.abi_version);
+  if (hello.abi_version > newest) {
+    return "it speaks version " + theirs + " of the shared memory, this daemon " + abi::SpokenText() +
+           "; install a daemon of its shim's release";
+  }
+  if (hello.abi_version < abi::Spoken().front().version) {
+    return "it speaks version " + theirs + " of the shared memory at the newest, this daemon " + abi::SpokenText() +
+           "; install the shim of this daemon's release and start the program again";
+  }
+  return "its version " + theirs +
+         " of the shared memory is not the one that was published; install shim and daemon of one release";
+}
+
 }  // namespace
 
 Connections::Connections(asio::io_context& io, Quotas& quotas, Callbacks callbacks)
@@ -123,13 +138,19 @@ bool Connections::WelcomeShim(Connection& connection, int socket, const Preamble
     Refuse(connection, "the daemon drains");
     return false;
   }
-  if (hello.abi_version != abi::kVersion || hello.layout_hash != abi::kLayoutHash) {
+  const abi::Layout* const layout = abi::FindSpoken(hello.abi_version, hello.layout_hash);
+  if (layout == nullptr) {
     SendWelcome(socket, PreambleStatus::kVersionMismatch, connection.token, nullptr);
-    Refuse(connection, "its shared-memory layout has version " + std::to_string(hello.abi_version) + ", ours " +
-                           std::to_string(abi::kVersion) + "; install shim and daemon of one release");
+    if (hello.abi_version == abi::Newest().version + 1) {
+      // The next release speaks our version, too, and comes again with that.
+      SPDLOG_DEBUG("newer client told our version pid={} its={} ours={}", connection.peer.pid, hello.abi_version,
+                   abi::Newest().version);
+    } else {
+      Refuse(connection, MismatchText(hello));
+    }
     return false;
   }
-  auto channel = Channel::Make();
+  auto channel = Channel::Make(*layout);
   if (!channel) {
     SendWelcome(socket, PreambleStatus::kQuota, connection.token, nullptr);
     Refuse(connection, channel.error().Line());

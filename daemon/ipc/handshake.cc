@@ -91,8 +91,9 @@ bool SendWelcome(int socket, PreambleStatus status, const char (&token)[16], con
   PreambleWelcome welcome{};
   std::memcpy(welcome.magic, kWelcomeMagic, sizeof welcome.magic);
   welcome.status = status;
-  welcome.abi_version = abi::kVersion;
-  welcome.layout_hash = abi::kLayoutHash;
+  const abi::Layout& layout = channel != nullptr ? channel->Layout() : abi::Newest();
+  welcome.abi_version = layout.version;
+  welcome.layout_hash = layout.layout_hash;
   std::memcpy(welcome.token, token, sizeof welcome.token);
 
   iovec bytes{&welcome, sizeof welcome};

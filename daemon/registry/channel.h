@@ -14,7 +14,7 @@ namespace xschedd {
 class Channel {
  public:
   // Fails when the machine has no descriptor or memory left.
-  static Result<std::unique_ptr<Channel>> Make();
+  static Result<std::unique_ptr<Channel>> Make(const abi::Layout& layout = abi::Newest());
 
   BoardWriter& Board() { return board_; }
   LedgerReader& Ledger() { return ledger_; }
@@ -24,10 +24,13 @@ class Channel {
   int BoardFd() const { return board_fd_.Get(); }
   int LedgerFd() const { return ledger_fd_.Get(); }
   void ForgetDescriptors();
+  // What both sides agreed on.
+  const abi::Layout& Layout() const { return layout_; }
 
  private:
-  Channel(SharedMemory board, SharedMemory ledger, UniqueFd eventfd);
+  Channel(const abi::Layout& layout, SharedMemory board, SharedMemory ledger, UniqueFd eventfd);
 
+  const abi::Layout& layout_;
   UniqueFd board_fd_;
   UniqueFd ledger_fd_;
   UniqueFd eventfd_;

@@ -36,11 +36,6 @@ std::uint64_t BurstNs(const Attachment& attachment, std::uint64_t now_ns) {
   return attachment.deadline_ns == 0 ? 0 : attachment.burst.OpenNs(now_ns, attachment.held_since_ns);
 }
 
-// relaxed: no other data hangs on it. It is the client's: it is read once.
-std::uint64_t Counter(const Cluster& cluster, std::size_t i) {
-  return cluster.counters[i]->load(std::memory_order_relaxed);
-}
-
 }  // namespace
 
 std::uint32_t DefaultMaxConcurrent(const Device& device) {
@@ -119,7 +114,7 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
       cluster.touched.push_back(attachment->index);
       cluster.attachments.push_back(attachment.get());
       cluster.gates.push_back(attachment->gate);
-      cluster.counters.push_back(&client->channel->Ledger().GpuTimeCounter(slot));
+      cluster.counters.push_back(client->channel->Ledger().GpuTimeCounter(slot));
       cluster.counted_ns.push_back(0);
       policy::Tenant tenant;
       tenant.client = client->id;
@@ -139,7 +134,7 @@ void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::
     tenant.ran_ns = 0;
     if (!tenant.busy) continue;
     if (tenant.deadline_ns != 0) tenant.burst_ns = BurstNs(*cluster.attachments[i], now_ns);
-    const std::uint64_t counter = Counter(cluster, i);
+    const std::uint64_t counter = cluster.counters[i].Read();
     if (counter == cluster.counted_ns[i] || cluster.attachments[i]->touched) continue;
     cluster.counted_ns[i] = counter;
     ReadGpuTime(cluster, i, now_ns);
@@ -159,7 +154,7 @@ void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::
     tenant.deadline_ns = attachment.deadline_ns;
     tenant.deadline_after_ns = attachment.deadline_after_ns;
     if (attachment.busy) {
-      cluster.counted_ns[i] = Counter(cluster, i);
+      cluster.counted_ns[i] = cluster.counters[i].Read();
       ReadGpuTime(cluster, i, now_ns);
     }
     TakeGpuTime(cluster, i);

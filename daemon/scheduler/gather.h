@@ -21,7 +21,7 @@ struct Cluster {
   std::vector<policy::Gate> gates;  // what each attachment has
   // The client's counter of GPU time, and what it showed when it was last read. A counter that stands still costs one
   // look.
-  std::vector<const abi::Counter*> counters;
+  std::vector<LedgerCounter> counters;
   std::vector<std::uint64_t> counted_ns;
   std::vector<std::uint32_t> touched;  // of these, what changed since the last Gather
   std::vector<std::uint32_t> fresh;    // what had changed before it

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <chrono>
@@ -17,8 +18,10 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::chrono::milliseconds kPause{5};
 constexpr std::uint32_t kRenewalsPerLease = 4;
+// What takes longer was interrupted: the time was not the client's.
+constexpr std::uint64_t kLongestServeNs = 20'000;
+constexpr std::uint64_t kLongestDecisionNs = 200'000;
 // As many as are decided about together; more would let the first of them wait for the last.
 constexpr int kEventsAtOnce = 64;
 
@@ -49,7 +52,8 @@ void SchedulerLoop::SetLease(std::uint32_t lease_ms) {
 void SchedulerLoop::Watch(Client& client) {
   Watched& watched = *watched_.emplace(client.id, std::make_unique<Watched>(client)).first->second;
   Register(watched);
-  // From here on the client must wake us; what it published before is read now.
+  // From here on the client must wake us; what it published before is read now, and decided about with all else that is
+  // new about it.
   Serve(watched);
 }
 
@@ -91,12 +95,19 @@ void SchedulerLoop::OnEvents() {
     if (found != watched_.end()) Serve(*found->second);
   }
   // At once: what follows in the loop is of less hurry than a gate. Events that are left are looked at next.
-  if (scheduler_.HasWork()) DecideNow();
+  DecideForTold();
 }
 
 void SchedulerLoop::Serve(Watched& watched) {
+  const std::uint64_t began = MonotonicNs();
+  const std::uint64_t changes = scheduler_.Counts().changes;
   const bool asleep = scheduler_.Serve(watched.client);
-  if (!watched.wakes.Take(MonotonicNs())) {
+  const std::uint64_t now = MonotonicNs();
+  if (scheduler_.Counts().changes != changes) told_.push_back(watched.client.id);
+  speakers_.Note(watched.spoke, now);
+  watched.attention.Spend(std::min(now - began, kLongestServeNs), Share(), now);
+  const bool may_wake = watched.wakes.Take(now);
+  if (!may_wake || watched.attention.IsSpent()) {
     Pause(watched);
   } else if (!asleep && !watched.again) {
     watched.again = true;
@@ -112,22 +123,41 @@ void SchedulerLoop::ServeAgain() {
     const auto found = watched_.find(id);
     if (found == watched_.end()) continue;
     found->second->again = false;
-    Serve(*found->second);
+    if (!found->second->paused) Serve(*found->second);
   }
-  if (scheduler_.HasWork()) DecideNow();
+  DecideForTold();
+}
+
+void SchedulerLoop::DecideForTold() {
+  if (scheduler_.HasWork()) {
+    const std::uint64_t began = MonotonicNs();
+    DecideNow();
+    const std::uint64_t now = MonotonicNs();
+    const std::uint64_t cost = std::min(now - began, kLongestDecisionNs) / std::max<std::size_t>(told_.size(), 1);
+    for (const std::uint64_t id : told_) {
+      const auto found = watched_.find(id);
+      if (found == watched_.end()) continue;
+      Watched& watched = *found->second;
+      watched.attention.Spend(cost, Share(), now);
+      if (watched.attention.IsSpent() && !watched.paused) Pause(watched);
+    }
+  }
+  told_.clear();
 }
 
 void SchedulerLoop::Pause(Watched& watched) {
   Unregister(watched);
+  watched.paused = true;
   if (watched.pause == nullptr) watched.pause = std::make_unique<asio::steady_timer>(io_);
-  watched.pause->expires_after(kPause);
+  watched.pause->expires_after(std::chrono::nanoseconds(watched.attention.PauseNs(Share())));
   watched.pause->async_wait([this, id = watched.client.id](const error_code& error) {
     const auto found = watched_.find(id);
     if (error || found == watched_.end()) return;
+    found->second->paused = false;
     Register(*found->second);
     // What it published meanwhile need not have been followed by a wake-up.
     Serve(*found->second);
-    if (scheduler_.HasWork()) DecideNow();
+    DecideForTold();
   });
 }
 

@@ -4,7 +4,8 @@
 // The clients' eventfds are watched by an epoll set of their own, edge-triggered: a wake-up costs neither a read nor
 // another registration, and those that came together are served together and decided about once.
 //
-// A client that wakes the daemon more than kWakesPerSecond times a second is left alone for a few milliseconds at a
+// A client that wakes the daemon more than kWakesPerSecond times a second, or takes more of its time than its share
+// (attention.h; reading its ledger and deciding about what it said count), is left alone for some milliseconds at a
 // time: its descriptor is taken out of the set, so that its writes cost the daemon nothing. Thread rule: the daemon's
 // one thread.
 #pragma once
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "daemon/registry/token_bucket.h"
+#include "daemon/scheduler/attention.h"
 #include "daemon/scheduler/scheduler.h"
 
 namespace xschedd {
@@ -48,8 +50,11 @@ class SchedulerLoop {
     explicit Watched(Client& client_in) : client(client_in), wakes(kWakesPerSecond, kBurst) {}
     Client& client;
     TokenBucket wakes;
+    Attention attention;
+    std::uint64_t spoke = 0;                           // for Speakers
     std::unique_ptr<boost::asio::steady_timer> pause;  // made when it is first needed
-    bool again = false;                                // among those that have more to read
+    bool paused = false;
+    bool again = false;  // among those that have more to read
   };
 
   void Register(Watched& watched);
@@ -58,6 +63,9 @@ class SchedulerLoop {
   void OnEvents();
   void Serve(Watched& watched);
   void Pause(Watched& watched);
+  // Decides about what the clients of `told_` said, at their expense.
+  void DecideForTold();
+  double Share() const { return Attention::ShareOf(speakers_.Count()); }
   void ServeAgain();
   void ArmLook();
   void ArmLease();
@@ -67,6 +75,8 @@ class SchedulerLoop {
   boost::asio::posix::stream_descriptor epoll_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> watched_;  // by client
   std::vector<std::uint64_t> again_;                                     // clients that have more to read
+  Speakers speakers_;
+  std::vector<std::uint64_t> told_;  // clients that said something new since the last decision
   boost::asio::steady_timer look_;
   std::uint64_t look_armed_ns_ = policy::kNever;
   boost::asio::steady_timer lease_;

@@ -121,6 +121,7 @@ void Scheduler::SetBusy(Attachment& attachment, bool busy, bool whole, std::uint
     attachment.burst.End(now_ns);
   }
   ++counts_.transitions;
+  ++counts_.changes;
   Device& device = *attachment.device;
   if (device.seen_ns == 0) device.seen_ns = now_ns;
   events_.Add(DeviceEvent(busy ? EventKind::kBusy : EventKind::kIdle, attachment, now_ns));
@@ -138,6 +139,7 @@ void Scheduler::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, s
   const bool done = before != 0 && (limited == 0 || limited > before);
   if (done && before < now_ns) NoteLate(attachment, now_ns - before, now_ns);
   attachment.deadline_ns = limited;
+  ++counts_.changes;
   Gatherer::Touch(attachment);
   MarkDirty(*attachment.device);
 }

@@ -19,6 +19,7 @@ namespace xschedd {
 
 struct SchedulerCounts {
   std::uint64_t transitions = 0;
+  std::uint64_t changes = 0;  // transitions and changes of a deadline
   std::uint64_t decisions = 0;
   std::uint64_t gate_writes = 0;
   std::uint64_t refused_records = 0;  // that no honest client writes

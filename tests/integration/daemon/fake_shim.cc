@@ -21,23 +21,29 @@ UniqueFd ConnectTo(const std::string& path) {
 }
 
 FakeShim::FakeShim(const std::string& runtime_dir, const Options& options) {
-  UniqueFd socket = ConnectTo(runtime_dir + "/client.sock");
-  if (!socket.IsValid()) throw std::runtime_error("cannot connect");
+  const std::string path = runtime_dir + "/client.sock";
+  UniqueFd socket;
   v1::ClientMessage hello;
+  if (!options.preamble) socket = ConnectTo(path);
   if (options.preamble) {
-    auto welcomed = SayHello(socket.Get(), MakeHello(), kAnswerLimitMs);
+    Meeting meeting = MeetDaemon([&] { return ConnectTo(path); }, kAnswerLimitMs);
+    socket = std::move(meeting.socket);
+    if (!socket.IsValid()) throw std::runtime_error("cannot connect");
+    auto& welcomed = meeting.welcomed;
+    const abi::Layout& layout = *meeting.layout;
     if (!welcomed || welcomed->welcome.status != PreambleStatus::kOk) throw std::runtime_error("no welcome");
-    auto board = MapSharedMemory(welcomed->descriptors[0].Get(), sizeof(abi::Board), Access::kReadOnly);
-    auto ledger = MapSharedMemory(welcomed->descriptors[1].Get(), sizeof(abi::Ledger), Access::kReadWrite);
+    auto board = MapSharedMemory(welcomed->descriptors[0].Get(), layout.board_bytes, Access::kReadOnly);
+    auto ledger = MapSharedMemory(welcomed->descriptors[1].Get(), layout.ledger_bytes, Access::kReadWrite);
     if (!board || !ledger) throw std::runtime_error("cannot map");
     board_mapping_ = std::move(*board);
     ledger_mapping_ = std::move(*ledger);
     eventfd_ = std::move(welcomed->descriptors[2]);
     const auto* raw = static_cast<const abi::Board*>(board_mapping_.Address());
-    board_ = BoardReader::Open(raw).value();
-    ledger_.reset(LedgerWriter::Open(RawLedger(), raw, eventfd_.Get()).value());
+    board_ = BoardReader::Open(raw, layout).value();
+    ledger_.reset(LedgerWriter::Open(RawLedger(), raw, eventfd_.Get(), layout).value());
     hello.mutable_hello()->set_token(welcomed->welcome.token, sizeof welcomed->welcome.token);
   }
+  if (!socket.IsValid()) throw std::runtime_error("cannot connect");
   ::fcntl(socket.Get(), F_SETFL, O_NONBLOCK);
   stub_ = v1::ClientSession::NewStub(grpc::CreateInsecureChannelFromFd("xschedd", socket.Release()));
   stream_ = stub_->Session(&context_);

@@ -184,6 +184,12 @@ TEST_CASE("hostile: a writer that scribbles all the time") {
       x ^= x << 17;
       channel.ledger->control.ring_head.store(x % 3 == 0 ? x : x % 5000, std::memory_order_relaxed);
       channel.ledger->control.lost.store(x, std::memory_order_relaxed);
+      // Changed between a check and a use, these would lead out of every table.
+      volatile abi::Transition& record = channel.ledger->ring[x % abi::kRingSize];
+      record.kind = x % 2 == 0 ? 1 : 0xffffffff;
+      record.slot = x % 4 < 2 ? abi::kMaxDevices - 1 : static_cast<std::uint32_t>(x >> 32);
+      channel.ledger->devices[1].submitted.store(x % 5, std::memory_order_relaxed);
+      channel.ledger->devices[1].completed.store(x % 7, std::memory_order_relaxed);
       channel.ledger->devices[x % abi::kMaxDevices].busy.store(static_cast<std::uint32_t>(x),
                                                                std::memory_order_relaxed);
       channel.ledger->devices[x % abi::kMaxDevices].waiters.store(static_cast<std::uint32_t>(x >> 32),
@@ -197,7 +203,8 @@ TEST_CASE("hostile: a writer that scribbles all the time") {
     for (const std::uint32_t slot : drained.touched_slots)
       REQUIRE(slot < abi::kMaxDevices);
     channel.ledger_reader.PrepareToSleep();
-    channel.ledger_reader.Read(static_cast<std::uint32_t>(i) % abi::kMaxDevices);
+    const LedgerSnapshot snapshot = channel.ledger_reader.Read(1);
+    REQUIRE(snapshot.completed <= snapshot.submitted);
   }
   stop = true;
   scribbler.join();

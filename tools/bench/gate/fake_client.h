@@ -39,6 +39,11 @@ class FakeClient {
   // Level, record and wake-up, as the shim reports it. Slot 0.
   void ReportBusy(bool busy);
   bool IsHeld() const { return (board_->Word(0) & abi::kHeld) != 0; }
+  // For clients that do what no honest one does.
+  abi::Ledger& RawLedger() { return *static_cast<abi::Ledger*>(ledger_mapping_.Address()); }
+  int EventFd() const { return eventfd_.Get(); }
+  bool Send(const v1::ClientMessage& message) { return stream_->Write(message); }
+
   bool IsTracked() const { return (board_->Word(0) & abi::kTracked) != 0; }
 
  private:

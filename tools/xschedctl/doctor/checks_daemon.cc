@@ -64,8 +64,12 @@ Findings CheckAdminSocket(const Facts& facts) {
 
 Findings CheckVersions(const Facts& facts) {
   Findings findings;
-  if (facts.daemon &&
-      (facts.daemon->abi_version != facts.abi_version || facts.daemon->layout_hash != facts.layout_hash)) {
+  // Neighbouring versions work together (common/versions.h).
+  const auto fits = [&facts](const DaemonFacts& daemon) {
+    if (daemon.abi_version == facts.abi_version) return daemon.layout_hash == facts.layout_hash;
+    return daemon.abi_version + 1 == facts.abi_version || daemon.abi_version == facts.abi_version + 1;
+  };
+  if (facts.daemon && !fits(*facts.daemon)) {
     findings.push_back(Broken("the daemon is " + facts.daemon->version + " and speaks of other shared memory than " +
                                   facts.ctl_version + ": clients of this release run unscheduled",
                               "restart the daemon after an upgrade: systemctl restart xschedd"));

@@ -25,6 +25,7 @@
 #include "common/abi.h"
 #include "common/runtime_dir.h"
 #include "common/unique_fd.h"
+#include "common/versions.h"
 #include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/doctor/elf_file.h"
 #include "tools/xschedctl/doctor/gather_process.h"
@@ -257,8 +258,8 @@ KernelFacts LookAtKernel() {
 Facts Gather(const DoctorOptions& options) {
   Facts facts;
   facts.ctl_version = XSCHEDD_VERSION;
-  facts.abi_version = abi::kVersion;
-  facts.layout_hash = abi::kLayoutHash;
+  facts.abi_version = abi::Newest().version;
+  facts.layout_hash = abi::Newest().layout_hash;
   facts.interface_version = shim::kInterfaceVersion;
   LookAtShim(options, &facts);  // first: it forks
   const std::string runtime_dir = RuntimeDir(options.runtime_dir);

@@ -1,0 +1,52 @@
+// Which versions of the shared-memory ABI (abi.h) this build speaks, and how the two sides agree on one of them.
+//
+// What is published is frozen: tests/abi/v<N> keeps a copy of it, and the table in versions.cc its layout hash. A newer
+// version may only grow: what it adds lies in padding or behind everything that the older one has, so that one set of
+// structs serves both, and code that touches an addition asks first whether this session's version has it. Each build
+// speaks the newest version and the one before.
+//
+// Agreement (preamble.h): the client's hello says the newest version that it speaks. A daemon that speaks it serves it.
+// Any other daemon refuses and says the newest that it speaks itself; the client tries once more with that one, if it
+// speaks it. If it does not, there is none in common: both sides say so, and the client runs unscheduled.
+// Thread rule: constants.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace xschedd::abi {
+
+struct Layout {
+  std::uint32_t version;
+  std::uint64_t layout_hash;
+  std::size_t board_bytes;   // of the memory objects
+  std::size_t ledger_bytes;  // the same
+  bool operator==(const Layout&) const = default;
+};
+
+// Oldest first; never empty.
+std::span<const Layout> Spoken();
+
+inline const Layout& Newest() {
+  return Spoken().back();
+}
+
+// Null: not spoken. Two builds whose versions agree and whose hashes do not are no match: one was never published.
+inline const Layout* FindSpoken(std::uint32_t version, std::uint64_t layout_hash) {
+  for (const Layout& layout : Spoken()) {
+    if (layout.version == version && layout.layout_hash == layout_hash) return &layout;
+  }
+  return nullptr;
+}
+
+// "1", "1 and 2".
+inline std::string SpokenText() {
+  std::string text;
+  for (const Layout& layout : Spoken())
+    text += (text.empty() ? "" : " and ") + std::to_string(layout.version);
+  return text;
+}
+
+}  // namespace xschedd::abi

@@ -1,0 +1,69 @@
+// How much of the daemon's one thread a client may take with what it writes into its ledger: a share of a core, that is
+// smaller the more clients have something to say, so that all of them together leave half of the thread to everything
+// else (sessions, administrators, timers). Who has spent its share is left alone until it is paid back; its transitions
+// are then seen late, nobody else's are. Thread rule: one owner.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace xschedd {
+
+class Attention {
+ public:
+  static constexpr double kAll = 0.5;      // of a core, for all clients
+  static constexpr double kMost = 0.25;    // for one
+  static constexpr double kLeast = 0.002;  // for one; a few hundred transitions a second, decided about one by one
+  static constexpr double kSaved = 20e6;   // ns: a burst after a quiet time
+  static constexpr std::uint64_t kLeastPauseNs = 5'000'000;
+  static constexpr std::uint64_t kMostPauseNs = 20'000'000;
+
+  static double ShareOf(std::size_t clients) {
+    return std::clamp(kAll / static_cast<double>(std::max<std::size_t>(clients, 1)), kLeast, kMost);
+  }
+
+  // The thread was with this client for `spent_ns`.
+  void Spend(std::uint64_t spent_ns, double share, std::uint64_t now_ns) {
+    if (last_ns_ != 0)
+      saved_ = std::min(kSaved, saved_ + share * static_cast<double>(now_ns - std::min(last_ns_, now_ns)));
+    last_ns_ = now_ns;
+    // A debt is limited: one decision that took long must not cost seconds.
+    saved_ = std::max(saved_ - static_cast<double>(spent_ns), -share * static_cast<double>(kMostPauseNs));
+  }
+
+  bool IsSpent() const { return saved_ < 0; }
+  // How long it takes until the debt is paid back.
+  std::uint64_t PauseNs(double share) const {
+    const double debt = std::max(0.0, -saved_);
+    return std::clamp(static_cast<std::uint64_t>(debt / share), kLeastPauseNs, kMostPauseNs);
+  }
+
+ private:
+  double saved_ = kSaved;
+  std::uint64_t last_ns_ = 0;
+};
+
+// How many clients had something to say in the last second, or in the present one if that is more already.
+class Speakers {
+ public:
+  // `last_period`: the speaker's own, 0 at first.
+  void Note(std::uint64_t& last_period, std::uint64_t now_ns) {
+    const std::uint64_t period = now_ns / 1'000'000'000 + 1;
+    if (period != period_) {
+      before_ = period == period_ + 1 ? now_ : 0;
+      now_ = 0;
+      period_ = period;
+    }
+    if (last_period != period) ++now_;
+    last_period = period;
+  }
+  std::size_t Count() const { return std::max(before_, now_); }
+
+ private:
+  std::uint64_t period_ = 0;
+  std::size_t before_ = 0;
+  std::size_t now_ = 0;
+};
+
+}  // namespace xschedd

@@ -1,0 +1,127 @@
+// What is published is what the present code serves: the frozen layouts beside today's.
+#include "common/abi.h"
+#include "common/preamble.h"
+#include "common/versions.h"
+#include "tests/abi/v1/abi.h"
+#include "tests/abi/v1/preamble.h"
+#include "tests/catch.h"
+
+namespace now = xschedd::abi;
+namespace v1 = xschedd_v1::abi;
+
+// A version grows in padding or at the end: whatever the frozen one has, today's has at the same place.
+#define SAME_PLACE(type, field)                                   \
+  CHECK(offsetof(now::type, field) == offsetof(v1::type, field)); \
+  CHECK(sizeof(now::type::field) == sizeof(v1::type::field))
+#define SAME_VALUE(name) CHECK(now::name == v1::name)
+
+TEST_CASE("each spoken version is one that was published, with its hash and its size") {
+  for (const now::Layout& layout : now::Spoken()) {
+    INFO("version " << layout.version);
+    switch (layout.version) {
+      case 1:
+        CHECK(layout == now::Layout{v1::kVersion, v1::kLayoutHash, sizeof(v1::Board), sizeof(v1::Ledger)});
+        break;
+      default:
+        FAIL("no frozen copy: publish it, docs/shared-memory.md");
+    }
+    CHECK(now::FindSpoken(layout.version, layout.layout_hash) == &layout);
+    CHECK(now::FindSpoken(layout.version, layout.layout_hash + 1) == nullptr);
+  }
+  CHECK(now::Newest().version == now::kVersion);
+  CHECK(now::Newest().layout_hash == now::kLayoutHash);
+  CHECK(now::FindSpoken(now::kVersion + 1, now::kLayoutHash) == nullptr);
+}
+
+TEST_CASE("version 1 was published with this hash") {
+  // A number, so that an edit of the frozen copy is seen, too.
+  CHECK(v1::kVersion == 1);
+  CHECK(v1::kLayoutHash == 0x53e8e4e0f4ccc5e7u);
+}
+
+TEST_CASE("version 1: all is where it was") {
+  CHECK(sizeof(now::Board) >= sizeof(v1::Board));
+  CHECK(sizeof(now::Ledger) >= sizeof(v1::Ledger));
+  CHECK(sizeof(now::Gate) == sizeof(v1::Gate));
+  CHECK(sizeof(now::LedgerDevice) == sizeof(v1::LedgerDevice));
+  CHECK(sizeof(now::Transition) == sizeof(v1::Transition));
+  SAME_PLACE(Board, header);
+  SAME_PLACE(Board, summary);
+  SAME_PLACE(Board, control);
+  SAME_PLACE(Board, gates);
+  SAME_PLACE(BoardHeader, magic);
+  SAME_PLACE(BoardHeader, version);
+  SAME_PLACE(BoardHeader, layout_hash);
+  SAME_PLACE(BoardHeader, device_slots);
+  SAME_PLACE(BoardSummary, flags);
+  SAME_PLACE(BoardControl, lease_until_ns);
+  SAME_PLACE(BoardControl, ring_tail);
+  SAME_PLACE(BoardControl, daemon_sleeping);
+  SAME_PLACE(Gate, word);
+  SAME_PLACE(Gate, window_us);
+  SAME_PLACE(Gate, window_floor);
+  SAME_PLACE(Ledger, header);
+  SAME_PLACE(Ledger, control);
+  SAME_PLACE(Ledger, devices);
+  SAME_PLACE(Ledger, ring);
+  SAME_PLACE(LedgerHeader, magic);
+  SAME_PLACE(LedgerHeader, version);
+  SAME_PLACE(LedgerHeader, layout_hash);
+  SAME_PLACE(LedgerControl, ring_head);
+  SAME_PLACE(LedgerControl, lost);
+  SAME_PLACE(LedgerDevice, busy);
+  SAME_PLACE(LedgerDevice, waiters);
+  SAME_PLACE(LedgerDevice, in_flight);
+  SAME_PLACE(LedgerDevice, window_limit);
+  SAME_PLACE(LedgerDevice, submitted);
+  SAME_PLACE(LedgerDevice, completed);
+  SAME_PLACE(LedgerDevice, gpu_time_ns);
+  SAME_PLACE(LedgerDevice, held_ns);
+  SAME_PLACE(LedgerDevice, passthrough);
+  SAME_PLACE(LedgerDevice, deadline_ns);
+  SAME_PLACE(Transition, time_ns);
+  SAME_PLACE(Transition, kind);
+  SAME_PLACE(Transition, slot);
+}
+
+TEST_CASE("version 1: all means what it meant") {
+  SAME_VALUE(kBoardMagic);
+  SAME_VALUE(kLedgerMagic);
+  SAME_VALUE(kMaxDevices);
+  SAME_VALUE(kRingSize);
+  SAME_VALUE(kLine);
+  SAME_VALUE(kHeld);
+  SAME_VALUE(kTracked);
+  SAME_VALUE(kFlagMask);
+  SAME_VALUE(kGenerationShift);
+  CHECK(static_cast<std::uint32_t>(now::TransitionKind::kBusy) ==
+        static_cast<std::uint32_t>(v1::TransitionKind::kBusy));
+  CHECK(static_cast<std::uint32_t>(now::TransitionKind::kIdle) ==
+        static_cast<std::uint32_t>(v1::TransitionKind::kIdle));
+}
+
+TEST_CASE("the preamble never changes") {
+  using Now = xschedd::PreambleStatus;
+  using Then = xschedd_v1::PreambleStatus;
+  const auto same = [](Now a, Then b) { return static_cast<std::uint32_t>(a) == static_cast<std::uint32_t>(b); };
+  CHECK(same(Now::kOk, Then::kOk));
+  CHECK(same(Now::kVersionMismatch, Then::kVersionMismatch));
+  CHECK(same(Now::kQuota, Then::kQuota));
+  CHECK(same(Now::kDraining, Then::kDraining));
+  CHECK(std::string(xschedd::kHelloMagic, 4) == std::string(xschedd_v1::kHelloMagic, 4));
+  CHECK(std::string(xschedd::kWelcomeMagic, 4) == std::string(xschedd_v1::kWelcomeMagic, 4));
+  CHECK(xschedd::kPreambleDescriptors == xschedd_v1::kPreambleDescriptors);
+#define SAME_BYTES(type, field)                                               \
+  CHECK(offsetof(xschedd::type, field) == offsetof(xschedd_v1::type, field)); \
+  CHECK(sizeof(xschedd::type::field) == sizeof(xschedd_v1::type::field))
+  CHECK(sizeof(xschedd::PreambleHello) == sizeof(xschedd_v1::PreambleHello));
+  CHECK(sizeof(xschedd::PreambleWelcome) == sizeof(xschedd_v1::PreambleWelcome));
+  SAME_BYTES(PreambleHello, magic);
+  SAME_BYTES(PreambleHello, abi_version);
+  SAME_BYTES(PreambleHello, layout_hash);
+  SAME_BYTES(PreambleWelcome, magic);
+  SAME_BYTES(PreambleWelcome, status);
+  SAME_BYTES(PreambleWelcome, abi_version);
+  SAME_BYTES(PreambleWelcome, layout_hash);
+  SAME_BYTES(PreambleWelcome, token);
+}

@@ -1,0 +1,149 @@
+"""Clients and daemons of different versions: neighbours work together, others refuse each other and say so.
+
+One case is run by `python3 versions_test.py Versions.test_CASE`, with XSCHEDD_BUILD. Thread rule: one test, one thread.
+"""
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+
+import harness  # noqa: E402
+from harness import wait_for  # noqa: E402
+
+HERE = harness.BUILD / "tests/abi"
+TODAY = harness.BUILD / "daemon/xschedd"
+TODAYS_VERSION = 1
+VERSION_MISMATCH = 1  # PreambleStatus
+
+
+class Versions(harness.NodeTest):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(setattr, harness, "daemon_path", harness.daemon_path)
+
+    def start_daemon(self, path):
+        harness.daemon_path = path
+        self.node.start_daemon()
+        # The guard would open held gates now and then.
+        self.node.ctl("policy", "set", "--guard", 0, "--linger", 0)
+
+    def frozen(self, priority):
+        """A client of version 1, and what it says first."""
+        client = subprocess.Popen([HERE / "frozen_client", self.node.runtime_dir, str(priority)], text=True,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  preexec_fn=harness.end_with_parent)
+        self.node.processes.append(client)
+        line = client.stdout.readline().strip()
+        self.assertTrue(line, "the frozen client said nothing: " + ("" if line else client.stderr.read()))
+        return client, line
+
+    def say(self, client, command):
+        self.node.tell(client, command)
+        return client.stdout.readline().strip()
+
+    def newer(self, ahead):
+        """A client of today's sources, `ahead` versions ahead, which says that it is busy once it is tracked."""
+        client = subprocess.Popen([HERE / f"fake_client_ahead_{ahead}", self.node.runtime_dir, "50", "0000:c1:00.0"],
+                                  text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  preexec_fn=harness.end_with_parent)
+        self.node.processes.append(client)
+        return client
+
+    def refusals(self):
+        return [line for line in self.node.daemon_log().splitlines() if "refused reason=" in line]
+
+    # ---- an old client, by the frozen headers
+    def be_scheduled(self, daemon):
+        self.start_daemon(daemon)
+        high, first = self.frozen(50)
+        low, second = self.frozen(-10)
+        self.assertEqual((first, second), ("connected 1", "connected 1"))
+        for client in (high, low):
+            wait_for(lambda c=client: self.say(c, "gate") == "tracked", "both are tracked")
+        self.say(low, "busy")
+        wait_for(lambda: self.node.device_state(low.pid).get("state") == "running", "its transition is seen")
+        self.say(high, "busy")
+        wait_for(lambda: self.say(low, "gate") == "held", "the lower one is held")
+        self.assertEqual(self.say(high, "gate"), "tracked")
+        self.assertEqual(self.node.device_state(low.pid)["state"], "held")
+        low.stdin.write("wait\n")
+        low.stdin.flush()
+        wait_for(lambda: self.node.device_state(low.pid).get("state") == "held", "it waits")
+        self.say(high, "idle")
+        self.assertEqual(low.stdout.readline().strip(), "through")
+        wait_for(lambda: self.say(low, "gate") == "tracked", "it is released")
+        self.assertEqual(self.refusals(), [])
+
+    def test_frozen_client_of_todays_daemon(self):
+        self.be_scheduled(TODAY)
+
+    def test_frozen_client_of_the_next_daemon(self):
+        self.be_scheduled(HERE / "xschedd_ahead_1")
+
+    def test_frozen_client_of_the_daemon_after_next(self):
+        self.start_daemon(HERE / "xschedd_ahead_2")
+        _, line = self.frozen(0)
+        self.assertEqual(line, f"refused {VERSION_MISMATCH} {TODAYS_VERSION + 2}")
+        wait_for(self.refusals, "the daemon tells it, too")
+        self.assertIn(f"it speaks version {TODAYS_VERSION} of the shared memory at the newest, this daemon "
+                      f"{TODAYS_VERSION + 1} and {TODAYS_VERSION + 2}; install the shim of this daemon's release",
+                      self.refusals()[0])
+        self.assertEqual(self.node.clients(), {})
+
+    # ---- a newer client
+    def schedule_newer(self, daemon, ahead, other):
+        """A newer client and another one are scheduled by `daemon`."""
+        self.start_daemon(daemon)
+        low = other()
+        newer = self.newer(ahead)
+        self.assertEqual(newer.stdout.readline().strip(), "ready")  # attached, tracked, busy
+        self.assertEqual(self.refusals(), [])
+        return newer, low
+
+    def test_next_client_of_todays_daemon(self):
+        newer, (low, line) = self.schedule_newer(TODAY, 1, lambda: self.frozen(-10))
+        self.assertEqual(line, "connected 1")
+        wait_for(lambda: self.say(low, "gate") == "held", "it holds the lower one")
+        newer.kill()
+        wait_for(lambda: self.say(low, "gate") == "open", "it is forgotten")
+
+    def test_neighbours_ahead(self):
+        """The next release's client and the one's after next at the latter's daemon: nothing is about version 1."""
+        self.start_daemon(HERE / "xschedd_ahead_2")
+        first, second = self.newer(1), self.newer(2)
+        for client in (first, second):
+            wait_for(lambda c=client: self.node.device_state(c.pid), "it is attached")
+        self.assertEqual(self.refusals(), [])
+
+    def test_client_after_next_of_todays_daemon(self):
+        self.start_daemon(TODAY)
+        newer = self.newer(2)
+        _, err = newer.communicate(timeout=harness.DEADLINE_S)
+        self.assertIn("no welcome", err)
+        wait_for(self.refusals, "the daemon tells it")
+        self.assertEqual(len(self.refusals()), 1, "it comes once: there is no version in common")
+        self.assertIn(f"it speaks version {TODAYS_VERSION + 2} of the shared memory, this daemon {TODAYS_VERSION}; "
+                      "install a daemon of its shim's release", self.refusals()[0])
+
+    def test_a_build_that_was_never_published(self):
+        """The same version with another hash is no match, whatever the rest."""
+        self.start_daemon(TODAY)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(self.node.runtime_dir / "client.sock"))
+            client.sendall(struct.pack("<4sIQ", b"XSH1", TODAYS_VERSION, 12345))
+            answer = client.recv(40, socket.MSG_WAITALL)
+            magic, status, version, _, layout_hash = struct.unpack("<4sIIIQ", answer[:24])
+            self.assertEqual((magic, status, version), (b"XSW1", VERSION_MISMATCH, TODAYS_VERSION))
+            self.assertNotEqual(layout_hash, 12345)
+            self.assertEqual(client.recv(1), b"", "and that is all")
+        wait_for(self.refusals, "the daemon tells it")
+        self.assertIn("is not the one that was published", self.refusals()[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,168 @@
+// What a client gains by lying: no more than its policy gives. The real scheduler, ledgers and policies, with a clock
+// that the test turns, so that the shares are exact.
+#include <array>
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "tests/catch.h"
+#include "tests/unit/daemon/world.h"
+
+using namespace xschedd;
+using namespace xschedd::test;
+
+namespace {
+
+constexpr std::uint64_t kStep = 100 * policy::kNsPerUs;
+constexpr int kSteps = 100'000;  // ten seconds
+
+void Use(World& world, policy::Name name, std::optional<std::uint32_t> max_concurrent = {}) {
+  policy::Settings settings;
+  settings.name = name;
+  settings.linger_us = 0;
+  settings.max_concurrent = max_concurrent;
+  world.scheduler.SetSettings(settings);
+  world.scheduler.Decide();
+}
+
+// Ten seconds. `each` runs in every step, before the daemon looks. Returns the part of the time in which the gate of
+// `honest` was open; it counts its GPU time truthfully, all that it could have had.
+template <typename Each>
+double OpenPart(World& world, Peer& honest, Each each) {
+  int open = 0;
+  for (int i = 0; i < kSteps; ++i) {
+    if (!honest.Held(0)) {
+      ++open;
+      honest.ledger->Device(0).gpu_time_ns.fetch_add(kStep);
+    }
+    fake_now += kStep;
+    each(i);
+    if (world.scheduler.HasWork() || world.scheduler.NextLookNs() <= fake_now) world.scheduler.Decide();
+  }
+  return static_cast<double>(open) / kSteps;
+}
+
+void Tell(World& world, Peer& peer, bool busy) {
+  peer.ledger->Report(0, busy ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, fake_now);
+  world.scheduler.Serve(*peer.client);
+}
+
+}  // namespace
+
+TEST_CASE("share: who claims to use nothing, or more than there is, gets its half and no more") {
+  World world;
+  Use(world, policy::Name::kShare);
+  const auto honest = world.Connect(1, 0);
+  const auto liar = world.Connect(2, 0);
+  world.Report(*honest, true);
+  world.Report(*liar, true);
+  std::atomic<std::uint64_t>& claimed = liar->ledger->Device(0).gpu_time_ns;
+  SECTION("nothing") {
+    CHECK(OpenPart(world, *honest, [](int) {}) >= 0.49);
+  }
+  SECTION("it takes back what it used") {
+    CHECK(OpenPart(world, *honest, [&](int i) { claimed = i % 2 == 0 ? 0 : ~0ull; }) >= 0.49);
+  }
+  SECTION("it flaps between busy and idle, without using anything") {
+    CHECK(OpenPart(world, *honest, [&](int i) { Tell(world, *liar, i % 2 == 0); }) >= 0.49);
+  }
+}
+
+TEST_CASE("priority: an equal that always claims to be busy takes nothing from an honest one") {
+  World world;
+  SECTION("side by side") {
+    Use(world, policy::Name::kPriority);
+    const auto top = world.Connect(3, 50);
+    const auto honest = world.Connect(1, 0);
+    const auto liar = world.Connect(2, 0);
+    world.Report(*honest, true);
+    CHECK(OpenPart(world, *honest, [&](int) { Tell(world, *liar, true); }) == 1);
+  }
+  SECTION("in turns") {
+    Use(world, policy::Name::kPriority, 1);
+    const auto top = world.Connect(3, 50);
+    const auto liar = world.Connect(2, 0);
+    const auto honest = world.Connect(1, 0);
+    world.Report(*liar, true);
+    world.Report(*honest, true);
+    CHECK(OpenPart(world, *honest, [&](int) { Tell(world, *liar, true); }) >= 0.49);
+  }
+  SECTION("in turns, and it flaps to have another turn at once") {
+    Use(world, policy::Name::kPriority, 1);
+    const auto top = world.Connect(3, 50);
+    const auto liar = world.Connect(2, 0);
+    const auto honest = world.Connect(1, 0);
+    world.Report(*liar, true);
+    world.Report(*honest, true);
+    CHECK(OpenPart(world, *honest, [&](int i) { Tell(world, *liar, i % 3 != 0); }) >= 0.49);
+  }
+  SECTION("a less important one takes nothing at all") {
+    Use(world, policy::Name::kPriority);
+    const auto honest = world.Connect(1, 50);
+    const auto liar = world.Connect(2, 0);
+    world.Report(*honest, true);
+    // But for the turns that the guard gives everybody: 10 ms in each second, in which both run.
+    CHECK(OpenPart(world, *honest, [&](int i) { Tell(world, *liar, i % 2 == 0); }) == 1);
+  }
+}
+
+TEST_CASE("deadline: who is always late goes first among its equals, and the guard still gives the others their turn") {
+  World world;
+  Use(world, policy::Name::kDeadline);
+  const auto above = world.Connect(3, 10);
+  const auto honest = world.Connect(1, 0);
+  const auto liar = world.Connect(2, 0);
+  for (Peer* peer : {honest.get(), above.get()})
+    world.Report(*peer, true);
+  const auto lie = [&](int i) {
+    liar->ledger->Device(0).deadline_ns = i % 2 == 0 ? fake_now : 1;
+    Tell(world, *liar, true);
+  };
+  CHECK(OpenPart(world, *honest, lie) >= 0.009);
+  CHECK(!above->Held(0));
+}
+
+TEST_CASE("a ledger that is written over all the time, while the daemon reads and decides") {
+  World world;
+  const auto high = world.Connect(1, 50);
+  const auto low = world.Connect(2, 0);
+  const auto liar = world.Connect(3, -10);
+  std::atomic<bool> stop = false;
+  auto* const ledger = static_cast<abi::Ledger*>(liar->ledger_mapping.Address());
+  std::thread scribbler([&] {
+    std::minstd_rand64 random(1);
+    // Values that are right, and values that lead out of every table: between a check and a use they would change.
+    const std::array<std::uint64_t, 6> values{0, 1, 2, 63, ~0ull, 1ull << 40};
+    while (!stop.load(std::memory_order_relaxed)) {
+      const std::uint64_t value = values[random() % values.size()];
+      volatile abi::Transition& record = ledger->ring[random() % abi::kRingSize];
+      record.kind = static_cast<std::uint32_t>(value);
+      record.slot = static_cast<std::uint32_t>(values[random() % values.size()]);
+      ledger->control.ring_head.store(random() % 3 == 0 ? value : random() % 1000, std::memory_order_relaxed);
+      ledger->control.lost.store(random() % 2, std::memory_order_relaxed);
+      abi::LedgerDevice& device = ledger->devices[0];
+      device.busy.store(static_cast<std::uint32_t>(value), std::memory_order_relaxed);
+      device.waiters.store(static_cast<std::uint32_t>(value), std::memory_order_relaxed);
+      device.gpu_time_ns.store(value, std::memory_order_relaxed);
+      device.deadline_ns.store(value, std::memory_order_relaxed);
+    }
+  });
+  const std::uint64_t began = fake_now;
+  bool busy = false;
+  for (int i = 0; i < 20'000; ++i) {
+    fake_now += 10 * policy::kNsPerUs;
+    world.scheduler.Serve(*liar->client);
+    if (i % 7 == 0) Tell(world, *high, busy = !busy);
+    if (i == 3) Tell(world, *low, true);
+    world.scheduler.Decide();
+    REQUIRE(!high->Held(0));
+    REQUIRE((!busy || low->Held(0) || i < 7));
+    const Attachment& attachment = *liar->client->attachments.at(0);
+    REQUIRE(attachment.deadline_ns <= fake_now + policy::kDeadlineLimits.max * policy::kNsPerUs);
+    const Account account =
+        attachment.history.Since(world.scheduler.Histories(), 0, attachment.MomentAt(fake_now)).account;
+    REQUIRE(account.gpu_ns <= fake_now - began);
+  }
+  stop = true;
+  scribbler.join();
+}

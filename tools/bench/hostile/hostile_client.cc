@@ -1,0 +1,102 @@
+// Hostile clients of one user: `--count` processes, which share the attacks of attacks.h among them, or all do the one
+// that is named. They are one session (setsid) of one uid, as what one user starts is. Prints "running", and when it is
+// ended one line of JSON: how often each attack struck. Thread rule: one thread a process.
+#include <grp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "tools/bench/hostile/attacks.h"
+
+namespace xschedd::bench {
+namespace {
+
+volatile sig_atomic_t g_ended = 0;
+
+[[noreturn]] void Strike(const Attack& attack, const Target& target, Count& count) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGTERM, SIG_DFL);
+  for (;;) {
+    attack.run(target, count);
+    // What ended it (a refusal, a full table) may pass.
+    ::usleep(10'000);
+  }
+}
+
+int Main(int argc, char** argv) {
+  Target target;
+  unsigned count = 16;
+  unsigned uid = 0;
+  unsigned first = 0;
+  std::string only;
+  CLI::App app("Hostile clients.");
+  app.add_option("--runtime-dir", target.runtime_dir)->required();
+  app.add_option("--count", count, "processes")->capture_default_str();
+  app.add_option("--first", first, "the attack to begin with, by number")->capture_default_str();
+  app.add_option("--uid", uid, "become this user; 0: stay who we are")->capture_default_str();
+  app.add_option("--only", only, "this attack alone");
+  CLI11_PARSE(app, argc, argv);
+
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (uid != 0 &&
+      (::setgroups(0, nullptr) != 0 || ::setresgid(uid, uid, uid) != 0 || ::setresuid(uid, uid, uid) != 0)) {
+    std::perror("hostile_client: cannot become another user");
+    return 1;
+  }
+  void* const memory =
+      ::mmap(nullptr, sizeof(Count) * count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 1;
+  auto* const counts = static_cast<Count*>(memory);
+  const auto& attacks = Attacks();
+  std::vector<const Attack*> chosen;
+  std::vector<pid_t> children;
+  for (unsigned i = 0; i < count; ++i) {
+    const Attack* attack = &attacks[(first + i) % attacks.size()];
+    for (const Attack& candidate : attacks) {
+      if (candidate.name == only) attack = &candidate;
+    }
+    chosen.push_back(attack);
+    const pid_t child = ::fork();
+    if (child == 0) Strike(*attack, target, counts[i]);
+    children.push_back(child);
+  }
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_ended = 1; };
+  ::sigaction(SIGTERM, &action, nullptr);
+  std::printf("running\n");
+  std::fflush(stdout);
+  while (g_ended == 0)
+    ::usleep(50'000);
+  for (const pid_t child : children)
+    ::kill(child, SIGKILL);
+  for (const pid_t child : children)
+    ::waitpid(child, nullptr, 0);
+  std::printf("{");
+  for (std::size_t a = 0; a < attacks.size(); ++a) {
+    std::uint64_t sum = 0;
+    for (unsigned i = 0; i < count; ++i) {
+      if (chosen[i] == &attacks[a]) sum += counts[i].load();
+    }
+    std::printf("%s\"%s\": %lu", a == 0 ? "" : ", ", std::string(attacks[a].name).c_str(),
+                static_cast<unsigned long>(sum));
+  }
+  std::printf("}\n");
+  return 0;
+}
+
+}  // namespace
+}  // namespace xschedd::bench
+
+int main(int argc, char** argv) {
+  return xschedd::bench::Main(argc, argv);
+}
