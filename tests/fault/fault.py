@@ -112,9 +112,9 @@ def run(options):
             name = choose(numbers, options.only)
             counts[name] = counts.get(name, 0) + 1
             took.append(one_point(world, index, name, numbers))
-            if len(world.failures) > 50:
+            if len(world.failures) > 20:
                 print("too many failures: given up", flush=True)
-                break
+                return 1
         before, after = quiet_end(world, random.Random(f"{options.seed}/end"))
         world.point = {"point": "end", "fault": "none"}
         world.end()

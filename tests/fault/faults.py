@@ -49,7 +49,9 @@ def upgrade(world, numbers):
     with world.daemon_down("restart"):
         world.expected_ends += 1
         world.manager.restart([folder / "xschedd", *world.command[1:]])
-    shutil.rmtree(folder)
+    if world.release:
+        shutil.rmtree(world.release)
+    world.release = folder
     return {}
 
 
@@ -147,16 +149,18 @@ def full_disk(world, numbers):
         return file_size(world, numbers)
     filler = world.log_folder / "filler"
     statistics = os.statvfs(world.log_folder)
-    with open(filler, "wb") as file:
+    file = os.open(filler, os.O_WRONLY | os.O_CREAT)
+    try:
         with contextlib.suppress(OSError):
-            os.posix_fallocate(file.fileno(), 0, statistics.f_bavail * statistics.f_frsize)
+            os.posix_fallocate(file, 0, statistics.f_bavail * statistics.f_frsize)
         with contextlib.suppress(OSError):
-            while True:
-                file.write(bytes(4096))
-                file.flush()
-    speak(world)
-    time.sleep(0.03)
-    filler.unlink()
+            for _ in range(1 << 14):
+                os.write(file, bytes(4096))
+        speak(world)
+        time.sleep(0.03)
+    finally:
+        os.close(file)
+        filler.unlink()
     return {}
 
 

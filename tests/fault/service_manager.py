@@ -130,7 +130,7 @@ class ServiceManager:
         """Waits until the daemon was ready for the count-th time since the manager was made."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.ready >= count, deadline_s):
-                raise AssertionError(f"the daemon is not ready after {deadline_s:.0f} s:\n" + self.log_text()[-4000:])
+                raise AssertionError(f"the daemon is not ready after {deadline_s:.0f} s:\n" + self.log_text()[-800:])
 
     def wait_down(self, pid, deadline_s=60.0):
         """Waits until the daemon `pid` is gone and seen to be gone."""

@@ -115,6 +115,7 @@ class World(harness.Node):
         self.descriptors = {}  # (daemon pid, clients) -> fewest descriptors seen
         self.kept_boards = self.lost_boards = 0
         self.most_rss_kib = 0
+        self.release = None  # folder of the copy that an upgrade made
         self._make_folders()
         before = ["env", f"LD_PRELOAD={harness.BUILD}/tests/fault/fault_clock.so", f"FAULT_CLOCK_FILE={self.clock}"]
         before += options.before
@@ -169,6 +170,7 @@ class World(harness.Node):
 
     # ---- failures -------------------------------------------------------------------------------------------------
     def fail(self, what):
+        what = what if len(what) < 1500 else what[:500] + " ... " + what[-900:]
         entry = {"seed": self.options.seed, **(self.point or {}), "failure": what}
         self.failures.append(entry)
         print("FAILURE:", json.dumps(entry), flush=True)
