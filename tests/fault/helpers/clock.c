@@ -1,6 +1,6 @@
-// Preloaded into the daemon: CLOCK_REALTIME jumps by as much as a file says, at any moment. CLOCK_MONOTONIC, on which every
-// lease and decision stands, cannot be set and so does not jump; FAULT_MONOTONIC_S, a constant, is for sabotage: a daemon
-// whose leases end too late.
+// Preloaded into the daemon: CLOCK_REALTIME jumps by as much as a file says, at any moment. CLOCK_MONOTONIC, on which
+// every lease and decision stands, cannot be set and so does not jump; FAULT_MONOTONIC_S, a constant, is for sabotage:
+// a daemon whose leases end too late.
 //   FAULT_CLOCK_FILE   a file of at least 8 bytes, mapped: nanoseconds, signed, added to CLOCK_REALTIME
 // Thread rule: any thread; the file's word is read atomically.
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// What a tenant writes down about itself, in a file that outlives it: read by tests/fault/diary.py while it runs, and after
-// a kill -9. The layout is fixed by the assertions below and repeated in diary.py.
+// What a tenant writes down about itself, in a file that outlives it: read by tests/fault/diary.py while it runs, and
+// after a kill -9. The layout is fixed by the assertions below and repeated in diary.py.
 //
 // "Held" must be told apart from "did not get a processor", on a machine that is shared. A call's noise is the time in
 // which it could not have gone on whatever xschedd did:
