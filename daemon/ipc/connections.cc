@@ -9,6 +9,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "daemon/ipc/await_end.h"
+
 namespace xschedd {
 namespace {
 
@@ -102,8 +104,8 @@ void Connections::Adopt(std::shared_ptr<Connection> connection, UniqueFd socket)
     if (!error && still != nullptr && found != open_.end() && found->second == still) Close(fd);
   };
   // "error" is a hang-up here: the peer has closed, or gRPC has. Reading is gRPC's.
-  connection->closed.async_wait(asio::posix::stream_descriptor::wait_error, end);
-  connection->dead.async_wait(asio::posix::stream_descriptor::wait_read, end);
+  AwaitEnd(connection->closed, asio::posix::stream_descriptor::wait_error, connection, end);
+  AwaitEnd(connection->dead, asio::posix::stream_descriptor::wait_read, connection, end);
   if (!connection->is_admin) {
     connection->deadline.expires_after(kFirstSessionLimit);
     connection->deadline.async_wait([end, weak = std::weak_ptr(connection)](const error_code& error) {
@@ -122,9 +124,8 @@ void Connections::Close(int fd) {
   callbacks_.gone(*connection);
   // gRPC sees the end of the stream and closes its descriptor.
   ::shutdown(connection->closed.native_handle(), SHUT_RDWR);
-  error_code ignored;
-  connection->closed.close(ignored);
-  connection->dead.close(ignored);
+  CloseForGood(connection->closed);
+  CloseForGood(connection->dead);
   connection->deadline.cancel();
   CountDown(connection->peer.uid);
 }
