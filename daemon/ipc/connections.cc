@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "common/clock.h"
+#include "daemon/ipc/await_end.h"
 
 namespace xschedd {
 namespace {
@@ -84,10 +85,9 @@ void Connections::Accept(UniqueFd socket, bool is_admin) {
     ++waiting;
   }
   if (!is_admin) ++clients_open_;
-  AwaitFirstBytes(io_, std::move(socket), connection->refusal.ok() ? kFirstBytesLimit : kRefusalLimit,
-                  [this, connection, status](Result<FirstBytes> first) {
-                    OnFirstBytes(connection, status, std::move(first));
-                  });
+  AwaitFirstBytes(
+      io_, std::move(socket), connection->refusal.ok() ? kFirstBytesLimit : kRefusalLimit,
+      [this, connection, status](Result<FirstBytes> first) { OnFirstBytes(connection, status, std::move(first)); });
 }
 
 std::optional<Connections::Refusal> Connections::CheckPeer(Connection& connection) {
@@ -185,8 +185,10 @@ void Connections::Adopt(std::shared_ptr<Connection> connection, UniqueFd socket)
     if (!error && still != nullptr && found != open_.end() && found->second == still) Close(fd);
   };
   // "error" is a hang-up here: the peer has closed, or gRPC has. Reading is gRPC's.
-  connection->closed.async_wait(asio::posix::stream_descriptor::wait_error, end);
-  if (connection->dead.is_open()) connection->dead.async_wait(asio::posix::stream_descriptor::wait_read, end);
+  AwaitEnd(connection->closed, asio::posix::stream_descriptor::wait_error, connection, end);
+  if (connection->dead.is_open()) {
+    AwaitEnd(connection->dead, asio::posix::stream_descriptor::wait_read, connection, end);
+  }
   if (!connection->is_admin) AwaitUse(connection);
   callbacks_.adopt(socket.Release());
 }
@@ -215,9 +217,8 @@ void Connections::Close(int fd) {
   callbacks_.gone(*connection);
   // gRPC sees the end of the stream and closes its descriptor.
   ::shutdown(connection->closed.native_handle(), SHUT_RDWR);
-  error_code ignored;
-  connection->closed.close(ignored);
-  connection->dead.close(ignored);
+  CloseForGood(connection->closed);
+  CloseForGood(connection->dead);
   connection->deadline.cancel();
   Forget(*connection);
 }

@@ -103,7 +103,7 @@ class Node:
 
     # ---- clients --------------------------------------------------------------------------------------------------
     def start(self, program, *arguments, priority=None, shim=True, environment=None, interactive=False,
-              options=(), trace=True, before=()):
+              options=(), trace=True, before=(), stderr=subprocess.PIPE):
         """Starts a program as a client: under `xschedctl run OPTIONS`, on this node's software GPU. `program`: a path, or the name
         of one of tests/e2e/programs. `before`: a command in front of it, with what xschedctl puts into its environment."""
         command = [BUILD / "tools/softgpu/softgpu-run", "--name", self.name,
@@ -116,7 +116,7 @@ class Node:
         command += [*before, programs / program, *arguments]
         process = subprocess.Popen(list(map(str, command)), text=True,
                                    stdin=subprocess.PIPE if interactive else subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=stderr,
                                    env={**os.environ, **(environment or {})}, preexec_fn=end_with_parent)
         self.processes.append(process)
         return process

@@ -72,6 +72,7 @@ class ServiceManager:
         self.starts = 0  # how often it was started
         self.ready = 0  # how often it said READY=1 for the first time after a start
         self.started_ns = self.ready_ns = self.ended_ns = 0  # CLOCK_MONOTONIC of the last start, readiness, end
+        self.lives = []  # [pid, ready_ns, ended_ns] of each daemon; 0 where it is not (yet) so
         self.ends = []  # (pid, wait status, ns, whether it was asked to end) of each daemon that ended
         self.refused = []  # what it sent that a service manager would not take
         self._store = []  # (name, descriptor)
@@ -129,7 +130,7 @@ class ServiceManager:
         """Waits until the daemon was ready for the count-th time since the manager was made."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.ready >= count, deadline_s):
-                raise AssertionError(f"the daemon is not ready after {deadline_s:.0f} s:\n" + self.log_text()[-4000:])
+                raise AssertionError(f"the daemon is not ready after {deadline_s:.0f} s:\n" + self.log_text()[-800:])
 
     def wait_down(self, pid, deadline_s=60.0):
         """Waits until the daemon `pid` is gone and seen to be gone."""
@@ -223,6 +224,7 @@ class ServiceManager:
         for fd in [*moved, log_high]:
             os.close(fd)
         self.starts += 1
+        self.lives.append([self.pid, 0, 0])
         self._is_asked = self._is_ready = False
         self.started_ns = time.monotonic_ns()
 
@@ -235,7 +237,7 @@ class ServiceManager:
 
     def _ended(self):
         _, status = os.waitpid(self.pid, 0)
-        self.ended_ns = time.monotonic_ns()
+        self.ended_ns = self.lives[-1][2] = time.monotonic_ns()
         self.ends.append((self.pid, status, self.ended_ns, self._is_asked))
         os.close(self._pidfd)
         self.pid, self._pidfd, self._watchdog_at = 0, -1, None
@@ -267,7 +269,7 @@ class ServiceManager:
         if values.get("READY") == "1" and not self._is_ready:
             self._is_ready = True
             self.ready += 1
-            self.ready_ns = time.monotonic_ns()
+            self.ready_ns = self.lives[-1][1] = time.monotonic_ns()
             self._feed_watchdog()
         if values.get("WATCHDOG") == "1":
             self._feed_watchdog()

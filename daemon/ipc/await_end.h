@@ -1,0 +1,47 @@
+// Waiting for a descriptor to end, when the answer must be right: an end that is only imagined costs a client its
+// session.
+//
+// Asio may answer for a descriptor that was closed a moment ago: it keeps its record of a descriptor for the next one
+// that is made, and an event that epoll had given out for the old one, or goes on giving because another duplicate of
+// the same socket (gRPC's) is still open, is then told to the new one. Under a churn of clients that hit one in 200.
+// So:
+//   - AwaitEnd asks the kernel before it believes the answer;
+//   - CloseForGood takes the descriptor out of epoll itself before it closes it (close() of asio leaves that to the
+//   kernel,
+//     which does it only when no duplicate is left).
+// Thread rule: the daemon's one thread.
+#pragma once
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
+#include <memory>
+#include <utility>
+
+namespace xschedd {
+
+using EndHandler = std::function<void(const boost::system::error_code&)>;
+
+// Calls `then` once: without an error when `descriptor` has hung up (wait_error) or is readable (wait_read), or with
+// asio's error. `owner` is what the descriptor is part of; after its end nothing is called.
+inline void AwaitEnd(boost::asio::posix::stream_descriptor& descriptor,
+                     boost::asio::posix::stream_descriptor::wait_type type, std::weak_ptr<const void> owner,
+                     EndHandler then) {
+  descriptor.async_wait(type, [&descriptor, type, owner = std::move(owner),
+                               then = std::move(then)](const boost::system::error_code& error) mutable {
+    const auto alive = owner.lock();
+    if (alive == nullptr) return;
+    const short readable = type == boost::asio::posix::stream_descriptor::wait_read ? POLLIN : 0;
+    pollfd look{error || !descriptor.is_open() ? -1 : descriptor.native_handle(), readable, 0};
+    if (error || ::poll(&look, 1, 0) > 0) return then(error);
+    AwaitEnd(descriptor, type, std::move(owner), std::move(then));
+  });
+}
+
+inline void CloseForGood(boost::asio::posix::stream_descriptor& descriptor) {
+  if (descriptor.is_open()) ::close(descriptor.release());
+}
+
+}  // namespace xschedd

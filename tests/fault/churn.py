@@ -1,0 +1,192 @@
+"""Client churn: `./dev fault --churn N`: connect / work / kill -9 cycles against one daemon (docs/fault.md).
+
+Three parts: N cycles of clients without a GPU (helpers/churner.cc: the real preamble, session and shared memory); some real
+HIP clients; and how long a transition of one client takes to reach another's gate while four others are stopped, each at
+another moment, beside the same without them. Prints the daemon's memory after each tenth; last line a JSON summary.
+
+What grows is judged by RssAnon (/proc/PID/status): memory of the process itself that is not a file's. The daemon remembers
+a bounded number of past clients and events, so the warm-up is long enough to fill these. Thread rule: one thread.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import harness
+import report
+from service_manager import ServiceManager
+from world import MS
+
+WARM_UP = 4000
+PARALLEL = 8
+GROWTH_LIMIT_KIB = 1024
+PCI_ADDRESS = "0000:fa:ce.0"  # gate_latency's, too
+CHURNER = harness.BUILD / "tests/fault/churner"
+
+
+class Churn(harness.Node):
+    def __init__(self, options):
+        super().__init__()
+        self.options = options
+        self.failures = []
+        self.kills = {}  # pid -> ns of the last kill
+        self.notice_ms = []
+        self.not_worked = 0
+        self.manager = ServiceManager(self.runtime_dir, [options.daemon, "--runtime-dir", self.runtime_dir, "--log-level",
+                                                         "warning"], self.dir / "daemon.log", before=options.before)
+        self.manager.start()
+        self.pid = self.manager.pid
+
+    def fail(self, what):
+        self.failures.append(what)
+        print("FAILURE:", what, flush=True)
+
+    def facts(self):
+        """Memory, descriptors and threads of the daemon, once nobody is left and they stand still."""
+        last = None
+        for _ in range(100):
+            time.sleep(0.05)
+            with open(f"/proc/{self.pid}/status") as file:
+                status = file.read()
+            with open(f"/proc/{self.pid}/smaps_rollup") as file:
+                rollup = file.read()
+            facts = {"descriptors": len(os.listdir(f"/proc/{self.pid}/fd"))}
+            for name, text in (("Threads", status), ("VmRSS", status), ("RssAnon", status), ("Pss", rollup)):
+                facts[name] = int(re.search(rf"^{name}:\s+(\d+)", text, re.MULTILINE).group(1))
+            if facts == last:
+                break
+            last = facts
+        return facts
+
+    def cycle(self, count):
+        """`count` cycles, then the deaths that the daemon still remembers."""
+        result = subprocess.run([CHURNER, self.runtime_dir, "cycle", str(count), str(PARALLEL), PCI_ADDRESS],
+                                capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            self.fail(f"churner: exit code {result.returncode} {result.stderr}")
+        lines = result.stdout.splitlines()
+        self.not_worked += lines.count("failed")
+        self.kills = {int(line.split()[0]): int(line.split()[1]) for line in lines if line != "failed"}
+        self.note_deaths()
+
+    def note_deaths(self):
+        harness.wait_for(lambda: not self.clients(), "the daemon forgets its clients")
+        for line in self.ctl("--json", "events").stdout.splitlines():
+            event = json.loads(line)
+            if "gone" not in str(event.get("kind", "")).lower():
+                continue
+            killed = self.kills.pop(int(event["pid"]), None)
+            if killed is not None and int(event["time_ns"]) > killed:
+                self.notice_ms.append((int(event["time_ns"]) - killed) / MS)
+
+    def hip(self, count):
+        """Real HIP clients: started, seen to work, killed; a few at a time."""
+        began, waiting, started, worked = time.monotonic(), [], 0, 0
+        while started < count or waiting:
+            while started < count and len(waiting) < 3:
+                started += 1
+                path = self.dir / f"hip-{started % 8}.diary"
+                with open(path, "w+b"):
+                    pass
+                waiting.append(self.start(harness.BUILD / "tests/fault/tenant", "steady", path, priority=0, interactive=True,
+                                          trace=False, stderr=subprocess.DEVNULL))
+            process = waiting.pop(0)
+            if process.stdout.readline().strip() == "ready" and process.poll() is None:
+                worked += 1
+            time.sleep(0.005)
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+            self.processes.remove(process)
+        if worked != count:
+            self.fail(f"{count - worked} of {count} HIP clients did not work")
+        harness.wait_for(lambda: not self.clients(), "the daemon forgets its clients")
+        return time.monotonic() - began
+
+    def latency(self, rounds=1500):
+        result = subprocess.run([harness.BUILD / "tools/bench/gate_latency", "--runtime-dir", self.runtime_dir, "--rounds",
+                                 str(rounds)], capture_output=True, text=True, timeout=300, check=False)
+        if result.returncode != 0:
+            self.fail("gate_latency: " + result.stderr)
+            return {}
+        return json.loads(result.stdout)
+
+    def beside_stopped(self):
+        """Transition to gate, without and with stopped clients, turn about."""
+        self.ctl("policy", "set", "--linger", "0")
+        found = {"without": [], "beside_4_stopped": []}
+        for _ in range(2):
+            found["without"].append(self.latency())
+            stopped = [subprocess.Popen([CHURNER, self.runtime_dir, "stopped", PCI_ADDRESS, str(step)],
+                                        stdout=subprocess.PIPE, text=True) for step in range(4)]
+            anchor = None
+            if any(process.stdout.readline().strip() != "there" for process in stopped):
+                self.fail("a client that was to be stopped did not get there")
+            for process in stopped:
+                process.send_signal(signal.SIGSTOP)
+            found["beside_4_stopped"].append(self.latency())
+            for process in stopped:
+                process.kill()
+                process.wait()
+        self.ctl("policy", "set", "--linger", "200us")
+        return found
+
+    def close(self):
+        self.manager.close()
+        super().close()
+
+
+def run(options):
+    began = time.monotonic()
+    churn = Churn(options)
+    try:
+        return work(churn, options, began)
+    finally:
+        churn.close()
+
+
+def work(churn, options, began):
+    churn.cycle(WARM_UP)
+    before = churn.facts()
+    print(f"after {WARM_UP} cycles of warm-up: {before}", flush=True)
+    churn.notice_ms.clear()
+    done, took = 0, 0.0
+    while done < options.churn:
+        some = min(options.churn - done, max(1000, options.churn // 10))
+        start = time.monotonic()
+        churn.cycle(some)
+        took += time.monotonic() - start
+        done += some
+        after = churn.facts()
+        print(f"{done} cycles: {after}, {done / took:.0f} a second", flush=True)
+    hip_s = churn.hip(options.churn_hip) if options.churn_hip else 0
+    after_hip = churn.facts()
+    print(f"{options.churn_hip} HIP clients in {hip_s:.0f} s: {after_hip}", flush=True)
+    latency = churn.beside_stopped()
+    growth = after["RssAnon"] - before["RssAnon"]
+    if growth > GROWTH_LIMIT_KIB:
+        churn.fail(f"memory of the daemon grew by {growth} KiB")
+    for when, facts in (("", after), (" and HIP clients", after_hip)):
+        if facts["descriptors"] > before["descriptors"]:
+            churn.fail(f"descriptors after cycles{when}: {before['descriptors']} before, {facts['descriptors']} after")
+        if facts["Threads"] > before["Threads"] + 2:
+            churn.fail(f"threads after cycles{when}: {before['Threads']} before, {facts['Threads']} after")
+    if churn.not_worked:
+        churn.fail(f"{churn.not_worked} clients were not served")
+    if churn.manager.ends:
+        churn.fail("the daemon ended")
+    notice = report.percentiles(churn.notice_ms)
+    if not churn.notice_ms or notice["p99"] > 100:
+        churn.fail(f"deaths noticed late: {notice}")
+    print("\n".join(["death noticed after:", *report.histogram(churn.notice_ms)]), flush=True)
+    print(json.dumps({
+        "cycles": done, "hip_clients": options.churn_hip, "failures": churn.failures,
+        "rss_anon_growth_kib": growth, "rss_anon_growth_with_hip_kib": after_hip["RssAnon"] - before["RssAnon"],
+        "before": before, "after": after, "after_hip": after_hip, "death_noticed_ms": notice, "transition_to_gate": latency,
+        "cycles_a_second": round(done / took), "seconds": round(time.monotonic() - began, 1),
+        "load": [round(load, 1) for load in os.getloadavg()]}), flush=True)
+    return 1 if churn.failures else 0

@@ -1,0 +1,416 @@
+"""What faults are done to: a software GPU of two devices, a daemon under a service manager, and 8 launching clients.
+
+Device 0 has two bursty important clients and four steady ones below them, which are really held now and then. Device 1 has
+one that is never idle and one below it, the sentinel: its gate must be shut whenever the policy is in force (but for the
+starvation guard's turns), so it shows how long the policy was gone. Clients live across many points; one that a fault
+kills is replaced. Thread rule: one thread (the service manager has its own).
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import harness  # noqa: E402: from tests/e2e
+from diary import HELD, KINDS, Diary, boards  # noqa: E402
+from lawful import MS, Held  # noqa: E402
+from service_manager import ServiceManager  # noqa: E402
+
+LEASE_MS = 100
+LIMIT_MS = 200  # a call held longer than this beyond policy is a failure
+PATIENCE_S = 15.0  # until everything goes on after a fault, on a machine that others use as well
+TENANTS = [("bursty", 50), ("bursty", 40), ("steady", 0), ("steady", 0), ("steady", -10), ("steady", -20),
+           ("always", 50), ("beside", 0)]
+CONFIG = f"""[daemon]
+lease_ms = {LEASE_MS}
+[policy]
+name = "priority"
+guard_ms_per_s = 50
+"""
+SANITIZER = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|terminate called|Assertion .* failed")
+PCI_ADDRESS = "0000:05:00.0"  # of the software GPU's first device
+
+
+class Tenant:
+    """One launching client."""
+
+    def __init__(self, world, kind, priority, sabotage=(), environment=None):
+        self.kind, self.priority = kind, priority
+        self.device = 1 if kind in ("always", "beside") else 0
+        world.born += 1
+        self.name = f"{kind}-{world.born}"
+        self.diary = Diary(world.dir / f"{self.name}.diary")
+        self.errors = world.dir / f"{self.name}.err"
+        with open(self.errors, "wb") as errors:
+            self.process = world.start(harness.BUILD / "tests/fault/tenant", kind, self.diary.path, *sabotage,
+                                       priority=priority, interactive=True, trace=False, stderr=errors,
+                                       environment={"SOFTGPU_DEVICES": "2", **(environment or {})})
+        self.is_ready = False
+        self.died_ns = 0  # we killed it
+        self.stops, self.holds, self.claims = [], [], []
+        self.stopped_since = 0
+        self.rounds_seen = 0
+
+    pid = property(lambda self: self.process.pid)
+
+    def look_ready(self):
+        """Whether it has begun to launch."""
+        if not self.is_ready and select.select([self.process.stdout], [], [], 0)[0]:
+            self.is_ready = self.process.stdout.readline().strip() == "ready"
+        return self.is_ready
+
+    def say(self, line):
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+
+    def stop(self):
+        self.stopped_since = time.monotonic_ns()
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+        if self.stopped_since:
+            self.stops.append((self.stopped_since, time.monotonic_ns() + 20 * MS))
+        self.stopped_since = 0
+
+    def is_held(self):
+        """Its gate is shut and binds."""
+        now = time.monotonic_ns()
+        return any(board.flags[self.device] & HELD and board.lease_until_ns > now for board in boards(self.pid))
+
+    def spans(self):
+        """When it was busy, since the last look."""
+        end_of_all = self.died_ns or time.monotonic_ns()
+        return [(start, end or end_of_all) for start, end in self.diary.new_spans()]
+
+
+class World(harness.Node):
+    def __init__(self, options):
+        super().__init__()
+        self.options = options
+        self.born = 0
+        self.tenants = []
+        self.leaving = []  # killed by us, their diaries not yet read to the end
+        self.downs = []  # (start, end) in which the daemon was dead or stopped
+        self.claims = []  # (device, priority, start, end): of helpers that write no diary
+        self.failures = []
+        self.point = None
+        self.expected_ends = 0
+        self.blackouts = {}  # kind of fault -> [ms]
+        self.unmeasured = 0
+        self.longest = {"raw_ms": 0.0, "less_noise_ms": 0.0, "beyond_policy_ms": 0.0, "while_down_ms": 0.0}
+        self.held_calls = 0  # long calls that were, partly, lawfully held
+        self.descriptors = {}  # (daemon pid, clients) -> fewest descriptors seen
+        self.kept_boards = self.lost_boards = 0
+        self.most_rss_kib = 0
+        self.release = None  # folder of the copy that an upgrade made
+        self._make_folders()
+        before = ["env", f"LD_PRELOAD={harness.BUILD}/tests/fault/fault_clock.so", f"FAULT_CLOCK_FILE={self.clock}"]
+        before += options.before
+        self.command = [options.daemon, "--runtime-dir", self.runtime_dir, "--config", self.config, "--log-level", "info"]
+        self.manager = ServiceManager(self.runtime_dir, self.command, self.log_folder / "daemon.log",
+                                      before=before, environment={"ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"},
+                                      order=options.store_order, watchdog=not options.no_watchdog)
+
+    def _make_folders(self):
+        self.config = self.dir / "xschedd.toml"
+        self.config.write_text(CONFIG)
+        self.clock = self.dir / "clock"
+        self.clock.write_bytes(bytes(8))
+        self.log_folder = self.dir / "log"
+        self.log_folder.mkdir()
+        self.has_own_disk = own_mounts() and subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=32m", "xschedd-fault", self.log_folder], capture_output=True).returncode == 0
+
+    # ---- clients --------------------------------------------------------------------------------------------------
+    def populate(self):
+        self.manager.start()
+        for kind, priority in TENANTS:
+            self.tenants.append(Tenant(self, kind, priority))
+        self.await_all()
+
+    def replace(self, tenant):
+        """Another of its kind, which starts meanwhile."""
+        self.tenants.remove(tenant)
+        self.leaving.append(tenant)
+        fresh = Tenant(self, tenant.kind, tenant.priority)
+        self.tenants.append(fresh)
+        return fresh
+
+    def kill(self, tenant):
+        tenant.process.kill()
+        tenant.process.wait()
+        tenant.died_ns = time.monotonic_ns()
+        if tenant.stopped_since:
+            tenant.stops.append((tenant.stopped_since, tenant.died_ns))
+        self.replace(tenant)
+
+    def ready(self, *kinds):
+        """The tenants of some kinds that launch."""
+        return [tenant for tenant in self.tenants if tenant.look_ready() and tenant.kind in kinds]
+
+    sentinel = property(lambda self: next((t for t in self.tenants if t.kind == "beside" and t.look_ready()), None))
+
+    def await_all(self, missing=0):
+        """Until all tenants launch but for `missing`."""
+        self.wait(lambda: sum(not tenant.look_ready() for tenant in self.tenants) <= missing or self._crashed(),
+                  "the clients begin to launch", 60.0)
+
+    # ---- failures -------------------------------------------------------------------------------------------------
+    def fail(self, what):
+        what = what if len(what) < 1500 else what[:500] + " ... " + what[-900:]
+        entry = {"seed": self.options.seed, **(self.point or {}), "failure": what}
+        self.failures.append(entry)
+        print("FAILURE:", json.dumps(entry), flush=True)
+
+    def wait(self, condition, what, patience_s=PATIENCE_S):
+        """Waits for a condition; a failure where it does not come. Returns whether it came."""
+        end = time.monotonic() + patience_s
+        while not condition():
+            if time.monotonic() > end:
+                self.fail(f"not within {patience_s:.0f} s: {what}")
+                return False
+            time.sleep(0.004)
+        return True
+
+    def _crashed(self):
+        """A client that ended although nobody killed it is told once, and replaced."""
+        for tenant in [tenant for tenant in self.tenants if tenant.process.poll() is not None]:
+            said = tenant.errors.read_text(errors="replace").strip().splitlines()
+            what = "wrong result" if any(line.startswith("wrong:") for line in said) else "client ended by itself"
+            self.fail(f"{what}: {tenant.name} exit code {tenant.process.returncode}: {' | '.join(said[-3:])}")
+            tenant.died_ns = time.monotonic_ns()
+            self.replace(tenant)
+            return True
+        return False
+
+    # ---- the daemon -----------------------------------------------------------------------------------------------
+    @contextlib.contextmanager
+    def daemon_down(self, kind):
+        """Around what takes the daemon away and brings it back: measures how long the policy was gone. The block may append
+        to the list that it gets the moment from which to count, if that is not the block's begin."""
+        sentinel = self.sentinel
+        if sentinel is None or not self.until(sentinel.is_held, 3.0):
+            sentinel = None
+        inodes = self.board_inodes()
+        start = [time.monotonic_ns()]
+
+        def since():
+            """From when on a lease must be written to be a new one; None while that is not known."""
+            if kind == "stop":
+                return start[1] if len(start) > 1 else None
+            return self.manager.ended_ns if self.manager.ended_ns > start[0] else None
+
+        watch = Watch(sentinel, since) if sentinel else None
+        yield start
+        if kind == "stop":
+            self.downs.append((start[0], start[1]))
+        restored = watch.result() if watch else None
+        if restored:
+            self.blackouts.setdefault(kind, []).append((restored - start[-1]) / MS)
+        elif watch and sentinel.process.poll() is None:
+            self.fail("policy not restored: the gate of a client that must be held stays open")
+        else:
+            self.unmeasured += 1
+        if kind != "stop" and self.manager.stored():
+            self.compare_boards(inodes)
+
+    def until(self, condition, patience_s):
+        end = time.monotonic() + patience_s
+        while time.monotonic() < end:
+            if condition():
+                return True
+            time.sleep(0.002)
+        return False
+
+    def board_inodes(self):
+        return {t.pid: max((b.lease_until_ns, b.inode) for b in boards(t.pid))[1]
+                for t in self.tenants if t.is_ready and boards(t.pid)}
+
+    def compare_boards(self, before):
+        """With a store, a tenant goes on with the memory that it had."""
+        for tenant in self.tenants:
+            if tenant.pid not in before or tenant.process.poll() is not None:
+                continue
+            now = boards(tenant.pid)
+            newest = max(((b.lease_until_ns, b.inode) for b in now), default=(0, 0))[1]
+            if newest == before[tenant.pid]:
+                self.kept_boards += 1
+            else:
+                self.lost_boards += 1
+
+    def process_facts(self):
+        """Descriptors, threads, anonymous memory in KiB of the daemon."""
+        pid = self.manager.pid
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        number = lambda name: int(re.search(rf"^{name}:\s+(\d+)", status, re.MULTILINE).group(1))  # noqa: E731
+        return {"descriptors": len(os.listdir(f"/proc/{pid}/fd")), "threads": number("Threads"),
+                "rss_kib": number("VmRSS"), "rss_anon_kib": number("RssAnon")}
+
+    def seen_clients(self):
+        """What `xschedctl ps` shows: pids. None where it did not answer."""
+        result = self.ctl("--json", "ps", check=False)
+        if result.returncode != 0:
+            return None
+        return sorted(int(client["pid"]) for client in json.loads(result.stdout)["clients"])
+
+    # ---- after each fault -----------------------------------------------------------------------------------------
+    def recover(self):
+        """Everything goes on, and is as it was: the invariants of docs/fault.md."""
+        before = {tenant.name: tenant.diary.rounds for tenant in self.tenants}
+        while self._crashed():
+            pass
+        if self.manager.ends and len(self.manager.ends) > self.expected_ends:
+            pid, status, _, _ = self.manager.ends[-1]
+            self.fail(f"the daemon {pid} ended by itself, wait status {status}: {self.manager.log_text()[-800:]}")
+            self.expected_ends = len(self.manager.ends)
+        self.wait(lambda: self.manager.pid != 0 and self.manager.ready == self.manager.starts, "a daemon runs", 30.0)
+        workers = [t for t in self.tenants if t.kind != "beside"]
+        self.wait(lambda: all(t.diary.rounds > before.get(t.name, 0) or not t.look_ready() or t.process.poll() is not None
+                              for t in workers), "every client goes on: " + self.laggards(workers, before))
+        self.wait(self._sees_exactly, f"xschedctl ps shows the live clients, it shows {self.seen_clients()}")
+        self.wait(self._descriptors_as_before, f"the daemon has as many descriptors as before: {self.descriptors}", 10.0)
+        while self._crashed():
+            pass
+        self.judge_calls()
+        self.read_log()
+
+    def laggards(self, workers, before):
+        return ", ".join(t.name for t in workers if t.diary.rounds == before.get(t.name, 0))
+
+    def _sees_exactly(self):
+        seen = self.seen_clients()
+        if seen is None:
+            return False
+        must = {tenant.pid for tenant in self.tenants if tenant.look_ready()}
+        may = {tenant.pid for tenant in self.tenants}
+        self.last_seen = seen
+        return must <= set(seen) <= may and len(seen) == len(set(seen))
+
+    def _descriptors_as_before(self):
+        with contextlib.suppress(OSError, AttributeError):
+            facts = self.process_facts()
+            self.most_rss_kib = max(self.most_rss_kib, facts["rss_kib"])
+            key = (self.manager.pid, len(self.last_seen))
+            least = self.descriptors.get(key)
+            if least is None or facts["descriptors"] < least:
+                self.descriptors[key] = facts["descriptors"]
+                return True
+            if facts["descriptors"] <= least:
+                return True
+            self._sees_exactly()  # another client may have come meanwhile
+        return False
+
+    def judge_calls(self):
+        """Every long call since the last time, beside what may have held it."""
+        now = time.monotonic_ns()
+        lives = self.manager.lives
+        for life, following in zip(lives, [*lives[1:], [0, 0, 0]]):
+            if life[2] > now - 20_000 * MS and (life[2], following[1]) not in self.downs:
+                self.downs.append((life[2], following[1] or now))
+        everybody = self.tenants + self.leaving
+        for tenant in everybody:
+            tenant.claims = [span for span in tenant.claims if span[1] > now - 20_000 * MS] + tenant.spans()
+        for tenant in everybody:
+            claims = [span for other in everybody if other.device == tenant.device and other.priority > tenant.priority
+                      for span in other.claims]
+            claims += [(start, end or now) for device, priority, start, end in self.claims
+                       if device == tenant.device and priority > tenant.priority]
+            stops = tenant.stops + ([(tenant.stopped_since, now)] if tenant.stopped_since else [])
+            for call in tenant.diary.new_calls():
+                self._judge(tenant, Held((*call[:3], KINDS[call[3]]), claims, tenant.holds, stops, self.downs, LEASE_MS * MS))
+        for tenant in self.leaving:
+            if not tenant.died_ns or tenant.died_ns < now - 20_000 * MS:
+                tenant.diary.close()
+                self.leaving.remove(tenant)
+                break
+        self.downs = [down for down in self.downs if down[1] > now - 20_000 * MS]
+        self.claims = [claim for claim in self.claims if not claim[3] or claim[3] > now - 20_000 * MS]
+
+    def _judge(self, tenant, held):
+        self.held_calls += held.lawful > 0
+        figures = {"raw_ms": held.took, "less_noise_ms": held.took - held.noise, "beyond_policy_ms": held.excess,
+                   "while_down_ms": held.while_down}
+        for name, value in figures.items():
+            self.longest[name] = max(self.longest[name], value / MS)
+        if held.excess > LIMIT_MS * MS or held.while_down > LIMIT_MS * MS:
+            self.fail(f"held: {tenant.name} (priority {tenant.priority}) {held.kind} took {held.took / MS:.0f} ms, of it lawful "
+                      f"{held.lawful / MS:.0f}, noise {held.noise / MS:.0f}, beyond policy {held.excess / MS:.0f}, "
+                      f"while the daemon was down {held.while_down / MS:.0f}")
+
+    def read_log(self):
+        text = self.manager.log_text()
+        found = SANITIZER.search(text, getattr(self, "_log_read", 0))
+        self._log_read = len(text)
+        if found:
+            self.fail("the daemon's log: " + text[found.start():found.start() + 3000])
+
+    def end(self):
+        """Orderly: every client says that it was right."""
+        for tenant in self.tenants:
+            tenant.say("quit")
+        for tenant in self.tenants:
+            try:
+                out, _ = tenant.process.communicate(timeout=harness.DEADLINE_S)
+            except subprocess.TimeoutExpired:
+                self.fail(f"{tenant.name} does not end")
+                continue
+            if tenant.process.returncode != 0 or "right:" not in out:
+                self.fail(f"{tenant.name}: exit code {tenant.process.returncode}: {tenant.errors.read_text()[-400:]}")
+
+    def close(self):
+        with contextlib.suppress(Exception):
+            self.manager.close()
+        if self.has_own_disk:
+            subprocess.run(["umount", "-l", self.log_folder], capture_output=True)
+        super().close()
+
+
+class Watch(threading.Thread):
+    """Looks at the sentinel's gate until it is shut, by a lease that was written after `since()`."""
+
+    def __init__(self, sentinel, since):
+        super().__init__(daemon=True)
+        self.sentinel, self.since = sentinel, since
+        self.restored = None
+        self.is_over = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.is_over.is_set() and self.restored is None:
+            now = time.monotonic_ns()
+            since = self.since()
+            if since is not None and any(
+                    board.flags[self.sentinel.device] & HELD and board.lease_until_ns > max(now, since + LEASE_MS * MS)
+                    for board in boards(self.sentinel.pid)):
+                self.restored = now
+            time.sleep(0.001)
+
+    def result(self):
+        """When it was restored, waiting for it; None where it was not."""
+        self.join(PATIENCE_S)
+        self.is_over.set()
+        return self.restored
+
+
+def own_mounts():
+    """This process and its children get a mount namespace of their own. Returns whether they could."""
+    if os.geteuid() != 0:
+        return False
+    if getattr(own_mounts, "done", False):
+        return True
+    libc = ctypes.CDLL(None, use_errno=True)
+    own_mounts.done = libc.unshare(0x00020000) == 0 and subprocess.run(["mount", "--make-rprivate", "/"]).returncode == 0
+    return own_mounts.done
