@@ -35,14 +35,15 @@ class DaemonProcess {
  public:
   // `config`: text of a configuration file; empty: none.
   explicit DaemonProcess(const std::string& config = {}, const std::vector<std::string>& arguments = {});
+  // Stops the daemon, unless it was killed, and fails the test where it does not end well.
   ~DaemonProcess();
 
   const std::string& Dir() const { return folder_.Path(); }
   pid_t Pid() const { return pid_; }
   std::string Log() const;
   void WriteConfig(const std::string& text) const;
-  void Signal(int signal) const;
-  // Sends SIGTERM and returns the exit code.
+  void Signal(int signal);
+  // Sends SIGTERM and returns the exit code; one that does not end is killed.
   int Stop();
   static std::string Binary();
 
@@ -51,6 +52,7 @@ class DaemonProcess {
  private:
   TemporaryFolder folder_;
   pid_t pid_ = -1;
+  bool killed_ = false;
   std::unique_ptr<v1::Admin::Stub> admin_;
 };
 

@@ -1,0 +1,158 @@
+// What an administrator asks for, and the daemon's answers. The real daemon, over its real sockets.
+#include "tests/catch.h"
+#include "tests/integration/daemon/admin_calls.h"
+#include "tests/integration/daemon/daemon_process.h"
+#include "tests/integration/daemon/fake_shim.h"
+
+using namespace xschedd;
+using namespace xschedd::test;
+
+TEST_CASE("a priority set by an administrator acts at once") {
+  DaemonProcess daemon;
+  FakeShim first(daemon.Dir(), FakeShim::Options{0, "first", true, {}});
+  FakeShim second(daemon.Dir(), FakeShim::Options{0, "second", true, {}});
+  first.Attach(0, kGpu);
+  second.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return List(daemon).devices_size() == 1 && List(daemon).devices(0).clients() == 2; }));
+  CHECK(!first.IsTracked(0));
+
+  v1::SetRequest request;
+  request.mutable_selector()->set_group("first");
+  request.set_priority(20);
+  request.set_dry_run(true);
+  v1::ChangeResponse response;
+  {
+    grpc::ClientContext context;
+    REQUIRE(daemon.Admin().Set(&context, request, &response).ok());
+    REQUIRE(response.changes_size() == 1);
+    CHECK(response.changes(0).priority_before() == 0);
+    CHECK(response.changes(0).priority_after() == 20);
+    CHECK(!first.IsTracked(0));
+  }
+  request.set_dry_run(false);
+  {
+    grpc::ClientContext context;
+    REQUIRE(daemon.Admin().Set(&context, request, &response).ok());
+    CHECK(response.applied_ns() > 0);
+    // Applied when it is answered.
+    CHECK(first.IsTracked(0));
+    CHECK(second.IsTracked(0));
+  }
+  first.Report(0, true);
+  REQUIRE(Eventually([&] { return second.IsHeld(0); }));
+  grpc::ClientContext context;
+  v1::SetRequest reset;
+  reset.mutable_selector()->set_all(true);
+  reset.set_reset_priority(true);
+  REQUIRE(daemon.Admin().Set(&context, reset, &response).ok());
+  CHECK(response.changes_size() == 2);
+  CHECK(!second.IsHeld(0));
+  CHECK(!second.IsTracked(0));
+}
+
+TEST_CASE("a weight is set with or without a priority, and each is reset by itself") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 7);
+  v1::SetRequest request;
+  request.mutable_selector()->set_all(true);
+  v1::ChangeResponse response;
+  const auto set = [&] {
+    grpc::ClientContext context;
+    return daemon.Admin().Set(&context, request, &response);
+  };
+  const auto listed = [&] { return *Find(daemon, shim.Welcome().client_id()); };
+  CHECK(set().error_message() == "nothing to set; give a priority, a weight or what to reset");
+  request.set_weight(0);
+  CHECK(set().error_message() == "weight 0 is out of range; give a number from 1 to 10000");
+  request.set_weight(300);
+  request.set_dry_run(true);
+  REQUIRE(set().ok());
+  CHECK(response.changes(0).weight_before() == 100);
+  CHECK(response.changes(0).weight_after() == 300);
+  CHECK(response.changes(0).priority_after() == 7);
+  CHECK(listed().weight() == 100);
+  request.set_dry_run(false);
+  request.set_priority(-4);
+  REQUIRE(set().ok());
+  CHECK(listed().weight() == 300);
+  CHECK(listed().priority_effective() == -4);
+  request.set_reset_weight(true);
+  CHECK(set().error_code() == grpc::StatusCode::INVALID_ARGUMENT);  // both set and reset
+  request.clear_weight();
+  request.clear_priority();
+  REQUIRE(set().ok());
+  CHECK(response.changes(0).weight_after() == 100);
+  CHECK(listed().weight() == 100);
+  CHECK(listed().priority_effective() == -4);
+  request.set_reset_priority(true);
+  REQUIRE(set().ok());
+  CHECK(listed().priority_effective() == 7);
+}
+
+TEST_CASE("wrong requests get a clear answer") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 0);
+  v1::SetRequest request;
+  v1::ChangeResponse response;
+  const auto set = [&] {
+    grpc::ClientContext context;
+    return daemon.Admin().Set(&context, request, &response);
+  };
+  request.set_priority(101);
+  request.mutable_selector()->set_all(true);
+  CHECK(set().error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+  CHECK(set().error_message() == "priority 101 is out of range; give a number from -100 to 100");
+  request.set_priority(1);
+  request.mutable_selector()->Clear();
+  CHECK(set().error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+  request.mutable_selector()->add_pid(1);
+  CHECK(set().error_code() == grpc::StatusCode::NOT_FOUND);
+  CHECK(set().error_message() == "no client fits pid 1; xschedctl ps shows who is connected");
+
+  v1::SetPolicyRequest policy;
+  v1::Policy answer;
+  {
+    grpc::ClientContext context;
+    policy.set_name("best");
+    CHECK(daemon.Admin().SetPolicy(&context, policy, &answer).error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  {
+    grpc::ClientContext context;
+    policy.set_name("fifo");
+    policy.set_turn_ms(0);
+    CHECK(daemon.Admin().SetPolicy(&context, policy, &answer).error_message() ==
+          "turn_ms 0 is out of range; give a number from 1 to 1000");
+  }
+  grpc::ClientContext context;
+  v1::Policy unchanged;
+  REQUIRE(daemon.Admin().GetPolicy(&context, {}, &unchanged).ok());
+  CHECK(unchanged.name() == "priority");
+}
+
+TEST_CASE("events tell what happened, in order") {
+  DaemonProcess daemon;
+  FakeShim early(daemon.Dir(), 1);
+  grpc::ClientContext context;
+  v1::WatchEventsRequest request;
+  request.set_replay(true);
+  const auto reader = daemon.Admin().WatchEvents(&context, request);
+  v1::Event event;
+  REQUIRE(reader->Read(&event));
+  CHECK(event.kind() == v1::EVENT_KIND_CLIENT_CONNECTED);
+  CHECK(event.client_id() == early.Welcome().client_id());
+  REQUIRE(reader->Read(&event));
+  CHECK(event.kind() == v1::EVENT_KIND_LIVE);
+  FakeShim late(daemon.Dir(), 2);
+  REQUIRE(reader->Read(&event));
+  CHECK(event.kind() == v1::EVENT_KIND_CLIENT_CONNECTED);
+  CHECK(event.client_id() == late.Welcome().client_id());
+  CHECK(event.priority() == 2);
+  late.Finish();
+  REQUIRE(reader->Read(&event));
+  CHECK(event.kind() == v1::EVENT_KIND_CLIENT_GONE);
+  CHECK(event.unix_ms() > 0);
+  context.TryCancel();
+  while (reader->Read(&event)) {
+  }
+  CHECK(reader->Finish().error_code() == grpc::StatusCode::CANCELLED);
+}

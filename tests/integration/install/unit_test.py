@@ -1,0 +1,158 @@
+"""The systemd unit: how exposed it is, whether systemd takes it, and whether the daemon can live in its sandbox.
+
+usage: unit_test.py UNIT_FOLDER XSCHEDD XSCHEDCTL FAKE_CLIENT TEST.CASE
+
+UNIT_FOLDER: the socket units; XSCHEDD_UNIT in the environment: the service. Skipped (77) where what it needs is missing.
+"""
+
+import ctypes.util
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from typing import Dict, List, Optional
+
+SKIPPED = 77
+SOCKETS, XSCHEDD, XSCHEDCTL, FAKE_CLIENT = (pathlib.Path(path) for path in sys.argv[1:5])
+UNIT = pathlib.Path(os.environ["XSCHEDD_UNIT"])
+SANDBOX = pathlib.Path(__file__).with_name("sandbox.py")
+MOST_EXPOSURE = 1.5
+NOBODY = 65534
+
+
+class WithFolder(unittest.TestCase):
+    def setUp(self) -> None:
+        if shutil.which("systemd-analyze") is None:
+            self.skipTest("systemd-analyze is not installed (Debian: systemd)")
+        folder = tempfile.TemporaryDirectory(prefix="xschedd-unit-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+
+class Unit(WithFolder):
+    """What systemd's own tools say of the files."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        # As installed, but starting the daemon that was built.
+        lines = UNIT.read_text(encoding="utf-8").splitlines()
+        self.unit = self.folder / "xschedd.service"
+        self.unit.write_text("\n".join(f"ExecStart={XSCHEDD}" if line.startswith("ExecStart=") else line for line in lines),
+                             encoding="utf-8")
+        for socket in SOCKETS.glob("*.socket"):
+            shutil.copy(socket, self.folder)
+
+    def analyze(self, *words: str) -> subprocess.CompletedProcess:
+        return subprocess.run(["systemd-analyze", "--no-pager", *words], capture_output=True, text=True, check=False,
+                              env={**os.environ, "SYSTEMD_COLORS": "0", "SYSTEMD_EMOJI": "0"})
+
+    def test_exposure(self) -> None:
+        said = self.analyze("security", "--offline=true", f"--threshold={int(MOST_EXPOSURE * 10)}", str(self.unit))
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+        self.assertIn("Overall exposure level for xschedd.service", said.stdout)
+        print(said.stdout.strip().splitlines()[-1])
+
+    def test_verify(self) -> None:
+        said = self.analyze("verify", str(self.unit), *(str(path) for path in sorted(self.folder.glob("*.socket"))))
+        self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "", ""))
+
+
+class InSandbox(WithFolder):
+    """The daemon in the unit's sandbox (sandbox.py): a system call that the filter refuses kills it."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        if os.geteuid() != 0:
+            self.skipTest("a sandbox of capabilities needs root")
+        if not ctypes.util.find_library("seccomp"):
+            self.skipTest("libseccomp is not installed (Debian: libseccomp2)")
+        if subprocess.run(["unshare", "--mount", "--net", "--ipc", "true"], check=False, stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("this machine gives no namespaces")
+
+    def launcher(self, capabilities: Optional[str] = None) -> List[str]:
+        more = [] if capabilities is None else ["--capabilities", capabilities]
+        return [sys.executable, str(SANDBOX), str(UNIT), *more]
+
+    def exe_of_anothers_client(self, capabilities: Optional[str]) -> Dict[str, str]:
+        """What `xschedctl ps` lists of a client of another user."""
+        runtime = self.folder / ("sandboxed" if capabilities is None else "bare")
+        runtime.mkdir(mode=0o755)
+        self.folder.chmod(0o755)
+        program = self.folder / "tenant"
+        shutil.copy(FAKE_CLIENT, program)
+        program.chmod(0o755)
+        ctl = [str(XSCHEDCTL), "--runtime-dir", str(runtime)]
+        with subprocess.Popen([*self.launcher(capabilities), str(XSCHEDD), "--runtime-dir", str(runtime)],
+                              stderr=subprocess.DEVNULL) as daemon:
+            try:
+                self.eventually(lambda: subprocess.run([*ctl, "ps"], capture_output=True, check=False).returncode == 0)
+                with subprocess.Popen([str(program), "--runtime-dir", str(runtime)], stdout=subprocess.PIPE, user=NOBODY,
+                                      group=NOBODY, extra_groups=[], text=True) as client:
+                    try:
+                        self.assertEqual(client.stdout.readline(), "connected\n")
+                        return self.listed(ctl)
+                    finally:
+                        client.terminate()
+            finally:
+                daemon.terminate()
+                self.assertEqual(daemon.wait(30), 0)
+
+    def listed(self, ctl: List[str]) -> Dict[str, str]:
+        found: Dict[str, str] = {}
+
+        def has_command() -> bool:
+            clients = json.loads(subprocess.run([*ctl, "ps", "--json"], check=True, capture_output=True).stdout)["clients"]
+            found.update(clients[0] if clients else {})
+            return bool(found.get("command"))  # read by a thread of its own, so a little later
+
+        self.eventually(has_command)
+        return found
+
+    def eventually(self, condition) -> None:
+        deadline = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, "did not happen")
+            time.sleep(0.02)
+
+    def test_every_refusal_is_seen(self) -> None:
+        """The launcher itself: it refuses what the unit forbids, and would show it."""
+        for words in (["/bin/chown", "0", "."], ["/usr/bin/unshare", "-U", "true"], ["/usr/bin/nice", "-n", "5", "true"]):
+            done = subprocess.run([*self.launcher(), *words], capture_output=True, check=False)
+            self.assertEqual(done.returncode, -31, f"{words}: {done}")  # SIGSYS
+        self.assertEqual(subprocess.run([*self.launcher(), "/bin/true"], check=False).returncode, 0)
+        kept = subprocess.run([*self.launcher(), "/bin/grep", "^CapEff", "/proc/self/status"], capture_output=True, text=True,
+                              check=True)
+        self.assertEqual(int(kept.stdout.split()[1], 16), 1 << 19)  # CAP_SYS_PTRACE and nothing else
+
+    def test_who_another_users_client_is(self) -> None:
+        client = self.exe_of_anothers_client(None)
+        self.assertEqual(client["uid"], NOBODY)
+        self.assertEqual(client["exe"], str(self.folder / "tenant"))
+        self.assertIn("tenant", client["command"])
+        own = pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8").strip().splitlines()[-1].split(":", 2)[2]
+        self.assertEqual(client["cgroup"], own)
+
+    def test_what_fails_without_the_capability(self) -> None:
+        """Why CAP_SYS_PTRACE is there: without it a rule or `set --exe` fits no other user's client."""
+        client = self.exe_of_anothers_client("")
+        self.assertEqual(client["exe"], "")
+        self.assertIn("tenant", client["command"])
+
+    def test_all_that_the_daemon_does(self) -> None:
+        """The daemon's whole integration test, each of its daemons in the sandbox."""
+        wrapper = self.folder / "xschedd"
+        wrapper.write_text(f'#!/bin/sh\nexec {" ".join(self.launcher())} {XSCHEDD} "$@"\n', encoding="utf-8")
+        wrapper.chmod(0o755)
+        subprocess.run([os.environ["XSCHEDD_DAEMON_TEST"]], check=True, env={**os.environ, "XSCHEDD_BINARY": str(wrapper)})
+
+
+if __name__ == "__main__":
+    outcome = unittest.main(argv=[sys.argv[0], *sys.argv[5:]], exit=False).result
+    if not outcome.wasSuccessful():
+        sys.exit(1)
+    sys.exit(SKIPPED if len(outcome.skipped) == outcome.testsRun else 0)

@@ -1,0 +1,66 @@
+"""What gcov counted, as conditions of the source: which way each was taken.
+
+gcov counts the arcs that leave a block of the program. Every call that may throw has two, so most of them are the
+compiler's: an arc to where an exception goes is left out here, and so is the one beside it, which then decides nothing.
+gcov's JSON says of each arc which it is; its text, which gcovr 5.2 reads, says so only of lines that were reached, so that
+there each call on a line that no test reached counts as a branch that was not taken.
+What the same source became in several places (inline functions, instances of a template) is one: taken if taken in any.
+"""
+
+import collections
+import json
+import pathlib
+import subprocess
+from typing import Dict, Iterable, List, NamedTuple, Tuple
+
+Place = Tuple[int, int, int, int, int]  # line, the function's start (line, column), how many arcs there, which of them
+
+
+class Source(NamedTuple):
+    lines: Dict[int, int]  # how often each line was reached
+    arcs: Dict[Place, int]  # how often each arc was taken
+
+    def taken(self) -> int:
+        return sum(1 for count in self.arcs.values() if count > 0)
+
+    def missing(self) -> List[int]:
+        return sorted({place[0] for place, count in self.arcs.items() if count == 0})
+
+
+def conditional(branches: List[dict]) -> List[int]:
+    """Counts of the arcs that are not an exception's. gcov lists a block's arcs one after the other."""
+    kept: List[int] = []
+    index = 0
+    while index < len(branches):
+        pair = branches[index:index + 2]
+        if len(pair) == 2 and pair[0]["throw"] != pair[1]["throw"]:
+            index += 2
+            continue
+        if not branches[index]["throw"]:
+            kept.append(branches[index]["count"])
+        index += 1
+    return kept
+
+
+def read(notes: Iterable[pathlib.Path], build: pathlib.Path) -> Dict[str, Source]:
+    """By path, resolved: of each source that went into these object files' notes (*.gcno)."""
+    found: Dict[str, Source] = collections.defaultdict(lambda: Source({}, {}))
+    for note in notes:
+        said = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities", str(note)], cwd=build, check=True,
+                              capture_output=True, text=True).stdout
+        for document in said.splitlines():
+            for one in json.loads(document)["files"]:
+                add(one, found[str((build / one["file"]).resolve())])
+    return found
+
+
+def add(one: dict, source: Source) -> None:
+    starts = {function["name"]: (function["start_line"], function["start_column"]) for function in one["functions"]}
+    for line in one["lines"]:
+        number = line["line_number"]
+        source.lines[number] = source.lines.get(number, 0) + line["count"]
+        counts = conditional(line["branches"])
+        start = starts.get(line.get("function_name", ""), (0, 0))
+        for index, count in enumerate(counts):
+            place = (number, *start, len(counts), index)
+            source.arcs[place] = source.arcs.get(place, 0) + count
