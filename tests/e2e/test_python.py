@@ -86,7 +86,7 @@ class Python(harness.NodeTest):
         with xschedd.events(follow=True, replay=True, runtime_dir=directory) as following:
             program = PythonProgram(self.node, priority=10)
             kinds = []
-            while "device-attached" not in kinds:
+            while "device" not in kinds:
                 event = next(following)
                 if event["pid"] in (0, program.pid):
                     kinds.append(event["kind"])
