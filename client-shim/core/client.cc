@@ -85,6 +85,15 @@ Window WindowOf(const Session& session, std::uint32_t slot) {
   return Window{session.Board().WindowUs(slot), session.Board().WindowFloor(slot)};
 }
 
+// The launch path looks at this instead of the board's summary while the program holds work of its own.
+const abi::Word kLook{1};
+
+Environment ReadEnvironment(const StubTable& stub) {
+  Environment environment = Environment::Read();
+  if (stub.group != nullptr && *stub.group != '\0') environment.group = stub.group;
+  return environment;
+}
+
 std::uint64_t QueueId(const StreamKey& key) {
   // The per-thread default streams share a handle: the thread makes the name.
   return key.thread != 0 ? (key.thread << 8) | kPerThreadHandle : reinterpret_cast<std::uintptr_t>(key.handle);
@@ -93,10 +102,13 @@ std::uint64_t QueueId(const StreamKey& key) {
 }  // namespace
 
 Client::Client(const StubTable& stub)
-    : stub_(stub), environment_(Environment::Read()), passthrough_(environment_.passthrough, stub), agent_(this) {
+    : stub_(stub),
+      environment_(ReadEnvironment(stub)),
+      priority_(environment_.priority),
+      weight_(environment_.weight),
+      passthrough_(environment_.passthrough, stub),
+      agent_(this) {
   attached_.store(stub.devices_seen, std::memory_order_relaxed);
-  if (environment_.priority) hint_.store(*environment_.priority, std::memory_order_relaxed);
-  if (environment_.weight) weight_.store(*environment_.weight, std::memory_order_relaxed);
   if (environment_.deadline_us) deadlines_.Set(*environment_.deadline_us);
 }
 
@@ -116,6 +128,7 @@ void Client::SubmitBegin(Submission* submission) {
   auto& carried = As<Carried>(submission->core);
   carried.tracker = nullptr;
   submission->stop = nullptr;
+  if (own_holds_.Any()) WaitWhileOwnHeld(*submission);
   Session* session = session_.load(std::memory_order_acquire);
   if (session == nullptr) return;
   // Nothing runs when a capturing stream is given work; the launch of the graph is what counts.
@@ -156,6 +169,15 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
         Snapshot{SyncScope::kStream, carried.ticket.stream, carried.last_batch, carried.ticket.epoch}, ok);
   }
   agent_.WorkSubmitted();
+}
+
+// Before the client is busy: what the program holds itself holds nobody else back.
+void Client::WaitWhileOwnHeld(const Submission& submission) {
+  if (captures_.Any() && stub_.vendor->is_capturing(submission.stream)) return;
+  if (passthrough_.Match(submission, *stub_.vendor) != nullptr) return;
+  const int device = DeviceOf(submission.stream);
+  const bool is_legacy = reinterpret_cast<std::uintptr_t>(submission.stream) == kLegacyHandle;
+  if (own_holds_.Wait(device, is_legacy ? nullptr : submission.stream)) PointSummary();
 }
 
 // Waits at the gate, unless configuration lets the call pass: then it is counted, and the answer is true.
@@ -324,7 +346,11 @@ void Client::StreamCreated(void* stream, int priority, unsigned flags) {
 
 void Client::StreamDestroying(void* stream) {
   captures_.End(stream);
-  if (deadlines_.Any()) deadlines_.SetStream(stream, 0);  // the handle may be another stream's soon
+  // The handle may be another stream's soon.
+  if (deadlines_.Any()) deadlines_.SetStream(stream, 0);
+  if (priority_.HasStreams()) TellPriority(priority_.SetStream(stream, std::nullopt));
+  if (weight_.HasStreams()) TellWeight(weight_.SetStream(stream, std::nullopt));
+  if (own_holds_.Any()) ReleaseStream(stream);
   const std::optional<StreamInfo> info = streams_.Remove(stream);
   if (!info) return;
   if (DeviceTracker* tracker = ExistingTracker(info->device)) tracker->ForgetStream(stream);
@@ -353,14 +379,23 @@ void Client::BeginSession(Session* session) {
     // release: the session is complete.
     session_.store(session, std::memory_order_release);
   }
-  if (!HasGivenUp()) stub_.set_summary(session->Board().SummaryWord());
+  PointSummary();
+}
+
+void Client::PointSummary() {
+  const std::lock_guard lock(summary_mutex_);
+  const Session* session = session_.load(std::memory_order_acquire);
+  stub_.set_summary(HasGivenUp()         ? nullptr
+                    : own_holds_.Any()   ? &kLook
+                    : session != nullptr ? session->Board().SummaryWord()
+                                         : nullptr);
 }
 
 void Client::EndSession() {
-  stub_.set_summary(nullptr);
   client_id_.store(0, std::memory_order_relaxed);
   const std::lock_guard lock(session_mutex_);
   Session* session = session_.exchange(nullptr, std::memory_order_acq_rel);
+  PointSummary();
   if (session == nullptr) return;
   session->End();
   for (const auto& entry : trackers_) {
@@ -371,7 +406,8 @@ void Client::EndSession() {
 
 void Client::GiveUp() {
   if (gave_up_.exchange(true)) return;
-  stub_.set_summary(nullptr);
+  own_holds_.ReleaseDevice(OwnHolds::kAllDevices);
+  PointSummary();
   Session* session = session_.load(std::memory_order_acquire);
   if (session != nullptr) session->End();
   agent_.DevicesChanged();  // wakes the agent, which ends the session
@@ -379,6 +415,7 @@ void Client::GiveUp() {
 
 void Client::Exiting() {
   captures_.ForbidForGood();
+  Release(OwnHolds::kAllDevices);  // nobody is left to do it
   agent_.WaitUntilOutOfRuntime();
 }
 
@@ -388,35 +425,46 @@ void Client::Forked() {
   session_.store(nullptr, std::memory_order_relaxed);
 }
 
-std::optional<int> Client::PriorityHint() const {
-  const int hint = hint_.load(std::memory_order_relaxed);
-  return hint == kNoHint ? std::nullopt : std::optional<int>(hint);
-}
-
-std::optional<std::uint32_t> Client::WeightHint() const {
-  const std::uint32_t weight = weight_.load(std::memory_order_relaxed);
-  return weight == kNoWeight ? std::nullopt : std::optional<std::uint32_t>(weight);
-}
-
 std::optional<std::uint64_t> Client::DeadlineHint() const {
   const std::uint64_t us = deadlines_.OfProcess();
   return us == 0 ? std::nullopt : std::optional<std::uint64_t>(us);
 }
 
 int Client::SetPriority(int priority) {
-  if (!IsPriority(priority)) return XSCHEDD_ERROR_INVALID;
-  hint_.store(priority, std::memory_order_relaxed);
-  HintMessage hint;
-  hint.priority = priority;
-  return Tell(hint);
+  const bool is_none = priority == XSCHEDD_PRIORITY_NONE;
+  if (!is_none && !IsPriority(priority)) return XSCHEDD_ERROR_INVALID;
+  return TellPriority(priority_.Set(is_none ? std::nullopt : std::optional(priority)));
 }
 
 int Client::SetWeight(unsigned weight) {
-  if (!IsWeight(weight)) return XSCHEDD_ERROR_INVALID;
-  weight_.store(weight, std::memory_order_relaxed);
+  const bool is_none = weight == XSCHEDD_WEIGHT_NONE;
+  if (!is_none && !IsWeight(weight)) return XSCHEDD_ERROR_INVALID;
+  return TellWeight(weight_.Set(is_none ? std::nullopt : std::optional<std::uint32_t>(weight)));
+}
+
+int Client::SetStreamPriority(void* stream, int priority) {
+  const bool is_none = priority == XSCHEDD_PRIORITY_NONE;
+  if (!is_none && !IsPriority(priority)) return XSCHEDD_ERROR_INVALID;
+  return TellPriority(priority_.SetStream(stream, is_none ? std::nullopt : std::optional(priority)));
+}
+
+int Client::SetStreamWeight(void* stream, unsigned weight) {
+  const bool is_none = weight == XSCHEDD_WEIGHT_NONE;
+  if (!is_none && !IsWeight(weight)) return XSCHEDD_ERROR_INVALID;
+  return TellWeight(weight_.SetStream(stream, is_none ? std::nullopt : std::optional<std::uint32_t>(weight)));
+}
+
+// The protocol has no word for "none any more": the default says the same.
+int Client::TellPriority(bool changed) {
   HintMessage hint;
-  hint.weight = weight;
-  return Tell(hint);
+  hint.priority = priority_.Highest().value_or(kPriorityDefault);
+  return Tell(hint, changed);
+}
+
+int Client::TellWeight(bool changed) {
+  HintMessage hint;
+  hint.weight = weight_.Highest().value_or(kDefaultWeight);
+  return Tell(hint, changed);
 }
 
 int Client::SetDeadline(std::uint64_t us) {
@@ -446,17 +494,58 @@ void Client::TellDeadlines() {
   }
 }
 
-int Client::Tell(const HintMessage& hint) {
+int Client::Tell(const HintMessage& hint, bool changed) {
+  if (HasGivenUp()) return XSCHEDD_ERROR_INERT;
   if (session_.load(std::memory_order_acquire) == nullptr) return XSCHEDD_ERROR_NOT_CONNECTED;
-  agent_.Post(hint);
+  if (changed) agent_.Post(hint);
   return XSCHEDD_OK;
 }
+
+// ---- the program's own holds ---------------------------------------------------------------------------------------
+
+int Client::Hold(int device, std::uint64_t max_us) {
+  if (!OwnHolds::IsDevice(device) || !OwnHolds::IsLength(max_us)) return XSCHEDD_ERROR_INVALID;
+  if (HasGivenUp()) return XSCHEDD_ERROR_INERT;
+  own_holds_.HoldDevice(device, MonotonicNs() + max_us * 1000);
+  PointSummary();
+  return XSCHEDD_OK;
+}
+
+int Client::Release(int device) {
+  if (!OwnHolds::IsDevice(device)) return XSCHEDD_ERROR_INVALID;
+  own_holds_.ReleaseDevice(device);
+  PointSummary();
+  return XSCHEDD_OK;
+}
+
+int Client::HoldStream(void* stream, std::uint64_t max_us) {
+  if (!OwnHolds::IsLength(max_us)) return XSCHEDD_ERROR_INVALID;
+  if (HasGivenUp()) return XSCHEDD_ERROR_INERT;
+  if (reinterpret_cast<std::uintptr_t>(stream) == kLegacyHandle) stream = nullptr;
+  own_holds_.HoldStream(stream, MonotonicNs() + max_us * 1000);
+  PointSummary();
+  return XSCHEDD_OK;
+}
+
+int Client::ReleaseStream(void* stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream) == kLegacyHandle) stream = nullptr;
+  own_holds_.ReleaseStream(stream);
+  PointSummary();
+  return XSCHEDD_OK;
+}
+
+// ---- what the program asks -----------------------------------------------------------------------------------------
 
 int Client::GetStatus(xschedd_status* status) {
   Session* session = session_.load(std::memory_order_acquire);
   status->state = HasGivenUp()         ? XSCHEDD_STATE_INERT
                   : session != nullptr ? XSCHEDD_STATE_SCHEDULED
                                        : XSCHEDD_STATE_UNSCHEDULED;
+  status->priority_hint = priority_.OfProcess().value_or(XSCHEDD_PRIORITY_NONE);
+  status->weight_hint = weight_.OfProcess().value_or(XSCHEDD_WEIGHT_NONE);
+  status->deadline_us = deadlines_.OfProcess();
+  status->own_held_ns = own_holds_.WaitedNs();
+  status->devices = AttachedDevices();
   if (session == nullptr) return XSCHEDD_OK;
   status->client_id = client_id_.load(std::memory_order_relaxed);
   status->effective_priority = effective_priority_.load(std::memory_order_relaxed);
@@ -466,7 +555,31 @@ int Client::GetStatus(xschedd_status* status) {
     status->submitted += device.submitted.load(std::memory_order_relaxed);
     status->held_ns += device.held_ns.load(std::memory_order_relaxed);
     status->passthrough += device.passthrough.load(std::memory_order_relaxed);
+    status->completed += device.completed.load(std::memory_order_relaxed);
+    status->gpu_time_ns += device.gpu_time_ns.load(std::memory_order_relaxed);
   }
+  return XSCHEDD_OK;
+}
+
+int Client::GetDeviceStatus(int device, xschedd_device_status* status) {
+  if (HasGivenUp()) return XSCHEDD_ERROR_INERT;
+  Session* session = session_.load(std::memory_order_acquire);
+  if (session == nullptr) return XSCHEDD_ERROR_NOT_CONNECTED;
+  const auto slot = static_cast<std::uint32_t>(device);
+  const std::uint32_t word = session->Board().Word(slot);
+  const bool binds = MonotonicNs() < session->Board().LeaseUntilNs();
+  status->held = binds && (word & abi::kHeld) != 0;
+  status->tracked = binds && (word & abi::kFlagMask) != 0;
+  status->window_us = session->Board().WindowUs(slot);
+  const abi::LedgerDevice& ledger = session->Ledger().Device(slot);
+  // relaxed: statistics.
+  status->in_flight = ledger.in_flight.load(std::memory_order_relaxed);
+  status->window_limit = ledger.window_limit.load(std::memory_order_relaxed);
+  status->submitted = ledger.submitted.load(std::memory_order_relaxed);
+  status->completed = ledger.completed.load(std::memory_order_relaxed);
+  status->gpu_time_ns = ledger.gpu_time_ns.load(std::memory_order_relaxed);
+  status->held_ns = ledger.held_ns.load(std::memory_order_relaxed);
+  status->passthrough = ledger.passthrough.load(std::memory_order_relaxed);
   return XSCHEDD_OK;
 }
 

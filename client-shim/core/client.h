@@ -20,9 +20,11 @@
 #include "client-shim/core/device_tracker.h"
 #include "client-shim/core/environment.h"
 #include "client-shim/core/interface.h"
+#include "client-shim/core/own_holds.h"
 #include "client-shim/core/passthrough.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/stream_table.h"
+#include "client-shim/core/wishes.h"
 
 namespace xschedd::shim {
 
@@ -53,16 +55,23 @@ class Client {
   int SetPriority(int priority);
   int SetWeight(unsigned weight);
   int SetDeadline(std::uint64_t us);
+  int SetStreamPriority(void* stream, int priority);
+  int SetStreamWeight(void* stream, unsigned weight);
   int SetStreamDeadline(void* stream, std::uint64_t us);
+  int Hold(int device, std::uint64_t max_us);
+  int Release(int device);
+  int HoldStream(void* stream, std::uint64_t max_us);
+  int ReleaseStream(void* stream);
   int GetStatus(xschedd_status* status);
+  int GetDeviceStatus(int device, xschedd_device_status* status);
   // Something here went wrong that should not (memory ran out): scheduling ends for this process.
   void GiveUp();
 
   // ---- the agent's
   const Vendor& GetVendor() const { return *stub_.vendor; }
   const Environment& GetEnvironment() const { return environment_; }
-  std::optional<int> PriorityHint() const;
-  std::optional<std::uint32_t> WeightHint() const;
+  std::optional<int> PriorityHint() const { return priority_.Highest(); }
+  std::optional<std::uint32_t> WeightHint() const { return weight_.Highest(); }
   std::optional<std::uint64_t> DeadlineHint() const;
   // A new session: from here on it is the one that threads obey. EndSession: they run freely again.
   void BeginSession(Session* session);
@@ -77,9 +86,6 @@ class Client {
   bool HasGivenUp() const { return gave_up_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr int kNoHint = 1 << 30;
-  static constexpr std::uint32_t kNoWeight = 0;
-
   int DeviceOf(void* stream);
   static StreamKey KeyOf(void* stream);
   void Attach(int device);
@@ -91,20 +97,26 @@ class Client {
   void WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, const Submission& submission,
                    Ticket* ticket);
   void TellDeadlines();
-  int Tell(const HintMessage& hint);
+  void WaitWhileOwnHeld(const Submission& submission);
+  void PointSummary();
+  int TellPriority(bool changed);
+  int TellWeight(bool changed);
+  int Tell(const HintMessage& hint, bool changed = true);
 
   const StubTable stub_;
   const Environment environment_;
   Captures captures_;
+  Wish<int> priority_;
+  Wish<std::uint32_t> weight_;
   Deadlines deadlines_;
+  OwnHolds own_holds_;
+  std::mutex summary_mutex_;  // orders what the launch path looks at; nothing else is locked under it
   StreamTable streams_;
   Passthrough passthrough_;
   std::mutex session_mutex_;  // orders making a tracker against a change of session
   std::atomic<Session*> session_{nullptr};
   std::array<std::atomic<DeviceTracker*>, abi::kMaxDevices> trackers_{};
   std::atomic<std::uint64_t> attached_{0};
-  std::atomic<int> hint_{kNoHint};
-  std::atomic<std::uint32_t> weight_{kNoWeight};
   std::atomic<std::uint64_t> client_id_{0};
   std::atomic<int> effective_priority_{0};
   std::atomic<bool> gave_up_{false};

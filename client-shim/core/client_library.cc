@@ -56,10 +56,23 @@ const ClientTable kTable = {
     [](int priority) { return GuardedResult([&] { return g_client->SetPriority(priority); }); },
     [](unsigned weight) { return GuardedResult([&] { return g_client->SetWeight(weight); }); },
     [](std::uint64_t us) { return GuardedResult([&] { return g_client->SetDeadline(us); }); },
+    [](void* stream, int priority) {
+      return GuardedResult([&] { return g_client->SetStreamPriority(stream, priority); });
+    },
+    [](void* stream, unsigned weight) {
+      return GuardedResult([&] { return g_client->SetStreamWeight(stream, weight); });
+    },
     [](void* stream, std::uint64_t us) {
       return GuardedResult([&] { return g_client->SetStreamDeadline(stream, us); });
     },
+    [](int device, std::uint64_t us) { return GuardedResult([&] { return g_client->Hold(device, us); }); },
+    [](int device) { return GuardedResult([&] { return g_client->Release(device); }); },
+    [](void* stream, std::uint64_t us) { return GuardedResult([&] { return g_client->HoldStream(stream, us); }); },
+    [](void* stream) { return GuardedResult([&] { return g_client->ReleaseStream(stream); }); },
     [](xschedd_status* status) { return GuardedResult([&] { return g_client->GetStatus(status); }); },
+    [](int device, xschedd_device_status* status) {
+      return GuardedResult([&] { return g_client->GetDeviceStatus(device, status); });
+    },
 };
 
 }  // namespace

@@ -18,6 +18,7 @@
 namespace xschedd::shim {
 
 inline constexpr std::uint32_t kHighestWeight = 10'000;  // as the protocol says
+inline constexpr std::uint32_t kDefaultWeight = 100;
 constexpr bool IsWeight(std::uint64_t weight) {
   return weight >= 1 && weight <= kHighestWeight;
 }

@@ -13,7 +13,7 @@
 
 namespace xschedd::shim {
 
-inline constexpr std::uint32_t kInterfaceVersion = 3;
+inline constexpr std::uint32_t kInterfaceVersion = 4;
 inline constexpr char kStartSymbol[] = "xschedd_client_start";
 
 // ---- stub → library ------------------------------------------------------------------------------------------------
@@ -73,6 +73,7 @@ struct StubTable {
   // scheduled.
   void (*set_summary)(const abi::Word* word);
   int (*find_object)(void* address, void* found);  // the loader's _dl_find_object; null where it has none
+  const char* group;                               // by xschedd_set_group; empty: none. Stays where it is
 };
 
 // ---- library → stub ------------------------------------------------------------------------------------------------
@@ -130,8 +131,15 @@ struct ClientTable {
   int (*set_priority)(int priority);
   int (*set_weight)(unsigned weight);
   int (*set_deadline)(std::uint64_t us);
+  int (*set_stream_priority)(void* stream, int priority);
+  int (*set_stream_weight)(void* stream, unsigned weight);
   int (*set_stream_deadline)(void* stream, std::uint64_t us);
-  int (*get_status)(xschedd_status* status);
+  int (*hold)(int device, std::uint64_t max_us);
+  int (*release)(int device);
+  int (*hold_stream)(void* stream, std::uint64_t max_us);
+  int (*release_stream)(void* stream);
+  int (*get_status)(xschedd_status* status);  // all of it; the size is the stub's affair, here and in the next
+  int (*get_device_status)(int device, xschedd_device_status* status);
 };
 
 // What the library says of itself without being started, for `xschedctl doctor`. Exported as kAboutSymbol.

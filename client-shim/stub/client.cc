@@ -31,10 +31,13 @@ std::atomic<int> g_stage{kFresh};
 std::atomic<const ClientTable*> g_client{nullptr};
 std::atomic<FrontEnd*> g_scheduled{nullptr};  // release after its preparation, before the stage changes
 std::atomic<bool> g_told_second{false};
-std::atomic<int> g_priority{kNoPriority};
+std::atomic<int> g_priority{XSCHEDD_PRIORITY_NONE};
 std::atomic<unsigned> g_weight{0};
 constexpr uint64_t kNoDeadline = ~uint64_t{0};
 std::atomic<uint64_t> g_deadline_us{kNoDeadline};
+pthread_mutex_t g_group_lock = PTHREAD_MUTEX_INITIALIZER;  // never held for long
+bool g_group_taken = false;                                // by the client: from then on g_group stays as it is
+char g_group[kLongestGroup + 1] = "";
 pthread_mutex_t g_start_lock = PTHREAD_MUTEX_INITIALIZER;
 
 // The scheduled front end looks at `word`; the others go straight through.
@@ -108,10 +111,18 @@ const ClientTable* Load(const FrontEnd& front_end) {
     return nullptr;
   }
   const auto start = reinterpret_cast<StartFunction>(look_up(library, kStartSymbol));
+  pthread_mutex_lock(&g_group_lock);
+  g_group_taken = true;
+  pthread_mutex_unlock(&g_group_lock);
   static StubTable stub;
-  stub = StubTable{kInterfaceVersion,     front_end.make_vendor(),       front_end.entry_names,
-                   front_end.entry_count, front_end.devices_seen.load(), SetSummary,
-                   RealFindObject()};
+  stub = StubTable{kInterfaceVersion,
+                   front_end.make_vendor(),
+                   front_end.entry_names,
+                   front_end.entry_count,
+                   front_end.devices_seen.load(),
+                   SetSummary,
+                   RealFindObject(),
+                   g_group};
   const ClientTable* client = start != nullptr ? start(&stub) : nullptr;
   if (client == nullptr || client->version != kInterfaceVersion) {
     Say("this process runs unscheduled: ", path, " is of another release; install both libraries from one package");
@@ -149,7 +160,7 @@ void Start(FrontEnd* front_end) {
   }
   // What the application asked before counts; its answer was given then.
   const int priority = g_priority.load(std::memory_order_relaxed);
-  if (priority != kNoPriority) client->set_priority(priority);
+  if (priority != XSCHEDD_PRIORITY_NONE) client->set_priority(priority);
   const unsigned weight = g_weight.load(std::memory_order_relaxed);
   if (weight != 0) client->set_weight(weight);
   const uint64_t deadline_us = g_deadline_us.load(std::memory_order_relaxed);
@@ -212,6 +223,26 @@ void RememberWeight(unsigned weight) {
 
 void RememberDeadline(uint64_t us) {
   g_deadline_us.store(us, std::memory_order_relaxed);
+}
+
+void FillRemembered(xschedd_status* status) {
+  status->priority_hint = g_priority.load(std::memory_order_relaxed);
+  status->weight_hint = g_weight.load(std::memory_order_relaxed);
+  const uint64_t deadline_us = g_deadline_us.load(std::memory_order_relaxed);
+  status->deadline_us = deadline_us == kNoDeadline ? XSCHEDD_DEADLINE_NONE : deadline_us;
+  for (const FrontEnd* front_end : kFrontEnds)
+    status->devices |= front_end->devices_seen.load(std::memory_order_relaxed);
+}
+
+bool RememberGroup(const char* group, unsigned long length) {
+  pthread_mutex_lock(&g_group_lock);
+  const bool is_in_time = !g_group_taken;
+  if (is_in_time) {
+    memcpy(g_group, group, length);
+    g_group[length] = '\0';
+  }
+  pthread_mutex_unlock(&g_group_lock);
+  return is_in_time;
 }
 
 bool IsDisabled() {

@@ -24,12 +24,16 @@ bool IsInert();
 // A device was made current: remembered for the start of the client, or told to it.
 void NoteDevice(FrontEnd* front_end, int device);
 
-// The hint given by xschedd_set_priority before the client runs. `kNoPriority`: none.
-inline constexpr int kNoPriority = 1 << 30;
+// The hint given by xschedd_set_priority before the client runs. XSCHEDD_PRIORITY_NONE: none.
 void RememberPriority(int priority);
 // The same for xschedd_set_weight and xschedd_set_deadline. 0 is no weight; a deadline of 0 is one that was taken away.
 void RememberWeight(unsigned weight);
 void RememberDeadline(uint64_t us);
+// What was remembered, in a status; before the client runs.
+void FillRemembered(xschedd_status* status);
+// The group that the client is to be started with. False: it has been started already.
+bool RememberGroup(const char* group, unsigned long length);
+inline constexpr unsigned long kLongestGroup = 255;
 
 // XSCHEDD_DISABLE is set to something other than 0.
 bool IsDisabled();

@@ -1,15 +1,50 @@
 // The public C API (include/xschedd.h), as the preloaded object exports it.
 #include <errno.h>
+#include <string.h>
 
 #include "client-shim/include/xschedd.h"
 #include "client-shim/stub/client.h"
 #include "common/abi.h"
 
 namespace {
+
+using namespace xschedd::shim;
+
 constexpr int kPriorityMin = -100;  // common/priority.h needs more of the C++ library than the stub may have
 constexpr int kPriorityMax = 100;
 constexpr unsigned kWeightMax = 10'000;                       // core/environment.h
-constexpr unsigned long long kDeadlineMaxUs = 3'600'000'000;  // core/deadlines.h
+constexpr unsigned long long kDeadlineMaxUs = 3'600'000'000;  // core/deadlines.h, core/own_holds.h
+
+bool IsPriorityOrNone(int priority) {
+  return priority == XSCHEDD_PRIORITY_NONE || (priority >= kPriorityMin && priority <= kPriorityMax);
+}
+bool IsWeightOrNone(unsigned weight) {
+  return weight <= kWeightMax;  // 0 is none
+}
+bool IsHoldTime(unsigned long long us) {
+  return us >= 1 && us <= kDeadlineMaxUs;
+}
+bool IsHoldDevice(int device) {
+  return device >= XSCHEDD_ALL_DEVICES && device < static_cast<int>(xschedd::abi::kMaxDevices);
+}
+
+bool IsUnscheduled() {
+  return IsInert() || IsDisabled();
+}
+
+// A structure of the caller's size is filled as far as it goes; room for its size and one number is the least.
+template <typename Status>
+bool HasSize(const Status* status) {
+  return status != nullptr && status->size >= 2 * sizeof status->size;
+}
+
+template <typename Status>
+void CopyOut(const Status& from, Status* to) {
+  const unsigned size = to->size < sizeof from ? to->size : static_cast<unsigned>(sizeof from);
+  memcpy(to, &from, size);
+  to->size = size;
+}
+
 }  // namespace
 
 extern "C" {
@@ -18,49 +53,130 @@ XSCHEDD_API const char* xschedd_version(void) {
   return XSCHEDD_VERSION;
 }
 
+XSCHEDD_API int xschedd_api_version(void) {
+  return XSCHEDD_API_VERSION;
+}
+
+XSCHEDD_API const char* xschedd_result_text(int result) {
+  switch (result) {
+    case XSCHEDD_OK:
+      return "done";
+    case XSCHEDD_ERROR_INVALID:
+      return "an argument is out of range or null; see xschedd.h for what is allowed";
+    case XSCHEDD_ERROR_NOT_CONNECTED:
+      return "there is no session with the daemon; start xschedd, and use the GPU first";
+    case XSCHEDD_ERROR_INERT:
+      return "this process is not scheduled; xschedctl doctor --pid says why";
+    case XSCHEDD_ERROR_NO_SHIM:
+      return "no shim is preloaded; start the program with xschedctl run";
+    case XSCHEDD_ERROR_TOO_LATE:
+      return "the client runs already; say this before the first GPU work";
+    default:
+      return "no result of xschedd's";
+  }
+}
+
 XSCHEDD_API int xschedd_set_priority(int priority) {
-  using namespace xschedd::shim;
-  if (priority < kPriorityMin || priority > kPriorityMax) return XSCHEDD_ERROR_INVALID;
-  if (IsInert() || IsDisabled()) return XSCHEDD_ERROR_INERT;
+  if (!IsPriorityOrNone(priority)) return XSCHEDD_ERROR_INVALID;
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
   if (const ClientTable* client = RunningClient()) return client->set_priority(priority);
   RememberPriority(priority);
   return XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
 XSCHEDD_API int xschedd_set_weight(unsigned weight) {
-  using namespace xschedd::shim;
-  if (weight < 1 || weight > kWeightMax) return XSCHEDD_ERROR_INVALID;
-  if (IsInert() || IsDisabled()) return XSCHEDD_ERROR_INERT;
+  if (!IsWeightOrNone(weight)) return XSCHEDD_ERROR_INVALID;
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
   if (const ClientTable* client = RunningClient()) return client->set_weight(weight);
   RememberWeight(weight);
   return XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
-XSCHEDD_API int xschedd_set_deadline(unsigned long long us) {
-  using namespace xschedd::shim;
+XSCHEDD_API int xschedd_set_deadline(xschedd_count us) {
   if (us > kDeadlineMaxUs) return XSCHEDD_ERROR_INVALID;
-  if (IsInert() || IsDisabled()) return XSCHEDD_ERROR_INERT;
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
   if (const ClientTable* client = RunningClient()) return client->set_deadline(us);
   RememberDeadline(us);
   return XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
-XSCHEDD_API int xschedd_set_stream_deadline(void* stream, unsigned long long us) {
-  using namespace xschedd::shim;
+XSCHEDD_API int xschedd_set_group(const char* group) {
+  if (group == nullptr) group = "";
+  const unsigned long length = strnlen(group, kLongestGroup + 1);
+  if (length > kLongestGroup) return XSCHEDD_ERROR_INVALID;
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  return RememberGroup(group, length) ? XSCHEDD_OK : XSCHEDD_ERROR_TOO_LATE;
+}
+
+XSCHEDD_API int xschedd_set_stream_priority(void* stream, int priority) {
+  if (!IsPriorityOrNone(priority)) return XSCHEDD_ERROR_INVALID;
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->set_stream_priority(stream, priority) : XSCHEDD_ERROR_NOT_CONNECTED;
+}
+
+XSCHEDD_API int xschedd_set_stream_weight(void* stream, unsigned weight) {
+  if (!IsWeightOrNone(weight)) return XSCHEDD_ERROR_INVALID;
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->set_stream_weight(stream, weight) : XSCHEDD_ERROR_NOT_CONNECTED;
+}
+
+XSCHEDD_API int xschedd_set_stream_deadline(void* stream, xschedd_count us) {
   if (us > kDeadlineMaxUs) return XSCHEDD_ERROR_INVALID;
-  if (IsInert() || IsDisabled()) return XSCHEDD_ERROR_INERT;
-  if (const ClientTable* client = RunningClient()) return client->set_stream_deadline(stream, us);
-  return XSCHEDD_ERROR_NOT_CONNECTED;
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->set_stream_deadline(stream, us) : XSCHEDD_ERROR_NOT_CONNECTED;
+}
+
+XSCHEDD_API int xschedd_hold(int device, xschedd_count max_us) {
+  if (!IsHoldDevice(device) || !IsHoldTime(max_us)) return XSCHEDD_ERROR_INVALID;
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->hold(device, max_us) : XSCHEDD_ERROR_NOT_CONNECTED;
+}
+
+XSCHEDD_API int xschedd_release(int device) {
+  if (!IsHoldDevice(device)) return XSCHEDD_ERROR_INVALID;
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->release(device) : XSCHEDD_ERROR_NOT_CONNECTED;
+}
+
+XSCHEDD_API int xschedd_hold_stream(void* stream, xschedd_count max_us) {
+  if (!IsHoldTime(max_us)) return XSCHEDD_ERROR_INVALID;
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->hold_stream(stream, max_us) : XSCHEDD_ERROR_NOT_CONNECTED;
+}
+
+XSCHEDD_API int xschedd_release_stream(void* stream) {
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const ClientTable* client = RunningClient();
+  return client != nullptr ? client->release_stream(stream) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
 XSCHEDD_API int xschedd_get_status(xschedd_status* status) {
-  using namespace xschedd::shim;
-  if (status == nullptr || status->size != sizeof(xschedd_status)) return XSCHEDD_ERROR_INVALID;
-  *status = xschedd_status{};
-  status->size = sizeof(xschedd_status);
-  if (const ClientTable* client = RunningClient()) return client->get_status(status);
-  status->state = IsInert() || IsDisabled() ? XSCHEDD_STATE_INERT : XSCHEDD_STATE_IDLE;
-  return XSCHEDD_OK;
+  if (!HasSize(status)) return XSCHEDD_ERROR_INVALID;
+  xschedd_status whole{};
+  int result = XSCHEDD_OK;
+  if (const ClientTable* client = RunningClient()) {
+    result = client->get_status(&whole);
+  } else {
+    whole.state = IsUnscheduled() ? XSCHEDD_STATE_INERT : XSCHEDD_STATE_IDLE;
+    FillRemembered(&whole);
+  }
+  CopyOut(whole, status);
+  return result;
+}
+
+XSCHEDD_API int xschedd_get_device_status(int device, xschedd_device_status* status) {
+  if (!HasSize(status) || !IsHoldDevice(device) || device == XSCHEDD_ALL_DEVICES) return XSCHEDD_ERROR_INVALID;
+  xschedd_device_status whole{};
+  int result = IsUnscheduled() ? XSCHEDD_ERROR_INERT : XSCHEDD_ERROR_NOT_CONNECTED;
+  if (const ClientTable* client = RunningClient()) result = client->get_device_status(device, &whole);
+  CopyOut(whole, status);
+  return result;
 }
 
 }  // extern "C"

@@ -63,10 +63,16 @@ const ClientTable kTable = {
       g_counts.hints += static_cast<int>(us);
       return XSCHEDD_OK;
     },
+    [](void*, int) { return XSCHEDD_OK; },
+    [](void*, unsigned) { return XSCHEDD_OK; },
     [](void*, std::uint64_t us) {
       g_counts.hints += static_cast<int>(us);
       return XSCHEDD_OK;
     },
+    [](int, std::uint64_t) { return XSCHEDD_OK; },
+    [](int) { return XSCHEDD_OK; },
+    [](void*, std::uint64_t) { return XSCHEDD_OK; },
+    [](void*) { return XSCHEDD_OK; },
     [](xschedd_status* status) {
       // The one door that a program has to a client library.
       status->state = XSCHEDD_STATE_SCHEDULED;
@@ -77,6 +83,7 @@ const ClientTable kTable = {
       status->client_id = reinterpret_cast<unsigned long long>(g_counts.last_caller);
       return XSCHEDD_OK;
     },
+    [](int, xschedd_device_status*) { return XSCHEDD_OK; },
 };
 
 }  // namespace

@@ -1,0 +1,57 @@
+// What a program holds of its own work (xschedd_hold): everything, a device, or a stream, each until a time. Threads
+// that submit to what is held wait here, before the client counts as busy. Nothing of it concerns the daemon.
+//
+// A hold ends by itself, so a thread that waits for what it was to release itself is late, not lost.
+// Thread rule: any thread. While nothing is held, looking costs one load.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "common/abi.h"
+
+namespace xschedd::shim {
+
+class OwnHolds {
+ public:
+  static constexpr std::uint64_t kLongestUs = 3'600'000'000;
+  static constexpr bool IsLength(std::uint64_t us) { return us >= 1 && us <= kLongestUs; }
+  static constexpr int kAllDevices = -1;
+  static constexpr bool IsDevice(int device) {
+    return device >= kAllDevices && device < static_cast<int>(abi::kMaxDevices);
+  }
+
+  void HoldDevice(int device, std::uint64_t until_ns);
+  void HoldStream(void* stream, std::uint64_t until_ns);
+  // Releasing all devices ends every hold.
+  void ReleaseDevice(int device);
+  void ReleaseStream(void* stream);
+
+  // Some hold was made and not released; its time may be over until somebody comes to wait for it.
+  bool Any() const { return any_.load(std::memory_order_acquire); }
+  // Waits until a submission to this stream of this device is not held. True: the last hold was over by itself, and
+  // Any() is false now.
+  bool Wait(int device, void* stream);
+  std::uint64_t WaitedNs() const { return waited_ns_.load(std::memory_order_relaxed); }
+
+ private:
+  std::uint64_t UntilNs(int device, void* stream) const;
+  bool Count() {
+    const bool any = !devices_.empty() || !streams_.empty();
+    any_.store(any, std::memory_order_release);
+    changed_.notify_all();
+    return any;
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, std::uint64_t> devices_;
+  std::unordered_map<void*, std::uint64_t> streams_;
+  std::atomic<bool> any_{false};
+  std::atomic<std::uint64_t> waited_ns_{0};
+};
+
+}  // namespace xschedd::shim

@@ -1,0 +1,45 @@
+"""Hints from a Python program to xschedd, the priority daemon for GPUs, and what it knows.
+
+    with xschedd.priority(20): ...                 this process is more important meanwhile
+    xschedd.hint(stream, deadline_ms=5)            one stream wants to be done within 5 ms
+    xschedd.clients(), xschedd.events()            for scripts of administrators (through xschedctl)
+
+Hints never fail: without a daemon, or without the shim in this process, they do nothing, and their `Result` says so. A
+number that is out of range is a ValueError, everywhere. Every function may be called from any thread.
+"""
+
+from ._control import (
+    Client,
+    ClientDevice,
+    CtlError,
+    Device,
+    Event,
+    Events,
+    NoDaemonError,
+    NotPermittedError,
+    Queue,
+    clients,
+    devices,
+    events,
+)
+from ._hints import deadline, group, held, hint, hold, priority, release, weight
+from ._library import (
+    DeviceStatus,
+    Result,
+    State,
+    Status,
+    device_status,
+    is_scheduled,
+    shim_version,
+    state,
+    status,
+)
+from ._stream import Stream
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Client", "ClientDevice", "CtlError", "Device", "DeviceStatus", "Event", "Events", "NoDaemonError", "NotPermittedError",
+    "Queue", "Result", "State", "Status", "Stream", "clients", "deadline", "device_status", "devices", "events", "group", "held",
+    "hint", "hold", "is_scheduled", "priority", "release", "shim_version", "state", "status", "weight", "__version__",
+]

@@ -1,0 +1,40 @@
+"""What may stand for a stream: a number, None for the default stream, or an object of a framework that has the number."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Optional, Union
+
+# torch.cuda.Stream has `cuda_stream` (on AMD, too), CuPy's `ptr`, Numba's `handle`.
+_ATTRIBUTES = ("cuda_stream", "ptr", "handle")
+
+Stream = Union[None, int, Any]
+
+
+class _Process:
+    """Instead of a stream: the process as a whole."""
+
+    def __repr__(self) -> str:
+        return "the process"
+
+
+PROCESS = _Process()
+
+
+def handle_of(stream: Stream) -> Optional[int]:
+    """The runtime's handle, for ctypes; None is the default stream."""
+    if stream is None:
+        return None
+    if isinstance(stream, bool):
+        raise TypeError("a stream is no truth value")
+    if isinstance(stream, ctypes.c_void_p):
+        return stream.value
+    if isinstance(stream, int):
+        if not 0 <= stream < 1 << 64:
+            raise ValueError(f"{stream} is no stream")
+        return stream
+    for attribute in _ATTRIBUTES:
+        inner = getattr(stream, attribute, None)
+        if inner is not None and inner is not stream:
+            return handle_of(inner)
+    raise TypeError(f"{type(stream).__name__} is no stream; give a number, None, or an object with .cuda_stream")
