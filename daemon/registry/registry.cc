@@ -4,8 +4,12 @@
 #include <cctype>
 #include <utility>
 
+#include "daemon/registry/process.h"
+
 namespace xschedd {
 namespace {
+
+constexpr std::size_t kAddressShown = 32;
 
 bool AreHexDigits(const std::string& text, std::size_t from, std::size_t count) {
   for (std::size_t i = from; i < from + count; ++i) {
@@ -110,7 +114,9 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
     return Fail("device slot " + std::to_string(fresh.slot) + " is attached already", "attach a slot once");
   }
   if (!IsPciAddress(fresh.pci_address)) {
-    return Fail("\"" + fresh.pci_address + "\" is not a PCI address", "give it as 0000:c1:00.0 or 0000:c1:00.0/1");
+    // Whoever sends megabytes does not get them back: what waits to be read is the daemon's memory.
+    return Fail("\"" + CleanText(fresh.pci_address, kAddressShown) + "\" is not a PCI address",
+                "give it as 0000:c1:00.0 or 0000:c1:00.0/1");
   }
   std::transform(fresh.pci_address.begin(), fresh.pci_address.end(), fresh.pci_address.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
