@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kKernelPrefix = "kernel:";
 constexpr char kGrammar[] = "write a library (librccl.so), an entry point (hipMemcpyAsync) or kernel:GLOB";
 constexpr std::size_t kLongest = 1024;  // of one entry
+constexpr std::size_t kLongestLike = 96;
 
 bool IsBlank(char c) {
   return c == ' ' || c == '\t';
@@ -84,6 +85,7 @@ std::size_t Distance(std::string_view a, std::string_view b) {
 // The gated entry point whose name is most like `text`; empty if none is like it at all.
 std::string_view Nearest(std::string_view text) {
   std::string_view best;
+  if (text.size() > kLongestLike) return best;  // comparing costs the product of both lengths, for each name
   std::size_t least = text.size() / 3 + 2;
   for (const EntryPointName& known : EntryPointNames()) {
     if (!known.is_gated) continue;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kTextLimit = 256;
 constexpr std::size_t kMaxWaitingNotices = 32;
+constexpr int kMostActivity = 8'192;  // twice the queues that a client may have unless it is configured otherwise
 constexpr double kMessagesPerSecond = 2'000;
 constexpr double kMessagesBurst = 10'000;
 constexpr std::chrono::milliseconds kPause{10};
@@ -40,8 +41,13 @@ Hints HintsOf(const v1::Hint& hint) {
   return hints;
 }
 
-class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>,
-                             public ConfigurationSink {
+// `Stream`: gRPC's reactor; the fuzz target's own, which knows no gRPC.
+template <typename Stream>
+class SessionReactor final : public Stream, public ConfigurationSink {
+  using Stream::Finish;
+  using Stream::StartRead;
+  using Stream::StartWrite;
+
  public:
   SessionReactor(Host& host, std::set<ConfigurationSink*>& sessions, std::string peer)
       : host_(host),
@@ -289,6 +295,10 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
   }
 
   void HandleActivity(Client& client) {
+    // A message of some megabytes has room for a million of these, and everybody else waits meanwhile.
+    if (message_.activity().queues_size() > kMostActivity || message_.activity().passed_size() > kMostActivity) {
+      return Notice("a batch of more than " + std::to_string(kMostActivity) + " entries was left out; send smaller ones");
+    }
     for (const v1::ActivityBatch::Queue& part : message_.activity().queues()) {
       // A batch may tell of a queue that was destroyed meanwhile.
       const auto queue = client.queues.find(part.queue());
@@ -377,7 +387,8 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
 
 grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>* SessionService::Session(
     grpc::CallbackServerContext* context) {
-  return new SessionReactor(host_, sessions_, context->peer());
+  using Stream = grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>;
+  return new SessionReactor<Stream>(host_, sessions_, context->peer());
 }
 
 void SessionService::SendConfiguration() {

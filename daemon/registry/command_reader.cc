@@ -24,14 +24,18 @@ std::string ReadCommand(pid_t pid, int pidfd) {
   char buffer[kCommandLimit];
   const ssize_t size = ::read(file.Get(), buffer, sizeof buffer);
   if (size <= 0 || HasExited(pidfd)) return {};
-  std::string text(buffer, static_cast<std::size_t>(size));
+  return CommandText({buffer, static_cast<std::size_t>(size)});
+}
+
+}  // namespace
+
+std::string CommandText(std::string_view words) {
+  std::string text(words);
   while (!text.empty() && text.back() == '\0')
     text.pop_back();
   std::replace(text.begin(), text.end(), '\0', ' ');
   return CleanText(text, kCommandLimit);
 }
-
-}  // namespace
 
 struct CommandReader::Shared {
   struct Job {

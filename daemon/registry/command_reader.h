@@ -9,10 +9,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "common/unique_fd.h"
 
 namespace xschedd {
+
+// The beginning of /proc/<pid>/cmdline as text: words with blanks between them, cleaned (process.h).
+std::string CommandText(std::string_view words);
 
 class CommandReader {
  public:

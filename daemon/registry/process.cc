@@ -32,20 +32,6 @@ std::string ReadSmallFile(const std::string& path) {
   return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : std::string();
 }
 
-// The unified hierarchy's line ("0::/path"), else the first line's path.
-std::string CgroupPath(std::string_view text) {
-  std::string_view found;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const std::size_t second = line.find(':', line.find(':') + 1);
-    if (second == std::string_view::npos) continue;
-    if (line.substr(0, 3) == "0::") return std::string(line.substr(3));
-    if (found.empty()) found = line.substr(second + 1);
-  }
-  return std::string(found);
-}
-
 // Length of the well-formed UTF-8 sequence at the start of `text`; 0: there is none.
 std::size_t SequenceLength(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -78,12 +64,27 @@ std::optional<uid_t> NobodyOf(const std::string& uid_map, const std::string& ove
   return nobody;
 }
 
+std::string CgroupPath(std::string_view text) {
+  std::string_view found;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t second = line.find(':', line.find(':') + 1);
+    if (second == std::string_view::npos) continue;
+    if (line.substr(0, 3) == "0::") return std::string(line.substr(3));
+    if (found.empty()) found = line.substr(second + 1);
+  }
+  return std::string(found);
+}
+
 std::string CleanText(std::string_view text, std::size_t limit) {
   std::string clean;
   while (!text.empty()) {
     const std::size_t length = SequenceLength(text);
     // Quotes, too: a log line puts such text in quotes.
-    const bool control = length == 1 && (text[0] < 0x20 || text[0] == 0x7f || text[0] == '"');
+    // U+0080..U+009F are control characters as well: a terminal may take U+009B for the start of a command.
+    const bool control = (length == 1 && (text[0] < 0x20 || text[0] == 0x7f || text[0] == '"')) ||
+                         (length == 2 && text.substr(0, 1) == "\xc2" && static_cast<unsigned char>(text[1]) < 0xa0);
     const std::size_t taken = length == 0 ? 1 : length;
     if (clean.size() + taken > limit) break;
     if (length == 0 || control) {

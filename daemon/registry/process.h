@@ -43,6 +43,9 @@ std::optional<uid_t> NobodyOf(const std::string& uid_map, const std::string& ove
 // Reads /proc/<pid>, then checks through the pidfd that it was still that process.
 ProcessInfo ReadProcess(pid_t pid, int pidfd);
 
+// Of the text of /proc/<pid>/cgroup: the unified hierarchy's path ("0::/path"), else the first line's.
+std::string CgroupPath(std::string_view text);
+
 // Whether the process behind a pidfd has exited.
 bool HasExited(int pidfd);
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "daemon/registry/process.h"
+
 namespace xschedd {
 namespace {
 
@@ -14,7 +16,8 @@ constexpr std::size_t kCommandShown = 50;
 // The beginning of a command line, its program without the folder.
 std::string Short(const std::string& command) {
   const std::size_t slash = command.find_last_of('/', std::min(command.find(' '), command.size()));
-  return command.substr(slash == std::string::npos ? 0 : slash + 1, kCommandShown);
+  // Not through the middle of a character: an answer with half of one cannot be read by anybody.
+  return CleanText(std::string_view(command).substr(slash == std::string::npos ? 0 : slash + 1), kCommandShown);
 }
 
 // "pid 4711 (python train.py, priority 50)". Whoever has gone meanwhile has no command any more.

@@ -34,7 +34,7 @@ Result<double> ParseDuration(std::string_view text) {
   double value = 0;
   const auto [end, error] =
       std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), value, std::chars_format::fixed);
-  if (error != std::errc() || value < 0) return fail();
+  if (error != std::errc() || !std::isfinite(value) || value < 0) return fail();  // "nan" and "inf" are read, too
   const std::string_view unit = Trim(trimmed.substr(static_cast<std::size_t>(end - trimmed.data())));
   if (unit.empty() && value == 0) return 0.0;
   if (unit == "us") return value;

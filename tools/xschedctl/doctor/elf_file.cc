@@ -2,13 +2,21 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <utility>
 
 namespace xschedd::ctl {
 namespace {
+
+// A file that somebody else made may be as large as it likes, and every record of it may name all the others: so much
+// of it is looked at, which is far more than any library has.
+constexpr std::size_t kMostBytes = std::size_t{512} << 20;
+constexpr std::uint64_t kMostReads = 8'000'000;
+constexpr std::size_t kMostText = std::size_t{64} << 20;
+constexpr std::size_t kLongestName = 4096;
 
 class Bytes {
  public:
@@ -16,18 +24,25 @@ class Bytes {
 
   template <typename Type>
   bool Read(std::uint64_t offset, Type* out) const {
-    if (offset > content_.size() || content_.size() - offset < sizeof(Type)) return false;
+    if (offset > content_.size() || content_.size() - offset < sizeof(Type) || reads_left_ == 0) return false;
+    --reads_left_;
     std::memcpy(out, content_.data() + offset, sizeof(Type));
     return true;
   }
   std::string TextAt(std::uint64_t offset) const {
     if (offset >= content_.size()) return {};
-    const std::size_t end = content_.find('\0', offset);
-    return end == std::string::npos ? std::string() : content_.substr(offset, end - offset);
+    const std::size_t most = std::min({content_.size() - offset, kLongestName, text_left_});
+    const auto* const end = static_cast<const char*>(std::memchr(content_.data() + offset, '\0', most));
+    if (end == nullptr) return {};
+    std::string text(content_.data() + offset, end);
+    text_left_ -= text.size();
+    return text;
   }
 
  private:
   std::string content_;
+  mutable std::uint64_t reads_left_ = kMostReads;
+  mutable std::size_t text_left_ = kMostText;
 };
 
 void Raise(std::optional<GlibcVersion>* highest, const std::string& name) {
@@ -72,7 +87,15 @@ void ReadDefined(const Bytes& file, const Elf64_Shdr& section, const Elf64_Shdr&
 
 std::optional<ElfFile> ReadElf(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
-  const Bytes file(std::string(std::istreambuf_iterator<char>(stream), {}));
+  std::string content;
+  char buffer[65536];
+  while (content.size() < kMostBytes && (stream.read(buffer, sizeof buffer), stream.gcount() > 0))
+    content.append(buffer, static_cast<std::size_t>(stream.gcount()));
+  return ParseElf(std::move(content));
+}
+
+std::optional<ElfFile> ParseElf(std::string content) {
+  const Bytes file(std::move(content));
   Elf64_Ehdr header;
   if (!file.Read(0, &header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {

@@ -20,5 +20,7 @@ struct ElfFile {
 
 // nullopt: not there, or no 64-bit little-endian ELF file.
 std::optional<ElfFile> ReadElf(const std::string& path);
+// The same of what the file holds.
+std::optional<ElfFile> ParseElf(std::string content);
 
 }  // namespace xschedd::ctl

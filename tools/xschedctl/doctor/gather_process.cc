@@ -43,7 +43,8 @@ bool IsSameFile(const std::string& a, const std::string& b) {
          one.st_dev == other.st_dev;
 }
 
-// The files of a process's memory map, by what they are to us.
+}  // namespace
+
 void ReadMaps(const std::string& maps, ProcessFacts* facts) {
   std::size_t at = 0;
   while (at < maps.size()) {
@@ -59,8 +60,6 @@ void ReadMaps(const std::string& maps, ProcessFacts* facts) {
     if (name.rfind("libamdhip64.so", 0) == 0 || name.rfind("libcuda.so", 0) == 0) facts->maps_runtime = path;
   }
 }
-
-}  // namespace
 
 std::map<std::string, std::string> ParseEnvironment(const std::string& block) {
   std::map<std::string, std::string> environment;

@@ -1,0 +1,43 @@
+// xschedctl's command line: any words, one a line. What it asks for is done only as far as the daemon, which is not
+// there. Holds: nothing is thrown, what is wrong is told in one line.
+#include <unistd.h>
+
+#include "tests/fuzz/input.h"
+#include "tools/xschedctl/command_line.h"
+#include "tools/xschedctl/table.h"
+#include "tools/xschedctl/units.h"
+
+namespace xschedd::ctl {
+void Print(const std::string&) {}
+}  // namespace xschedd::ctl
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace xschedd;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  for (const std::string& word : words) {
+    (void)ctl::ParseMicroseconds(word);
+    (void)ctl::ParseMilliseconds(word);
+    (void)ctl::ParseWeight(word);
+    (void)ctl::ParseNumber(word, "pid", 1000);
+  }
+  ctl::CommandLine line;
+  const auto action = line.Parse(words);
+  if (!action) {
+    FUZZ_CHECK(fuzz::IsShowable(ctl::Harmless(action.error().error.Line())));
+    return 0;
+  }
+  // The others run a program, write a file, or look at this machine.
+  const bool has_other_effects =
+      line.Chosen().empty() || line.Chosen() == "run" || line.Chosen() == "trace" || line.Chosen() == "doctor";
+  if (has_other_effects) return 0;
+  line.Global().runtime_dir = "/nonexistent";
+  const auto outcome = (*action)();
+  FUZZ_CHECK(outcome || !outcome.error().error.Line().empty());
+  return 0;
+}

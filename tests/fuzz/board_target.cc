@@ -1,0 +1,178 @@
+// The shim beside a daemon that writes what it likes onto the board: gates, windows, the ring's tail, while the shim
+// counts launches, records markers and reports. Holds: nothing is counted twice or lost; a launch without work in flight
+// is let in; what is not held is not waited for.
+#include <memory>
+
+#include "client-shim/core/session.h"
+#include "client-shim/core/window.h"
+#include "tests/fuzz/input.h"
+#include "tests/unit/shim/fake_vendor.h"
+
+namespace {
+
+using namespace xschedd;
+using namespace xschedd::shim;
+
+constexpr std::uint32_t kSlots = 3;
+constexpr std::size_t kBoardWords = sizeof(abi::Board) / sizeof(abi::Word);
+
+struct Shared {
+  alignas(64) abi::Board board;
+  alignas(64) abi::Ledger ledger;
+};
+
+StreamKey Key(std::uint8_t number) {
+  return StreamKey{reinterpret_cast<void*>(std::uintptr_t{0x1000} + number % 4u), 0};
+}
+
+class World {
+ public:
+  World() : shared_(std::make_unique<Shared>()) {
+    // As the daemon makes them.
+    const BoardWriter board(&shared_->board);
+    const LedgerReader ledger(&shared_->ledger, &shared_->board);
+    // Sessions live for good in a shim; here they would be leaks.
+    session_ = Session::Make(&shared_->board, &shared_->ledger, -1).value();
+    for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
+      trackers_[slot] = std::make_unique<DeviceTracker>(0, vendor_.Table(), &captures_, &deadlines_);
+      trackers_[slot]->Reset(session_->Sink(slot));
+    }
+  }
+  ~World() {
+    LedgerWriter* const writer = &session_->Ledger();
+    delete session_;
+    delete writer;
+  }
+
+  void Run(fuzz::Input& input) {
+    while (!input.IsEmpty())
+      Step(input);
+    // All that the device has done is seen.
+    for (std::uint8_t number = 0; number < 4; ++number)
+      vendor_.Finish(Key(number).handle, time_ns_);
+    for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
+      DeviceTracker& tracker = *trackers_[slot];
+      tracker.EndSync(tracker.BeginSync(SyncScope::kDevice, Key(0)), true);
+      const abi::LedgerDevice& told = shared_->ledger.devices[slot];
+      FUZZ_CHECK(told.in_flight == 0 && !tracker.IsBusy());
+      FUZZ_CHECK(told.submitted == told.completed);
+    }
+  }
+
+ private:
+  Window ReadWindow(std::uint32_t slot) const {
+    return {session_->Board().WindowUs(slot), session_->Board().WindowFloor(slot)};
+  }
+
+  void Launch(fuzz::Input& input, std::uint32_t slot) {
+    DeviceTracker& tracker = *trackers_[slot];
+    static const std::atomic<std::uint32_t> epoch{1};
+    // Another epoch than the one seen: asks again instead of waiting.
+    const bool is_held = (session_->Board().Word(slot) & abi::kHeld) != 0;
+    const bool may_go = WaitAtGate(session_, slot, epoch, 0);
+    FUZZ_CHECK(may_go || is_held);
+    const StreamKey stream = Key(input.Byte());
+    const std::uint8_t how = input.Byte();
+    const Window window = ReadWindow(slot);
+    const std::uint32_t in_flight = shared_->ledger.devices[slot].in_flight;
+    Ticket ticket = tracker.Enter(stream, how % 5u);
+    const bool admitted = tracker.Admit(&ticket, window, false);
+    FUZZ_CHECK(admitted || (in_flight >= Floor(window) && window.us != 0));
+    const bool forced = !admitted && (how & 8) != 0 && tracker.Admit(&ticket, window, true);
+    if (!admitted && !forced) tracker.MakeRoom(1000);
+    if (admitted || forced) {
+      tracker.Start(&ticket, window, (how & 16) != 0);
+      if (ticket.stop != nullptr) vendor_.LaunchTimed(ticket.stop, stream.handle);
+    }
+    tracker.Leave(ticket, (admitted || forced) && (how & 32) == 0, (how & 64) != 0, window);
+    (void)LaunchLimit(window, DurationEstimate());
+  }
+
+  void Step(fuzz::Input& input) {
+    const std::uint8_t op = input.Byte();
+    const std::uint32_t slot = (op >> 5) % kSlots;
+    DeviceTracker& tracker = *trackers_[slot];
+    switch (op & 0x1f) {
+      case 0: {
+        auto* words = reinterpret_cast<abi::Word*>(&shared_->board);
+        words[input.Below(kBoardWords)] = input.Take<std::uint32_t>();
+        break;
+      }
+      case 1: {
+        abi::Gate& gate = shared_->board.gates[slot];
+        gate.window_us = input.Take<std::uint32_t>();
+        gate.window_floor = input.Take<std::uint16_t>() * (input.Flag() ? 65'537u : 1u);
+        gate.word = input.Byte();
+        break;
+      }
+      case 2:
+        shared_->board.control.ring_tail = input.Take<std::uint64_t>();
+        break;
+      case 3:
+        shared_->board.control.lease_until_ns = input.Take<std::uint64_t>();
+        break;
+      case 4:
+        time_ns_ += input.Take<std::uint32_t>();
+        vendor_.Finish(Key(input.Byte()).handle, time_ns_);
+        break;
+      case 5:
+        tracker.Poll();
+        break;
+      case 6:
+        (void)tracker.Tick(time_ns_);
+        break;
+      case 7: {
+        const Snapshot snapshot =
+            tracker.BeginSync(input.Flag() ? SyncScope::kStream : SyncScope::kQuery, Key(input.Byte()));
+        tracker.EndSync(snapshot, input.Flag());
+        break;
+      }
+      case 8:
+        tracker.ForgetStream(Key(input.Byte()).handle);
+        break;
+      case 9: {
+        void* const event = reinterpret_cast<void*>(std::uintptr_t{0x9000} + input.Byte() % 3u);
+        if (input.Flag()) {
+          tracker.EventRecorded(event, Key(input.Byte()));
+        } else {
+          tracker.EndSync(tracker.BeginEventSync(event), true);
+        }
+        break;
+      }
+      case 10:
+        (void)tracker.TakeActivity();
+        (void)tracker.InFlightNs();
+        (void)tracker.IsBehindOwnMarker(Key(input.Byte()));
+        break;
+      default:
+        Launch(input, slot);
+        break;
+    }
+  }
+
+  std::unique_ptr<Shared> shared_;
+  FakeVendor vendor_;
+  Captures captures_;
+  Deadlines deadlines_;
+  Session* session_ = nullptr;
+  std::unique_ptr<DeviceTracker> trackers_[kSlots];
+  std::uint64_t time_ns_ = 1'000'000'000;
+};
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Input input(data, size);
+  {
+    // Headers that are not what they should be are refused.
+    auto shared = std::make_unique<Shared>();
+    fuzz::Input head(data, size);
+    shared->board.header.magic = head.Flag() ? abi::kBoardMagic : head.Take<std::uint32_t>();
+    shared->board.header.version = head.Flag() ? abi::kVersion : head.Take<std::uint32_t>();
+    shared->board.header.layout_hash = head.Flag() ? abi::kLayoutHash : head.Take<std::uint64_t>();
+    (void)BoardReader::Open(&shared->board);
+  }
+  World world;
+  world.Run(input);
+  return 0;
+}

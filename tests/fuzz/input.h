@@ -1,0 +1,90 @@
+// What every fuzz target is made of: bytes taken piece by piece, and a check that ends the run.
+// Thread rule: one user at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The one function of a target. libFuzzer calls it again and again; replay_main.cc with the inputs in the tree.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+// What must hold whatever the input is; libFuzzer keeps the input for which it does not.
+#define FUZZ_CHECK(condition)                                                                           \
+  do {                                                                                                  \
+    if (!(condition)) {                                                                                 \
+      std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);               \
+      std::abort();                                                                                     \
+    }                                                                                                   \
+  } while (false)
+
+namespace xschedd::fuzz {
+
+// Past the end of the input everything is zero or empty, so that no target has to look for the end but in its loop.
+class Input {
+ public:
+  Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+
+  bool IsEmpty() const { return size_ == 0; }
+
+  template <typename Number>
+  Number Take() {
+    Number value{};
+    const std::size_t count = std::min(sizeof value, size_);
+    std::memcpy(&value, data_, count);
+    Skip(count);
+    return value;
+  }
+  std::uint8_t Byte() { return Take<std::uint8_t>(); }
+  bool Flag() { return (Byte() & 1) != 0; }
+  // 0 .. `count` - 1.
+  std::uint32_t Below(std::uint32_t count) { return Take<std::uint16_t>() % count; }
+  // A text of its own length: two bytes, then so many.
+  std::string Text() { return std::string(Piece()); }
+  std::string_view Piece() { return Sized(Take<std::uint16_t>()); }
+  // With a length of one byte, for small things.
+  std::string ShortText() { return std::string(Sized(Byte())); }
+  std::string_view Sixteen() { return Sized(16); }
+  std::string_view Rest() { return Sized(size_); }
+
+ private:
+  std::string_view Sized(std::size_t wanted) {
+    const std::size_t count = std::min(wanted, size_);
+    const std::string_view piece(reinterpret_cast<const char*>(data_), count);
+    Skip(count);
+    return piece;
+  }
+  void Skip(std::size_t count) {
+    data_ += count;
+    size_ -= count;
+  }
+
+  const std::uint8_t* data_;
+  std::size_t size_;
+};
+
+// Whether `text` may be shown to a person: no control characters but the line feed, neither as one byte nor as two.
+inline bool IsShowable(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if ((byte < 0x20 && byte != '\n') || byte == 0x7f) return false;
+    if (byte == 0xc2 && i + 1 < text.size()) {
+      const auto next = static_cast<unsigned char>(text[i + 1]);
+      if (next >= 0x80 && next < 0xa0) return false;
+    }
+  }
+  return true;
+}
+
+// One line that can be shown, of a reasonable length: what an error must be.
+inline bool IsOneLine(std::string_view text, std::size_t limit) {
+  return text.size() <= limit && text.find('\n') == std::string_view::npos && IsShowable(text);
+}
+
+}  // namespace xschedd::fuzz

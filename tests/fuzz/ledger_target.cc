@@ -1,0 +1,248 @@
+// A scheduler with two honest clients and two that write what they like into their ledgers, also while the daemon
+// reads. Holds: who is alone on a device stays untracked; no slot is gated that is not attached; nobody's GPU time is
+// more than the time that has passed; what a client's words say is what the scheduler believes of it.
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "daemon/ipc/conversion.h"
+#include "daemon/scheduler/scheduler.h"
+#include "tests/fuzz/input.h"
+
+namespace {
+
+using namespace xschedd;
+
+constexpr std::uint32_t kClients = 5;  // 0 and 1: hostile; 2 and 3: honest, beside them; 4: honest and alone
+constexpr std::uint32_t kHostile = 2;
+constexpr std::uint32_t kAlone = 4;
+
+std::uint64_t now_ns = 0;
+std::uint64_t Now() {
+  return now_ns;
+}
+
+struct Peer {
+  std::unique_ptr<Channel> channel;
+  Mapping board_mapping;
+  Mapping ledger_mapping;
+  std::unique_ptr<BoardReader> board;
+  std::unique_ptr<LedgerWriter> ledger;
+  Client* client = nullptr;
+
+  std::atomic<std::uint32_t>* Words() {
+    return static_cast<std::atomic<std::uint32_t>*>(ledger_mapping.Address());
+  }
+};
+
+constexpr std::uint32_t kWords = sizeof(abi::Ledger) / sizeof(std::uint32_t);
+
+// Writes into one ledger for as long as it lives.
+class Scribbler {
+ public:
+  Scribbler(Peer& peer, std::uint32_t seed) : thread_([this, &peer, seed] { Run(peer, seed); }) {}
+  ~Scribbler() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  void Run(Peer& peer, std::uint32_t seed) {
+    constexpr std::uint32_t kControl = offsetof(abi::Ledger, control) / 4;
+    constexpr std::uint32_t kDevice = offsetof(abi::Ledger, devices) / 4;
+    constexpr std::uint32_t kRing = offsetof(abi::Ledger, ring) / 4;
+    while (!stop_) {
+      seed = seed * 1664525 + 1013904223;
+      const std::uint32_t value = seed >> 7;
+      const std::uint32_t spots[] = {kControl, kControl + 2, kDevice + seed % 16, kRing + seed % (abi::kRingSize * 4)};
+      // Small numbers more often: these are heads, slots and kinds.
+      peer.Words()[spots[(seed >> 28) % 4]].store((seed & 0x40) != 0 ? value : value % 130, std::memory_order_relaxed);
+    }
+  }
+
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+class World {
+ public:
+  World() : scheduler_(registry_, events_, &Now) {
+    now_ns = 1'000 * policy::kNsPerS;
+    policy::Settings settings;
+    scheduler_.SetSettings(settings);
+    for (std::uint32_t i = 0; i < kClients; ++i)
+      Connect(i);
+  }
+  ~World() {
+    for (Peer& peer : peers_)
+      Disconnect(peer);
+    scheduler_.Decide();
+    FUZZ_CHECK(registry_.Clients().empty() && registry_.Devices().empty());
+  }
+
+  void Run(fuzz::Input& input) {
+    const std::uint8_t how = input.Byte();
+    std::unique_ptr<Scribbler> scribbler;
+    if ((how & 3) == 3) scribbler = std::make_unique<Scribbler>(peers_[0], how * 77u);
+    while (!input.IsEmpty())
+      Step(input);
+    for (std::uint32_t i = 0; i < kClients; ++i)
+      Serve(peers_[i]);
+    scheduler_.Decide();
+    scheduler_.RenewLeases();
+    Check();
+  }
+
+ private:
+  void Connect(std::uint32_t i) {
+    Peer& peer = peers_[i];
+    peer.channel = Channel::Make().value();
+    peer.board_mapping = MapSharedMemory(peer.channel->BoardFd(), sizeof(abi::Board), Access::kReadOnly).value();
+    peer.ledger_mapping = MapSharedMemory(peer.channel->LedgerFd(), sizeof(abi::Ledger), Access::kReadWrite).value();
+    const auto* board = static_cast<const abi::Board*>(peer.board_mapping.Address());
+    peer.board = std::make_unique<BoardReader>(BoardReader::Open(board).value());
+    peer.ledger.reset(
+        LedgerWriter::Open(static_cast<abi::Ledger*>(peer.ledger_mapping.Address()), board, peer.channel->EventFd())
+            .value());
+    NewClient fresh;
+    fresh.identity.pid = 100 + i;
+    fresh.channel = peer.channel.get();
+    peer.client = &registry_.Add(std::move(fresh), now_ns);
+    peer.client->effective.priority = i == 2 ? 50 : 0;
+    Attach(peer, 0, i == kAlone ? "0000:c2:00.0" : "0000:c1:00.0");
+  }
+
+  void Disconnect(Peer& peer) {
+    scheduler_.Changed(*peer.client);
+    scheduler_.Leaving(*peer.client);
+    registry_.Remove(peer.client->id);
+  }
+
+  void Attach(Peer& peer, std::uint32_t slot, const std::string& address) {
+    const auto attachment = registry_.Attach(*peer.client, {slot, address, "GPU", "amd", 4, {}});
+    if (!attachment) return;
+    (*attachment)->history.Begin(now_ns);
+    scheduler_.Changed(*peer.client);
+    scheduler_.Decide();
+  }
+
+  void Serve(Peer& peer) { (void)scheduler_.Serve(*peer.client); }
+
+  void Step(fuzz::Input& input) {
+    const std::uint8_t op = input.Byte();
+    Peer& hostile = peers_[input.Byte() % kHostile];
+    switch (op % 12) {
+      case 0:
+        hostile.Words()[input.Below(kWords)] = input.Take<std::uint32_t>();
+        break;
+      case 1:  // the ring's control, or a device's counters
+        hostile.Words()[(input.Flag() ? 16u : 32u) + input.Byte() % 16] = input.Take<std::uint32_t>();
+        break;
+      case 2: {  // a record and the head, as an honest one does it but for its content
+        auto& ledger = *static_cast<abi::Ledger*>(hostile.ledger_mapping.Address());
+        const std::uint64_t head = ledger.control.ring_head;
+        ledger.ring[head % abi::kRingSize] = {input.Take<std::uint64_t>(), input.Byte() % 4u, input.Byte() % 80u};
+        ledger.control.ring_head = head + 1 + input.Byte() % 3;
+        break;
+      }
+      case 3: {
+        const std::uint32_t slot = input.Byte() % 4;
+        hostile.ledger->Device(slot).deadline_ns = input.Take<std::uint64_t>();
+        hostile.ledger->Report(slot, input.Flag() ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, now_ns);
+        break;
+      }
+      case 4: {
+        Peer& honest = peers_[2 + input.Byte() % 3];
+        honest.ledger->Report(0, input.Flag() ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, now_ns);
+        Serve(honest);
+        scheduler_.Decide();
+        break;
+      }
+      case 5:
+        now_ns += input.Take<std::uint32_t>();
+        scheduler_.Decide();
+        break;
+      case 6: {
+        static constexpr const char* kAddresses[] = {"0000:c1:00.0", "0000:c3:00.0", "0000:c3:00.0/1"};
+        Attach(hostile, input.Byte() % 70, kAddresses[input.Byte() % 3]);
+        break;
+      }
+      case 7: {
+        policy::Settings settings = scheduler_.Settings();
+        static constexpr const char* kNames[] = {"priority", "share", "deadline", "laxity", "fair", "fifo"};
+        if (const auto name = policy::NameFrom(kNames[input.Byte() % 6])) settings.name = *name;
+        settings.linger_us = input.Flag() ? 0 : 500;
+        scheduler_.SetSettings(settings);
+        break;
+      }
+      case 8: {
+        Client& client = *peers_[input.Byte() % kAlone].client;
+        client.hold = input.Flag();
+        client.effective.priority = static_cast<int>(input.Byte() % 201) - 100;
+        client.effective.weight = 1 + input.Below(10'000);
+        scheduler_.Changed(client);
+        break;
+      }
+      case 9: {
+        Client& client = *hostile.client;
+        scheduler_.Changed(client);
+        registry_.Join(client, input.Flag() ? "gang" : "");
+        scheduler_.Changed(client);
+        break;
+      }
+      case 10:
+        scheduler_.RenewLeases();
+        break;
+      default:
+        Serve(hostile);
+        scheduler_.Decide();
+        Check();
+        break;
+    }
+  }
+
+  void Check() {
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      const Peer& peer = peers_[i];
+      std::uint32_t flagged = 0;
+      for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+        const std::uint32_t flags = peer.board->Word(slot) & abi::kFlagMask;
+        const auto found = peer.client->attachments.find(slot);
+        if (found == peer.client->attachments.end()) {
+          FUZZ_CHECK(peer.board->Word(slot) == 0 && peer.board->WindowUs(slot) == 0);
+          continue;
+        }
+        const policy::Gate& gate = found->second->gate;
+        FUZZ_CHECK(flags == ((gate.held ? abi::kHeld : 0u) | (gate.tracked ? abi::kTracked : 0u)));
+        flagged += flags != 0 ? 1 : 0;
+      }
+      FUZZ_CHECK(flagged == peer.client->flagged_gates);
+      FUZZ_CHECK((peer.board->SummaryWord()->load() != 0) == (flagged != 0));
+      if (flagged != 0) FUZZ_CHECK(peer.board->LeaseUntilNs() != 0);
+      v1::Client told;
+      FillClient(*peer.client, scheduler_, now_ns, told);
+      for (const v1::ClientDevice& device : told.devices()) {
+        FUZZ_CHECK(device.recent_gpu_ns() <= device.recent_ns());
+        FUZZ_CHECK(device.completed() <= device.submitted());
+        FUZZ_CHECK(device.held_ns() <= now_ns);
+      }
+    }
+    FUZZ_CHECK(peers_[kAlone].board->Word(0) == 0);
+    FUZZ_CHECK(registry_.Devices().size() <= 4);
+    FUZZ_CHECK(scheduler_.NextLookNs() > 0);
+  }
+
+  Registry registry_;
+  EventLog events_;
+  Scheduler scheduler_;
+  Peer peers_[kClients];
+};
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Input input(data, size);
+  World world;
+  world.Run(input);
+  return 0;
+}

@@ -1,0 +1,22 @@
+// The daemon's log goes nowhere, but its lines are made: they are part of what is tried.
+// Thread rule: the target's thread.
+#pragma once
+
+#include <spdlog/sinks/null_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+namespace xschedd::fuzz {
+
+inline void BeQuiet() {
+  static const bool done = [] {
+    const auto logger = std::make_shared<spdlog::logger>("fuzz", std::make_shared<spdlog::sinks::null_sink_mt>());
+    logger->set_level(spdlog::level::debug);
+    spdlog::set_default_logger(logger);
+    return true;
+  }();
+  (void)done;
+}
+
+}  // namespace xschedd::fuzz

@@ -1,0 +1,231 @@
+// The daemon's end of sessions: connections, sequences of ClientMessage in any order, ledgers written to, streams that
+// end. Everything but gRPC is the daemon's own: handshake, session, registry, scheduler.
+// Holds: what one client is told is short and can be shown; what is kept of it is bounded; all is forgotten when it has
+// gone.
+#include "tests/fuzz/quiet.h"
+#include "tests/fuzz/shim_end.h"
+// The session is in no header: gRPC alone knows it otherwise.
+#include "daemon/ipc/session_service.cc"
+
+namespace {
+
+using namespace xschedd;
+
+// What gRPC's reactor is to a session.
+class FakeStream {
+ public:
+  virtual ~FakeStream() = default;
+  virtual void OnReadDone(bool ok) = 0;
+  virtual void OnWriteDone(bool ok) = 0;
+  virtual void OnCancel() = 0;
+  virtual void OnDone() = 0;
+
+  void StartRead(v1::ClientMessage* message) {
+    FUZZ_CHECK(reading == nullptr && !is_finished);
+    reading = message;
+  }
+  void StartWrite(const v1::DaemonMessage* message) {
+    FUZZ_CHECK(!is_writing && !is_finished);
+    is_writing = true;
+    Check(*message);
+  }
+  void Finish(const grpc::Status& status) {
+    FUZZ_CHECK(!is_finished);
+    FUZZ_CHECK(fuzz::IsOneLine(status.error_message(), 1024));
+    is_finished = true;
+  }
+
+  v1::ClientMessage* reading = nullptr;
+  bool is_writing = false;
+  bool is_finished = false;
+
+ private:
+  static void Check(const v1::DaemonMessage& message) {
+    FUZZ_CHECK(message.ByteSizeLong() < 4096);
+    FUZZ_CHECK(!message.has_notice() || fuzz::IsOneLine(message.notice().text(), 1024));
+  }
+};
+
+class World {
+ public:
+  World()
+      : core_(io_, {"/nonexistent/xschedd.toml", true, ""}, SmallQuota()),
+        connections_(io_, {[this](int fd) { adopted_ = fd; }, [this](Connection& c) { Gone(c); },
+                           [this](const std::string& why) { core_.Refused(why); }}),
+        host_{io_, core_, connections_, commands_} {}
+
+  ~World() {
+    for (Slot& slot : slots_)
+      EndStream(slot);
+    connections_.CloseAll();
+    for (Slot& slot : slots_) {
+      if (slot.grpc_fd >= 0) ::close(slot.grpc_fd);
+    }
+    Poll();
+    FUZZ_CHECK(core_.Clients().Clients().empty() && core_.Clients().Devices().empty());
+    FUZZ_CHECK(sessions_.empty());
+    core_.Stop();
+    Poll();
+  }
+
+  void Run(fuzz::Input& input) {
+    while (!input.IsEmpty())
+      Step(input);
+    Check();
+  }
+
+ private:
+  using Session = SessionReactor<FakeStream>;
+  struct Slot {
+    fuzz::ShimEnd shim;
+    int grpc_fd = -1;
+    Session* session = nullptr;
+  };
+
+  static Config SmallQuota() {
+    Config config;
+    config.quota.queues_per_client = 8;
+    return config;
+  }
+
+  void Poll() {
+    io_.restart();
+    io_.poll();
+  }
+
+  void Gone(Connection& connection) { core_.RemoveClient(connection.client_id, "its connection is closed"); }
+
+  void Open(Slot& slot, bool is_shim) {
+    if (slot.grpc_fd >= 0) return;
+    adopted_ = -1;
+    connections_.Accept(slot.shim.Connect(is_shim), false);
+    Poll();
+    slot.shim.TakeWelcome();
+    slot.grpc_fd = adopted_;
+  }
+
+  void Begin(Slot& slot) {
+    if (slot.grpc_fd < 0 || slot.session != nullptr) return;
+    slot.session = new Session(host_, sessions_, "fd:" + std::to_string(slot.grpc_fd));
+    Poll();
+  }
+
+  void Receive(Slot& slot, v1::ClientMessage message, bool ok) {
+    if (slot.session == nullptr || slot.session->reading == nullptr) return;
+    *std::exchange(slot.session->reading, nullptr) = std::move(message);
+    slot.session->OnReadDone(ok);
+    Poll();
+  }
+
+  void Written(Slot& slot) {
+    if (slot.session == nullptr || !slot.session->is_writing) return;
+    slot.session->is_writing = false;
+    slot.session->OnWriteDone(true);
+    Poll();
+  }
+
+  void EndStream(Slot& slot) {
+    if (slot.session == nullptr) return;
+    slot.session->OnCancel();
+    Poll();
+    FUZZ_CHECK(slot.session->is_finished);
+    // As gRPC does it: what is under way fails, then the reactor goes.
+    if (std::exchange(slot.session->is_writing, false)) slot.session->OnWriteDone(false);
+    if (std::exchange(slot.session->reading, nullptr) != nullptr) slot.session->OnReadDone(false);
+    slot.session->OnDone();
+    Poll();
+    slot.session = nullptr;
+  }
+
+  void Close(Slot& slot) {
+    EndStream(slot);
+    if (slot.grpc_fd >= 0) connections_.Close(slot.grpc_fd);
+    if (slot.grpc_fd >= 0) ::close(std::exchange(slot.grpc_fd, -1));
+    slot.shim.Reset();
+    Poll();
+  }
+
+  void Step(fuzz::Input& input) {
+    const std::uint8_t op = input.Byte();
+    Slot& slot = slots_[(op >> 5) % 3];
+    switch (op & 0x1f) {
+      case 0:
+        return Open(slot, true);
+      case 1:
+        return Open(slot, false);
+      case 2:
+        return Begin(slot);
+      case 3:
+        return EndStream(slot);
+      case 4:
+        return Close(slot);
+      case 5:
+        return Written(slot);
+      case 6:
+        return Receive(slot, {}, false);
+      case 7:
+        slot.shim.Write(input.Take<std::uint16_t>(), input.Take<std::uint32_t>());
+        return Poll();
+      case 8:
+        slot.shim.Report(input.Byte() % 64, input.Flag());
+        return Poll();
+      case 9:
+        for (ConfigurationSink* session : std::vector(sessions_.begin(), sessions_.end()))
+          session->SendConfiguration();
+        return Poll();
+      case 10: {  // a hello with the right token, whatever else it says
+        v1::ClientMessage message;
+        const std::string_view bytes = input.Piece();
+        if (!message.mutable_hello()->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
+        message.mutable_hello()->set_token(slot.shim.Token());
+        return Receive(slot, std::move(message), true);
+      }
+      case 11:
+        for (int i = 0; i < 40; ++i)
+          Written(slot);
+        return;
+      default: {
+        v1::ClientMessage message;
+        const std::string_view bytes = input.Piece();
+        const bool ok = message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+        return Receive(slot, std::move(message), ok);
+      }
+    }
+  }
+
+  void Check() {
+    for (const auto& [id, client] : core_.Clients().Clients()) {
+      FUZZ_CHECK(client->queues.size() <= 8 && client->passed.size() <= kMostPassedRules);
+      FUZZ_CHECK(client->attachments.size() <= abi::kMaxDevices);
+      FUZZ_CHECK(IsPriority(client->effective.priority));
+      for (const std::string& text :
+           {client->group->name, client->runtime, client->route, client->version, client->identity.exe})
+        FUZZ_CHECK(fuzz::IsOneLine(text, 1024));
+      for (const auto& [rule, count] : client->passed)
+        FUZZ_CHECK(fuzz::IsOneLine(rule, 256));
+    }
+    for (const auto& [address, device] : core_.Clients().Devices()) {
+      FUZZ_CHECK(fuzz::IsOneLine(address, 32) && fuzz::IsOneLine(device->name, 256));
+      FUZZ_CHECK(!device->attachments.empty());
+    }
+  }
+
+  boost::asio::io_context io_;
+  Core core_;
+  Connections connections_;
+  CommandReader commands_;
+  Host host_;
+  std::set<ConfigurationSink*> sessions_;
+  int adopted_ = -1;
+  Slot slots_[3];
+};
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::BeQuiet();
+  fuzz::Input input(data, size);
+  World world;
+  world.Run(input);
+  return 0;
+}
