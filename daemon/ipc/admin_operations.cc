@@ -30,9 +30,9 @@ bool IsFor(const Actor& by, const Client& client) {
 }
 
 Status NotYours(const Actor& by, const ClientIdentity& who) {
-  return {StatusCode::PERMISSION_DENIED, "pid " + std::to_string(who.pid) + " is a client of uid " +
-                                             std::to_string(who.uid) + ", and uid " + std::to_string(by.uid) +
-                                             " may manage only its own on client.sock; ask an administrator (admin.sock)"};
+  return {StatusCode::PERMISSION_DENIED,
+          "pid " + std::to_string(who.pid) + " is a client of uid " + std::to_string(who.uid) + ", and uid " +
+              std::to_string(by.uid) + " may manage only its own on client.sock; ask an administrator (admin.sock)"};
 }
 
 // For a user whose setting is kept, but does not count at present.
@@ -180,10 +180,11 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
   const auto stays_held = [&](const Client* client) { return !hold && !by.is_admin && client->hold; };
   if (std::all_of(clients.begin(), clients.end(),
                   [&](const Client* client) { return stays_held(client) && !client->owner_hold; })) {
-    return {StatusCode::PERMISSION_DENIED, "pid " + std::to_string(clients.front()->identity.pid) +
-                                               " is held by an administrator, and only an administrator can release it; "
-                                               "ask one to run xschedctl release --pid " +
-                                               std::to_string(clients.front()->identity.pid)};
+    return {StatusCode::PERMISSION_DENIED,
+            "pid " + std::to_string(clients.front()->identity.pid) +
+                " is held by an administrator, and only an administrator can release it; "
+                "ask one to run xschedctl release --pid " +
+                std::to_string(clients.front()->identity.pid)};
   }
   response.set_left_out(selected.left_out);
   const std::uint64_t began = MonotonicNs();

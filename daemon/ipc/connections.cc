@@ -69,10 +69,9 @@ void Connections::Accept(UniqueFd socket, bool is_admin) {
     ++waiting;
   }
   if (!is_admin) ++clients_open_;
-  AwaitFirstBytes(io_, std::move(socket), connection->refusal.ok() ? kFirstBytesLimit : kRefusalLimit,
-                  [this, connection, status](Result<FirstBytes> first) {
-                    OnFirstBytes(connection, status, std::move(first));
-                  });
+  AwaitFirstBytes(
+      io_, std::move(socket), connection->refusal.ok() ? kFirstBytesLimit : kRefusalLimit,
+      [this, connection, status](Result<FirstBytes> first) { OnFirstBytes(connection, status, std::move(first)); });
 }
 
 std::optional<Connections::Refusal> Connections::CheckPeer(Connection& connection) {

@@ -144,7 +144,8 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
   // Tells client and log.
   std::string OverQuota(QuotaKind kind, const std::string& consequence) {
     std::string why = host_.quotas.Reason(connection_->peer.uid, kind);
-    host_.core.Refused(connection_->peer.uid, "pid " + std::to_string(connection_->peer.pid) + ": " + why + consequence);
+    host_.core.Refused(connection_->peer.uid,
+                       "pid " + std::to_string(connection_->peer.pid) + ": " + why + consequence);
     if (connection_->client_id != 0) Notice(why + consequence);
     return why;
   }
@@ -152,7 +153,7 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
   bool HandleHello() {
     const auto refuse = [this](grpc::StatusCode code, const std::string& text) {
       host_.core.Refused(connection_->peer.uid, "pid " + std::to_string(connection_->peer.pid) + " (uid " +
-                         std::to_string(connection_->peer.uid) + "): " + text);
+                                                    std::to_string(connection_->peer.uid) + "): " + text);
       End({code, text});
       return false;
     };
@@ -236,9 +237,10 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
       case v1::ClientMessage::kDeviceAttached: {
         const v1::DeviceAttached& device = message_.device_attached();
         result = WithinQuota(QuotaKind::kDevices, devices_, [&] {
-          return host_.core.AttachDevice(client, {device.slot(), device.pci_address(), CleanText(device.name(), kTextLimit),
-                                             CleanText(device.vendor(), kTextLimit), device.compute_units(),
-                                             CleanText(device.uuid(), kTextLimit)});
+          return host_.core.AttachDevice(
+              client,
+              {device.slot(), device.pci_address(), CleanText(device.name(), kTextLimit),
+               CleanText(device.vendor(), kTextLimit), device.compute_units(), CleanText(device.uuid(), kTextLimit)});
         });
         break;
       }

@@ -123,7 +123,8 @@ Result<PeerIdentity> ReadPeer(int socket) {
 
 bool IsNobody(uid_t uid) {
   // Both are for the life of the process.
-  static const std::optional<uid_t> nobody = NobodyOf(ReadSmallFile("/proc/self/uid_map"), ReadSmallFile("/proc/sys/kernel/overflowuid"));
+  static const std::optional<uid_t> nobody =
+      NobodyOf(ReadSmallFile("/proc/self/uid_map"), ReadSmallFile("/proc/sys/kernel/overflowuid"));
   return nobody == uid;
 }
 

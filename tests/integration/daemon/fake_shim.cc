@@ -20,13 +20,22 @@ UniqueFd ConnectTo(const std::string& path) {
   return fd;
 }
 
-FakeShim::FakeShim(const std::string& runtime_dir, const Options& options) {
-  UniqueFd socket = ConnectTo(runtime_dir + "/client.sock");
+void MakeNonBlocking(int fd) {
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);
+}
+
+FakeShim::FakeShim(const std::string& runtime_dir, const Options& options)
+    : FakeShim(ConnectTo(runtime_dir + "/client.sock"), options) {}
+
+FakeShim::FakeShim(UniqueFd socket, const Options& options) {
   if (!socket.IsValid()) throw std::runtime_error("cannot connect");
   v1::ClientMessage hello;
   if (options.preamble) {
     auto welcomed = SayHello(socket.Get(), MakeHello(), kAnswerLimitMs);
-    if (!welcomed || welcomed->welcome.status != PreambleStatus::kOk) throw std::runtime_error("no welcome");
+    if (!welcomed) throw std::runtime_error("no welcome");
+    if (const auto status = welcomed->welcome.status; status != PreambleStatus::kOk) {
+      throw std::runtime_error("status " + std::to_string(static_cast<unsigned>(status)));
+    }
     auto board = MapSharedMemory(welcomed->descriptors[0].Get(), sizeof(abi::Board), Access::kReadOnly);
     auto ledger = MapSharedMemory(welcomed->descriptors[1].Get(), sizeof(abi::Ledger), Access::kReadWrite);
     if (!board || !ledger) throw std::runtime_error("cannot map");
@@ -38,7 +47,7 @@ FakeShim::FakeShim(const std::string& runtime_dir, const Options& options) {
     ledger_.reset(LedgerWriter::Open(RawLedger(), raw, eventfd_.Get()).value());
     hello.mutable_hello()->set_token(welcomed->welcome.token, sizeof welcomed->welcome.token);
   }
-  ::fcntl(socket.Get(), F_SETFL, O_NONBLOCK);
+  MakeNonBlocking(socket.Get());
   stub_ = v1::ClientSession::NewStub(grpc::CreateInsecureChannelFromFd("xschedd", socket.Release()));
   stream_ = stub_->Session(&context_);
   hello.mutable_hello()->set_client_version("test");

@@ -15,6 +15,7 @@ namespace xschedd::test {
 
 // A connected socket, -1 if nobody listens.
 UniqueFd ConnectTo(const std::string& path);
+void MakeNonBlocking(int fd);
 inline constexpr int kAnswerLimitMs = 30'000;  // for SayHello
 
 class FakeShim {
@@ -26,6 +27,8 @@ class FakeShim {
     std::string token;  // instead of the preamble's
   };
   FakeShim(const std::string& runtime_dir, const Options& options);
+  // On a connection that was made already.
+  FakeShim(UniqueFd socket, const Options& options);
   FakeShim(const std::string& runtime_dir, int hint) : FakeShim(runtime_dir, Options{hint, {}, true, {}}) {}
   ~FakeShim();
 
