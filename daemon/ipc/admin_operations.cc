@@ -75,7 +75,13 @@ Status AdminOperations::Select(const Actor& by, const v1::Selector& selector, Se
     }
   }
   // Whoever names a process means that one, and is told; whoever names a kind of client means own ones.
-  if (other != nullptr && (selected.clients.empty() || !selector.pid().empty())) return NotYours(by, other->identity);
+  if (other != nullptr && !selector.pid().empty()) return NotYours(by, other->identity);
+  if (other != nullptr && selected.clients.empty()) {
+    return {StatusCode::PERMISSION_DENIED, "uid " + std::to_string(by.uid) +
+                                               " has no client that fits, and may not change the " +
+                                               std::to_string(selected.left_out) +
+                                               " of other users on client.sock; ask an administrator (admin.sock)"};
+  }
   if (selected.clients.empty()) {
     return {StatusCode::NOT_FOUND, "no client fits " + Describe(selector) + "; xschedctl ps shows who is connected"};
   }

@@ -22,6 +22,7 @@ constexpr std::chrono::milliseconds kPause{10};
 constexpr std::size_t kMemoryOfClient = 2'048;
 constexpr std::size_t kMostTextOfClient = 6'144;
 constexpr std::size_t kMemoryOfRule = 64;
+constexpr std::uint64_t kTellSlowNs = 60 * policy::kNsPerS;
 
 Hints HintsOf(const v1::Hello& hello) {
   Hints hints;
@@ -118,23 +119,20 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     const std::uint64_t now = MonotonicNs();
     std::chrono::milliseconds pause = kPause;
     const bool of_uid = CheckRate(QuotaKind::kMessages, now) && CheckRate(QuotaKind::kMessageBytes, now);
-    if (of_uid) {
-      is_slowed_ = false;
-      if (messages_.Take(now)) return StartRead(&message_);
-    } else {
-      pause = host_.quotas.Pause(uid);
-    }
+    if (of_uid && messages_.Take(now)) return StartRead(&message_);
+    if (!of_uid) pause = host_.quotas.Pause(uid);
     pause_.expires_after(pause);
     pause_.async_wait([this](const boost::system::error_code& error) {
       if (!error && !ended_) ReadNext();
     });
   }
 
-  // False: the uid has sent too much. Said once each time that it comes to this.
+  // False: the uid has sent too much. Said now and then.
   bool CheckRate(QuotaKind kind, std::uint64_t now) {
     const uid_t uid = connection_->peer.uid;
     if (host_.quotas.Has(uid, kind, now)) return true;
-    if (!std::exchange(is_slowed_, true)) {
+    if (told_slow_ns_ == 0 || now - told_slow_ns_ >= kTellSlowNs) {
+      told_slow_ns_ = now;
       host_.quotas.CountRefusal(kind);
       OverQuota(kind, "; its messages are read more slowly");
     }
@@ -370,7 +368,7 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
   Quotas::Holding queues_;
   Quotas::Holding devices_;
   Quotas::Holding memory_;
-  bool is_slowed_ = false;
+  std::uint64_t told_slow_ns_ = 0;  // 0: never
   bool told_rules_ = false;
   bool ended_ = false;
 };

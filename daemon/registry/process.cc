@@ -118,6 +118,8 @@ Result<PeerIdentity> ReadPeer(int socket) {
   if (pidfd < 0) return Fail("the process that connected has exited already");
   ::fcntl(pidfd, F_SETFD, FD_CLOEXEC);
   identity.pidfd.Reset(pidfd);
+  // Newer kernels also give a pidfd of a process that is dead.
+  if (HasExited(pidfd)) return Fail("the process that connected has exited already");
   return identity;
 }
 

@@ -1,5 +1,6 @@
 """What the tests of this folder share: a daemon of their own, users who ask it, and clients in odd places."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import time
 import unittest
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 XSCHEDD, XSCHEDCTL, CALL, CLIENT = "", "", "", ""
 
@@ -32,6 +33,18 @@ needs_namespaces = unittest.skipUnless(
 def identity(uid: Optional[int]) -> Dict[str, Any]:
     """Arguments of subprocess that make the child that user."""
     return {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+
+
+@contextlib.contextmanager
+def as_user(uid: int) -> Iterator[None]:
+    """What this process connects meanwhile, it connects as that user."""
+    os.setegid(uid)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
 
 
 def wait_until(condition, what: str, seconds: float = 60) -> Any:
@@ -162,24 +175,28 @@ class WithDaemon(unittest.TestCase):
         """The hello of a shim of this build."""
         if not hasattr(self, "hello"):
             text = self.call("GetVersion", on="admin").answers[0]
-            version, layout = (int(re.search(name + r": (\d+)", text).group(1)) for name in ("abi_version", "layout_hash"))
+            version, layout = (int(text.split(name + ": ")[1].split()[0]) for name in ("abi_version", "layout_hash"))
             self.hello = struct.pack("<4sIQ", b"XSH1", version, layout)
         return self.hello
+
+    def connect(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX)
+        self.addCleanup(connection.close)
+        connection.settimeout(60)
+        connection.connect(os.path.join(self.folder, "client.sock"))
+        return connection
 
     def preamble(self, connection: Optional[socket.socket] = None) -> int:
         """The status with which the daemon answers a shim's first bytes; -1: it closed without a word."""
         hello = self.layout()
-        own = connection is None
-        if connection is None:
-            connection = socket.socket(socket.AF_UNIX)
-            connection.settimeout(30)
-            connection.connect(os.path.join(self.folder, "client.sock"))
-        connection.sendall(hello)
+        connection = connection or self.connect()
+        try:
+            connection.sendall(hello)
+        except BrokenPipeError:
+            pass  # it has answered already
         answer, descriptors, _, _ = socket.recv_fds(connection, 40, 3)
         for descriptor in descriptors:
             os.close(descriptor)
-        if own:
-            connection.close()
         return struct.unpack("<4sI", answer[:8])[1] if len(answer) >= 8 else -1
 
 
