@@ -8,7 +8,8 @@ namespace xschedd {
 namespace {
 
 std::string By(const Actor& actor) {
-  return (actor.is_admin ? "by uid " : "by its user, uid ") + std::to_string(actor.uid) + " (pid " + std::to_string(actor.pid) + ")";
+  return (actor.is_admin ? "by uid " : "by its user, uid ") + std::to_string(actor.uid) + " (pid " +
+         std::to_string(actor.pid) + ")";
 }
 
 std::string_view SourceText(PrioritySource source) {

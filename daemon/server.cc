@@ -20,13 +20,14 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
       signals_(io_, SIGTERM, SIGINT, SIGHUP),
       core_(io_, std::move(source), std::move(config)),
       quotas_(core_.Settings().quota),
-      connections_(io_, quotas_, {.adopt = [this](int fd) { rpc_->Adopt(fd); },
-                         .gone =
-                             [this](Connection& connection) {
-                               core_.RemoveClient(connection.client_id, "its connection closed or it exited");
-                               connection.client_id = 0;
-                             },
-                         .refused = [this](uid_t uid, const std::string& why) { core_.Refused(uid, why); }}),
+      connections_(io_, quotas_,
+                   {.adopt = [this](int fd) { rpc_->Adopt(fd); },
+                    .gone =
+                        [this](Connection& connection) {
+                          core_.RemoveClient(connection.client_id, "its connection closed or it exited");
+                          connection.client_id = 0;
+                        },
+                    .refused = [this](uid_t uid, const std::string& why) { core_.Refused(uid, why); }}),
       host_{io_, core_, connections_, commands_, quotas_},
       operations_(core_, connections_, quotas_),
       admin_service_(host_, operations_),

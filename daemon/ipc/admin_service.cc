@@ -25,8 +25,8 @@ grpc::Status AdminService::Authorise(Host& host, const std::string& peer, const 
   const auto refuse = [&](grpc::StatusCode code, const std::string& why) {
     // Each is told, one of a kind is logged.
     if (connection->refused_calls.insert(rpc).second) {
-      host.core.Refused(by.uid, "pid " + std::to_string(by.pid) + " (uid " + std::to_string(by.uid) + ") called " + rpc +
-                                    " on client.sock: " + why);
+      host.core.Refused(by.uid, "pid " + std::to_string(by.pid) + " (uid " + std::to_string(by.uid) + ") called " +
+                                    rpc + " on client.sock: " + why);
     } else {
       host.core.CountRefused();
     }
@@ -40,10 +40,11 @@ grpc::Status AdminService::Authorise(Host& host, const std::string& peer, const 
   const Right right = RightOnClientSocket(rpc);
   if (right == Right::kRefused) return refuse(grpc::StatusCode::PERMISSION_DENIED, RefusalText(rpc));
   if (right == Right::kOwnClients && IsNobody(by.uid)) {
-    return refuse(grpc::StatusCode::PERMISSION_DENIED,
-                  "uid " + std::to_string(by.uid) +
-                      " may be several users: xschedd runs in a user namespace that does not know them; use admin.sock, "
-                      "or run xschedd outside of it");
+    return refuse(
+        grpc::StatusCode::PERMISSION_DENIED,
+        "uid " + std::to_string(by.uid) +
+            " may be several users: xschedd runs in a user namespace that does not know them; use admin.sock, "
+            "or run xschedd outside of it");
   }
   return grpc::Status::OK;
 }
@@ -84,13 +85,15 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
  private:
   void Begin(const std::string& peer, bool replay) {
     if (ended_) return;
-    if (grpc::Status status = AdminService::Authorise(host_, peer, "WatchEvents", by_); !status.ok()) return End(status);
+    if (grpc::Status status = AdminService::Authorise(host_, peer, "WatchEvents", by_); !status.ok())
+      return End(status);
     if (!by_.is_admin) {
       watchers_ = Quotas::Holding(host_.quotas, by_.uid, QuotaKind::kWatchers);
       memory_ = Quotas::Holding(host_.quotas, by_.uid, QuotaKind::kMemory);
       if (!watchers_.Add()) {
         const std::string why = host_.quotas.Reason(by_.uid, QuotaKind::kWatchers);
-        host_.core.Refused(by_.uid, "pid " + std::to_string(by_.pid) + " (uid " + std::to_string(by_.uid) + "): " + why);
+        host_.core.Refused(by_.uid,
+                           "pid " + std::to_string(by_.pid) + " (uid " + std::to_string(by_.uid) + "): " + why);
         return End({grpc::StatusCode::RESOURCE_EXHAUSTED, why});
       }
     }

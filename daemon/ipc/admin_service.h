@@ -1,5 +1,6 @@
-// xschedd.v1.Admin: brings each call to the daemon's one thread, checks whether it may come by the socket that it came by
-// (rights.h) and whether its uid has calls left (quotas.h), and hands it to AdminOperations. Thread rule: gRPC's threads; the operations run on the daemon's one thread.
+// xschedd.v1.Admin: brings each call to the daemon's one thread, checks whether it may come by the socket that it came
+// by (rights.h) and whether its uid has calls left (quotas.h), and hands it to AdminOperations. Thread rule: gRPC's
+// threads; the operations run on the daemon's one thread.
 #pragma once
 
 #include <string>
@@ -37,7 +38,8 @@ class AdminService final : public v1::Admin::CallbackService {
 
  private:
   template <typename Request, typename Response>
-  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, const char* rpc, const Request* request, Response* response,
+  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, const char* rpc, const Request* request,
+                                Response* response,
                                 grpc::Status (AdminOperations::*operation)(const Actor&, const Request&, Response&)) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     // Request and response live until Finish. No `this` is captured: with -fsanitize=undefined, GCC 12 calls a member

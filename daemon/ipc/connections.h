@@ -9,10 +9,11 @@
 // preamble's status, anybody else by the status of its first call. Thread rule: the daemon's one thread.
 #pragma once
 
+#include <grpcpp/support/status.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <grpcpp/support/status.h>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -122,7 +122,8 @@ bool Quotas::Has(uid_t uid, QuotaKind kind, std::uint64_t now_ns) {
   Rate& rate = RateOf(uid, kind);
   const auto per_second = static_cast<double>(Limit(uid, kind));
   const double full = per_second * kBurstSeconds;
-  const double passed = rate.last_ns == 0 ? kBurstSeconds : static_cast<double>(now_ns - std::min(now_ns, rate.last_ns)) / 1e9;
+  const double passed =
+      rate.last_ns == 0 ? kBurstSeconds : static_cast<double>(now_ns - std::min(now_ns, rate.last_ns)) / 1e9;
   rate.left = std::min(full, rate.left + passed * per_second);
   rate.last_ns = now_ns;
   return rate.left >= 1;

@@ -1,6 +1,6 @@
 // What each uid may have and do at client.sock (xschedd.toml, [quota]). A uid at its quota is refused, or read more
-// slowly, with a reason; nobody else notices. What comes by admin.sock is not counted: an administrator must get in when
-// others have used everything up. Thread rule: the daemon's one thread; must outlive all its holdings.
+// slowly, with a reason; nobody else notices. What comes by admin.sock is not counted: an administrator must get in
+// when others have used everything up. Thread rule: the daemon's one thread; must outlive all its holdings.
 #pragma once
 
 #include <sys/types.h>

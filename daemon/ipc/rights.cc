@@ -12,9 +12,9 @@ struct Entry {
 };
 
 constexpr Entry kClientSocket[] = {
-    {"GetVersion", Right::kAnybody},    {"GetPolicy", Right::kAnybody}, {"ListClients", Right::kOwnClients},
-    {"Set", Right::kOwnClients},        {"Hold", Right::kOwnClients},   {"Release", Right::kOwnClients},
-    {"Explain", Right::kOwnClients},    {"WatchEvents", Right::kOwnClients},
+    {"GetVersion", Right::kAnybody}, {"GetPolicy", Right::kAnybody},      {"ListClients", Right::kOwnClients},
+    {"Set", Right::kOwnClients},     {"Hold", Right::kOwnClients},        {"Release", Right::kOwnClients},
+    {"Explain", Right::kOwnClients}, {"WatchEvents", Right::kOwnClients},
 };
 
 }  // namespace
@@ -26,7 +26,8 @@ Right RightOnClientSocket(std::string_view rpc) {
 }
 
 std::string RefusalText(std::string_view rpc) {
-  return std::string(rpc) + " is for administrators, and client.sock serves only a user's own clients; use admin.sock, " +
+  return std::string(rpc) +
+         " is for administrators, and client.sock serves only a user's own clients; use admin.sock, " +
          "as root or as a member of group xschedd";
 }
 

@@ -23,6 +23,7 @@ constexpr std::chrono::milliseconds kPause{10};
 constexpr std::size_t kMemoryOfClient = 2'048;
 constexpr std::size_t kMostTextOfClient = 6'144;
 constexpr std::size_t kMemoryOfRule = 64;
+constexpr std::uint64_t kTellSlowNs = 60 * policy::kNsPerS;
 
 Hints HintsOf(const v1::Hello& hello) {
   Hints hints;
@@ -124,23 +125,20 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     const std::uint64_t now = MonotonicNs();
     std::chrono::milliseconds pause = kPause;
     const bool of_uid = CheckRate(QuotaKind::kMessages, now) && CheckRate(QuotaKind::kMessageBytes, now);
-    if (of_uid) {
-      is_slowed_ = false;
-      if (messages_.Take(now)) return StartRead(&message_);
-    } else {
-      pause = host_.quotas.Pause(uid);
-    }
+    if (of_uid && messages_.Take(now)) return StartRead(&message_);
+    if (!of_uid) pause = host_.quotas.Pause(uid);
     pause_.expires_after(pause);
     pause_.async_wait([this](const boost::system::error_code& error) {
       if (!error && !ended_) ReadNext();
     });
   }
 
-  // False: the uid has sent too much. Said once each time that it comes to this.
+  // False: the uid has sent too much. Said now and then.
   bool CheckRate(QuotaKind kind, std::uint64_t now) {
     const uid_t uid = connection_->peer.uid;
     if (host_.quotas.Has(uid, kind, now)) return true;
-    if (!std::exchange(is_slowed_, true)) {
+    if (told_slow_ns_ == 0 || now - told_slow_ns_ >= kTellSlowNs) {
+      told_slow_ns_ = now;
       host_.quotas.CountRefusal(kind);
       OverQuota(kind, "; its messages are read more slowly");
     }
@@ -150,7 +148,8 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   // Tells client and log.
   std::string OverQuota(QuotaKind kind, const std::string& consequence) {
     std::string why = host_.quotas.Reason(connection_->peer.uid, kind);
-    host_.core.Refused(connection_->peer.uid, "pid " + std::to_string(connection_->peer.pid) + ": " + why + consequence);
+    host_.core.Refused(connection_->peer.uid,
+                       "pid " + std::to_string(connection_->peer.pid) + ": " + why + consequence);
     if (connection_->client_id != 0) Notice(why + consequence);
     return why;
   }
@@ -158,7 +157,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   bool HandleHello() {
     const auto refuse = [this](grpc::StatusCode code, const std::string& text) {
       host_.core.Refused(connection_->peer.uid, "pid " + std::to_string(connection_->peer.pid) + " (uid " +
-                         std::to_string(connection_->peer.uid) + "): " + text);
+                                                    std::to_string(connection_->peer.uid) + "): " + text);
       End({code, text});
       return false;
     };
@@ -242,9 +241,10 @@ class SessionReactor final : public Stream, public ConfigurationSink {
       case v1::ClientMessage::kDeviceAttached: {
         const v1::DeviceAttached& device = message_.device_attached();
         result = WithinQuota(QuotaKind::kDevices, devices_, [&] {
-          return host_.core.AttachDevice(client, {device.slot(), device.pci_address(), CleanText(device.name(), kTextLimit),
-                                             CleanText(device.vendor(), kTextLimit), device.compute_units(),
-                                             CleanText(device.uuid(), kTextLimit)});
+          return host_.core.AttachDevice(
+              client,
+              {device.slot(), device.pci_address(), CleanText(device.name(), kTextLimit),
+               CleanText(device.vendor(), kTextLimit), device.compute_units(), CleanText(device.uuid(), kTextLimit)});
         });
         break;
       }
@@ -378,7 +378,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   Quotas::Holding queues_;
   Quotas::Holding devices_;
   Quotas::Holding memory_;
-  bool is_slowed_ = false;
+  std::uint64_t told_slow_ns_ = 0;  // 0: never
   bool told_rules_ = false;
   bool ended_ = false;
 };

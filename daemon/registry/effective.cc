@@ -51,7 +51,7 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
   const Rule* const fitting = FirstRule(client, config);
   const Rule& rule = fitting != nullptr ? *fitting : kNoRule;
   const auto priority = Choose(settings.admin, rule.priority, settings.owner, client.hint, kPriorityDefault);
-  const auto weight = 
+  const auto weight =
       Choose(settings.admin_weight, rule.weight, settings.owner_weight, client.hint_weight, policy::kWeightDefault);
   const int priority_ceiling = config.PriorityCeiling(client.identity.uid);
   const std::uint32_t weight_ceiling = config.WeightCeiling(client.identity.uid);

@@ -119,12 +119,15 @@ Result<PeerIdentity> ReadPeer(int socket) {
   if (pidfd < 0) return Fail("the process that connected has exited already");
   ::fcntl(pidfd, F_SETFD, FD_CLOEXEC);
   identity.pidfd.Reset(pidfd);
+  // Newer kernels also give a pidfd of a process that is dead.
+  if (HasExited(pidfd)) return Fail("the process that connected has exited already");
   return identity;
 }
 
 bool IsNobody(uid_t uid) {
   // Both are for the life of the process.
-  static const std::optional<uid_t> nobody = NobodyOf(ReadSmallFile("/proc/self/uid_map"), ReadSmallFile("/proc/sys/kernel/overflowuid"));
+  static const std::optional<uid_t> nobody =
+      NobodyOf(ReadSmallFile("/proc/self/uid_map"), ReadSmallFile("/proc/sys/kernel/overflowuid"));
   return nobody == uid;
 }
 

@@ -68,24 +68,25 @@ class Remedies {
               fmt::format("xschedctl set --priority {} --pid {}", subject_.effective.priority, reason.pid));
         }
         Tune(fmt::format("or give every busy client a longer turn in each second (guard_ms_per_s={})",
-                        settings_.guard_ms_per_s),
-            fmt::format("xschedctl policy set --guard {}ms",
-                        std::min(policy::kGuardLimits.max, std::max(50u, 2 * settings_.guard_ms_per_s))));
+                         settings_.guard_ms_per_s),
+             fmt::format("xschedctl policy set --guard {}ms",
+                         std::min(policy::kGuardLimits.max, std::max(50u, 2 * settings_.guard_ms_per_s))));
         break;
       case Why::kLinger:
         Tune(fmt::format("let it go on sooner after the more important one went idle (linger_us={})",
-                        settings_.linger_us),
-            fmt::format("xschedctl policy set --linger {}us", settings_.linger_us / 2));
+                         settings_.linger_us),
+             fmt::format("xschedctl policy set --linger {}us", settings_.linger_us / 2));
         break;
       case Why::kTurn:
         Tune(fmt::format("let more background clients run on a device at a time ({})", Limit(settings_)),
-            fmt::format("xschedctl policy set --max-concurrent {}", settings_.max_concurrent.value_or(1) + 1));
+             fmt::format("xschedctl policy set --max-concurrent {}", settings_.max_concurrent.value_or(1) + 1));
         Tune(fmt::format("or change turns more often (turn_ms={})", settings_.turn_ms),
-            fmt::format("xschedctl policy set --turn {}ms", std::max(policy::kTurnLimits.min, settings_.turn_ms / 2)));
+             fmt::format("xschedctl policy set --turn {}ms", std::max(policy::kTurnLimits.min, settings_.turn_ms / 2)));
         break;
       case Why::kShare:
         Reweigh();
-        Tune(fmt::format("or let clients be further ahead of their share (share_slack_us={})", settings_.share_slack_us),
+        Tune(
+            fmt::format("or let clients be further ahead of their share (share_slack_us={})", settings_.share_slack_us),
             fmt::format("xschedctl policy set --share-slack {}us",
                         std::min(policy::kShareSlackLimits.max, 2 * settings_.share_slack_us)));
         break;
@@ -96,9 +97,9 @@ class Remedies {
       case Why::kFair:
         RaiseTo(subject_.effective.priority + 1, "let it go before the others of its present priority");
         Tune(fmt::format("or let clients run longer before they go down a level (fair_quantum_ms={})",
-                        settings_.fair_quantum_ms),
-            fmt::format("xschedctl policy set --fair-quantum {}ms",
-                        std::min(policy::kFairQuantumLimits.max, 2 * settings_.fair_quantum_ms)));
+                         settings_.fair_quantum_ms),
+             fmt::format("xschedctl policy set --fair-quantum {}ms",
+                         std::min(policy::kFairQuantumLimits.max, 2 * settings_.fair_quantum_ms)));
         break;
       case Why::kOpen:
       case Why::kGuard:

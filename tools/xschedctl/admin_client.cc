@@ -109,7 +109,8 @@ Failure AdminClient::Explain(const grpc::Status& status) const {
     return {code, {"this daemon does not know the command", "use the xschedctl of its version"}};
   }
   const bool by_socket = code == ExitCode::kPermission && !IsAdmin();
-  return {code, {status.error_message() + (by_socket ? " (asked on " + socket_path_ + "; " + why_not_admin_ + ")" : ""), ""}};
+  return {code,
+          {status.error_message() + (by_socket ? " (asked on " + socket_path_ + "; " + why_not_admin_ + ")" : ""), ""}};
 }
 
 }  // namespace xschedd::ctl

@@ -83,7 +83,10 @@ Json ToJson(const v1::ListClientsResponse& answer) {
 }
 
 Json ToJson(const v1::ChangeResponse& answer, bool dry_run) {
-  Json json = {{"dry_run", dry_run}, {"applied_ns", answer.applied_ns()}, {"left_out", answer.left_out()}, {"changes", Json::array()}};
+  Json json = {{"dry_run", dry_run},
+               {"applied_ns", answer.applied_ns()},
+               {"left_out", answer.left_out()},
+               {"changes", Json::array()}};
   for (const auto& change : answer.changes()) {
     json["changes"].push_back({{"pid", change.pid()},
                                {"priority_before", change.priority_before()},

@@ -20,18 +20,30 @@ UniqueFd ConnectTo(const std::string& path) {
   return fd;
 }
 
-FakeShim::FakeShim(const std::string& runtime_dir, const Options& options) {
-  const std::string path = runtime_dir + "/client.sock";
+void MakeNonBlocking(int fd) {
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);
+}
+
+FakeShim::FakeShim(const std::string& runtime_dir, const Options& options)
+    : FakeShim([path = runtime_dir + "/client.sock"] { return ConnectTo(path); }, options) {}
+
+FakeShim::FakeShim(UniqueFd socket, const Options& options)
+    : FakeShim([&socket] { return std::move(socket); }, options) {}
+
+FakeShim::FakeShim(const std::function<UniqueFd()>& connect, const Options& options) {
   UniqueFd socket;
   v1::ClientMessage hello;
-  if (!options.preamble) socket = ConnectTo(path);
+  if (!options.preamble) socket = connect();
   if (options.preamble) {
-    Meeting meeting = MeetDaemon([&] { return ConnectTo(path); }, kAnswerLimitMs);
+    Meeting meeting = MeetDaemon(connect, kAnswerLimitMs);
     socket = std::move(meeting.socket);
     if (!socket.IsValid()) throw std::runtime_error("cannot connect");
     auto& welcomed = meeting.welcomed;
     const abi::Layout& layout = *meeting.layout;
-    if (!welcomed || welcomed->welcome.status != PreambleStatus::kOk) throw std::runtime_error("no welcome");
+    if (!welcomed) throw std::runtime_error("no welcome");
+    if (const auto status = welcomed->welcome.status; status != PreambleStatus::kOk) {
+      throw std::runtime_error("status " + std::to_string(static_cast<unsigned>(status)));
+    }
     auto board = MapSharedMemory(welcomed->descriptors[0].Get(), layout.board_bytes, Access::kReadOnly);
     auto ledger = MapSharedMemory(welcomed->descriptors[1].Get(), layout.ledger_bytes, Access::kReadWrite);
     if (!board || !ledger) throw std::runtime_error("cannot map");
@@ -44,7 +56,7 @@ FakeShim::FakeShim(const std::string& runtime_dir, const Options& options) {
     hello.mutable_hello()->set_token(welcomed->welcome.token, sizeof welcomed->welcome.token);
   }
   if (!socket.IsValid()) throw std::runtime_error("cannot connect");
-  ::fcntl(socket.Get(), F_SETFL, O_NONBLOCK);
+  MakeNonBlocking(socket.Get());
   stub_ = v1::ClientSession::NewStub(grpc::CreateInsecureChannelFromFd("xschedd", socket.Release()));
   stream_ = stub_->Session(&context_);
   hello.mutable_hello()->set_client_version("test");

@@ -1,6 +1,7 @@
 // A client as the shim is one, without a GPU: preamble, session, shared memory. Thread rule: the test's thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@ namespace xschedd::test {
 
 // A connected socket, -1 if nobody listens.
 UniqueFd ConnectTo(const std::string& path);
+void MakeNonBlocking(int fd);
 inline constexpr int kAnswerLimitMs = 30'000;  // for SayHello
 
 class FakeShim {
@@ -26,6 +28,9 @@ class FakeShim {
     std::string token;  // instead of the preamble's
   };
   FakeShim(const std::string& runtime_dir, const Options& options);
+  // On a connection that was made already.
+  FakeShim(UniqueFd socket, const Options& options);
+  FakeShim(const std::function<UniqueFd()>& connect, const Options& options);
   FakeShim(const std::string& runtime_dir, int hint) : FakeShim(runtime_dir, Options{hint, {}, true, {}}) {}
   ~FakeShim();
 

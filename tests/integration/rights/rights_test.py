@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Who may do what: every call of Admin, by either socket, for own clients and for others', against the table in
+docs/security-model.md; what users and administrators set beside each other; xschedctl as a user sees it.
+Usage: rights_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL RIGHTS_CLIENT [TEST]
+"""
+
+import errno
+import json
+import os
+import re
+import stat
+import subprocess
+from typing import Dict, List
+
+import rights_world
+from rights_world import (ALICE, BOB, GPU, INVALID_ARGUMENT, NOT_FOUND, OK, PERMISSION_DENIED, WithDaemon, needs_root,
+                          wait_until)
+
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "security-model.md")
+
+# How to ask about one client; of a call that is about nobody, anything that is valid.
+REQUESTS = {
+    "GetVersion": "", "GetPolicy": "", "GetStats": "", "Reload": "", "Drain": "",
+    "ListClients": "selector { pid: %d }",
+    "Set": "selector { pid: %d } priority: 3",
+    "Hold": "selector { pid: %d } dry_run: true",
+    "Release": "selector { pid: %d } dry_run: true",
+    "SetPolicy": "dry_run: true linger_us: 300",
+    "WatchEvents": "replay: true",
+    "Explain": "pid: %d",
+}
+
+
+def documented() -> Dict[str, List[str]]:
+    """The rows of the table: by call, what the columns say."""
+    with open(DOCS, encoding="utf-8") as file:
+        section = file.read().split("## Who may do what", 1)[1].split("\n## ", 1)[0]
+    rows = {}
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) == 5 and cells[0].startswith("`"):
+            rows[cells[0].strip("`")] = cells[1:4]
+    return rows
+
+
+@needs_root
+class Table(WithDaemon):
+    def verdict(self, method: str, pid: int, on: str, uid: int) -> str:
+        request = REQUESTS.get(method, "")
+        answer = self.call(method, request % pid if "%d" in request else request, uid=uid, on=on, count=2)
+        if answer.status == PERMISSION_DENIED:
+            self.assertIn(";", answer.text, "a refusal without a remedy")
+            return "refused"
+        # A stream goes on until it is ended here.
+        self.assertIn(answer.status, (OK, 1), f"{method}: {answer.text}")
+        shown = re.findall(r"\bpid:? (\d+)", " ".join(answer.answers))
+        return "yes" if str(pid) in shown or "%d" not in request and method != "WatchEvents" else "not shown"
+
+    def test_every_call_is_as_the_table_says(self) -> None:
+        own, others = self.client(uid=ALICE), self.client(uid=BOB)
+        methods = subprocess.run([rights_world.CALL, "--methods"], capture_output=True, text=True,
+                                 check=True).stdout.split()
+        table = documented()
+        self.assertEqual(sorted(table), sorted(methods), "docs/security-model.md: a row for each call")
+        for method in sorted(methods, key=lambda name: name == "Drain"):
+            found = [self.verdict(method, own.pid, "client", ALICE), self.verdict(method, others.pid, "client", ALICE),
+                     self.verdict(method, others.pid, "admin", 0)]
+            self.assertEqual(found, [cell.split(";")[0] for cell in table[method]], method)
+
+    def test_what_is_refused_changes_nothing_says_why_and_is_logged(self) -> None:
+        for _ in range(3):
+            answer = self.call("SetPolicy", "linger_us: 1", uid=ALICE)
+            self.assertEqual(answer.status, PERMISSION_DENIED)
+        self.assertIn("admin.sock, as root or as a member of group xschedd", answer.text)
+        self.assertIn("linger_us: 200", self.call("GetPolicy", on="admin").answers[0])
+        self.assertIn(f"(uid {ALICE}) called SetPolicy on client.sock", self.log())
+
+
+@needs_root
+class Sockets(WithDaemon):
+    def test_the_kernel_keeps_others_from_admin_sock(self) -> None:
+        path = os.path.join(self.folder, "admin.sock")
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o660)
+        self.assertEqual(self.call("GetVersion", uid=ALICE, on="admin").connect_error, errno.EACCES)
+        # It is the mode that decides, and whoever it lets in is an administrator.
+        os.chown(path, 0, BOB)
+        self.assertEqual(self.call("GetStats", uid=BOB, on="admin").status, OK)
+        self.assertEqual(self.call("GetStats", uid=ALICE, on="admin").connect_error, errno.EACCES)
+        os.chmod(path, 0o600)
+        self.assertEqual(self.call("GetStats", uid=BOB, on="admin").connect_error, errno.EACCES)
+
+    def test_root_on_client_sock_is_a_user_like_others(self) -> None:
+        others = self.client(uid=ALICE)
+        self.assertEqual(self.call("Set", f"selector {{ pid: {others.pid} }} priority: 5", uid=0).status,
+                         PERMISSION_DENIED)
+
+
+@needs_root
+class OwnersAndAdministrators(WithDaemon):
+    CONFIG = f"""
+[[ceiling]]
+uid = {ALICE}
+priority = 40
+[[rule]]
+group = "ruled"
+priority = 7
+"""
+
+    def set(self, pid: int, words: str, uid: int, on: str = "client") -> str:
+        answer = self.call("Set", f"selector {{ pid: {pid} }} {words}", uid=uid, on=on)
+        self.assertEqual(answer.status, OK, answer.text)
+        return answer.answers[0]
+
+    def test_an_owner_goes_before_the_hint_and_behind_the_administrator(self) -> None:
+        pid = self.client("hint=10", uid=ALICE).pid
+        effective = lambda: self.one(pid)["priority_effective"]  # noqa: E731
+        self.assertEqual(effective(), 10)
+        self.set(pid, "priority: -5", ALICE)
+        self.assertEqual(effective(), -5)
+        self.assertIn("limited by the ceiling of uid", self.set(pid, "priority: 90", ALICE))
+        self.assertEqual(effective(), 40)
+        self.set(pid, "priority: 20", 0, "admin")
+        self.assertEqual(effective(), 20)
+        self.assertIn("kept; an administrator's priority goes before it", self.set(pid, "priority: 30", ALICE))
+        self.assertEqual(effective(), 20)
+        self.set(pid, "reset_priority: true", ALICE)
+        self.assertEqual(effective(), 20)
+        self.set(pid, "priority: 31", ALICE)
+        self.set(pid, "reset_priority: true", 0, "admin")
+        self.assertEqual(effective(), 31)
+        self.set(pid, "reset_priority: true", ALICE)
+        self.assertEqual(effective(), 10)
+        # The ceiling binds administrators, too.
+        self.set(pid, "priority: 90", 0, "admin")
+        self.assertEqual(effective(), 40)
+
+    def test_a_rule_goes_before_an_owner(self) -> None:
+        pid = self.client("group=ruled", uid=ALICE).pid
+        self.assertIn("a rule of the configuration sets the priority", self.set(pid, "priority: -50", ALICE))
+        self.assertEqual(self.one(pid)["priority_effective"], 7)
+
+    def test_holds_of_owner_and_administrator_are_apart(self) -> None:
+        pid = self.client(uid=ALICE).pid
+        selector = f"selector {{ pid: {pid} }}"
+        held = lambda: self.one(pid)["hold"] == 1  # noqa: E731
+        self.assertEqual(self.call("Hold", selector, uid=ALICE).status, OK)
+        self.assertTrue(held())
+        self.assertEqual(self.call("Release", selector, uid=ALICE).status, OK)
+        self.assertFalse(held())
+        # An administrator's, which the owner cannot end.
+        self.assertEqual(self.call("Hold", selector, uid=0, on="admin").status, OK)
+        refused = self.call("Release", selector, uid=ALICE)
+        self.assertEqual(refused.status, PERMISSION_DENIED)
+        self.assertIn(f"ask one to run xschedctl release --pid {pid}", refused.text)
+        # Both: the owner ends the own one, and is told.
+        self.assertEqual(self.call("Hold", selector, uid=ALICE).status, OK)
+        answer = self.call("Release", selector, uid=ALICE)
+        self.assertIn("an administrator's hold stays", answer.answers[0])
+        self.assertIn("hold_after: true", answer.answers[0])
+        self.assertTrue(held())
+        self.assertEqual(self.call("Release", selector, uid=0, on="admin").status, OK)
+        self.assertFalse(held())
+        # An owner's, which an administrator can end.
+        self.assertEqual(self.call("Hold", selector, uid=ALICE).status, OK)
+        self.assertEqual(self.call("Release", selector, uid=0, on="admin").status, OK)
+        self.assertFalse(held())
+
+    def test_an_owners_hold_really_holds(self) -> None:
+        client = self.client(uid=ALICE)
+        client.tell("device " + GPU)
+        self.assertEqual(self.call("Hold", f"selector {{ pid: {client.pid} }}", uid=ALICE).status, OK)
+        wait_until(lambda: client.tell("held") == "yes", "the shut gate")
+        self.assertEqual(self.call("Release", "selector { all: true }", uid=ALICE).status, OK)
+        wait_until(lambda: client.tell("held") == "no", "the open gate")
+
+
+@needs_root
+class Selectors(WithDaemon):
+    def setUp(self) -> None:
+        super().setUp()
+        self.own, self.others = self.client(uid=ALICE).pid, [self.client(uid=BOB).pid, self.client().pid]
+
+    def test_only_own_ones_are_changed_and_the_others_counted(self) -> None:
+        answer = self.call("Set", "selector { all: true } priority: 9", uid=ALICE)
+        self.assertEqual(answer.status, OK, answer.text)
+        self.assertIn("left_out: 2", answer.answers[0])
+        self.assertEqual({pid: self.one(pid)["priority_effective"] for pid in (self.own, *self.others)},
+                         {self.own: 9, self.others[0]: 0, self.others[1]: 0})
+
+    def test_a_process_of_somebody_else_is_refused_by_name(self) -> None:
+        for method, request in (("Set", "selector { pid: %d } priority: 9"), ("Hold", "selector { pid: %d }"),
+                                ("Release", "selector { pid: %d }"), ("Explain", "pid: %d")):
+            answer = self.call(method, request % self.others[0], uid=ALICE)
+            self.assertEqual(answer.status, PERMISSION_DENIED, method)
+            self.assertIn(f"pid {self.others[0]} is a client of uid {BOB}", answer.text)
+        # One among own ones: nothing is changed.
+        answer = self.call("Set", f"selector {{ pid: {self.own} pid: {self.others[0]} }} priority: 9", uid=ALICE)
+        self.assertEqual(answer.status, PERMISSION_DENIED)
+        self.assertEqual(self.one(self.own)["priority_effective"], 0)
+        answer = self.call("Set", f"selector {{ uid: {BOB} }} priority: 9", uid=ALICE)
+        self.assertEqual(answer.status, PERMISSION_DENIED)
+
+    def test_nobody_fits(self) -> None:
+        self.assertEqual(self.call("Set", "selector { pid: 1 } priority: 9", uid=ALICE).status, NOT_FOUND)
+        self.assertEqual(self.call("Set", "priority: 9", uid=ALICE).status, INVALID_ARGUMENT)
+        self.assertEqual(self.call("Set", "selector { all: true } priority: 101", uid=ALICE).status, INVALID_ARGUMENT)
+
+    def test_what_a_user_sees(self) -> None:
+        self.assertEqual([client["pid"] for client in self.clients(uid=ALICE, on="client")], [self.own])
+        self.assertIn("left_out: 2", self.call("ListClients", uid=ALICE).answers[0])
+        events = " ".join(self.call("WatchEvents", "replay: true", uid=ALICE, count=2).answers)
+        self.assertIn(f"pid: {self.own} ", events)
+        for other in self.others:
+            self.assertNotIn(f"pid: {other} ", events)
+
+    def test_others_command_lines_are_not_shown(self) -> None:
+        waiting, busy = self.client("hint=1", uid=ALICE), self.client("hint=50", uid=BOB)
+        for client in (waiting, busy):
+            client.tell("device " + GPU)
+        wait_until(lambda: "state: CLIENT_STATE_IDLE" in self.call("ListClients", on="admin").answers[0], "tracking")
+        busy.tell("busy")
+        waiting.tell("busy")
+        wait_until(lambda: waiting.tell("held") == "yes", "the shut gate")
+
+        def explained(uid: int, on: str) -> str:
+            return self.call("Explain", f"pid: {waiting.pid}", uid=uid, on=on).answers[0]
+        wait_until(lambda: f"pid {busy.pid} (rights_client" in explained(0, "admin"), "the administrator's view")
+        own = explained(ALICE, "client")
+        self.assertIn(f"pid {busy.pid} (priority 50) was busy here", own)
+        self.assertNotIn(f"pid {busy.pid} (rights_client", own)
+        self.assertIn("(by an administrator)", own)
+
+
+@needs_root
+class Ctl(WithDaemon):
+    def test_it_takes_the_socket_that_it_may_use(self) -> None:
+        own, others = self.client(uid=ALICE).pid, self.client().pid
+        shown = json.loads(self.ctl("ps", "--json", uid=ALICE).stdout)
+        self.assertEqual(([client["pid"] for client in shown["clients"]], shown["left_out"]), ([own], 1))
+        shown = json.loads(self.ctl("ps", "--json").stdout)
+        self.assertEqual(sorted(client["pid"] for client in shown["clients"]), sorted([own, others]))
+        changed = self.ctl("set", "--priority", "-3", "--all", uid=ALICE)
+        self.assertEqual(changed.returncode, 0, changed.stderr)
+        self.assertIn("(1 client of other users left as they are)", changed.stdout)
+        shown = json.loads(self.ctl("ps", "--json", uid=ALICE).stdout)
+        self.assertEqual(shown["clients"][0]["priority_source"], "owner")
+        for words in (["hold", "--pid", str(own)], ["release", "--pid", str(own)], ["explain", str(own)],
+                      ["policy", "get"], ["version"], ["events"], ["ps", "--devices"]):
+            done = self.ctl(*words, uid=ALICE)
+            self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}")
+
+    def test_what_needs_the_other_says_so_and_why(self) -> None:
+        self.client(uid=BOB)
+        for words in (["stats"], ["reload"], ["drain"], ["policy", "set", "fifo"], ["set", "--priority", "1", "--all"]):
+            done = self.ctl(*words, uid=ALICE)
+            self.assertEqual(done.returncode, 4, f"{words}: {done.stderr}")
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+            for part in ("client.sock; ", "admin.sock cannot be opened: Permission denied)"):
+                self.assertIn(part, done.stderr)
+
+    def test_a_container_with_only_client_sock(self) -> None:
+        pid = self.client(uid=ALICE).pid
+        os.unlink(os.path.join(self.folder, "admin.sock"))
+        self.assertEqual(self.ctl("set", "--priority", "2", "--pid", str(pid), uid=ALICE).returncode, 0)
+        done = self.ctl("stats", uid=ALICE)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("admin.sock cannot be opened: No such file or directory", done.stderr)
+
+
+if __name__ == "__main__":
+    rights_world.main()
