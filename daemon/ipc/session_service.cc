@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kTextLimit = 256;
 constexpr std::size_t kMaxWaitingNotices = 32;
-constexpr double kMessagesPerSecond = 2'000;
-constexpr double kMessagesBurst = 10'000;
+constexpr double kMessagesPerSecond = 200;
+constexpr double kMessagesBurst = 2'500;
 constexpr std::chrono::milliseconds kPause{10};
 
 Hints HintsOf(const v1::Hello& hello) {
