@@ -15,10 +15,11 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Bytes of a hello that came in pieces are looked for again after this, then after twice this, and so on: waiting for
-// readability would return at once, and thousands that say one byte and wait must not keep the daemon busy.
+// Bytes of a hello that came in pieces are looked for again after this, then after twice as long each time; waiting for
+// readability would return at once. A shim sends it whole: only others have to wait, and a thousand that never send the
+// rest cost little.
 constexpr std::chrono::milliseconds kPiece{2};
-constexpr std::chrono::milliseconds kLongestPiece{512};
+constexpr std::chrono::milliseconds kLongestPiece{256};
 
 class FirstBytesWait : public std::enable_shared_from_this<FirstBytesWait> {
  public:
@@ -43,8 +44,8 @@ class FirstBytesWait : public std::enable_shared_from_this<FirstBytesWait> {
   }
 
   void LookAgain() {
-    piece_.expires_after(next_look_);
-    next_look_ = std::min(2 * next_look_, kLongestPiece);
+    piece_.expires_after(next_piece_);
+    next_piece_ = std::min(2 * next_piece_, kLongestPiece);
     piece_.async_wait([self = shared_from_this()](const error_code& error) {
       if (!error && !self->ended_) self->Look();
     });
@@ -79,7 +80,7 @@ class FirstBytesWait : public std::enable_shared_from_this<FirstBytesWait> {
 
   asio::posix::stream_descriptor socket_;
   asio::steady_timer piece_;
-  std::chrono::milliseconds next_look_ = kPiece;
+  std::chrono::milliseconds next_piece_ = kPiece;
   asio::steady_timer limit_;
   std::function<void(Result<FirstBytes>)> done_;
   bool ended_ = false;

@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kTextLimit = 256;
 constexpr std::size_t kMaxWaitingNotices = 32;
 constexpr int kMostActivity = 8'192;  // twice the queues that a client may have unless it is configured otherwise
-constexpr double kMessagesPerSecond = 2'000;
-constexpr double kMessagesBurst = 10'000;
+constexpr double kMessagesPerSecond = 200;
+constexpr double kMessagesBurst = 2'500;
 constexpr std::chrono::milliseconds kPause{10};
 // About what the daemon keeps for a client beside its own texts, which come to at most the second.
 constexpr std::size_t kMemoryOfClient = 2'048;
@@ -297,7 +297,8 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   void HandleActivity(Client& client) {
     // A message of some megabytes has room for a million of these, and everybody else waits meanwhile.
     if (message_.activity().queues_size() > kMostActivity || message_.activity().passed_size() > kMostActivity) {
-      return Notice("a batch of more than " + std::to_string(kMostActivity) + " entries was left out; send smaller ones");
+      return Notice("a batch of more than " + std::to_string(kMostActivity) +
+                    " entries was left out; send smaller ones");
     }
     for (const v1::ActivityBatch::Queue& part : message_.activity().queues()) {
       // A batch may tell of a queue that was destroyed meanwhile.

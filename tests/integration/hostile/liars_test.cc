@@ -4,7 +4,9 @@
 #include <atomic>
 #include <random>
 #include <thread>
+#include <vector>
 
+#include "daemon/scheduler/attention.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/world.h"
 
@@ -120,6 +122,47 @@ TEST_CASE("deadline: who is always late goes first among its equals, and the gua
   };
   CHECK(OpenPart(world, *honest, lie) >= 0.009);
   CHECK(!above->Held(0));
+}
+
+TEST_CASE("attention: who wants all of the daemon's time gets a part, and a modest client is never left alone") {
+  constexpr std::uint64_t kGreedyNs = 5'000;
+  constexpr std::uint64_t kModestNs = 8'000;
+  constexpr std::uint64_t kModestEvery = 4'000'000;
+  const std::size_t count = GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{64}, std::size_t{200});
+  struct One {
+    Attention attention;
+    std::uint64_t spoke = 0;
+    std::uint64_t paused_until = 0;
+  };
+  std::vector<One> greedy(count);
+  One modest;
+  Speakers speakers;
+  std::uint64_t now = 5 * policy::kNsPerS;
+  const std::uint64_t end = now + 5 * policy::kNsPerS;
+  std::uint64_t next_modest = now;
+  std::uint64_t greedy_ns = 0;
+  const auto serve = [&](One& one, std::uint64_t cost) {
+    now += cost;
+    speakers.Note(one.spoke, now);
+    one.attention.Spend(cost, Attention::ShareOf(speakers.Count()), now);
+    if (one.attention.IsSpent()) one.paused_until = now + one.attention.PauseNs(Attention::ShareOf(speakers.Count()));
+  };
+  for (std::size_t i = 0; now < end; ++i) {
+    if (now >= next_modest) {
+      REQUIRE(modest.paused_until == 0);
+      serve(modest, kModestNs);
+      next_modest += kModestEvery;
+    }
+    One& one = greedy[i % count];
+    if (one.paused_until > now) {
+      now += 1'000;  // the thread sleeps
+      continue;
+    }
+    serve(one, kGreedyNs);
+    greedy_ns += kGreedyNs;
+  }
+  CHECK(static_cast<double>(greedy_ns) < 0.6 * 5 * policy::kNsPerS);
+  CHECK(speakers.Count() == count + 1);
 }
 
 TEST_CASE("a ledger that is written over all the time, while the daemon reads and decides") {

@@ -1,0 +1,103 @@
+// What a flood of messages leaves behind in the real daemon: a bounded log, and no memory. No times are asserted.
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "tests/catch.h"
+#include "tests/integration/daemon/admin_calls.h"
+#include "tests/integration/daemon/daemon_process.h"
+#include "tests/integration/daemon/fake_shim.h"
+
+using namespace xschedd;
+using namespace xschedd::test;
+
+namespace {
+
+constexpr int kMessages = 4'000;
+
+std::size_t Lines(const DaemonProcess& daemon) {
+  const std::string log = daemon.Log();
+  return static_cast<std::size_t>(std::count(log.begin(), log.end(), '\n'));
+}
+
+// Of the daemon, in bytes.
+std::size_t Resident(const DaemonProcess& daemon) {
+  std::ifstream file("/proc/" + std::to_string(daemon.Pid()) + "/statm");
+  std::size_t size = 0;
+  std::size_t resident = 0;
+  file >> size >> resident;
+  return resident * 4096;
+}
+
+// Until the daemon has taken everything that was sent before.
+void Settle(DaemonProcess& daemon, FakeShim& shim, int priority) {
+  v1::ClientMessage last;
+  last.mutable_hint()->set_priority(priority);
+  shim.Send(last);
+  REQUIRE(Eventually([&] { return Find(daemon, shim.Welcome().client_id())->priority_effective() == priority; }));
+}
+
+}  // namespace
+
+TEST_CASE("a client that changes its mind all the time does not fill the log") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 0);
+  v1::ClientMessage message;
+  for (int i = 0; i < kMessages; ++i) {
+    message.mutable_hint()->set_priority(i % 50);
+    shim.Send(message);
+  }
+  Settle(daemon, shim, -77);
+  CHECK(Lines(daemon) < kMessages / 2);
+  // What an administrator does is always logged.
+  v1::SetRequest request;
+  request.mutable_selector()->set_all(true);
+  request.set_priority(33);
+  v1::ChangeResponse response;
+  grpc::ClientContext context;
+  REQUIRE(daemon.Admin().Set(&context, request, &response).ok());
+  CHECK(daemon.Log().find("to=33 source=administrator") != std::string::npos);
+}
+
+TEST_CASE("what a client sends in vain, and does not read the answers to, is not kept") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 0);
+  v1::ClientMessage wrong;
+  wrong.mutable_device_attached()->set_slot(1);
+  wrong.mutable_device_attached()->set_pci_address(std::string(100'000, 'x'));
+  const auto flood = [&](int times, int priority) {
+    for (int i = 0; i < times; ++i)
+      shim.Send(wrong);
+    Settle(daemon, shim, priority);
+  };
+  // What comes first makes gRPC's buffers as large as they will be.
+  flood(100, -1);
+  const std::size_t before = Resident(daemon);
+  flood(300, -2);
+  CHECK(Resident(daemon) < before + 8 * 1024 * 1024);
+  const std::string notice = shim.NextNotice();
+  CHECK(notice.find("is not a PCI address") != std::string::npos);
+  CHECK(notice.size() < 200);
+  CHECK(Find(daemon, shim.Welcome().client_id())->devices_size() == 0);
+}
+
+TEST_CASE("queues that come and go leave nothing") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 0);
+  v1::ClientMessage message;
+  const auto flood = [&](int times, int priority) {
+    for (int i = 0; i < times; ++i) {
+      const auto queue = static_cast<std::uint64_t>(i) + 1;
+      message.mutable_queue_created()->set_queue(queue);
+      shim.Send(message);
+      message.mutable_queue_destroyed()->set_queue(queue);
+      shim.Send(message);
+    }
+    Settle(daemon, shim, priority);
+  };
+  flood(1'500, -1);
+  const std::size_t before = Resident(daemon);
+  flood(1'500, -2);
+  CHECK(Resident(daemon) < before + 4 * 1024 * 1024);
+  CHECK(Find(daemon, shim.Welcome().client_id())->queues_size() == 0);
+}
