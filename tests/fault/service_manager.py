@@ -147,7 +147,9 @@ class ServiceManager:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def close(self):
-        """Kills the daemon and closes everything."""
+        """Kills the daemon and closes everything; once is enough."""
+        if self._is_closing:
+            return
         with self._changed:
             self._is_wanted, self._start_at, pid = False, None, self.pid
         if pid:
