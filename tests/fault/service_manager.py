@@ -132,6 +132,17 @@ class ServiceManager:
             if not self._changed.wait_for(lambda: self.ready >= count, deadline_s):
                 raise AssertionError(f"the daemon is not ready after {deadline_s:.0f} s:\n" + self.log_text()[-800:])
 
+    def is_ready(self):
+        """A daemon runs and has said so."""
+        with self._changed:
+            return self.pid != 0 and self._is_ready
+
+    def wait_again(self, after, deadline_s=60.0):
+        """Waits until another daemon than the `after`-th start's is ready."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self.starts > after and self.is_ready(), deadline_s):
+                raise AssertionError(f"no other daemon is ready after {deadline_s:.0f} s:\n" + self.log_text()[-800:])
+
     def wait_down(self, pid, deadline_s=60.0):
         """Waits until the daemon `pid` is gone and seen to be gone."""
         with self._changed:

@@ -280,7 +280,7 @@ class World(harness.Node):
             pid, status, _, _ = self.manager.ends[-1]
             self.fail(f"the daemon {pid} ended by itself, wait status {status}: {self.manager.log_text()[-800:]}")
             self.expected_ends = len(self.manager.ends)
-        self.wait(lambda: self.manager.pid != 0 and self.manager.ready == self.manager.starts, "a daemon runs", 30.0)
+        self.wait(self.manager.is_ready, "a daemon runs", 30.0)
         workers = [t for t in self.tenants if t.kind != "beside"]
         self.wait(lambda: all(t.diary.rounds > before.get(t.name, 0) or not t.look_ready() or t.process.poll() is not None
                               for t in workers), "every client goes on: " + self.laggards(workers, before))
