@@ -33,6 +33,8 @@ def parse(arguments):
                         help="another daemon, such as one with a sanitizer")
     parser.add_argument("--store-order", choices=("sent", "systemd"), default="sent",
                         help="how stored descriptors come back: as sent, or in no order, which is what systemd promises")
+    parser.add_argument("--limit-ms", type=int, default=200,
+                        help="a call held longer than this beyond policy is a failure (200); more for a busy machine")
     parser.add_argument("--no-watchdog", action="store_true", help="no WATCHDOG_USEC for the daemon")
     parser.add_argument("--churn", type=int, nargs="?", const=100_000, metavar="N",
                         help="instead: N connect / work / kill -9 cycles (100000)")
@@ -42,6 +44,7 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     options.daemon = options.daemon.resolve()
     options.before = []
+    options.how = {}  # sabotage.py
     return options
 
 
@@ -112,9 +115,11 @@ def run(options):
             name = choose(numbers, options.only)
             counts[name] = counts.get(name, 0) + 1
             took.append(one_point(world, index, name, numbers))
-            if len(world.failures) > 20:
+            if len(world.failures) > (2 if options.how else 20):
                 print("too many failures: given up", flush=True)
                 return 1
+            if options.how.get("ends"):
+                world.manager.kill(9)
         before, after = quiet_end(world, random.Random(f"{options.seed}/end"))
         world.point = {"point": "end", "fault": "none"}
         world.end()
@@ -123,7 +128,7 @@ def run(options):
         world.fail("interrupted")
     finally:
         log = world.manager.log_text()
-        if world.failures:
+        if world.failures and not options.how:
             kept = pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / f"xschedd-fault-{os.getpid()}.log"
             kept.write_text(log)
             print(f"the daemon's log: {kept}", flush=True)

@@ -25,11 +25,11 @@ HELLO = struct.Struct("4sIQ")
 # ---- the daemon goes away ----------------------------------------------------------------------------------------------
 def kill(world, numbers):
     """kill -9; the service manager starts another."""
-    wanted = world.manager.ready + 1
+    starts = world.manager.starts
     with world.daemon_down("kill"):
         world.expected_ends += 1
         world.manager.kill(signal.SIGKILL)
-        world.manager.wait_ready(wanted)
+        world.manager.wait_again(starts)
     return {}
 
 
@@ -76,11 +76,11 @@ def kill_again_and_again(world, numbers):
             world.manager.kill(signal.SIGKILL)
             world.manager.wait_down(pid)
             if numbers.random() < 0.5:
-                world.manager.wait_ready(world.manager.starts + 1)
+                world.wait(world.manager.is_ready, "a daemon is ready")
             else:
                 world.wait(lambda: world.manager.pid != 0, "a daemon is started")
-                time.sleep(numbers.uniform(0, 0.01))
-        world.wait(lambda: world.manager.pid and world.manager.ready_ns > world.manager.started_ns, "a daemon is ready")
+                time.sleep(numbers.uniform(0, 0.02))
+        world.wait(world.manager.is_ready, "a daemon is ready")
     return {"times": times}
 
 
@@ -206,7 +206,7 @@ def no_socket(world, numbers):
             pid = world.manager.kill(signal.SIGKILL)
             world.manager.wait_down(pid)
             world.manager.remake_socket("client")
-            world.manager.wait_ready(world.manager.starts + (world.manager.pid == 0))
+            world.wait(world.manager.is_ready, "a daemon is ready")
         else:
             world.manager.remake_socket("client")
             world.manager.restart()

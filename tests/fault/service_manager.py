@@ -132,6 +132,27 @@ class ServiceManager:
             if not self._changed.wait_for(lambda: self.ready >= count, deadline_s):
                 raise AssertionError(f"the daemon is not ready after {deadline_s:.0f} s:\n" + self.log_text()[-800:])
 
+    def is_ready(self):
+        """A daemon runs and has said so."""
+        with self._changed:
+            return self.pid != 0 and self._is_ready
+
+    def wait_again(self, after, deadline_s=60.0):
+        """Waits until another daemon than the `after`-th start's is ready."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self.starts > after and self.is_ready(), deadline_s):
+                raise AssertionError(f"no other daemon is ready after {deadline_s:.0f} s:\n" + self.log_text()[-800:])
+
+    def gaps(self, now_ns):
+        """When no daemon was ready, after the first: (start, end), of the last 30 s."""
+        found = []
+        with self._changed:
+            for i, (_, _, ended_ns) in enumerate(self.lives):
+                if ended_ns > now_ns - 30_000_000_000:
+                    again = [ready_ns for _, ready_ns, _ in self.lives[i + 1:] if ready_ns]
+                    found.append((ended_ns, again[0] if again else now_ns))
+        return found
+
     def wait_down(self, pid, deadline_s=60.0):
         """Waits until the daemon `pid` is gone and seen to be gone."""
         with self._changed:
@@ -147,7 +168,9 @@ class ServiceManager:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def close(self):
-        """Kills the daemon and closes everything."""
+        """Kills the daemon and closes everything; once is enough."""
+        if self._is_closing:
+            return
         with self._changed:
             self._is_wanted, self._start_at, pid = False, None, self.pid
         if pid:

@@ -1,0 +1,42 @@
+"""`./dev fault --selftest`: the harness is shown what it must find. Each sabotage is outside the product: a tenant that does
+wrong by itself, something preloaded into the daemon, a daemon that is told another policy. For each a short run must fail,
+and for the reason that was put there. Thread rule: one thread.
+"""
+
+import contextlib
+import copy
+import io
+import json
+
+from faults import FAULTS
+
+# What is done; how a run is told to; the faults that bring it out; a word that the failure must have.
+CASES = [
+    ("a client computes something else", {"tenant": "wrong"}, ["client_stop"], "wrong result"),
+    ("a client crashes", {"tenant": "crash"}, ["client_stop"], "client ended by itself"),
+    ("calls take long for no reason", {"tenant": "held"}, ["client_stop"], "held beyond policy"),
+    ("leases end far too late: a stopped daemon goes on holding", {"environment": {"FAULT_MONOTONIC_S": "600"}}, ["stop"],
+     "held while the daemon was down"),
+    ("every connection costs a descriptor for good", {"preload": "fault_leak.so"}, ["client_kill"], "descriptors"),
+    ("the policy does not come back", {"arguments": ["--policy", "fifo"]}, ["kill"], "policy not restored"),
+    ("the daemon ends by itself now and then", {"ends": True}, ["client_stop"], "ended by itself"),
+]
+
+
+def run(options, run_points):
+    missed = []
+    for title, how, faults, word in CASES:
+        said = io.StringIO()
+        case = copy.copy(options)
+        case.only, case.points, case.point, case.selftest, case.how = faults, 6, None, False, how
+        assert set(faults) <= set(FAULTS)
+        with contextlib.redirect_stdout(said):
+            code = run_points(case)
+        failures = [line for line in said.getvalue().splitlines() if line.startswith("FAILURE:")]
+        found = code != 0 and any(word in line for line in failures)
+        print(f"{'found ' if found else 'MISSED'}  {title}: {failures[0][:200] if failures else 'nothing was reported'}", flush=True)
+        if not found:
+            missed.append(title)
+            print("\n".join(failures[:5]))
+    print(json.dumps({"selftest": len(CASES), "missed": missed}), flush=True)
+    return 1 if missed else 0
