@@ -33,12 +33,21 @@ struct Options {
   bool version = false;
 };
 
+// What the daemon itself opens, and some clients. gRPC ends the process where it gets no descriptor at its start.
+constexpr rlim_t kLeastDescriptors = 64;
+
 // Each client costs four descriptors.
-void RaiseDescriptorLimit() {
+Result<void> RaiseDescriptorLimit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
+  if (limit.rlim_max < kLeastDescriptors) {
+    return Fail("it may open " + std::to_string(limit.rlim_max) + " files",
+                "raise LimitNOFILE to " + std::to_string(kLeastDescriptors) + " or more");
+  }
+  if (limit.rlim_cur == limit.rlim_max) return {};
   limit.rlim_cur = limit.rlim_max;
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) SPDLOG_WARN("cannot raise the limit of open files");
+  return {};
 }
 
 int Complain(const Error& error, ExitCode code) {
@@ -64,7 +73,7 @@ int Serve(const Options& options) {
   PrepareGrpc();
   // A write to a connection that has just closed must not end the daemon.
   std::signal(SIGPIPE, SIG_IGN);
-  RaiseDescriptorLimit();
+  if (const auto raised = RaiseDescriptorLimit(); !raised) return Complain(raised.error(), kExitStart);
   auto sockets = ListeningSockets::Open(RuntimeDir(options.runtime_dir));
   if (!sockets) return Complain(sockets.error(), kExitStart);
   Server server(source, std::move(*config), std::move(*sockets));

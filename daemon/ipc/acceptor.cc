@@ -37,10 +37,11 @@ void Acceptor::AcceptAll() {
       on_accept_(std::move(socket));
       continue;
     }
-    if (errno == EINTR || errno == ECONNABORTED) continue;
-    if (errno == EAGAIN) break;
+    const int error_number = errno;  // the log's own calls may change it
+    if (error_number == EINTR || error_number == ECONNABORTED) continue;
+    if (error_number == EAGAIN) break;
     // Out of descriptors or memory: the connection stays in the queue, so waiting for readability would spin.
-    SPDLOG_ERROR("cannot accept a connection error=\"{}\" remedy=\"raise LimitNOFILE\"", std::strerror(errno));
+    SPDLOG_ERROR("cannot accept a connection error=\"{}\" remedy=\"raise LimitNOFILE\"", std::strerror(error_number));
     retry_.expires_after(kRetry);
     retry_.async_wait([this](const error_code& error) {
       if (!error) AcceptAll();

@@ -1,4 +1,8 @@
 // What an administrator asks for, and the daemon's answers. The real daemon, over its real sockets.
+#include <unistd.h>
+
+#include <string>
+
 #include "tests/catch.h"
 #include "tests/integration/daemon/admin_calls.h"
 #include "tests/integration/daemon/daemon_process.h"
@@ -155,4 +159,134 @@ TEST_CASE("events tell what happened, in order") {
   while (reader->Read(&event)) {
   }
   CHECK(reader->Finish().error_code() == grpc::StatusCode::CANCELLED);
+}
+
+TEST_CASE("what cannot be done at once is told apart, and nothing of it is done") {
+  const std::string uid = std::to_string(::getuid());
+  DaemonProcess daemon("[[ceiling]]\nuid = " + uid + "\nweight = 50\n");
+  FakeShim shim(daemon.Dir(), 7);
+  v1::ChangeResponse response;
+  const auto set = [&](auto change) {
+    v1::SetRequest request;
+    request.mutable_selector()->set_all(true);
+    change(request);
+    grpc::ClientContext context;
+    return daemon.Admin().Set(&context, request, &response);
+  };
+  CHECK(set([](v1::SetRequest& r) { r.set_priority(1), r.set_reset_priority(true); }).error_message() ==
+        "set and reset at once; give one or the other");
+  CHECK(set([](v1::SetRequest& r) { r.set_weight(1), r.set_reset_weight(true); }).error_message() ==
+        "set and reset at once; give one or the other");
+  CHECK(Find(daemon, shim.Welcome().client_id())->priority_effective() == 7);
+  REQUIRE(set([](v1::SetRequest& r) { r.set_weight(80); }).ok());
+  CHECK(response.changes(0).weight_after() == 50);
+  CHECK(response.changes(0).note() == "weight limited by the ceiling of uid " + uid);
+}
+
+TEST_CASE("hold and release say what they change, and what was so already") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 0);
+  shim.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return List(daemon).devices_size() == 1; }));
+  v1::ChangeResponse response;
+  const auto change = [&](bool hold, bool dry_run, bool all) {
+    v1::HoldRequest holding;
+    v1::ReleaseRequest releasing;
+    if (all) {
+      holding.mutable_selector()->set_all(true);
+      releasing.mutable_selector()->set_all(true);
+    } else {
+      holding.mutable_selector()->add_pid(1);
+      releasing.mutable_selector()->add_pid(1);
+    }
+    holding.set_dry_run(dry_run);
+    releasing.set_dry_run(dry_run);
+    grpc::ClientContext context;
+    return hold ? daemon.Admin().Hold(&context, holding, &response)
+                : daemon.Admin().Release(&context, releasing, &response);
+  };
+  CHECK(change(true, false, false).error_code() == grpc::StatusCode::NOT_FOUND);
+  CHECK(change(false, false, false).error_code() == grpc::StatusCode::NOT_FOUND);
+  REQUIRE(change(false, false, true).ok());
+  CHECK(response.changes(0).note() == "was not on hold");
+  REQUIRE(change(true, true, true).ok());
+  CHECK(response.changes(0).note().empty());
+  CHECK(!shim.IsHeld(0));
+  REQUIRE(change(true, false, true).ok());
+  CHECK(shim.IsHeld(0));
+  REQUIRE(change(true, false, true).ok());
+  CHECK(response.changes(0).note() == "was on hold already");
+  REQUIRE(change(false, true, true).ok());
+  CHECK(shim.IsHeld(0));
+  REQUIRE(change(false, false, true).ok());
+  CHECK(!shim.IsHeld(0));
+}
+
+TEST_CASE("a client can be explained after it has gone, and one that never was cannot") {
+  DaemonProcess daemon;
+  v1::ExplainRequest request;
+  v1::ExplainResponse response;
+  const auto explain = [&](std::uint64_t pid) {
+    request.set_pid(pid);
+    grpc::ClientContext context;
+    return daemon.Admin().Explain(&context, request, &response);
+  };
+  CHECK(explain(OwnPid()).error_code() == grpc::StatusCode::NOT_FOUND);
+  {
+    FakeShim shim(daemon.Dir(), 3);
+    shim.Attach(0, kGpu);
+    REQUIRE(Eventually([&] { return List(daemon).devices_size() == 1; }));
+  }
+  REQUIRE(Eventually([&] { return List(daemon).clients_size() == 0; }));
+  REQUIRE(explain(OwnPid()).ok());
+  CHECK(response.is_gone());
+  CHECK(response.priority() == 3);
+  CHECK(explain(1).error_message().find("no client has pid 1") == 0);
+}
+
+TEST_CASE("a reload that fails is answered with what is wrong, and the old configuration stays") {
+  DaemonProcess daemon("[policy]\nlinger_us = 77\n");
+  daemon.WriteConfig("[policy]\nlingerus = 1\n");
+  grpc::ClientContext context;
+  v1::ReloadResponse response;
+  const grpc::Status status = daemon.Admin().Reload(&context, {}, &response);
+  CHECK(status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+  CHECK(status.error_message().find("the old configuration stays") != std::string::npos);
+  grpc::ClientContext again;
+  v1::Policy policy;
+  REQUIRE(daemon.Admin().GetPolicy(&again, {}, &policy).ok());
+  CHECK(policy.linger_us() == 77);
+}
+
+TEST_CASE("a watcher that does not read loses events, is told how many, and delays nobody") {
+  DaemonProcess daemon;
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), 0);
+  high.Attach(0, kGpu);
+  low.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return high.IsTracked(0) && low.IsTracked(0); }));
+  grpc::ClientContext context;
+  v1::WatchEventsRequest request;
+  const auto reader = daemon.Admin().WatchEvents(&context, request);
+  v1::Event event;
+  REQUIRE(reader->Read(&event));
+  CHECK(event.kind() == v1::EVENT_KIND_LIVE);
+  // Far more than the 8,192 that wait for it and what lies in the sockets, some at a time, so that none is lost before.
+  const std::uint64_t before = Stats(daemon).transitions_total();
+  std::uint64_t reported = 0;
+  while (reported < 40'000) {
+    for (int i = 0; i < 64; ++i, ++reported)
+      low.Report(0, i % 2 == 0);
+    REQUIRE(Eventually([&] { return Stats(daemon).transitions_total() - before >= reported; }));
+  }
+  std::uint64_t lost = 0;
+  while (lost == 0 && reader->Read(&event)) {
+    if (event.kind() == v1::EVENT_KIND_LOST) lost = event.count();
+  }
+  CHECK(lost > 0);
+  context.TryCancel();
+  while (reader->Read(&event)) {
+  }
+  CHECK(reader->Finish().error_code() == grpc::StatusCode::CANCELLED);
+  CHECK(List(daemon).clients_size() == 2);
 }

@@ -99,3 +99,50 @@ TEST_CASE("every setting of the policy acts before it is answered, and forgets n
     REQUIRE(Eventually([&] { return low.IsHeld(0) && lower.IsHeld(0); }));
   }
 }
+
+TEST_CASE("a number out of range changes nothing, whichever it is") {
+  DaemonProcess daemon;
+  const auto get = [&] {
+    grpc::ClientContext context;
+    v1::Policy policy;
+    REQUIRE(daemon.Admin().GetPolicy(&context, {}, &policy).ok());
+    return policy.SerializeAsString();
+  };
+  const std::string before = get();
+  constexpr std::uint32_t kTooMuch = 0xffffffff;
+  const struct {
+    const char* name;
+    void (*set)(v1::SetPolicyRequest&);
+  } cases[] = {{"linger_us", [](v1::SetPolicyRequest& r) { r.set_linger_us(kTooMuch); }},
+               {"guard_ms_per_s", [](v1::SetPolicyRequest& r) { r.set_guard_ms_per_s(kTooMuch); }},
+               {"window_us", [](v1::SetPolicyRequest& r) { r.set_window_us(kTooMuch); }},
+               {"top_window_us", [](v1::SetPolicyRequest& r) { r.set_top_window_us(kTooMuch); }},
+               {"max_concurrent", [](v1::SetPolicyRequest& r) { r.set_max_concurrent(kTooMuch); }},
+               {"turn_ms", [](v1::SetPolicyRequest& r) { r.set_turn_ms(kTooMuch); }},
+               {"share_slack_us", [](v1::SetPolicyRequest& r) { r.set_share_slack_us(0); }},
+               {"laxity_margin_us", [](v1::SetPolicyRequest& r) { r.set_laxity_margin_us(kTooMuch); }},
+               {"fair_quantum_ms", [](v1::SetPolicyRequest& r) { r.set_fair_quantum_ms(0); }},
+               {"max_concurrent is given twice", [](v1::SetPolicyRequest& r) {
+                  r.set_max_concurrent(3);
+                  r.set_max_concurrent_by_vendor(true);
+                }}};
+  for (const auto& [name, set] : cases) {
+    v1::SetPolicyRequest request;
+    request.set_name("fifo");
+    set(request);
+    grpc::ClientContext context;
+    v1::Policy answer;
+    const grpc::Status status = daemon.Admin().SetPolicy(&context, request, &answer);
+    CHECK(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+    CHECK(status.error_message().find(name) == 0);
+  }
+  v1::SetPolicyRequest request;
+  request.set_max_concurrent_by_vendor(true);
+  request.set_linger_us(5);
+  request.set_dry_run(true);
+  grpc::ClientContext context;
+  v1::Policy answer;
+  REQUIRE(daemon.Admin().SetPolicy(&context, request, &answer).ok());
+  CHECK(answer.linger_us() == 5);
+  CHECK(get() == before);
+}

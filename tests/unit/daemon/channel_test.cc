@@ -1,0 +1,27 @@
+// A client's shared memory, where there are too few descriptors for it.
+#include "daemon/registry/channel.h"
+
+#include "tests/catch.h"
+#include "tests/unit/daemon/few_descriptors.h"
+
+using namespace xschedd;
+
+TEST_CASE("a channel needs three descriptors, and says so when it has less") {
+  for (const rlim_t more : {0u, 1u, 2u}) {
+    test::FewDescriptors few(more);
+    const auto channel = Channel::Make();
+    few.End();
+    REQUIRE(!channel);
+    CHECK(channel.error().what.find("cannot make") == 0);
+    CHECK(channel.error().Line().find("LimitNOFILE") != std::string::npos);
+  }
+  test::FewDescriptors enough(3);
+  const auto channel = Channel::Make();
+  enough.End();
+  REQUIRE(channel);
+  CHECK((*channel)->BoardFd() >= 0);
+  (*channel)->ForgetDescriptors();
+  CHECK((*channel)->BoardFd() < 0);
+  CHECK((*channel)->LedgerFd() < 0);
+  CHECK((*channel)->EventFd() >= 0);
+}

@@ -1,0 +1,401 @@
+// Connections before and around gRPC: the acceptor, the first bytes, the table of who is there. gRPC is the test
+// itself.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/preamble_client.h"
+#include "daemon/ipc/acceptor.h"
+#include "daemon/ipc/connections.h"
+#include "daemon/ipc/handshake.h"
+#include "tests/catch.h"
+#include "tests/unit/daemon/few_descriptors.h"
+
+using namespace xschedd;
+using std::chrono::milliseconds;
+
+namespace {
+
+// A listening socket without a file.
+class Listening {
+ public:
+  Listening() : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    address_.sun_family = AF_UNIX;
+    const sockaddr* address = reinterpret_cast<const sockaddr*>(&address_);
+    REQUIRE(::bind(fd_.Get(), address, sizeof(sa_family_t)) == 0);  // the kernel chooses an abstract name
+    REQUIRE(::listen(fd_.Get(), 512) == 0);
+    size_ = sizeof address_;
+    REQUIRE(::getsockname(fd_.Get(), reinterpret_cast<sockaddr*>(&address_), &size_) == 0);
+  }
+  int Get() const { return fd_.Get(); }
+  UniqueFd Connect() const {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(fd.Get(), reinterpret_cast<const sockaddr*>(&address_), size_) != 0) return UniqueFd();
+    return fd;
+  }
+  UniqueFd Accept() const { return UniqueFd(::accept4(fd_.Get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)); }
+
+ private:
+  UniqueFd fd_;
+  sockaddr_un address_{};
+  socklen_t size_ = 0;
+};
+
+struct Pair {
+  Pair() {
+    int pair[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
+    ours.Reset(pair[0]);
+    peers.Reset(pair[1]);
+  }
+  UniqueFd ours;
+  UniqueFd peers;
+};
+
+void Say(const UniqueFd& socket, std::string_view text) {
+  REQUIRE(::send(socket.Get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
+}
+
+// Runs the loop until `condition` holds, half a minute at most.
+template <typename Condition>
+bool RunUntil(boost::asio::io_context& io, Condition condition) {
+  for (int i = 0; i < 30'000; ++i) {
+    if (condition()) return true;
+    io.restart();
+    if (io.run_for(milliseconds(1)) == 0) ::usleep(1000);  // without work the loop does not wait
+  }
+  return false;
+}
+
+constexpr std::string_view kPlain = "PRI * HTTP/2.0\r\n\r\n";
+constexpr milliseconds kLong{30'000};
+
+// The table, with a gRPC that only keeps what it is given.
+struct Table {
+  Table()
+      : connections(io, {.adopt = [this](int fd) { adopted.emplace_back(fd); },
+                         .gone = [this](Connection& connection) { gone.push_back(connection.fd); },
+                         .refused = [this](const std::string& why) { refused.push_back(why); }}) {}
+  ~Table() { connections.CloseAll(); }
+
+  // A plain client that was let in: its end of the socket.
+  UniqueFd Admit() {
+    Pair pair;
+    const std::size_t before = adopted.size();
+    Say(pair.peers, kPlain);
+    connections.Accept(std::move(pair.ours), false);
+    REQUIRE(RunUntil(io, [&] { return adopted.size() > before; }));
+    return std::move(pair.peers);
+  }
+  std::shared_ptr<Connection> Find(int fd) { return connections.Find("fd:" + std::to_string(fd)); }
+
+  boost::asio::io_context io;
+  std::vector<UniqueFd> adopted;
+  std::vector<int> gone;
+  std::vector<std::string> refused;
+  Connections connections;
+};
+
+}  // namespace
+
+TEST_CASE("the first bytes tell a shim from a plain client") {
+  boost::asio::io_context io;
+  Pair pair;
+  std::optional<Result<FirstBytes>> first;
+  const auto await = [&](milliseconds limit) {
+    AwaitFirstBytes(io, std::move(pair.ours), limit, [&](Result<FirstBytes> said) { first = std::move(said); });
+  };
+  const PreambleHello hello = MakeHello();
+  const std::string_view bytes(reinterpret_cast<const char*>(&hello), sizeof hello);
+  SECTION("a shim, in pieces") {
+    await(kLong);
+    for (const auto& [from, size] : {std::pair(0, 2), std::pair(2, 3), std::pair(5, 10)}) {
+      Say(pair.peers, bytes.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(size)));
+      RunUntil(io, [&, looks = 0]() mutable { return first.has_value() || ++looks > 10; });
+      CHECK(!first);
+    }
+    Say(pair.peers, bytes.substr(15));
+    Say(pair.peers, "then gRPC");
+    REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
+    REQUIRE(*first);
+    REQUIRE((*first)->hello);
+    CHECK((*first)->hello->abi_version == hello.abi_version);
+    char rest[64];
+    REQUIRE(::recv((*first)->socket.Get(), rest, sizeof rest, 0) == 9);
+    CHECK(std::string_view(rest, 9) == "then gRPC");
+  }
+  SECTION("a plain client, of whose bytes nothing is taken") {
+    Say(pair.peers, kPlain);
+    await(kLong);
+    REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
+    REQUIRE(*first);
+    CHECK(!(*first)->hello);
+    char all[64];
+    CHECK(::recv((*first)->socket.Get(), all, sizeof all, 0) == static_cast<ssize_t>(kPlain.size()));
+  }
+  SECTION("nobody, in time") {
+    await(milliseconds(1));
+    REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
+    CHECK(first->error().what == "nothing was sent in time");
+    char byte;
+    CHECK(::recv(pair.peers.Get(), &byte, 1, 0) == 0);  // closed
+  }
+  SECTION("one that stops half-way") {
+    Say(pair.peers, bytes.substr(0, 7));
+    pair.peers.Reset();
+    await(milliseconds(20));
+    REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
+    CHECK(first->error().what == "nothing was sent in time");
+  }
+  SECTION("one that has gone") {
+    pair.peers.Reset();
+    await(kLong);
+    REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
+    CHECK(first->error().what == "the peer closed before it said anything");
+  }
+}
+
+TEST_CASE("a welcome is sent whole or not at all") {
+  const char token[16] = {'t'};
+  Pair pair;
+  SECTION("with shared memory") {
+    const auto channel = Channel::Make();
+    REQUIRE(channel);
+    CHECK(SendWelcome(pair.ours.Get(), PreambleStatus::kOk, token, channel->get()));
+  }
+  SECTION("with a refusal") {
+    CHECK(SendWelcome(pair.ours.Get(), PreambleStatus::kDraining, token, nullptr));
+  }
+  SECTION("to nobody") {
+    pair.peers.Reset();
+    CHECK(!SendWelcome(pair.ours.Get(), PreambleStatus::kOk, token, nullptr));
+  }
+  SECTION("to one who does not read") {
+    const std::string much(4096, 'x');
+    while (::send(pair.ours.Get(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+    }
+    CHECK(!SendWelcome(pair.ours.Get(), PreambleStatus::kOk, token, nullptr));
+  }
+}
+
+TEST_CASE("the acceptor takes all who wait, and waits where it cannot") {
+  boost::asio::io_context io;
+  Listening listening;
+  std::vector<UniqueFd> accepted;
+  Acceptor acceptor(io, listening.Get(), [&](UniqueFd socket) { accepted.push_back(std::move(socket)); });
+  SECTION("more than it takes at once") {
+    std::vector<UniqueFd> peers;
+    for (int i = 0; i < 150; ++i)
+      peers.push_back(listening.Connect());
+    acceptor.Start();
+    CHECK(RunUntil(io, [&] { return accepted.size() == 150; }));
+  }
+  SECTION("out of descriptors, it tries again later") {
+    const UniqueFd peer = listening.Connect();
+    acceptor.Start();
+    std::optional<test::FewDescriptors> none(std::in_place, 0);
+    // What it says about that comes once in a while, and not as often as the socket is readable.
+    io.run_for(milliseconds(50));
+    CHECK(accepted.empty());
+    none.reset();
+    CHECK(RunUntil(io, [&] { return accepted.size() == 1; }));
+    const UniqueFd other = listening.Connect();
+    CHECK(RunUntil(io, [&] { return accepted.size() == 2; }));
+  }
+  SECTION("stopped, it takes nobody, and the socket stays") {
+    acceptor.Start();
+    acceptor.Stop();
+    const UniqueFd peer = listening.Connect();
+    io.run_for(milliseconds(5));
+    CHECK(accepted.empty());
+    CHECK(listening.Accept().IsValid());
+  }
+  SECTION("stopped while it waits to try again") {
+    const UniqueFd peer = listening.Connect();
+    acceptor.Start();
+    {
+      const test::FewDescriptors none(0);
+      io.run_for(milliseconds(20));
+    }
+    acceptor.Stop();
+    io.run_for(milliseconds(5));
+    CHECK(accepted.empty());
+  }
+}
+
+TEST_CASE("a connection is known by gRPC's name for it, until it ends") {
+  Table table;
+  UniqueFd peer = table.Admit();
+  const int fd = table.adopted[0].Get();
+  REQUIRE(table.Find(fd) != nullptr);
+  CHECK(table.Find(fd)->peer.pid == ::getpid());
+  const std::string name = "fd:" + std::to_string(fd);
+  for (const std::string& other :
+       {std::string(), std::string("unix:"), std::string("fd:"), std::string("fd:x"), name + "x",
+        "fd:" + std::to_string(fd + 1), "xfd:" + std::to_string(fd), name + "99999999999"}) {
+    INFO(other);
+    CHECK(table.connections.Find(other) == nullptr);
+  }
+  SECTION("the peer closes") {
+    peer.Reset();
+    CHECK(RunUntil(table.io, [&] { return table.gone.size() == 1; }));
+  }
+  SECTION("we close") {
+    table.connections.Close(fd);
+    char byte;
+    CHECK(::recv(peer.Get(), &byte, 1, 0) == 0);
+  }
+  SECTION("all are closed") {
+    table.connections.CloseAll();
+  }
+  CHECK(table.gone == std::vector<int>{fd});
+  CHECK(table.Find(fd) == nullptr);
+  table.connections.Close(fd);  // again, or one that never was: nothing
+  RunUntil(table.io, [looks = 0]() mutable { return ++looks > 5; });
+  CHECK(table.gone.size() == 1);
+}
+
+TEST_CASE("a number that gRPC has closed and the kernel gives out again is another connection") {
+  Table table;
+  const UniqueFd first = table.Admit();
+  const int fd = table.adopted[0].Get();
+  const auto former = table.Find(fd);
+  table.adopted.clear();  // gRPC closes; our duplicate keeps the connection open
+  REQUIRE(table.gone.empty());
+  std::vector<UniqueFd> peers;
+  for (int i = 0; i < 8 && table.gone.empty(); ++i)
+    peers.push_back(table.Admit());
+  REQUIRE(table.gone == std::vector<int>{fd});
+  CHECK(table.Find(fd) != nullptr);
+  CHECK(table.Find(fd) != former);
+}
+
+TEST_CASE("who goes before it was let in leaves nothing behind") {
+  Table table;
+  table.connections.SetQuota(1);
+  for (int i = 0; i < 3; ++i) {
+    Pair pair;
+    table.connections.Accept(std::move(pair.ours), false);
+    pair.peers.Reset();
+    RunUntil(table.io, [looks = 0]() mutable { return ++looks > 5; });
+  }
+  CHECK(table.adopted.empty());
+  CHECK(table.gone.empty());
+  const UniqueFd next = table.Admit();  // the quota is free
+  CHECK(table.refused.empty());
+  SECTION("over the quota") {
+    Pair pair;
+    table.connections.Accept(std::move(pair.ours), false);
+    PreambleWelcome welcome{};
+    REQUIRE(::recv(pair.peers.Get(), &welcome, sizeof welcome, 0) == static_cast<ssize_t>(sizeof welcome));
+    CHECK(welcome.status == PreambleStatus::kQuota);
+    CHECK(table.refused.size() == 1);
+  }
+  SECTION("an administrator is let in all the same") {
+    Pair pair;
+    Say(pair.peers, kPlain);
+    table.connections.Accept(std::move(pair.ours), true);
+    CHECK(RunUntil(table.io, [&] { return table.adopted.size() == 2; }));
+    CHECK(table.Find(table.adopted[1].Get())->is_admin);
+  }
+}
+
+TEST_CASE("nobody is let in once all are being closed") {
+  Table table;
+  Pair pair;
+  table.connections.Accept(std::move(pair.ours), false);
+  table.connections.CloseAll();
+  Say(pair.peers, kPlain);
+  char byte;
+  CHECK(RunUntil(table.io, [&] { return ::recv(pair.peers.Get(), &byte, 1, MSG_DONTWAIT) == 0; }));
+  CHECK(table.adopted.empty());
+}
+
+TEST_CASE("without descriptors a connection is refused with the remedy") {
+  Table table;
+  Pair pair;
+  SECTION("of a plain client") {
+    Say(pair.peers, kPlain);
+    table.connections.Accept(std::move(pair.ours), false);
+    const test::FewDescriptors none(0);
+    REQUIRE(RunUntil(table.io, [&] { return !table.refused.empty(); }));
+  }
+  SECTION("of a shim, for whose memory there is none") {
+    const PreambleHello hello = MakeHello();
+    Say(pair.peers, {reinterpret_cast<const char*>(&hello), sizeof hello});
+    table.connections.Accept(std::move(pair.ours), false);
+    const test::FewDescriptors none(0);
+    REQUIRE(RunUntil(table.io, [&] { return !table.refused.empty(); }));
+    PreambleWelcome welcome{};
+    REQUIRE(::recv(pair.peers.Get(), &welcome, sizeof welcome, 0) == static_cast<ssize_t>(sizeof welcome));
+    CHECK(welcome.status == PreambleStatus::kQuota);
+  }
+  CHECK(table.refused[0].find("raise LimitNOFILE") != std::string::npos);
+  CHECK(table.adopted.empty());
+}
+
+TEST_CASE("a shim is welcomed, and refused while the daemon drains") {
+  Table table;
+  Pair pair;
+  const bool drains = GENERATE(false, true);
+  if (drains) table.connections.Drain();
+  const PreambleHello hello = MakeHello();
+  Say(pair.peers, {reinterpret_cast<const char*>(&hello), sizeof hello});
+  SECTION("and waits for its answer") {
+    table.connections.Accept(std::move(pair.ours), false);
+    PreambleWelcome welcome{};
+    const auto answered = [&] { return ::recv(pair.peers.Get(), &welcome, sizeof welcome, MSG_DONTWAIT) > 0; };
+    REQUIRE(RunUntil(table.io, answered));
+    CHECK(welcome.status == (drains ? PreambleStatus::kDraining : PreambleStatus::kOk));
+    CHECK(RunUntil(table.io, [&] { return table.adopted.size() == (drains ? 0 : 1); }));
+  }
+  SECTION("and has gone meanwhile") {
+    table.connections.Accept(std::move(pair.ours), false);
+    pair.peers.Reset();
+    RunUntil(table.io, [looks = 0]() mutable { return ++looks > 5; });
+    CHECK(table.adopted.empty());
+  }
+  CHECK(table.refused.size() == (drains ? 1 : 0));
+}
+
+TEST_CASE("death is the process's, not the socket's") {
+  Table table;
+  const Listening listening;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // A child of the client keeps the socket; the client itself is killed.
+    const UniqueFd socket = listening.Connect();
+    [[maybe_unused]] const ssize_t sent = ::send(socket.Get(), kPlain.data(), kPlain.size(), MSG_NOSIGNAL);
+    const pid_t heir = ::fork();
+    if (heir == 0) {
+      ::alarm(60);
+      char byte;
+      ::recv(socket.Get(), &byte, 1, 0);  // until the daemon closes
+      ::_exit(0);
+    }
+    for (;;)
+      ::pause();
+  }
+  REQUIRE(child > 0);
+  UniqueFd socket;
+  REQUIRE(RunUntil(table.io, [&] {
+    socket = listening.Accept();
+    return socket.IsValid();
+  }));
+  table.connections.Accept(std::move(socket), false);
+  REQUIRE(RunUntil(table.io, [&] { return table.adopted.size() == 1; }));
+  CHECK(table.Find(table.adopted[0].Get())->peer.pid == child);
+  CHECK(table.gone.empty());
+  ::kill(child, SIGKILL);
+  CHECK(RunUntil(table.io, [&] { return table.gone.size() == 1; }));
+  ::waitpid(child, nullptr, 0);
+}

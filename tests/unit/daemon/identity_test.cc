@@ -1,0 +1,186 @@
+// Who is at the other end, by the kernel and /proc, and what text of others becomes before anybody reads it.
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+
+#include "daemon/registry/command_reader.h"
+#include "daemon/registry/process.h"
+#include "tests/catch.h"
+#include "tests/unit/daemon/few_descriptors.h"
+
+using namespace xschedd;
+
+namespace {
+
+UniqueFd PidFd(pid_t pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+// A child that has exited and is not waited for yet, so that its pid is nobody else's.
+class DeadChild {
+ public:
+  DeadChild() : pid_(::fork()) {
+    if (pid_ == 0) ::_exit(0);
+    pidfd_ = PidFd(pid_);
+    siginfo_t info{};
+    REQUIRE(::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) == 0);
+  }
+  ~DeadChild() { ::waitpid(pid_, nullptr, 0); }
+  DeadChild(const DeadChild&) = delete;
+  DeadChild& operator=(const DeadChild&) = delete;
+  pid_t Pid() const { return pid_; }
+  int PidFdNumber() const { return pidfd_.Get(); }
+
+ private:
+  pid_t pid_;
+  UniqueFd pidfd_;
+};
+
+// Waits for one answer of a CommandReader.
+class Answer {
+ public:
+  CommandReader::Done Taker() {
+    return [this](std::string command) {
+      const std::lock_guard lock(mutex_);
+      command_ = std::move(command);
+      there_ = true;
+      changed_.notify_all();
+    };
+  }
+  std::string Wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return there_; });
+    return command_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string command_;
+  bool there_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("text of others is well-formed UTF-8 without control characters and quotes") {
+  const struct {
+    std::string_view from;
+    std::string_view to;
+  } cases[] = {
+      {"plain", "plain"},
+      {"a\x1b[31m\"\x7f\n", "a?[31m???"},
+      {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},  // 2, 3 and 4 bytes
+      {"\x80\xbf", "??"},                                                                // no lead
+      {"\xc0\x80\xc1\xbf", "????"},                                                      // overlong, 2 bytes
+      {"\xe0\x9f\xbf", "???"},                                                           // overlong, 3 bytes
+      {"\xe0\xa0\x80", "\xe0\xa0\x80"},
+      {"\xf0\x8f\xbf\xbf", "????"},  // overlong, 4 bytes
+      {"\xf0\x90\x80\x80", "\xf0\x90\x80\x80"},
+      {"\xed\xa0\x80", "???"},  // a surrogate
+      {"\xed\x9f\xbf", "\xed\x9f\xbf"},
+      {"\xf4\x90\x80\x80", "????"},  // beyond U+10FFFF
+      {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
+      {"\xf5\x80\x80\x80\xff", "?????"},
+      {"\xe2\x82", "??"},       // ends too early
+      {"\xe2\x28\xac", "?(?"},  // not a continuation
+  };
+  for (const auto& [from, to] : cases)
+    CHECK(CleanText(from, 64) == to);
+  CHECK(CleanText("12345", 3) == "123");
+  CHECK(CleanText("12\xe2\x82\xac", 4) == "12");  // half a character is none
+  CHECK(CleanText(std::string_view("a\0b", 3), 8) == "a?b");
+}
+
+TEST_CASE("the kernel says who is at the other end of a socket") {
+  int pair[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+  const UniqueFd one(pair[0]);
+  const UniqueFd other(pair[1]);
+  const auto peer = ReadPeer(one.Get());
+  REQUIRE(peer);
+  CHECK(peer->pid == ::getpid());
+  CHECK(peer->uid == ::getuid());
+  CHECK(peer->gid == ::getgid());
+  CHECK((::fcntl(peer->pidfd.Get(), F_GETFD) & FD_CLOEXEC) != 0);
+  CHECK(!HasExited(peer->pidfd.Get()));
+
+  SECTION("what is no socket has no peer") {
+    CHECK(ReadPeer(STDIN_FILENO).error().what.find("the kernel does not say who connected") == 0);
+    CHECK(!ReadPeer(-1));
+  }
+  SECTION("without a descriptor for its pidfd nobody is let in") {
+    const test::FewDescriptors none(0);
+    CHECK(!ReadPeer(one.Get()));
+  }
+}
+
+TEST_CASE("what /proc says of a process that has exited is not believed") {
+  const DeadChild child;
+  CHECK(HasExited(child.PidFdNumber()));
+  const ProcessInfo info = ReadProcess(child.Pid(), child.PidFdNumber());
+  CHECK(info.exe.empty());
+  CHECK(info.cgroup.empty());
+}
+
+TEST_CASE("a process is described by /proc, as far as it can be read") {
+  const UniqueFd own = PidFd(::getpid());
+  const ProcessInfo info = ReadProcess(::getpid(), own.Get());
+  CHECK(info.exe.find("unit_daemon") != std::string::npos);
+  CHECK(!info.cgroup.empty());
+  const ProcessInfo nobody = ReadProcess(0x7fffffff, own.Get());
+  CHECK(nobody.exe.empty());
+  CHECK(nobody.cgroup.empty());
+}
+
+TEST_CASE("command lines are read by another thread, and are empty where there is none") {
+  const UniqueFd own = PidFd(::getpid());
+  CommandReader reader;
+  SECTION("a live process") {
+    Answer answer;
+    reader.Read(::getpid(), own.Get(), answer.Taker());
+    CHECK(answer.Wait().find("unit_daemon") != std::string::npos);
+  }
+  SECTION("no process") {
+    Answer answer;
+    reader.Read(0x7fffffff, own.Get(), answer.Taker());
+    CHECK(answer.Wait().empty());
+  }
+  SECTION("one that has exited") {
+    const DeadChild child;
+    Answer answer;
+    reader.Read(child.Pid(), child.PidFdNumber(), answer.Taker());
+    CHECK(answer.Wait().empty());
+  }
+  SECTION("one without a command line") {
+    // The kernel's own threads have none; where there are none, pid 2 is something else or nothing.
+    Answer answer;
+    reader.Read(2, own.Get(), answer.Taker());
+    answer.Wait();
+  }
+  SECTION("without a descriptor for the job nothing is promised, and the next one is served") {
+    {
+      const test::FewDescriptors none(0);
+      reader.Read(::getpid(), own.Get(), [](const std::string&) { FAIL("read without a descriptor"); });
+    }
+    Answer answer;
+    reader.Read(::getpid(), own.Get(), answer.Taker());
+    CHECK(!answer.Wait().empty());
+  }
+  SECTION("many at once, in order") {
+    std::atomic<int> answered = 0;
+    constexpr int kAsked = 200;
+    for (int i = 0; i < kAsked; ++i)
+      reader.Read(::getpid(), own.Get(), [&](const std::string&) { ++answered; });
+    Answer last;
+    reader.Read(::getpid(), own.Get(), last.Taker());
+    last.Wait();
+    CHECK(answered == kAsked);
+  }
+}

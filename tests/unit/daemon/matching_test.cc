@@ -1,0 +1,129 @@
+// What fits what: addresses, selectors and rules, each part of them by itself.
+#include <string>
+
+#include "daemon/ipc/selector.h"
+#include "daemon/registry/effective.h"
+#include "daemon/registry/match.h"
+#include "daemon/registry/registry.h"
+#include "tests/catch.h"
+
+using namespace xschedd;
+
+namespace {
+
+Client& AddPython(Registry& registry, const std::string& cgroup = "/user.slice/job-1") {
+  NewClient fresh;
+  fresh.identity.pid = 10;
+  fresh.identity.uid = 1000;
+  fresh.identity.gid = 100;
+  fresh.identity.exe = "/usr/bin/python3.11";
+  fresh.identity.cgroup = cgroup;
+  fresh.group_name = "job";
+  return registry.Add(std::move(fresh), 0);
+}
+
+}  // namespace
+
+TEST_CASE("one wrong character anywhere makes it no PCI address") {
+  const std::string good = "0000:c1:00.0/1";
+  REQUIRE(IsPciAddress(good));
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = 'x';
+    INFO(bad);
+    CHECK(!IsPciAddress(bad));
+    CHECK((!IsPciAddress(good.substr(0, i)) || i == 12));  // without a partition it is one, too
+  }
+}
+
+TEST_CASE("a selector fits by each of its parts, and not if one of them does not") {
+  Registry registry;
+  const Client& client = AddPython(registry);
+  const struct {
+    void (*set)(v1::Selector&);
+    bool fits;
+    const char* text;
+  } cases[] = {
+      {[](v1::Selector& s) { s.add_pid(10); }, true, "pid 10"},
+      {[](v1::Selector& s) { s.add_pid(11); }, false, "pid 11"},
+      {[](v1::Selector& s) { s.set_uid(1000); }, true, "uid 1000"},
+      {[](v1::Selector& s) { s.set_uid(1); }, false, "uid 1"},
+      {[](v1::Selector& s) { s.set_group("job"); }, true, "group \"job\""},
+      {[](v1::Selector& s) { s.set_group("\x1b"); }, false, "group \"?\""},
+      {[](v1::Selector& s) { s.set_cgroup("/user.slice"); }, true, "cgroup \"/user.slice\""},
+      {[](v1::Selector& s) { s.set_cgroup("/user"); }, false, "cgroup \"/user\""},
+      {[](v1::Selector& s) { s.set_exe("python3.11"); }, true, "exe \"python3.11\""},
+      {[](v1::Selector& s) { s.set_exe("python"); }, false, "exe \"python\""},
+      {[](v1::Selector& s) { s.set_all(true); }, true, "\"all\": nobody is connected"},
+      {[](v1::Selector&) {}, false, "\"all\": nobody is connected"},
+  };
+  for (const auto& [set, fits, text] : cases) {
+    v1::Selector selector;
+    set(selector);
+    INFO(text);
+    CHECK(Matches(selector, client) == fits);
+    CHECK(IsEmpty(selector) == (selector.ByteSizeLong() == 0));
+    CHECK(Describe(selector) == text);
+  }
+  v1::Selector many;
+  for (std::uint64_t pid = 1; pid < 10'000; ++pid)
+    many.add_pid(pid);
+  CHECK(Describe(many).size() < 300);
+}
+
+TEST_CASE("a rule fits by each of its parts, and not if one of them does not") {
+  const std::string container(64, 'a');
+  Registry registry;
+  const Client& client = AddPython(registry, "/docker/" + container);
+  const struct {
+    Rule rule;
+    bool fits;
+  } cases[] = {
+      {{}, true},
+      {{.uid = 1000}, true},
+      {{.uid = 1001}, false},
+      {{.gid = 100}, true},
+      {{.gid = 101}, false},
+      {{.exe = "/usr/bin/python3.11"}, true},
+      {{.exe = "ruby"}, false},
+      {{.cgroup = "/docker"}, true},
+      {{.cgroup = "/podman"}, false},
+      {{.container = container.substr(0, 12)}, true},
+      {{.container = std::string(12, 'b')}, false},
+      {{.group = "job"}, true},
+      {{.group = "other"}, false},
+  };
+  for (const auto& [rule, fits] : cases) {
+    Config config;
+    config.rules.push_back(rule);
+    config.rules[0].priority = 42;
+    CHECK((EffectiveOf(client, config).priority == 42) == fits);
+  }
+}
+
+TEST_CASE("a rule puts clients together by cgroup, where that is known") {
+  Registry registry;
+  Config config;
+  config.rules.push_back({.join = std::string(kJoinCgroup)});
+  CHECK(GroupNameOf(AddPython(registry), config) == "/user.slice/job-1");
+  CHECK(GroupNameOf(AddPython(registry, ""), config) == "job");
+  config.rules[0].join = std::string(kJoinNone);
+  CHECK(GroupNameOf(AddPython(registry), config).empty());
+  config.rules[0].join.reset();
+  CHECK(GroupNameOf(AddPython(registry), config) == "job");
+}
+
+TEST_CASE("paths of programs without a folder, and ids that are nearly a container's") {
+  CHECK(ExeMatches("x", "x"));
+  CHECK(!ExeMatches("x", "y"));
+  CHECK(!CgroupMatches("/a/b", "/a"));
+  CHECK(CgroupMatches("", "/a"));
+  for (const char* bad :
+       {"", "0123456789a", "0123456789ag", "0123456789a/", "0123456789a:", "0123456789aA", "0123456789a`"})
+    CHECK(!IsContainerId(bad));
+  CHECK(IsContainerId("0123456789af"));
+  CHECK(!IsContainerId(std::string(65, 'a')));
+  const std::string not_hex = "/docker/" + std::string(63, 'a') + "g";
+  CHECK(!ContainerMatches(std::string(12, 'a'), not_hex));
+  CHECK(!ContainerMatches("docker", "/docker"));
+}
