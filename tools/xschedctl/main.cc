@@ -58,7 +58,7 @@ int Main(int argc, char** argv) {
   std::vector<Command> commands = AddPolicy(app, global);
   commands.push_back(AddRun(app, global, rest));
   for (const auto add : {AddPs, AddSet, AddHold, AddRelease, AddEvents, AddTrace, AddExplain, AddStats, AddReload,
-                         AddDrain, AddDoctor, AddVersion}) {
+                         AddDrain, AddDoctor, AddCompletion, AddVersion}) {
     commands.push_back(add(app, global));
   }
 
