@@ -2,9 +2,10 @@
 configuration and each environment variable is in its page, and the page has none that is not. Also what mandoc and man say
 of them, where these are installed.
 
-usage: man_test.py XSCHEDCTL XSCHEDD SOURCE_ROOT
+usage: man_test.py XSCHEDCTL XSCHEDD SOURCE_ROOT MESON BUILD_ROOT
 """
 
+import json
 import pathlib
 import re
 import shutil
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-CTL, DAEMON, ROOT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+CTL, DAEMON, ROOT, MESON, BUILD = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), *sys.argv[4:6]
 PAGES = ROOT / "docs/man"
 
 
@@ -132,6 +133,12 @@ class Pages(unittest.TestCase):
         read = {"XSCHEDD_RUNTIME_DIR", "XSCHEDD_SHIM"}  # common/runtime_dir.h, tools/xschedctl/preload.h
         read |= set(re.findall(r'SetOrKeep\("(XSCHEDD_\w+)"', (ROOT / "tools/xschedctl/command_run.cc").read_text()))
         self.assertEqual(said, read)
+
+    def test_what_is_installed(self):
+        places = json.loads(run(MESON, "introspect", BUILD, "--installed").stdout).values()
+        for end in ("/man8/xschedd.8", "/man8/xschedctl.8", "/man5/xschedd.toml.5", "/man7/xschedd-shim.7",
+                    "/bash-completion/completions/xschedctl", "/zsh/site-functions/_xschedctl", "/include/xschedd.h"):
+            self.assertEqual(sum(place.endswith(end) for place in places), 1, end)
 
     def test_their_form(self):
         checkers = {"mandoc": ["-Tlint", "-W", "warning"], "man": ["--warnings", "-E", "UTF-8", "-l"]}
