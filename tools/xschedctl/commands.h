@@ -42,6 +42,7 @@ Command AddStats(CLI::App& app, const GlobalOptions& global);
 Command AddReload(CLI::App& app, const GlobalOptions& global);
 Command AddDrain(CLI::App& app, const GlobalOptions& global);
 Command AddDoctor(CLI::App& app, const GlobalOptions& global);
+Command AddCompletion(CLI::App& app, const GlobalOptions& global);
 Command AddVersion(CLI::App& app, const GlobalOptions& global);
 
 // --pid --uid --group --cgroup --exe --all.
