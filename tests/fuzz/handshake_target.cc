@@ -5,9 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <utility>
-
 #include <boost/asio/io_context.hpp>
+#include <utility>
 
 #include "common/preamble_client.h"
 #include "daemon/ipc/connections.h"
@@ -79,9 +78,8 @@ void Check(Dialogue& told) {
 void Run(fuzz::Input& input) {
   boost::asio::io_context io;
   Dialogue told;
-  Connections connections(
-      io, {[&](int fd) { told.adopted = fd; }, [](Connection&) {},
-           [](const std::string& why) { FUZZ_CHECK(fuzz::IsOneLine(why, 512)); }});
+  Connections connections(io, {[&](int fd) { told.adopted = fd; }, [](Connection&) {},
+                               [](const std::string& why) { FUZZ_CHECK(fuzz::IsOneLine(why, 512)); }});
   const std::uint8_t how = input.Byte();
   if ((how & 1) != 0) connections.Drain();
   if ((how & 2) != 0) connections.SetQuota(how % 3);

@@ -57,7 +57,8 @@ void Send(int socket, std::string_view bytes, const std::vector<UniqueFd>& descr
 
 void Use(Welcomed& welcomed) {
   const Result<Mapping> board = MapSharedMemory(welcomed.descriptors[0].Get(), sizeof(abi::Board), Access::kReadOnly);
-  const Result<Mapping> ledger = MapSharedMemory(welcomed.descriptors[1].Get(), sizeof(abi::Ledger), Access::kReadWrite);
+  const Result<Mapping> ledger =
+      MapSharedMemory(welcomed.descriptors[1].Get(), sizeof(abi::Ledger), Access::kReadWrite);
   if (!board || !ledger) return;
   const auto* mapped = static_cast<const abi::Board*>(board->Address());
   const Result<BoardReader> reader = BoardReader::Open(mapped);
