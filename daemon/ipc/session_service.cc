@@ -295,7 +295,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   }
 
   void HandleActivity(Client& client) {
-    // A message of some megabytes has room for a million of these, and everybody else waits meanwhile.
+    // The largest message has room for sixty thousand of these, and everybody else waits meanwhile.
     if (message_.activity().queues_size() > kMostActivity || message_.activity().passed_size() > kMostActivity) {
       return Notice("a batch of more than " + std::to_string(kMostActivity) +
                     " entries was left out; send smaller ones");

@@ -114,7 +114,7 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
     return Fail("device slot " + std::to_string(fresh.slot) + " is attached already", "attach a slot once");
   }
   if (!IsPciAddress(fresh.pci_address)) {
-    // Whoever sends megabytes does not get them back: what waits to be read is the daemon's memory.
+    // Whoever sends much does not get it back: what waits to be read is the daemon's memory.
     return Fail("\"" + CleanText(fresh.pci_address, kShownText) + "\" is not a PCI address",
                 "give it as 0000:c1:00.0 or 0000:c1:00.0/1");
   }

@@ -1,5 +1,7 @@
 #include "daemon/telemetry/log.h"
 
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -7,8 +9,12 @@
 
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 
+#include "common/clock.h"
 #include "daemon/build_config.h"
+#include "daemon/registry/process.h"
+#include "daemon/registry/token_bucket.h"
 #if XSCHEDD_HAVE_SYSTEMD
 #include <spdlog/sinks/systemd_sink.h>
 #endif
@@ -23,6 +29,31 @@ bool StderrIsJournal() {
   struct stat status {};
   if (stream == nullptr || ::fstat(STDERR_FILENO, &status) != 0) return false;
   return std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino) == stream;
+}
+
+constexpr double kLibraryLinesPerSecond = 1;
+constexpr double kLibraryLinesBurst = 10;
+constexpr std::size_t kLibraryTextLimit = 512;
+
+// What gRPC and protobuf would write to standard error themselves, a line for each message that is wrong: anybody who
+// may connect can have them write as fast as he sends.
+void LogOfLibrary(const char* library, std::string_view text) {
+  static std::mutex mutex;
+  static TokenBucket lines(kLibraryLinesPerSecond, kLibraryLinesBurst);
+  {
+    const std::lock_guard lock(mutex);
+    if (!lines.Take(MonotonicNs())) return;
+  }
+  SPDLOG_WARN("message of a library library={} text=\"{}\"", library, CleanText(text, kLibraryTextLimit));
+}
+
+void TakeOverLibraries() {
+  google::protobuf::SetLogHandler([](google::protobuf::LogLevel level, const char*, int, const std::string& text) {
+    if (level >= google::protobuf::LOGLEVEL_WARNING) LogOfLibrary("protobuf", text);
+  });
+  gpr_set_log_function([](gpr_log_func_args* args) {
+    if (args->severity >= GPR_LOG_SEVERITY_ERROR) LogOfLibrary("grpc", args->message);
+  });
 }
 
 }  // namespace
@@ -46,6 +77,7 @@ Result<void> StartLog(const std::string& level) {
   logger->set_level(parsed);
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
+  TakeOverLibraries();
   return {};
 }
 

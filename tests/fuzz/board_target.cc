@@ -1,6 +1,6 @@
 // The shim beside a daemon that writes what it likes onto the board: gates, windows, the ring's tail, while the shim
-// counts launches, records markers and reports. Holds: nothing is counted twice or lost; a launch without work in flight
-// is let in; what is not held is not waited for.
+// counts launches, records markers and reports. Holds: nothing is counted twice or lost; a launch without work in
+// flight is let in; what is not held is not waited for.
 #include <memory>
 
 #include "client-shim/core/session.h"

@@ -16,12 +16,12 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 // What must hold whatever the input is; libFuzzer keeps the input for which it does not.
-#define FUZZ_CHECK(condition)                                                                           \
-  do {                                                                                                  \
-    if (!(condition)) {                                                                                 \
-      std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);               \
-      std::abort();                                                                                     \
-    }                                                                                                   \
+#define FUZZ_CHECK(condition)                                                             \
+  do {                                                                                    \
+    if (!(condition)) {                                                                   \
+      std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                       \
+    }                                                                                     \
   } while (false)
 
 namespace xschedd::fuzz {

@@ -30,9 +30,7 @@ struct Peer {
   std::unique_ptr<LedgerWriter> ledger;
   Client* client = nullptr;
 
-  std::atomic<std::uint32_t>* Words() {
-    return static_cast<std::atomic<std::uint32_t>*>(ledger_mapping.Address());
-  }
+  std::atomic<std::uint32_t>* Words() { return static_cast<std::atomic<std::uint32_t>*>(ledger_mapping.Address()); }
 };
 
 constexpr std::uint32_t kWords = sizeof(abi::Ledger) / sizeof(std::uint32_t);

@@ -46,7 +46,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   kernel_name = name.substr(0, name.find('\0'));
   static shim::Vendor vendor{};
   vendor.kernel_name = [](const shim::KernelRef&, void*) { return kernel_name.c_str(); };
-  static const char* const kNames[] = {"hipMemcpyAsync", "hipLaunchKernel", "_Z24hipExtModuleLaunchKernelP18ihipModule"};
+  static const char* const kNames[] = {"hipMemcpyAsync", "hipLaunchKernel",
+                                       "_Z24hipExtModuleLaunchKernelP18ihipModule"};
   shim::CallerLibraries callers(nullptr);
   const shim::PassthroughRules rules(entries, kNames, 3);
   shim::Submission submission{};

@@ -2,6 +2,7 @@
 // Thread rule: the target's thread.
 #pragma once
 
+#include <google/protobuf/stubs/logging.h>
 #include <spdlog/sinks/null_sink.h>
 #include <spdlog/spdlog.h>
 
@@ -14,6 +15,7 @@ inline void BeQuiet() {
     const auto logger = std::make_shared<spdlog::logger>("fuzz", std::make_shared<spdlog::sinks::null_sink_mt>());
     logger->set_level(spdlog::level::debug);
     spdlog::set_default_logger(logger);
+    google::protobuf::SetLogHandler(nullptr);  // the daemon takes it over, too (telemetry/log.cc)
     return true;
   }();
   (void)done;

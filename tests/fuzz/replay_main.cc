@@ -9,9 +9,14 @@
 
 namespace {
 
-void Replay(const std::filesystem::path& path, int* count) {
+// The file is closed again: some targets count what is open.
+std::vector<char> Content(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  const std::vector<char> content(std::istreambuf_iterator<char>(file), {});
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void Replay(const std::filesystem::path& path, int* count) {
+  const std::vector<char> content = Content(path);
   std::fprintf(stderr, "%s\n", path.c_str());  // the last one named is the one that fails
   // Exactly as large as the input, so that a checker sees a step beyond its end.
   const std::vector<std::uint8_t> bytes(content.begin(), content.end());

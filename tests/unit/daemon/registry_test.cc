@@ -302,6 +302,7 @@ TEST_CASE("text from outside is cleaned") {
   CHECK(CleanText("\xff\xc0\x80\xed\xa0\x80", 100) == "??????");
   CHECK(CleanText("abc\xc3\xbc", 4) == "abc");  // never half a character
   CHECK(CleanText("\xe2\x82", 10) == "??");
+  CHECK(CleanText("\xc2\x9b\x33\x31m\xc2\xa0", 10) == "?31m\xc2\xa0");  // U+009B begins a terminal's command
 }
 
 TEST_CASE("the kernel says who is at the other end, also after it has gone") {

@@ -41,7 +41,7 @@ TEST_CASE("a duration is read with its unit") {
 }
 
 TEST_CASE("what is no duration is an error that says how to write one") {
-  for (const char* text : {"", "25", "ms", "-1ms", "5 m", "1e3ms", "nan", "25msx"}) {
+  for (const char* text : {"", "25", "ms", "-1ms", "5 m", "1e3ms", "nan", "nanms", "infs", "25msx"}) {
     CAPTURE(text);
     const auto value = ParseMicroseconds(text);
     REQUIRE_FALSE(value.has_value());
