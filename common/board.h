@@ -9,6 +9,9 @@
 
 namespace xschedd {
 
+// For the daemon's ends of board and ledger: fresh memory, or that of a client which an earlier daemon served.
+enum class MemoryIs { kNew, kInUse };
+
 // What the daemon wants of a client on one device.
 struct GateSetting {
   bool held = false;
@@ -21,7 +24,9 @@ struct GateSetting {
 class BoardWriter {
  public:
   // `board` stays owned by the caller and must outlive the writer. Initialises the header; all gates open, untracked.
-  explicit BoardWriter(abi::Board* board);
+  explicit BoardWriter(abi::Board* board) : BoardWriter(board, MemoryIs::kNew) {}
+  // kInUse: of an earlier daemon. The gates stay as they are until Set says otherwise.
+  BoardWriter(abi::Board* board, MemoryIs memory);
 
   // Writes the gate of `slot` if it differs from what was last written; returns whether it wrote. The caller then wakes
   // waiters (WakeGate) if the ledger says that there are any.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/config/config.h"
+#include "daemon/registry/effective.h"
 #include "daemon/registry/hints.h"
 #include "daemon/registry/registry.h"
 #include "daemon/scheduler/events.h"
@@ -22,6 +23,30 @@ namespace xschedd {
 struct Actor {
   std::uint64_t pid = 0;
   std::uint32_t uid = 0;
+};
+
+// What an earlier daemon knew of a client (daemon/state).
+struct RestoredClient {
+  NewClient fresh;  // with its channel
+  AdminSettings admin;
+  bool hold = false;
+  std::uint64_t default_stream_deadline_us = 0;
+  std::vector<NewDevice> devices;
+  std::vector<Queue> queues;
+  std::uint64_t connected_ns = 0;
+  std::uint64_t late_total = 0;
+};
+
+// Who is told of what a restart must not lose.
+enum class Urgency { kSoon, kNow };
+class CoreObserver {
+ public:
+  virtual ~CoreObserver() = default;
+  virtual void ClientAdded(Client& client) = 0;
+  // While it is still there.
+  virtual void ClientGone(const Client& client) = 0;
+  // kNow: an administrator's, who is answered next.
+  virtual void Changed(Urgency urgency) = 0;
 };
 
 // Where the configuration comes from, so that it can be read again.
@@ -63,10 +88,26 @@ class Core {
   // Opens all gates; nothing is decided afterwards.
   void Stop();
 
+  // ---- restart (core_restart.cc)
+  // `observer` outlives its use here.
+  void Observe(CoreObserver* observer) { observer_ = observer; }
+  // What the configuration says, whatever has been set since.
+  const policy::Settings& FilePolicy() const { return file_policy_; }
+  void RestorePolicy(const policy::Settings& settings);
+  // Nothing is decided before RestoreDone.
+  Client& RestoreClient(RestoredClient restored);
+  void RestoreDone();
+  // A client that was restored has its session, which says what `fresh` has; its memory is as it was.
+  void ResumeClient(Client& client, NewClient fresh);
+  void RestoreSettings(Client& client, const AdminSettings& admin, bool hold);
+  // For the state that is saved last: draining is not for the next daemon.
+  void EndDraining() { draining_ = false; }
+
   void Refused(const std::string& why);
   bool IsDraining() const { return draining_; }
 
   Registry& Clients() { return registry_; }
+  const Registry& Clients() const { return registry_; }
   EventLog& Events() { return events_; }
   const Scheduler& Sched() const { return scheduler_; }
   const Config& Settings() const { return config_; }
@@ -83,13 +124,19 @@ class Core {
   // Puts the client into the group that the configuration says; logs and returns whether that is another.
   bool UpdateGroup(Client& client);
 
+  void NoteChange(Urgency urgency) {
+    if (observer_ != nullptr) observer_->Changed(urgency);
+  }
+
   ConfigSource source_;
   Config config_;
+  policy::Settings file_policy_;
   Registry registry_;
   EventLog events_;
   Scheduler scheduler_;
   SchedulerLoop loop_;
   std::function<void()> on_reload_;
+  CoreObserver* observer_ = nullptr;
   bool draining_ = false;
   std::uint64_t refused_total_ = 0;
   std::uint64_t started_ns_;

@@ -26,6 +26,7 @@ struct Connection {
   PeerIdentity peer;
   bool is_admin = false;             // accepted on admin.sock
   std::unique_ptr<Channel> channel;  // of a shim
+  std::uint64_t waiting_id = 0;      // of the client that has waited for this process since a restart; 0: none
   char token[16] = {};
   bool has_session = false;
   std::uint64_t client_id = 0;  // 0: no session has said hello yet
@@ -42,6 +43,10 @@ class Connections {
     std::function<void(int fd)> adopt;      // hand the socket to gRPC
     std::function<void(Connection&)> gone;  // called once, before the connection is forgotten
     std::function<void(const std::string&)> refused;
+    // Gives a shim's connection its memory.
+    std::function<Result<void>(Connection&)> equip;
+    // It will not be adopted: what it was given for this process is the process's still.
+    std::function<void(Connection&)> dropped;
   };
   Connections(boost::asio::io_context& io, Callbacks callbacks);
 

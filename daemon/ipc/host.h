@@ -9,6 +9,7 @@
 #include "daemon/core.h"
 #include "daemon/ipc/connections.h"
 #include "daemon/registry/command_reader.h"
+#include "daemon/state/keeper.h"
 
 namespace xschedd {
 
@@ -17,6 +18,7 @@ struct Host {
   Core& core;
   Connections& connections;
   CommandReader& commands;
+  StateKeeper& keeper;
 
   template <typename Action>
   void Post(Action action) {
