@@ -35,15 +35,16 @@ Client& Core::RestoreClient(RestoredClient restored) {
   }
   SPDLOG_DEBUG("client taken over id={} pid={} uid={} group=\"{}\" priority={} hold={}", client.id, client.identity.pid,
                client.identity.uid, client.group->name, client.effective.priority, client.hold);
-  loop_.Watch(client);
+  if (client.channel != nullptr) loop_.Watch(client);
   scheduler_.Changed(client);
   return client;
 }
 
 void Core::RestoreDone() {
   loop_.DecideNow();
-  for (const auto& [id, client] : registry_.Clients())
-    scheduler_.AlignBoard(*client);
+  for (const auto& [id, client] : registry_.Clients()) {
+    if (client->channel != nullptr) scheduler_.AlignBoard(*client);
+  }
 }
 
 void Core::ResumeClient(Client& client, NewClient fresh) {

@@ -237,6 +237,8 @@ void StateKeeper::GiveBack(std::uint64_t waiting_id, std::unique_ptr<Channel> ch
   const auto found = waiting_.find(waiting_id);
   if (found == waiting_.end()) return;
   found->second->channel = std::move(channel);
+  SPDLOG_DEBUG("client waits again id={}", waiting_id);
+  if (found->second->is_superseded) return RemoveWaiting(waiting_id, "its process has another session");
   if (!in_grace_) return RemoveWaiting(waiting_id, "it did not come back after the restart");
   // If it died while a connection had its memory, the connection was told, and nobody will be again.
   if (HasExited(found->second->dead.native_handle())) RemoveWaiting(waiting_id, "it exited");
@@ -279,11 +281,24 @@ void StateKeeper::ClientAdded(Client& client) {
     expected_.erase(expected);
     core_.RestoreSettings(client, saved.admin, saved.hold);
   }
+  Supersede(client);
   if (client.channel != nullptr && client.channel->IsLasting() && !channels_.contains(client.id)) {
     if (const auto number = store_.StoreChannel(*client.channel)) channels_.emplace(client.id, *number);
     client.channel->ForgetDescriptors();
   }
   Changed(Urgency::kSoon);
+}
+
+// The process has connected twice, and its first connection, which has its memory, has not come to a session (yet).
+void StateKeeper::Supersede(Client& client) {
+  for (auto& [id, waiting] : waiting_) {
+    const Client& before = *core_.Clients().Find(id);
+    const bool is_same = before.identity.pid == client.identity.pid && IsSame(before.identity.key, client.identity.key);
+    if (!is_same || waiting->is_superseded) continue;
+    waiting->is_superseded = true;
+    core_.RestoreSettings(client, {before.admin, before.admin_weight}, before.hold);
+    return RemoveWaiting(id, "its process has another session");
+  }
 }
 
 void StateKeeper::ClientGone(const Client& client) {

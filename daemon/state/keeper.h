@@ -63,6 +63,7 @@ class StateKeeper final : public CoreObserver {
   struct Waiting {
     explicit Waiting(boost::asio::io_context& io) : dead(io) {}
     std::unique_ptr<Channel> channel;            // null: a connection has it
+    bool is_superseded = false;                  // its process has a session with other memory
     boost::asio::posix::stream_descriptor dead;  // the pidfd
   };
 
@@ -72,6 +73,7 @@ class StateKeeper final : public CoreObserver {
   // Why the client is not there again with its memory; empty: it is.
   std::string RestoreClient(const state::Client& saved, std::vector<UniqueFd> descriptors);
   void Expect(const state::Client& saved);
+  void Supersede(Client& client);
   void RemoveWaiting(std::uint64_t id, const std::string& why);
   void EndGrace();
   void Save();

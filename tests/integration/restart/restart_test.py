@@ -11,7 +11,6 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -78,7 +77,7 @@ class Restart(unittest.TestCase):
         self.config = pathlib.Path(self.folder, "config.toml")
         self.config.write_text("[policy]\nguard_ms_per_s = 0\n")
         self.manager = self.make_manager()
-        self.addCleanup(self.manager.close)
+        self.addCleanup(lambda: self.manager.close())  # whichever is the last
         self.manager.start()
 
     def make_manager(self, **settings):
@@ -291,7 +290,6 @@ class Kept(Restart):
     def test_stuck_loop_is_restarted(self):
         self.manager.close()
         self.manager = self.make_manager(watchdog=True)
-        self.addCleanup(self.manager.close)
         self.manager.watchdog_s = 1.0
         self.manager.start()
         low, _ = self.held_pair()
@@ -434,16 +432,28 @@ class Lost(Restart):
         self.assertNotIn(stranger.memory(), (memory, high.memory()))
         self.assertEqual(len(self.clients()), 3)
 
-    def test_nonsense_on_a_connection_does_not_take_a_clients_place(self):
+    def test_connection_that_ends_before_its_session_gives_the_memory_back(self):
         low, high = self.held_pair()
         memory = low.memory()
         self.kill()
-        # A preamble and then the end: what was handed out for it is handed out again.
-        with socket.socket(socket.AF_UNIX) as end:
-            end.connect(f"{self.folder}/client.sock")
-            end.sendall(b"XSH1" + bytes(12))
+        self.assertEqual(low.ask("hello"), "ok")
+        self.assertEqual(low.ask("close"), "ok")
+        wait_for(lambda: "client waits again" in self.manager.log_text(), "the daemon has seen its end")
         self.assertEqual(low.ask("connect"), "ok")
         self.assertEqual(low.memory(), memory)
+        self.assertEqual(len(self.clients()), 2)
+
+    def test_second_connection_gets_what_was_set_if_not_the_memory(self):
+        low, high = self.held_pair()
+        memory = low.memory()
+        self.ctl("hold", "--pid", low.pid)
+        self.kill()
+        self.assertEqual(low.ask("hello"), "ok")
+        self.fresh(low, memory)
+        mine = [client for client in self.clients() if client["pid"] == str(low.pid)]
+        self.assertTrue(mine and all(client["hold"] for client in mine))
+        self.assertEqual(low.ask("close"), "ok")
+        wait_for(lambda: len(self.clients()) == 2, "what nobody uses is gone")
 
 
 class TooMany(Restart):

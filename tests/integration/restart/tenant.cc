@@ -1,15 +1,15 @@
 // A client of a daemon that is restarted: says what its shared memory says, before and after.
 //   tenant RUNTIME_DIR HINT PCI_ADDRESS
 // Reads a word a line and answers each with a line:
-//   busy, idle        reports it; "ok"
-//   look              "held=H tracked=T bound=B board=INODE ledger=INODE id=CLIENT"; bound: held, and the lease not
-//   over bound NS          waits until the gate binds by a lease that is renewed after NS; the time it was first seen
-//   so, in ns connect           another session in place of this one; "ok", or why not fork              a child that
-//   keeps everything open and sleeps until this process ends; its pid scramble          writes nonsense into the
-//   ledger; "ok" write             tries to get at the board for writing; "refused" or "written"
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
+//   busy, idle    reports it; "ok"
+//   look          "held=H tracked=T bound=B board=INODE ledger=INODE id=CLIENT"; bound: held, and the lease not over
+//   bound NS      waits until the gate is held by a lease that goes on after NS; the time at which it was seen, in ns
+//   connect       another session in place of this one; "ok", or why not
+//   hello         as far as to the welcome on another connection; "ok"
+//   close         closes that connection; "ok"
+//   fork          a child that keeps everything open and sleeps; its pid
+//   scramble      writes nonsense into the ledger; "ok"
+//   write         tries to map the board for writing; "refused" or "written"
 #include <unistd.h>
 
 #include <csignal>
@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
   };
   std::unique_ptr<FakeShim> shim = connect();
   Answer("ready");
+  xschedd::UniqueFd half;
   char line[64];
   while (std::fgets(line, sizeof line, stdin) != nullptr) {
     const std::string word(line, std::strcspn(line, " \n"));
@@ -90,6 +91,13 @@ int main(int argc, char** argv) {
       } catch (const std::exception& error) {
         Answer(error.what());
       }
+    } else if (word == "hello") {
+      half = xschedd::test::ConnectTo(std::string(argv[1]) + "/client.sock");
+      const auto welcomed = xschedd::SayHello(half.Get(), xschedd::MakeHello(), xschedd::test::kAnswerLimitMs);
+      Answer(welcomed && welcomed->welcome.status == xschedd::PreambleStatus::kOk ? "ok" : "no welcome");
+    } else if (word == "close") {
+      half.Reset();
+      Answer("ok");
     } else if (word == "fork") {
       const pid_t child = ::fork();
       if (child == 0) {
