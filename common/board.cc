@@ -21,11 +21,22 @@ long Futex(const abi::Word* word, int operation, std::uint32_t value, const time
 
 }  // namespace
 
-BoardWriter::BoardWriter(abi::Board* board, const abi::Layout& layout) : board_(board) {
+BoardWriter::BoardWriter(abi::Board* board, const abi::Layout& layout, MemoryIs memory) : board_(board) {
   board_->header.version = layout.version;
   board_->header.layout_hash = layout.layout_hash;
   board_->header.device_slots = abi::kMaxDevices;
   board_->header.magic = abi::kBoardMagic;
+  if (memory == MemoryIs::kNew) return;
+  for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+    const abi::Gate& gate = board_->gates[slot];
+    // relaxed: the earlier daemon is dead, and nobody else writes.
+    const std::uint32_t word = gate.word.load(std::memory_order_relaxed);
+    settings_[slot] = {(word & abi::kHeld) != 0, (word & abi::kTracked) != 0,
+                       gate.window_us.load(std::memory_order_relaxed),
+                       gate.window_floor.load(std::memory_order_relaxed)};
+    flagged_ += (word & abi::kFlagMask) != 0 ? 1u : 0u;
+  }
+  WriteSummary();
 }
 
 bool BoardWriter::Set(std::uint32_t slot, const GateSetting& setting) {

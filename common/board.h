@@ -10,6 +10,9 @@
 
 namespace xschedd {
 
+// For the daemon's ends of board and ledger: fresh memory, or that of a client which an earlier daemon served.
+enum class MemoryIs { kNew, kInUse };
+
 // What the daemon wants of a client on one device.
 struct GateSetting {
   bool held = false;
@@ -22,8 +25,8 @@ struct GateSetting {
 class BoardWriter {
  public:
   // `board`, of `layout`'s size, stays owned by the caller and must outlive the writer. Initialises the header; all
-  // gates open, untracked.
-  explicit BoardWriter(abi::Board* board, const abi::Layout& layout = abi::Newest());
+  // gates open, untracked. kInUse: of an earlier daemon; the gates stay as they are until Set says otherwise.
+  explicit BoardWriter(abi::Board* board, const abi::Layout& layout = abi::Newest(), MemoryIs memory = MemoryIs::kNew);
 
   // Writes the gate of `slot` if it differs from what was last written; returns whether it wrote. The caller then wakes
   // waiters (WakeGate) if the ledger says that there are any.

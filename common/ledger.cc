@@ -47,10 +47,11 @@ bool LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t
   const std::uint64_t one = 1;
   const int saved_errno = errno;  // the host program's launch must not change errno
   // Never into a file of the program's that has got the number.
-  const bool can_wake = eventfd_identity_.IsBehind(daemon_eventfd_);
+  const WakeUp& wake_up = *wake_up_.load(std::memory_order_acquire);
+  const bool can_wake = wake_up.identity.IsBehind(wake_up.fd);
   // The eventfd is non-blocking; EAGAIN means that a wake-up is already pending.
   if (can_wake) [[maybe_unused]]
-    const ssize_t written = ::write(daemon_eventfd_, &one, sizeof one);
+    const ssize_t written = ::write(wake_up.fd, &one, sizeof one);
   errno = saved_errno;
   return can_wake;
 }
@@ -67,11 +68,16 @@ void LedgerWriter::RemoveWaiter(std::uint32_t slot) {
 
 // ---- daemon --------------------------------------------------------------------------------------------------------
 
-LedgerReader::LedgerReader(abi::Ledger* ledger, abi::Board* board, const abi::Layout& layout)
+LedgerReader::LedgerReader(abi::Ledger* ledger, abi::Board* board, const abi::Layout& layout, MemoryIs memory)
     : ledger_(ledger), board_(board) {
   ledger_->header.version = layout.version;
   ledger_->header.layout_hash = layout.layout_hash;
   ledger_->header.magic = abi::kLedgerMagic;
+  if (memory == MemoryIs::kNew) return;
+  tail_ = ledger_->control.ring_head.load(std::memory_order_acquire);
+  lost_seen_ = ledger_->control.lost.load(std::memory_order_relaxed);
+  // release: the client may reuse all records.
+  board_->control.ring_tail.store(tail_, std::memory_order_release);
 }
 
 LedgerReader::Drained LedgerReader::Drain() {

@@ -3,11 +3,14 @@
 // a device may be added to by any thread. LedgerReader: one thread (the daemon's). The reader trusts nothing it reads.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "common/abi.h"
+#include "common/board.h"
 #include "common/descriptor_identity.h"
 #include "common/result.h"
 #include "common/versions.h"
@@ -31,17 +34,30 @@ class LedgerWriter {
   void AddWaiter(std::uint32_t slot);
   void RemoveWaiter(std::uint32_t slot);
 
+  // Another daemon serves the same memory: from here on it is woken through this descriptor.
+  void SetEventFd(int daemon_eventfd) {
+    const std::lock_guard lock(mutex_);
+    wake_ups_.push_back(std::make_unique<WakeUp>(WakeUp{daemon_eventfd, DescriptorIdentity(daemon_eventfd)}));
+    // release: complete before it is seen.
+    wake_up_.store(wake_ups_.back().get(), std::memory_order_release);
+  }
+
   abi::LedgerDevice& Device(std::uint32_t slot) { return ledger_->devices[slot]; }
 
  private:
-  LedgerWriter(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd)
-      : ledger_(ledger), board_(board), daemon_eventfd_(daemon_eventfd), eventfd_identity_(daemon_eventfd) {}
+  struct WakeUp {
+    int fd;
+    DescriptorIdentity identity;
+  };
+  LedgerWriter(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd) : ledger_(ledger), board_(board) {
+    SetEventFd(daemon_eventfd);
+  }
 
   abi::Ledger* ledger_;
   const abi::Board* board_;
-  int daemon_eventfd_;
-  DescriptorIdentity eventfd_identity_;
-  std::mutex mutex_;  // one producer at a time
+  std::atomic<const WakeUp*> wake_up_{nullptr};
+  std::vector<std::unique_ptr<WakeUp>> wake_ups_;  // an older one may be in use by a thread
+  std::mutex mutex_;                               // one producer at a time
 };
 
 // What a ledger says of one device, copied out and checked for plausibility where that is possible. Only the client
@@ -75,8 +91,10 @@ class LedgerCounter {
 class LedgerReader {
  public:
   // Initialises the header of a ledger of `layout`'s size. `board` is the same session's: the reader keeps ring_tail
-  // and daemon_sleeping there.
-  LedgerReader(abi::Ledger* ledger, abi::Board* board, const abi::Layout& layout = abi::Newest());
+  // and daemon_sleeping there. kInUse: an earlier daemon read it; what was published until now is skipped: the levels
+  // say what it came to.
+  LedgerReader(abi::Ledger* ledger, abi::Board* board, const abi::Layout& layout = abi::Newest(),
+               MemoryIs memory = MemoryIs::kNew);
 
   struct Drained {
     std::vector<std::uint32_t> touched_slots;  // each slot once, in no particular order

@@ -61,6 +61,15 @@ Result<SharedMemory> MakeSharedMemory(const std::string& name, std::size_t size,
   return SharedMemory{std::move(fd), std::move(mapping)};
 }
 
+Result<UniqueFd> ReadOnlyView(int fd) {
+  // Whoever has a descriptor can open the object again through /proc, as far as its mode allows.
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  UniqueFd view;
+  if (::fchmod(fd, S_IRUSR | S_IWUSR) == 0) view.Reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!view.IsValid()) return Fail("cannot open shared memory read-only: " + Errno(), "mount /proc");
+  return view;
+}
+
 Result<Mapping> MapSharedMemory(int fd, std::size_t size, Access access) {
   struct stat status {};
   if (::fstat(fd, &status) != 0 || status.st_size != static_cast<off_t>(size)) {

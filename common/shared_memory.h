@@ -43,6 +43,11 @@ enum class PeerMayWrite { kNo, kYes };
 // receives the descriptor can only map it read-only. Fails with ENOMEM, EMFILE or on a kernel before 5.1.
 Result<SharedMemory> MakeSharedMemory(const std::string& name, std::size_t size, PeerMayWrite peer_may_write);
 
+// Another descriptor of a memory object that MakeSharedMemory made with PeerMayWrite::kYes, through which it can only
+// be mapped read-only; only the maker's own user can open it for more. In place of PeerMayWrite::kNo where a successor
+// of this process must be able to map the object for writing: that seal binds it as well. Fails without /proc.
+Result<UniqueFd> ReadOnlyView(int fd);
+
 enum class Access { kReadOnly, kReadWrite };
 
 // Maps a received descriptor. Refuses one that is not exactly `size` bytes or not sealed as above, because then the

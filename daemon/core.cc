@@ -42,6 +42,7 @@ Result<Config> ConfigSource::Load() const {
 Core::Core(boost::asio::io_context& io, ConfigSource source, Config config)
     : source_(std::move(source)),
       config_(std::move(config)),
+      file_policy_(config_.policy),
       scheduler_(registry_, events_, &MonotonicNs),
       loop_(io, scheduler_, config_.lease_ms),
       started_ns_(MonotonicNs()) {
@@ -64,6 +65,7 @@ Client& Core::AddClient(NewClient fresh) {
   if (client.channel != nullptr) loop_.Watch(client);
   // A member of a group may change what the group's others may do.
   scheduler_.Changed(client);
+  if (observer_ != nullptr) observer_->ClientAdded(client);
   loop_.DecideSoon();
   return client;
 }
@@ -76,6 +78,7 @@ void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
                 client->identity.uid, why, note);
   }
   events_.Add(ClientEvent(EventKind::kClientGone, *client, MonotonicNs(), why));
+  if (observer_ != nullptr) observer_->ClientGone(*client);
   loop_.Unwatch(client_id);
   scheduler_.Changed(*client);
   scheduler_.Leaving(*client);
@@ -84,8 +87,11 @@ void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
 }
 
 Result<void> Core::AttachDevice(Client& client, NewDevice device) {
+  const auto known = client.attachments.find(device.slot);
+  const bool is_known = known != client.attachments.end() && known->second->is_restored;
   const auto attachment = registry_.Attach(client, std::move(device));
   if (!attachment) return tl::unexpected(attachment.error());
+  if (is_known) return {};
   const Device& attached = *(*attachment)->device;
   const std::uint64_t now = MonotonicNs();
   if (std::string note; client_lines_.Take(client.identity.uid, now, note)) {
@@ -98,6 +104,7 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   events_.Add(std::move(event));
   scheduler_.Changed(client);
   loop_.DecideSoon();
+  NoteChange(Urgency::kSoon);
   return {};
 }
 
@@ -128,6 +135,7 @@ Result<void> Core::SetHints(Client& client, const Hints& hints) {
   if (hints.weight) client.hint_weight = hints.weight;
   UpdateEffective(client, "hint of the client", true);
   loop_.DecideSoon();
+  NoteChange(Urgency::kSoon);
   return {};
 }
 
@@ -219,6 +227,7 @@ void Core::SetAdminPriority(const std::vector<Client*>& clients, std::optional<i
     UpdateEffective(*client, what + " " + By(by));
   }
   loop_.DecideNow();
+  NoteChange(Urgency::kNow);
 }
 
 void Core::SetAdminWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by) {
@@ -227,6 +236,7 @@ void Core::SetAdminWeight(const std::vector<Client*>& clients, std::optional<std
     UpdateEffective(*client, (weight ? "set " : "reset ") + By(by));
   }
   loop_.DecideNow();
+  NoteChange(Urgency::kNow);
 }
 
 void Core::SetOwnerPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
@@ -236,6 +246,7 @@ void Core::SetOwnerPriority(const std::vector<Client*>& clients, std::optional<i
     UpdateEffective(*client, what + " " + By(by));
   }
   loop_.DecideNow();
+  NoteChange(Urgency::kNow);
 }
 
 void Core::SetOwnerWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by) {
@@ -244,6 +255,7 @@ void Core::SetOwnerWeight(const std::vector<Client*>& clients, std::optional<std
     UpdateEffective(*client, (weight ? "set " : "reset ") + By(by));
   }
   loop_.DecideNow();
+  NoteChange(Urgency::kNow);
 }
 
 void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by) {
@@ -257,6 +269,7 @@ void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& 
     scheduler_.Changed(*client);
   }
   loop_.DecideNow();
+  NoteChange(Urgency::kNow);
 }
 
 void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
@@ -273,6 +286,7 @@ void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
   event.text = what;
   events_.Add(std::move(event));
   loop_.DecideNow();
+  NoteChange(Urgency::kNow);
 }
 
 Result<std::vector<std::string>> Core::Reload(const Actor& by) {
@@ -285,6 +299,7 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   if (fresh->policy != config_.policy) notes.push_back("policy settings are those of the file again");
   const bool passes_other = fresh->passthrough != config_.passthrough;
   config_ = std::move(*fresh);
+  file_policy_ = config_.policy;
   if (passes_other) {
     std::string all;
     for (const std::string& entry : config_.passthrough)
@@ -310,6 +325,7 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   events_.Add(std::move(event));
   if (on_reload_) on_reload_();
   loop_.DecideNow();
+  NoteChange(Urgency::kNow);
   return notes;
 }
 
@@ -318,6 +334,7 @@ void Core::Drain(const Actor& by) {
   draining_ = true;
   SPDLOG_INFO("draining: all gates open, no new clients by_uid={} by_pid={}", by.uid, by.pid);
   scheduler_.OpenAll();
+  NoteChange(Urgency::kNow);
 }
 
 void Core::Stop() {

@@ -28,6 +28,36 @@ struct Actor {
   bool is_admin = true;
 };
 
+// What others than the client itself have set for it.
+struct SetByOthers {
+  ClientSettings settings;
+  bool hold = false;        // by an administrator
+  bool owner_hold = false;  // by its user
+};
+
+// What an earlier daemon knew of a client (daemon/state).
+struct RestoredClient {
+  NewClient fresh;  // with its channel
+  SetByOthers set;
+  std::uint64_t default_stream_deadline_us = 0;
+  std::vector<NewDevice> devices;
+  std::vector<Queue> queues;
+  std::uint64_t connected_ns = 0;
+  std::uint64_t late_total = 0;
+};
+
+// Who is told of what a restart must not lose.
+enum class Urgency { kSoon, kNow };
+class CoreObserver {
+ public:
+  virtual ~CoreObserver() = default;
+  virtual void ClientAdded(Client& client) = 0;
+  // While it is still there.
+  virtual void ClientGone(const Client& client) = 0;
+  // kNow: an administrator's, who is answered next.
+  virtual void Changed(Urgency urgency) = 0;
+};
+
 // Where the configuration comes from, so that it can be read again.
 struct ConfigSource {
   std::string path;
@@ -73,6 +103,21 @@ class Core {
   // Opens all gates; nothing is decided afterwards.
   void Stop();
 
+  // ---- restart (core_restart.cc)
+  // `observer` outlives its use here.
+  void Observe(CoreObserver* observer) { observer_ = observer; }
+  // What the configuration says, whatever has been set since.
+  const policy::Settings& FilePolicy() const { return file_policy_; }
+  void RestorePolicy(const policy::Settings& settings);
+  // Nothing is decided before RestoreDone.
+  Client& RestoreClient(RestoredClient restored);
+  void RestoreDone();
+  // A client that was restored has its session, which says what `fresh` has; its memory is as it was.
+  void ResumeClient(Client& client, NewClient fresh);
+  void RestoreSettings(Client& client, const SetByOthers& set);
+  // For the state that is saved last: draining is not for the next daemon.
+  void EndDraining() { draining_ = false; }
+
   // Counts it; logs it within limits, each uid's for itself, so that no user's flood hides another's.
   void Refused(std::uint32_t uid, const std::string& why);
   // The same for one that was logged already.
@@ -80,6 +125,7 @@ class Core {
   bool IsDraining() const { return draining_; }
 
   Registry& Clients() { return registry_; }
+  const Registry& Clients() const { return registry_; }
   EventLog& Events() { return events_; }
   const Scheduler& Sched() const { return scheduler_; }
   const Config& Settings() const { return config_; }
@@ -97,13 +143,19 @@ class Core {
   // Puts the client into the group that the configuration says; logs and returns whether that is another.
   bool UpdateGroup(Client& client);
 
+  void NoteChange(Urgency urgency) {
+    if (observer_ != nullptr) observer_->Changed(urgency);
+  }
+
   ConfigSource source_;
   Config config_;
+  policy::Settings file_policy_;
   Registry registry_;
   EventLog events_;
   Scheduler scheduler_;
   SchedulerLoop loop_;
   std::function<void()> on_reload_;
+  CoreObserver* observer_ = nullptr;
   bool draining_ = false;
   std::uint64_t refused_total_ = 0;
   std::uint64_t started_ns_;

@@ -74,10 +74,12 @@ int Serve(const Options& options) {
   // A write to a connection that has just closed must not end the daemon.
   std::signal(SIGPIPE, SIG_IGN);
   if (const auto raised = RaiseDescriptorLimit(); !raised) return Complain(raised.error(), kExitStart);
-  auto sockets = ListeningSockets::Open(RuntimeDir(options.runtime_dir));
+  auto passed = TakePassedDescriptors();
+  if (!passed) return Complain(passed.error(), kExitStart);
+  auto sockets = ListeningSockets::Open(RuntimeDir(options.runtime_dir), *passed);
   if (!sockets) return Complain(sockets.error(), kExitStart);
   Server server(source, std::move(*config), std::move(*sockets));
-  if (const auto started = server.Start(); !started) return Complain(started.error(), kExitStart);
+  if (const auto started = server.Start(std::move(*passed)); !started) return Complain(started.error(), kExitStart);
   server.Run();
   return kExitOk;
 }

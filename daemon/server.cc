@@ -3,13 +3,13 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <boost/asio/post.hpp>
+#include <chrono>
 #include <csignal>
+#include <utility>
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
-#if XSCHEDD_HAVE_SYSTEMD
-#include <systemd/sd-daemon.h>
-#endif
 
 namespace xschedd {
 
@@ -18,17 +18,24 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
       keep_running_(io_.get_executor()),
       sockets_(std::move(sockets)),
       signals_(io_, SIGTERM, SIGINT, SIGHUP),
+      watchdog_(io_),
       core_(io_, std::move(source), std::move(config)),
+      store_(manager_),
+      keeper_(io_, core_, store_),
       quotas_(core_.Settings().quota),
-      connections_(io_, quotas_,
-                   {.adopt = [this](int fd) { rpc_->Adopt(fd); },
-                    .gone =
-                        [this](Connection& connection) {
-                          core_.RemoveClient(connection.client_id, "its connection closed or it exited");
-                          connection.client_id = 0;
-                        },
-                    .refused = [this](uid_t uid, const std::string& why) { core_.Refused(uid, why); }}),
-      host_{io_, core_, connections_, commands_, quotas_},
+      connections_(
+          io_, quotas_,
+          {.adopt = [this](int fd) { rpc_->Adopt(fd); },
+           .gone =
+               [this](Connection& connection) {
+                 core_.RemoveClient(connection.client_id, "its connection closed or it exited");
+                 connection.client_id = 0;
+                 GiveBack(connection);
+               },
+           .refused = [this](uid_t uid, const std::string& why) { core_.Refused(uid, why); },
+           .equip = [this](Connection& connection, const abi::Layout& layout) { return Equip(connection, layout); },
+           .dropped = [this](Connection& connection) { GiveBack(connection); }}),
+      host_{io_, core_, connections_, commands_, quotas_, keeper_},
       operations_(core_, connections_, quotas_),
       admin_service_(host_, operations_),
       session_service_(host_),
@@ -46,7 +53,23 @@ Server::~Server() {
   if (stopper_.joinable()) stopper_.join();
 }
 
-Result<void> Server::Start() {
+Result<void> Server::Equip(Connection& connection, const abi::Layout& layout) {
+  auto given = keeper_.MemoryFor(connection.peer, layout);
+  if (!given) return tl::unexpected(given.error());
+  connection.channel = std::move(given->channel);
+  connection.waiting_id = given->waiting_id;
+  return {};
+}
+
+void Server::GiveBack(Connection& connection) {
+  if (connection.waiting_id == 0) return;
+  keeper_.GiveBack(std::exchange(connection.waiting_id, 0), std::move(connection.channel));
+}
+
+Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
+  // First of all: gates bind again from here on.
+  keeper_.Restore(std::move(passed));
+  if (core_.IsDraining()) connections_.Drain();
   auto rpc = RpcServer::Start({&session_service_, &admin_service_});
   if (!rpc) {
     sockets_.Remove();
@@ -62,7 +85,9 @@ Result<void> Server::Start() {
 void Server::Run() {
   SPDLOG_INFO("ready version={} pid={} policy={} lease_ms={}", kDaemonVersion, ::getpid(),
               policy::Text(core_.Settings().policy.name), core_.Settings().lease_ms);
-  Notify("READY=1");
+  manager_.Notify("READY=1");
+  FeedWatchdog();
+  boost::asio::post(io_, [this] { keeper_.Serving(); });
   while (!io_.stopped()) {
     if (core_.IsSpinning()) {
       io_.poll();
@@ -85,16 +110,19 @@ void Server::AwaitSignal() {
 }
 
 void Server::OnReload() {
-  Notify(("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(MonotonicNs() / policy::kNsPerUs)).c_str());
+  manager_.Notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(MonotonicNs() / policy::kNsPerUs));
   // A wrong file is logged and changes nothing.
   [[maybe_unused]] const auto reloaded =
       core_.Reload({static_cast<std::uint64_t>(::getpid()), static_cast<std::uint32_t>(::geteuid())});
-  Notify("READY=1");
+  manager_.Notify("READY=1");
 }
 
 void Server::Stop() {
   SPDLOG_INFO("stopping: all gates open");
-  Notify("STOPPING=1");
+  manager_.Notify("STOPPING=1");
+  watchdog_.cancel();
+  // What is stored stays: we may be followed by another daemon.
+  keeper_.Freeze();
   core_.Stop();
   client_acceptor_.Stop();
   admin_acceptor_.Stop();
@@ -106,10 +134,13 @@ void Server::Stop() {
   });
 }
 
-void Server::Notify([[maybe_unused]] const char* state) {
-#if XSCHEDD_HAVE_SYSTEMD
-  sd_notify(0, state);
-#endif
+void Server::FeedWatchdog() {
+  if (manager_.WatchdogUs() == 0) return;
+  manager_.Notify("WATCHDOG=1");
+  watchdog_.expires_after(std::chrono::microseconds(manager_.WatchdogUs() / 2));
+  watchdog_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) FeedWatchdog();
+  });
 }
 
 }  // namespace xschedd

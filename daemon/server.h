@@ -5,6 +5,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <thread>
 
@@ -13,11 +14,14 @@
 #include "daemon/ipc/admin_operations.h"
 #include "daemon/ipc/admin_service.h"
 #include "daemon/ipc/connections.h"
+#include "daemon/ipc/descriptor_store.h"
 #include "daemon/ipc/host.h"
 #include "daemon/ipc/quotas.h"
 #include "daemon/ipc/rpc_server.h"
+#include "daemon/ipc/service_manager.h"
 #include "daemon/ipc/session_service.h"
 #include "daemon/ipc/sockets.h"
+#include "daemon/state/keeper.h"
 
 namespace xschedd {
 
@@ -26,23 +30,31 @@ class Server {
   Server(ConfigSource source, Config config, ListeningSockets sockets);
   ~Server();
 
-  // Starts gRPC and begins to accept.
-  Result<void> Start();
+  // Takes over what an earlier daemon left in `passed`, starts gRPC and begins to accept.
+  Result<void> Start(std::vector<PassedDescriptor> passed);
   // Returns when a signal has stopped the daemon: gates open, sockets removed.
   void Run();
 
  private:
+  // What a shim's connection gets as its memory, and what becomes of it when no session comes of it.
+  Result<void> Equip(Connection& connection, const abi::Layout& layout);
+  void GiveBack(Connection& connection);
   void AwaitSignal();
   void OnReload();
   void Stop();
-  void Notify(const char* state);
+  // Tells the service manager that the loop turns, and again in half the time that it gives us.
+  void FeedWatchdog();
 
   boost::asio::io_context io_;
   // The loop must not end before gRPC has: its last calls need it.
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
   ListeningSockets sockets_;
   boost::asio::signal_set signals_;
+  ServiceManager manager_;
+  boost::asio::steady_timer watchdog_;
   Core core_;
+  DescriptorStore store_;
+  StateKeeper keeper_;
   Quotas quotas_;
   Connections connections_;
   CommandReader commands_;

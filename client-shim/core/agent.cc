@@ -21,6 +21,11 @@ constexpr std::size_t kStackSize = std::size_t{1024} * 1024;  // the runtime's c
 constexpr int kConnectTimeoutMs = 1000;
 constexpr std::uint64_t kFirstBackoffNs = 20'000'000;
 constexpr std::uint64_t kLongestBackoffNs = 1'000'000'000;
+// How long a session whose daemon has gone is kept: a daemon that is restarted is back long before, brings the same
+// memory, and finds the levels in it right. Its gates bind meanwhile as far as their lease does.
+constexpr std::uint64_t kKeptNs = 3'000'000'000;
+// For so long after the end of a session the daemon is sought every kFirstBackoffNs.
+constexpr std::uint64_t kHurryNs = 5'000'000'000;
 constexpr std::uint64_t kRefusedBackoffNs = 5'000'000'000;
 constexpr std::uint64_t kOtherVersionBackoffNs = 30'000'000'000;
 // How often unfinished tracked work is looked at. With kQuietNs this keeps a late "idle" under 200 µs.
@@ -146,6 +151,10 @@ void Agent::Loop() {
 
     std::uint64_t now = MonotonicNs();
     std::uint64_t until = stream_ == nullptr ? next_attempt_ns_ : kNever;
+    if (kept_until_ns_ != 0) {
+      if (now >= kept_until_ns_) EndSession();
+      until = std::min(until, kept_until_ns_ != 0 ? kept_until_ns_ : kNever);
+    }
     if (is_watching_.load(std::memory_order_relaxed)) {
       has_activity_ = true;
       auto attention = Watch(now);
@@ -170,7 +179,7 @@ void Agent::Loop() {
     }
     Sleep(until);
   }
-  client_->EndSession();
+  EndSession();
   // The daemon must not go on waiting for a client that it cannot hold.
   if (stream_ != nullptr) stream_->Cancel();
 }
@@ -206,22 +215,24 @@ void Agent::Connect() {
     client_->GiveUp();
     return;
   }
-  auto connection = ConnectToDaemon(kConnectTimeoutMs, &eventfd_);
+  auto connection = ConnectToDaemon(kConnectTimeoutMs, &eventfd_, session_);
   if (!connection) {
     const ConnectError& failure = connection.error();
     if (failure.is_refusal) {
       if (!told_refusal_) Warn("this process runs unscheduled: " + failure.error.Line());
       told_refusal_ = true;
       backoff_ns_ = failure.is_for_long ? kOtherVersionBackoffNs : kRefusedBackoffNs;
+      if (kept_until_ns_ != 0) EndSession();
     } else {
       if (backoff_ns_ == 0) Info("this process runs unscheduled: " + failure.error.Line());
-      backoff_ns_ = backoff_ns_ == 0 ? kFirstBackoffNs : std::min(backoff_ns_ * 2, kLongestBackoffNs);
+      BackOff();
     }
     next_attempt_ns_ = MonotonicNs() + backoff_ns_;
     return;
   }
   if (!StartStream(std::move(connection->socket))) return;
   session_ = connection->session;
+  kept_until_ns_ = 0;
   client_->BeginSession(session_);
   Greet(connection->token);
 }
@@ -332,8 +343,13 @@ void Agent::Handle(const IncomingMessage& message) {
 
 void Agent::DropSession(const EndMessage& end) {
   if (stream_ == nullptr) return;
-  client_->EndSession();
   ended_streams_.push_back(std::move(stream_));
+  const std::uint64_t now = MonotonicNs();
+  if (end.is_refusal || !session_->IsAlive()) {
+    EndSession();
+  } else {
+    kept_until_ns_ = now + kKeptNs;
+  }
   const std::string reason = end.reason.empty() ? "the daemon closed the session" : end.reason;
   if (end.is_refusal) {
     if (!told_refusal_) Warn("this process runs unscheduled: " + reason);
@@ -341,9 +357,21 @@ void Agent::DropSession(const EndMessage& end) {
     backoff_ns_ = kRefusedBackoffNs;
   } else {
     Info("this process runs unscheduled for now: " + reason);
-    backoff_ns_ = backoff_ns_ == 0 ? kFirstBackoffNs : std::min(backoff_ns_ * 2, kLongestBackoffNs);
+    // Not anew for one that never came to a welcome.
+    if (backoff_ns_ == 0) hurry_until_ns_ = now + kHurryNs;
+    BackOff();
   }
-  next_attempt_ns_ = MonotonicNs() + backoff_ns_;
+  next_attempt_ns_ = now + backoff_ns_;
+}
+
+void Agent::EndSession() {
+  kept_until_ns_ = 0;
+  client_->EndSession();
+}
+
+void Agent::BackOff() {
+  const bool is_first = backoff_ns_ == 0 || MonotonicNs() < hurry_until_ns_;
+  backoff_ns_ = is_first ? kFirstBackoffNs : std::min(backoff_ns_ * 2, kLongestBackoffNs);
 }
 
 }  // namespace xschedd::shim

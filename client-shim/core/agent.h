@@ -54,6 +54,8 @@ class Agent {
   void Handle(const IncomingMessage& message);
   bool StartStream(UniqueFd socket);
   void DropSession(const EndMessage& end);
+  void EndSession();
+  void BackOff();
   void SendMessages();
   void SendActivity(std::uint64_t now_ns);
   void Sleep(std::uint64_t until_ns);
@@ -76,7 +78,9 @@ class Agent {
   // The agent's own.
   GrpcThread* grpc_thread_ = nullptr;  // from the first connection on
   HostDescriptor eventfd_;             // the session's way to wake the daemon, one number for all sessions
-  Session* session_ = nullptr;         // while there is a stream
+  Session* session_ = nullptr;         // the last one
+  std::uint64_t kept_until_ns_ = 0;    // its gates stay in force without a stream until then; 0: they do not
+  std::uint64_t hurry_until_ns_ = 0;   // attempts follow each other quickly until then
   std::unique_ptr<GrpcStream> stream_;
   std::vector<std::unique_ptr<GrpcStream>> ended_streams_;
   std::uint64_t devices_told_ = 0;

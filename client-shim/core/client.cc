@@ -370,7 +370,8 @@ void Client::DeviceReset() {
 // ---- session -------------------------------------------------------------------------------------------------------
 
 void Client::BeginSession(Session* session) {
-  {
+  // One that was kept goes on with all that is under way.
+  if (Session* const before = session_.load(std::memory_order_acquire); before != session) {
     const std::lock_guard lock(session_mutex_);
     for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
       DeviceTracker* tracker = trackers_[slot].load(std::memory_order_relaxed);
@@ -378,6 +379,7 @@ void Client::BeginSession(Session* session) {
     }
     // release: the session is complete.
     session_.store(session, std::memory_order_release);
+    if (before != nullptr) before->End();
   }
   PointSummary();
 }
@@ -397,11 +399,12 @@ void Client::EndSession() {
   Session* session = session_.exchange(nullptr, std::memory_order_acq_rel);
   PointSummary();
   if (session == nullptr) return;
-  session->End();
+  // Before its end, so that they can leave a level that is right: a restarted daemon may look at this ledger.
   for (const auto& entry : trackers_) {
     DeviceTracker* tracker = entry.load(std::memory_order_relaxed);
     if (tracker != nullptr) tracker->Reset(nullptr);
   }
+  session->End();
 }
 
 void Client::GiveUp() {

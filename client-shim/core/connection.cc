@@ -45,7 +45,7 @@ Failure OtherVersion(const PreambleWelcome& welcome) {
 
 }  // namespace
 
-tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd) {
+tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd, Session* before) {
   const std::string path = ClientSocketPath(RuntimeDir());
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -97,6 +97,12 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescr
     return OutOfDescriptors();
   }
 
+  std::string token(welcome.token, sizeof welcome.token);
+  if (before != nullptr && before->IsIn(descriptors[0].Get(), descriptors[1].Get())) {
+    if (!eventfd->Set(std::move(descriptors[2]))) return OutOfDescriptors();
+    before->Resume(eventfd->Get());
+    return Connection{std::move(socket), std::move(token), before};
+  }
   Result<Mapping> board = MapSharedMemory(descriptors[0].Get(), layout->board_bytes, Access::kReadOnly);
   if (!board) return Failure(ConnectError{board.error(), true});
   Result<Mapping> ledger = MapSharedMemory(descriptors[1].Get(), layout->ledger_bytes, Access::kReadWrite);
@@ -105,10 +111,11 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescr
   const Result<Session*> session = Session::Make(static_cast<const abi::Board*>(board->Address()),
                                                  static_cast<abi::Ledger*>(ledger->Address()), eventfd->Get(), *layout);
   if (!session) return Failure(ConnectError{session.error(), true});
+  (*session)->SetMemory(descriptors[0].Get(), descriptors[1].Get());
   // From here on the memory is the session's, which is for good.
   board->Leak();
   ledger->Leak();
-  return Connection{std::move(socket), std::string(welcome.token, sizeof welcome.token), *session};
+  return Connection{std::move(socket), std::move(token), *session};
 }
 
 }  // namespace xschedd::shim

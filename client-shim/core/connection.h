@@ -23,6 +23,7 @@ struct ConnectError {
 };
 
 // Takes at most about `timeout_ms` for each of its steps. `eventfd` becomes the session's way to wake the daemon.
-tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd);
+// `before`: the last session, which goes on where the daemon brings its memory again; may be null.
+tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd, Session* before);
 
 }  // namespace xschedd::shim

@@ -33,6 +33,20 @@ Session::Session(const BoardReader& board, LedgerWriter* ledger) : board_(board)
   }
 }
 
+void Session::SetMemory(int board_fd, int ledger_fd) {
+  board_memory_ = DescriptorIdentity(board_fd);
+  ledger_memory_ = DescriptorIdentity(ledger_fd);
+}
+
+bool Session::IsIn(int board_fd, int ledger_fd) const {
+  return board_memory_.IsBehind(board_fd) && ledger_memory_.IsBehind(ledger_fd);
+}
+
+void Session::Resume(int eventfd) {
+  ledger_->SetEventFd(eventfd);
+  is_alive_.store(true, std::memory_order_release);
+}
+
 void Session::End() {
   is_alive_.store(false, std::memory_order_release);
   WakeWaiters();

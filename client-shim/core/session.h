@@ -1,6 +1,8 @@
 // One session's shared memory, as threads that submit see it.
 // A Session is made by the agent, published by an atomic pointer and never freed: a thread may be reading its board at
-// any time until the process ends. A new daemon means a new Session. Thread rule: any thread.
+// any time until the process ends. A daemon that brings other memory means a new Session; one that has been restarted
+// brings the same, and it goes on: never are there two for one ledger, whose ring has one writer.
+// Thread rule: any thread, except for what is marked as the agent's.
 #pragma once
 
 #include <array>
@@ -17,6 +19,13 @@ class Session {
  public:
   // `board` and `ledger` are the session's for good; `eventfd` is a number that may be another session's later.
   static Result<Session*> Make(const abi::Board* board, abi::Ledger* ledger, int eventfd, const abi::Layout& layout);
+
+  // ---- the agent's
+  // Which memory objects it lives in.
+  void SetMemory(int board_fd, int ledger_fd);
+  bool IsIn(int board_fd, int ledger_fd) const;
+  // A daemon serves it again and is woken by `eventfd`. Its gates bind again if it had ended.
+  void Resume(int eventfd);
 
   const BoardReader& Board() const { return board_; }
   LedgerWriter& Ledger() { return *ledger_; }
@@ -42,6 +51,8 @@ class Session {
 
   BoardReader board_;
   LedgerWriter* ledger_;
+  DescriptorIdentity board_memory_;
+  DescriptorIdentity ledger_memory_;
   std::atomic<bool> is_alive_{true};
   std::array<LedgerSink, abi::kMaxDevices> sinks_;
 };

@@ -150,18 +150,18 @@ bool Connections::WelcomeShim(Connection& connection, int socket, const Preamble
     }
     return false;
   }
-  auto channel = Channel::Make(*layout);
-  if (!channel) {
+  if (const auto equipped = callbacks_.equip(connection, *layout); !equipped) {
     SendWelcome(socket, PreambleStatus::kQuota, connection.token, nullptr);
-    Refuse(connection, channel.error().Line());
+    Refuse(connection, equipped.error().Line());
     return false;
   }
   if (::getrandom(connection.token, sizeof connection.token, 0) != static_cast<ssize_t>(sizeof connection.token)) {
     std::memset(connection.token, 0, sizeof connection.token);  // an assertion, not a secret
   }
-  const bool sent = SendWelcome(socket, PreambleStatus::kOk, connection.token, channel->get());
-  (*channel)->ForgetDescriptors();
-  connection.channel = std::move(*channel);
+  const bool sent = SendWelcome(socket, PreambleStatus::kOk, connection.token, connection.channel.get());
+  // A lasting one's are stored when its client is listed.
+  if (!connection.channel->IsLasting()) connection.channel->ForgetDescriptors();
+  if (!sent) callbacks_.dropped(connection);
   return sent;
 }
 
@@ -172,6 +172,7 @@ void Connections::Adopt(std::shared_ptr<Connection> connection, UniqueFd socket)
   const int duplicate = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) {
     Refuse(*connection, "no descriptor is left; raise LimitNOFILE");
+    callbacks_.dropped(*connection);
     return Forget(*connection);
   }
   connection->fd = fd;

@@ -40,6 +40,7 @@ struct Connection {
   int calls = 0;                                     // of Admin, under way
   std::uint64_t last_call_ns = 0;
   std::unique_ptr<Channel> channel;  // of a shim
+  std::uint64_t waiting_id = 0;      // of the client that has waited for this process since a restart; 0: none
   char token[16] = {};
   bool has_session = false;
   std::uint64_t client_id = 0;  // 0: no session has said hello yet
@@ -56,6 +57,10 @@ class Connections {
     std::function<void(int fd)> adopt;      // hand the socket to gRPC
     std::function<void(Connection&)> gone;  // called once, before the connection is forgotten
     std::function<void(uid_t, const std::string&)> refused;
+    // Gives a shim's connection its memory, of this layout.
+    std::function<Result<void>(Connection&, const abi::Layout&)> equip;
+    // It will not be adopted: what it was given for this process is the process's still.
+    std::function<void(Connection&)> dropped;
   };
   // `quotas` must outlive this.
   Connections(boost::asio::io_context& io, Quotas& quotas, Callbacks callbacks);

@@ -10,6 +10,7 @@
 #include "daemon/ipc/connections.h"
 #include "daemon/ipc/quotas.h"
 #include "daemon/registry/command_reader.h"
+#include "daemon/state/keeper.h"
 
 namespace xschedd {
 
@@ -19,6 +20,7 @@ struct Host {
   Connections& connections;
   CommandReader& commands;
   Quotas& quotas;
+  StateKeeper& keeper;
 
   template <typename Action>
   void Post(Action action) {

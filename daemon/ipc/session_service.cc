@@ -109,6 +109,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     if (!ok) return End(grpc::Status::OK);
     if (host_.connections.Find(peer_) != connection_) return End({grpc::StatusCode::UNAVAILABLE, "the client is gone"});
     if (connection_->client_id == 0) {
+      // Also where its client has waited for it since a restart.
       if (!HandleHello()) return;
     } else if (Client* client = host_.core.Clients().Find(connection_->client_id)) {
       HandleMessage(*client);
@@ -198,13 +199,14 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     fresh.identity.gid = peer.gid;
     fresh.identity.exe = std::move(process.exe);
     fresh.identity.cgroup = std::move(process.cgroup);
+    fresh.identity.key = ReadProcessKey(peer.pid, pidfd);
     fresh.group_name = CleanText(hello.group(), kTextLimit);
     fresh.hints = hints;
     fresh.runtime = CleanText(hello.runtime(), kTextLimit);
     fresh.route = CleanText(hello.route(), kTextLimit);
     fresh.version = CleanText(hello.client_version(), kTextLimit);
     fresh.channel = connection_->channel.get();
-    Client& client = host_.core.AddClient(std::move(fresh));
+    Client& client = ListClient(std::move(fresh));
     connection_->client_id = client.id;
     connection_->deadline.cancel();
     host_.commands.Read(peer.pid, pidfd, [&host = host_, id = client.id](std::string command) {
@@ -226,6 +228,17 @@ class SessionReactor final : public Stream, public ConfigurationSink {
       Notice("this connection has no shared memory: the client is listed, but cannot be gated");
     }
     Notice(host_.core.HintNote(client));
+  }
+
+  // One that has waited since a restart is listed already.
+  Client& ListClient(NewClient fresh) {
+    const std::uint64_t waiting_id = std::exchange(connection_->waiting_id, 0);
+    Client* const waiting = waiting_id != 0 ? host_.core.Clients().Find(waiting_id) : nullptr;
+    if (waiting == nullptr) return host_.core.AddClient(std::move(fresh));
+    host_.keeper.Arrived(waiting_id);
+    connection_->channel->ForgetDescriptors();  // the store has them
+    host_.core.ResumeClient(*waiting, std::move(fresh));
+    return *waiting;
   }
 
   void FillConfiguration(const Client& client, v1::Configuration& configuration) const {

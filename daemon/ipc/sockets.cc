@@ -9,20 +9,23 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "common/runtime_dir.h"
-#include "daemon/build_config.h"
-#if XSCHEDD_HAVE_SYSTEMD
-#include <systemd/sd-daemon.h>
-#endif
 
 namespace xschedd {
 namespace {
 
 std::string Errno() {
   return std::strerror(errno);
+}
+
+bool IsUnixStream(int fd) {
+  int domain = 0;
+  int type = 0;
+  socklen_t size = sizeof domain;
+  return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
+         ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
 Result<UniqueFd> Bind(const std::string& path, mode_t mode, const group* owner) {
@@ -55,38 +58,35 @@ Result<UniqueFd> Bind(const std::string& path, mode_t mode, const group* owner) 
   return fd;
 }
 
-// Sockets that systemd hands over, by the names of the .socket units' FileDescriptorName.
-Result<bool> FromSystemd([[maybe_unused]] UniqueFd& client, [[maybe_unused]] UniqueFd& admin) {
-#if XSCHEDD_HAVE_SYSTEMD
-  char** names = nullptr;
-  const int count = sd_listen_fds_with_names(1, &names);
-  if (count < 0) return Fail(std::string("cannot take the sockets of systemd: ") + std::strerror(-count));
-  for (int i = 0; i < count; ++i) {
-    const int fd = SD_LISTEN_FDS_START + i;
-    const std::string name = names[i];
-    std::free(names[i]);
-    UniqueFd& place = name == "client" ? client : admin;
-    const bool known = name == "client" || name == "admin";
-    if (!known || place.IsValid() || sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) <= 0) {
-      return Fail("systemd handed over a socket \"" + name + "\" that is not expected",
+// Takes what the service manager handed over by the names of the .socket units' FileDescriptorName out of `passed`;
+// what is left there was stored by an earlier daemon.
+Result<bool> TakeSockets(std::vector<PassedDescriptor>& passed, UniqueFd& client, UniqueFd& admin) {
+  for (PassedDescriptor& one : passed) {
+    const bool is_client = one.name == "client";
+    const bool is_known = is_client || one.name == "admin";
+    int listens = 0;
+    socklen_t size = sizeof listens;
+    // A stored descriptor never listens.
+    const bool is_listening = ::getsockopt(one.fd.Get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
+    if (!is_known && !is_listening) continue;
+    UniqueFd& place = is_client ? client : admin;
+    if (!is_known || place.IsValid() || !IsUnixStream(one.fd.Get()) || !is_listening) {
+      return Fail("systemd handed over a socket \"" + one.name + "\" that is not expected",
                   "name one listening Unix stream socket \"client\" and one \"admin\" by FileDescriptorName=");
     }
-    ::fcntl(fd, F_SETFL, O_NONBLOCK);
-    place.Reset(fd);
+    ::fcntl(one.fd.Get(), F_SETFL, O_NONBLOCK);
+    place = std::move(one.fd);
   }
-  std::free(names);
-  if (count > 0 && !(client.IsValid() && admin.IsValid())) {
+  std::erase_if(passed, [](const PassedDescriptor& one) { return !one.fd.IsValid(); });
+  if (client.IsValid() != admin.IsValid()) {
     return Fail("systemd handed over only one of the sockets \"client\" and \"admin\"", "enable both socket units");
   }
-  return count > 0;
-#else
-  return false;
-#endif
+  return client.IsValid();
 }
 
 }  // namespace
 
-Result<ListeningSockets> ListeningSockets::Open(const std::string& runtime_dir) {
+Result<ListeningSockets> ListeningSockets::Open(const std::string& runtime_dir, std::vector<PassedDescriptor>& passed) {
   ListeningSockets sockets;
   sockets.runtime_dir_ = runtime_dir;
   if (::mkdir(runtime_dir.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -100,7 +100,7 @@ Result<ListeningSockets> ListeningSockets::Open(const std::string& runtime_dir) 
   if (::flock(sockets.lock_.Get(), LOCK_EX | LOCK_NB) != 0) {
     return Fail("another xschedd serves " + runtime_dir, "stop it first, or give another --runtime-dir");
   }
-  const auto from_systemd = FromSystemd(sockets.client_, sockets.admin_);
+  const auto from_systemd = TakeSockets(passed, sockets.client_, sockets.admin_);
   if (!from_systemd) return tl::unexpected(from_systemd.error());
   if (*from_systemd) return sockets;
 

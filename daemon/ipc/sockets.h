@@ -5,18 +5,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/result.h"
 #include "common/unique_fd.h"
+#include "daemon/ipc/service_manager.h"
 
 namespace xschedd {
 
 class ListeningSockets {
  public:
-  // Makes the folder if need be (0755), takes the lock, binds both sockets. With sockets from systemd (named "client"
-  // and "admin") takes those. As root: client.sock 0666, admin.sock 0660 with group xschedd where that exists; else
-  // both belong to the user alone.
-  static Result<ListeningSockets> Open(const std::string& runtime_dir);
+  // Makes the folder if need be (0755), takes the lock, binds both sockets. Where `passed` has sockets (named "client"
+  // and "admin") takes those out of it. As root: client.sock 0666, admin.sock 0660 with group xschedd where that
+  // exists; else both belong to the user alone.
+  static Result<ListeningSockets> Open(const std::string& runtime_dir, std::vector<PassedDescriptor>& passed);
 
   int Client() const { return client_.Get(); }
   int Admin() const { return admin_.Get(); }

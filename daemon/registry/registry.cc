@@ -36,7 +36,8 @@ Moment Attachment::MomentAt(std::uint64_t now_ns) const {
 
 Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
   auto client = std::make_unique<Client>();
-  client->id = next_client_++;
+  client->id = fresh.id != 0 ? fresh.id : next_client_;
+  next_client_ = std::max(next_client_, client->id + 1);
   client->identity = std::move(fresh.identity);
   client->group_name = std::move(fresh.group_name);
   client->hint = fresh.hints.priority;
@@ -110,7 +111,8 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
   if (fresh.slot >= abi::kMaxDevices) {
     return Fail("device slot " + std::to_string(fresh.slot) + " is out of range", "use slots 0 to 63");
   }
-  if (client.attachments.contains(fresh.slot)) {
+  const auto known = client.attachments.find(fresh.slot);
+  if (known != client.attachments.end() && !known->second->is_restored) {
     return Fail("device slot " + std::to_string(fresh.slot) + " is attached already", "attach a slot once");
   }
   if (!IsPciAddress(fresh.pci_address)) {
@@ -120,6 +122,16 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
   }
   std::transform(fresh.pci_address.begin(), fresh.pci_address.end(), fresh.pci_address.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (known != client.attachments.end()) {
+    Attachment& restored = *known->second;
+    if (NameOf(fresh) != restored.device->pci_address) {
+      return Fail("device slot " + std::to_string(fresh.slot) + " was " + restored.device->pci_address +
+                      " before the daemon was restarted",
+                  "start the program again");
+    }
+    restored.is_restored = false;
+    return &restored;
+  }
   Device& device = DeviceFor(fresh);
   auto attachment = std::make_unique<Attachment>();
   attachment->client = &client;
@@ -167,6 +179,14 @@ Result<void> Registry::AddQueue(Client& client, const Queue& queue, std::size_t 
         "queue " + std::to_string(queue.id) + ": device slot " + std::to_string(queue.slot) + " is out of range",
         "use slots 0 to 63");
   }
+  const auto known = client.queues.find(queue.id);
+  if (known != client.queues.end() && known->second.is_restored) {
+    const std::uint64_t deadline_us = known->second.deadline_us;
+    known->second = queue;
+    known->second.deadline_us = deadline_us;
+    UpdateDeadlines(client);
+    return {};
+  }
   if (client.queues.size() >= limit) {
     return Fail("the client has " + std::to_string(limit) + " queues, as many as it may",
                 "destroy some, or raise queues_per_client in [quota]");
@@ -211,6 +231,11 @@ void Registry::UpdateDeadlines(Client& client) {
     std::uint64_t& after = attachment->second->deadline_after_ns;
     after = shorter(after, queue.deadline_us * policy::kNsPerUs);
   }
+}
+
+void Registry::Continue(std::uint64_t next_id, Partitions partitions) {
+  next_client_ = std::max(next_client_, next_id);
+  uuids_ = std::move(partitions);
 }
 
 Client* Registry::Find(std::uint64_t client_id) {

@@ -19,6 +19,7 @@
 #include "daemon/registry/gpu_account.h"
 #include "daemon/registry/hints.h"
 #include "daemon/registry/history.h"
+#include "daemon/registry/process_key.h"
 #include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
@@ -32,6 +33,7 @@ struct Attachment {
   Client* client = nullptr;
   Device* device = nullptr;
   std::uint32_t slot = 0;
+  bool is_restored = false;  // from before a restart; its client has not told of it again yet
   bool busy = false;
   std::uint64_t idle_since_ns = 0;  // 0: never was busy
   std::uint64_t busy_since_ns = 0;  // of the present burst
@@ -63,6 +65,7 @@ struct Queue {
   std::uint64_t launches = 0;
   std::uint64_t completions = 0;
   std::uint64_t deadline_us = 0;  // hint, in place of the client's own; 0: none
+  bool is_restored = false;       // as in Attachment
 };
 
 struct Group {
@@ -112,6 +115,7 @@ struct ClientIdentity {
   std::string exe;
   std::string cgroup;
   std::string command;
+  ProcessKey key;
 };
 
 // Of a client whose deadlines always pass, so many are told; all are counted.
@@ -155,6 +159,7 @@ struct Client {
 };
 
 struct NewClient {
+  std::uint64_t id = 0;  // that it had before a restart; 0: the next one
   ClientIdentity identity;
   std::string group_name;
   Hints hints;  // in range
@@ -173,6 +178,9 @@ struct NewDevice {
   std::string uuid;  // as the runtime names it; empty: not known
 };
 
+// The uuids that were seen at each PCI address, in the order in which they were first seen.
+using Partitions = std::unordered_map<std::string, std::vector<std::string>>;
+
 class Registry {
  public:
   // `channel` must stay until Remove. The client has no devices yet.
@@ -186,16 +194,22 @@ class Registry {
   // Refuses a slot that is out of range or in use, and an address that is not one. A device is known by its address
   // and, where the client gives one, its uuid: several on one PCI function are named ADDRESS, ADDRESS/1, ... in the
   // order in which they were first seen, for as long as the daemon runs. A client that gives the "/N" itself keeps it;
-  // one that gives neither means the first.
+  // one that gives neither means the first. A slot that was restored is there already: told again as it was, it is the
+  // client's again.
   Result<Attachment*> Attach(Client& client, NewDevice device);
 
-  // Refuses an id in use, a slot out of range, and more than `limit` queues.
+  // Refuses an id in use, a slot out of range, and more than `limit` queues. As in Attach for one that was restored.
   Result<void> AddQueue(Client& client, const Queue& queue, std::size_t limit);
   // Refuses an id that is not known.
   Result<void> RemoveQueue(Client& client, std::uint64_t queue);
   // Without `queue`: of all queues that have none of their own. 0: none. Refuses an id that is not known; the default
   // stream, 0, need not have been created.
   Result<void> SetDeadline(Client& client, std::uint64_t deadline_us, std::optional<std::uint64_t> queue);
+
+  // What a restart must not change: by which number the next client goes, and how partitions are named.
+  std::uint64_t NextId() const { return next_client_; }
+  const Partitions& KnownPartitions() const { return uuids_; }
+  void Continue(std::uint64_t next_id, Partitions partitions);
 
   Client* Find(std::uint64_t client_id);
   std::vector<Client*> FindPid(std::uint64_t pid);
@@ -222,7 +236,7 @@ class Registry {
   std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;              // by id
   std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> group_by_name_;  // uid and name
   std::map<std::string, std::unique_ptr<Device>> devices_;                        // by name
-  std::unordered_map<std::string, std::vector<std::string>> uuids_;               // by address; the place is the N
+  Partitions uuids_;                                                              // the place is the N
 };
 
 // "0000:c1:00.0", with "/N" for a partition. Hexadecimal digits, lower or upper case.

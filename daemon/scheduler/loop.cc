@@ -91,7 +91,8 @@ void SchedulerLoop::OnEvents() {
   epoll_event events[kEventsAtOnce];
   const int count = ::epoll_wait(epoll_.native_handle(), events, kEventsAtOnce, 0);
   for (int i = 0; i < count; ++i) {
-    const std::uint64_t id = events[i].data.u64;  // a copy: epoll_event is packed, its parts have no address to refer to
+    const std::uint64_t id =
+        events[i].data.u64;  // a copy: epoll_event is packed, its parts have no address to refer to
     const auto found = watched_.find(id);
     if (found != watched_.end()) Serve(*found->second);
   }

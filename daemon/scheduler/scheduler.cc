@@ -72,6 +72,17 @@ void Scheduler::OpenAll() {
   }
 }
 
+void Scheduler::AlignBoard(Client& client) {
+  BoardWriter& board = client.channel->Board();
+  for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+    const auto found = client.attachments.find(slot);
+    const policy::Gate gate = found != client.attachments.end() ? found->second->gate : policy::Gate{};
+    if (!board.Set(slot, {gate.held, gate.tracked, gate.window_us, gate.window_floor})) continue;
+    if (!gate.held && client.channel->Ledger().HasWaiters(slot)) board.WakeGate(slot);
+    ++counts_.gate_writes;
+  }
+}
+
 bool Scheduler::Serve(Client& client) {
   LedgerReader& ledger = client.channel->Ledger();
   const std::uint64_t now = clock_();

@@ -40,6 +40,9 @@ class Scheduler {
   void Leaving(Client& client);
   // Opens all gates and decides nothing any more.
   void OpenAll();
+  // After the first decision about a client whose board is from before a restart: whatever that board still says of
+  // other slots, or of slots that nothing has to be decided about, it says what was decided.
+  void AlignBoard(Client& client);
 
   // Reads the client's ledger. False: there is more to read, call again soon; true: the client will write the eventfd.
   bool Serve(Client& client);

@@ -1,5 +1,6 @@
 // Where the daemon's log goes: the journal when stderr is the journal, else stderr. One line an event, "what
-// key=value". What gRPC and protobuf have to say goes there, too, few lines a second. Thread rule: StartLog once, from main; logging itself (spdlog) from any thread.
+// key=value". What gRPC and protobuf have to say goes there, too, few lines a second. Thread rule: StartLog once, from
+// main; logging itself (spdlog) from any thread.
 #pragma once
 
 #include <string>

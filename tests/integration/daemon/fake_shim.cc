@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cstring>
@@ -11,6 +12,15 @@
 #include "common/clock.h"
 
 namespace xschedd::test {
+namespace {
+
+std::uint64_t InodeOf(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
+}  // namespace
+
 UniqueFd ConnectTo(const std::string& path) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -47,6 +57,10 @@ FakeShim::FakeShim(const std::function<UniqueFd()>& connect, const Options& opti
     auto board = MapSharedMemory(welcomed->descriptors[0].Get(), layout.board_bytes, Access::kReadOnly);
     auto ledger = MapSharedMemory(welcomed->descriptors[1].Get(), layout.ledger_bytes, Access::kReadWrite);
     if (!board || !ledger) throw std::runtime_error("cannot map");
+    board_inode_ = InodeOf(welcomed->descriptors[0].Get());
+    can_write_board_ =
+        MapSharedMemory(welcomed->descriptors[0].Get(), sizeof(abi::Board), Access::kReadWrite).has_value();
+    ledger_inode_ = InodeOf(welcomed->descriptors[1].Get());
     board_mapping_ = std::move(*board);
     ledger_mapping_ = std::move(*ledger);
     eventfd_ = std::move(welcomed->descriptors[2]);

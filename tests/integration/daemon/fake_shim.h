@@ -51,11 +51,16 @@ class FakeShim {
   bool IsTracked(std::uint32_t slot) const;
   std::uint32_t WindowUs(std::uint32_t slot) const { return board_->WindowUs(slot); }
   bool IsLeaseOver() const;
+  std::uint64_t LeaseUntilNs() const { return board_->LeaseUntilNs(); }
+  // Whether the board can be mapped for writing through the descriptor that the daemon gave.
+  bool CanWriteBoard() const { return can_write_board_; }
   // Waits as a launching thread does; returns how long, in ns, once the gate is open or the lease is over.
   std::uint64_t WaitAtGate(std::uint32_t slot);
 
   abi::Ledger* RawLedger() { return static_cast<abi::Ledger*>(ledger_mapping_.Address()); }
   int EventFd() const { return eventfd_.Get(); }
+  std::uint64_t BoardInode() const { return board_inode_; }
+  std::uint64_t LedgerInode() const { return ledger_inode_; }
 
  private:
   Mapping board_mapping_;
@@ -67,6 +72,9 @@ class FakeShim {
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::ClientMessage, v1::DaemonMessage>> stream_;
   v1::Welcome welcome_;
+  std::uint64_t board_inode_ = 0;
+  bool can_write_board_ = false;
+  std::uint64_t ledger_inode_ = 0;
   bool has_session_ = false;
   bool finished_ = false;
 };

@@ -1,0 +1,88 @@
+// Core's part in a restart: clients, settings and policy of an earlier daemon come into force again.
+#include <spdlog/spdlog.h>
+
+#include "common/clock.h"
+#include "daemon/core.h"
+#include "daemon/registry/effective.h"
+
+namespace xschedd {
+namespace {
+
+void Apply(const SetByOthers& set, Client& client) {
+  client.admin = set.settings.admin;
+  client.admin_weight = set.settings.admin_weight;
+  client.owner = set.settings.owner;
+  client.owner_weight = set.settings.owner_weight;
+  client.hold = set.hold;
+  client.owner_hold = set.owner_hold;
+}
+
+}  // namespace
+
+void Core::RestorePolicy(const policy::Settings& settings) {
+  config_.policy = settings;
+  scheduler_.SetSettings(settings);
+  SPDLOG_INFO("policy as it was set before the restart name={}; `xschedctl reload` takes that of the configuration",
+              policy::Text(settings.name));
+}
+
+Client& Core::RestoreClient(RestoredClient restored) {
+  const std::uint64_t now = MonotonicNs();
+  const std::uint64_t since = restored.connected_ns != 0 ? std::min(restored.connected_ns, now) : now;
+  Client& client = registry_.Add(std::move(restored.fresh), since);
+  Apply(restored.set, client);
+  client.default_stream_deadline_us = restored.default_stream_deadline_us;
+  client.late_total = restored.late_total;
+  for (const Queue& queue : restored.queues)
+    client.queues.emplace(queue.id, queue);
+  client.effective = EffectiveOf(client, config_);
+  registry_.Join(client, GroupNameOf(client, config_));
+  for (NewDevice& device : restored.devices) {
+    const auto attachment = registry_.Attach(client, std::move(device));
+    if (!attachment) continue;  // not one that we would have written
+    (*attachment)->is_restored = true;
+    (*attachment)->history.Begin(now);
+  }
+  SPDLOG_DEBUG("client taken over id={} pid={} uid={} group=\"{}\" priority={} hold={}", client.id, client.identity.pid,
+               client.identity.uid, client.group->name, client.effective.priority, client.IsOnHold());
+  if (client.channel != nullptr) loop_.Watch(client);
+  scheduler_.Changed(client);
+  return client;
+}
+
+void Core::RestoreDone() {
+  loop_.DecideNow();
+  for (const auto& [id, client] : registry_.Clients()) {
+    if (client->channel != nullptr) scheduler_.AlignBoard(*client);
+  }
+}
+
+void Core::ResumeClient(Client& client, NewClient fresh) {
+  ClientIdentity& who = client.identity;
+  who.exe = std::move(fresh.identity.exe);
+  who.cgroup = std::move(fresh.identity.cgroup);
+  client.group_name = std::move(fresh.group_name);
+  client.hint = fresh.hints.priority;
+  client.hint_weight = fresh.hints.weight;
+  client.runtime = std::move(fresh.runtime);
+  client.route = std::move(fresh.route);
+  client.version = std::move(fresh.version);
+  registry_.SetDeadline(client, fresh.hints.deadline_us.value_or(0), std::nullopt);
+  UpdateEffective(client, "its hints after the restart");
+  UpdateGroup(client);
+  SPDLOG_INFO("client is back id={} pid={} uid={} exe=\"{}\" priority={}", client.id, who.pid, who.uid, who.exe,
+              client.effective.priority);
+  events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
+  scheduler_.Changed(client);
+  loop_.DecideSoon();
+  NoteChange(Urgency::kSoon);
+}
+
+void Core::RestoreSettings(Client& client, const SetByOthers& set) {
+  Apply(set, client);
+  UpdateEffective(client, "as it was set before the restart");
+  scheduler_.Changed(client);
+  loop_.DecideSoon();
+}
+
+}  // namespace xschedd

@@ -1,0 +1,66 @@
+// systemd, or whoever speaks its protocols: descriptors that it hands over (sd_listen_fds), what it is told
+// (sd_notify).
+//
+// Messages go out one after the other on a thread of their own: a service manager that does not read must not stop the
+// daemon's loop. Without a service manager, or built without libsystemd, nothing is handed over and nothing is told.
+// Thread rule: one thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/result.h"
+#include "common/unique_fd.h"
+
+namespace xschedd {
+
+struct PassedDescriptor {
+  std::string name;
+  UniqueFd fd;
+};
+
+// Listening sockets and what was stored. Once: the second call gives none.
+Result<std::vector<PassedDescriptor>> TakePassedDescriptors();
+
+class ServiceManager {
+ public:
+  ServiceManager();
+  // Returns when all is told.
+  ~ServiceManager();
+  ServiceManager(const ServiceManager&) = delete;
+  ServiceManager& operator=(const ServiceManager&) = delete;
+
+  bool IsPresent() const { return is_present_; }
+  // How often it wants to hear that the loop turns; 0: never.
+  std::uint64_t WatchdogUs() const { return watchdog_us_; }
+
+  // "READY=1" and the like.
+  void Notify(std::string state) { Send(std::move(state), {}); }
+  // Keeps the descriptors under this name until Unstore, also while the daemon is down.
+  void Store(const std::string& name, std::vector<UniqueFd> descriptors);
+  // All of this name.
+  void Unstore(const std::string& name);
+
+ private:
+  struct Message {
+    std::string state;
+    std::vector<UniqueFd> descriptors;
+  };
+  void Send(std::string state, std::vector<UniqueFd> descriptors);
+  void Run();
+
+  bool is_present_ = false;
+  std::uint64_t watchdog_us_ = 0;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Message> messages_;
+  bool is_ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace xschedd

@@ -1,0 +1,68 @@
+#include "daemon/registry/process_key.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <string>
+#include <string_view>
+
+#include "daemon/registry/process.h"
+
+namespace xschedd {
+namespace {
+
+constexpr long kPidfsMagic = 0x50494446;  // PID_FS_MAGIC, linux/magic.h
+
+// The 22nd field; the second is a name in brackets that may hold anything.
+std::uint64_t StartTicks(std::string_view stat) {
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) return 0;
+  stat.remove_prefix(name_end + 1);
+  for (int field = 2; field < 22; ++field) {
+    const std::size_t space = stat.find(' ');
+    if (space == std::string_view::npos) return 0;
+    stat.remove_prefix(space + 1);
+  }
+  std::uint64_t ticks = 0;
+  const auto [end, error] = std::from_chars(stat.data(), stat.data() + stat.size(), ticks);
+  return error == std::errc() ? ticks : 0;
+}
+
+std::uint64_t PidfdInode(int pidfd) {
+  struct statfs file_system {};
+  struct stat status {};
+  // Before pidfs all pidfds share one inode.
+  if (::fstatfs(pidfd, &file_system) != 0 || file_system.f_type != kPidfsMagic) return 0;
+  return ::fstat(pidfd, &status) == 0 ? status.st_ino : 0;
+}
+
+}  // namespace
+
+bool IsSame(const ProcessKey& one, const ProcessKey& other) {
+  if (one.start_ticks == 0 || one.start_ticks != other.start_ticks) return false;
+  return one.pidfd_inode == 0 || other.pidfd_inode == 0 || one.pidfd_inode == other.pidfd_inode;
+}
+
+ProcessKey ReadProcessKey(pid_t pid, int pidfd) {
+  const UniqueFd file(::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.IsValid()) return {};
+  char text[1024];
+  const ssize_t size = ::read(file.Get(), text, sizeof text);
+  const ProcessKey key{size > 0 ? StartTicks({text, static_cast<std::size_t>(size)}) : 0, PidfdInode(pidfd)};
+  return HasExited(pidfd) ? ProcessKey{} : key;  // what was read may be of a successor of the same pid
+}
+
+UniqueFd OpenProcess(pid_t pid, const ProcessKey& key) {
+  if (pid <= 0) return UniqueFd();
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd.IsValid()) return pidfd;
+  ::fcntl(pidfd.Get(), F_SETFD, FD_CLOEXEC);
+  if (!IsSame(ReadProcessKey(pid, pidfd.Get()), key)) return UniqueFd();
+  return pidfd;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,30 @@
+// What tells a process from any other that ever had or will have its pid, and can be written down: a pidfd cannot.
+//
+// Its start time (clock ticks since boot, /proc/PID/stat) on every kernel; where pidfds have inodes of their own (Linux
+// 6.9, pidfs), that inode as well, which no other process of this boot has.
+// Thread rule: any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "common/unique_fd.h"
+
+namespace xschedd {
+
+struct ProcessKey {
+  std::uint64_t start_ticks = 0;  // 0: not known
+  std::uint64_t pidfd_inode = 0;  // 0: not known
+};
+
+// Both known to be of one process, given that both had the same pid. Nothing is the same as what is not known.
+bool IsSame(const ProcessKey& one, const ProcessKey& other);
+
+// Of the process behind `pidfd`, whose pid is `pid`. Not known if it has exited, or has no pid here.
+ProcessKey ReadProcessKey(pid_t pid, int pidfd);
+
+// A pidfd for the process that had `pid` when `key` was read. Invalid: it has exited, whoever has the pid now.
+UniqueFd OpenProcess(pid_t pid, const ProcessKey& key);
+
+}  // namespace xschedd

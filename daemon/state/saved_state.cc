@@ -1,0 +1,160 @@
+#include "daemon/state/saved_state.h"
+
+#include <utility>
+
+#include "daemon/build_config.h"
+
+namespace xschedd {
+
+state::Client ToSaved(const Client& client, std::optional<std::uint32_t> channel) {
+  state::Client saved;
+  const ClientIdentity& who = client.identity;
+  saved.set_pid(who.pid);
+  saved.set_start_ticks(who.key.start_ticks);
+  saved.set_pidfd_inode(who.key.pidfd_inode);
+  saved.set_uid(who.uid);
+  saved.set_gid(who.gid);
+  saved.set_id(client.id);
+  if (client.admin) saved.set_admin_priority(*client.admin);
+  if (client.admin_weight) saved.set_admin_weight(*client.admin_weight);
+  saved.set_hold(client.hold);
+  if (client.owner) saved.set_owner_priority(*client.owner);
+  if (client.owner_weight) saved.set_owner_weight(*client.owner_weight);
+  saved.set_owner_hold(client.owner_hold);
+  if (client.hint) saved.set_hint(*client.hint);
+  if (client.hint_weight) saved.set_hint_weight(*client.hint_weight);
+  saved.set_deadline_us(client.hint_deadline_us);
+  saved.set_default_stream_deadline_us(client.default_stream_deadline_us);
+  saved.set_group(client.group_name);
+  saved.set_runtime(client.runtime);
+  saved.set_route(client.route);
+  saved.set_version(client.version);
+  saved.set_connected_ns(client.connected_ns);
+  saved.set_late(client.late_total);
+  for (const auto& [slot, attachment] : client.attachments) {
+    state::Device& device = *saved.add_devices();
+    device.set_slot(slot);
+    device.set_pci_address(attachment->device->pci_address);
+    device.set_name(attachment->device->name);
+    device.set_vendor(attachment->device->vendor);
+    device.set_compute_units(attachment->device->compute_units);
+  }
+  for (const auto& [id, queue] : client.queues) {
+    if (queue.deadline_us == 0) continue;
+    state::Queue& to = *saved.add_queues();
+    to.set_id(id);
+    to.set_slot(queue.slot);
+    to.set_native_priority(queue.native_priority);
+    to.set_deadline_us(queue.deadline_us);
+  }
+  if (channel) {
+    saved.set_channel(*channel);
+    saved.set_abi_version(client.channel->Layout().version);
+    saved.set_layout_hash(client.channel->Layout().layout_hash);
+  }
+  return saved;
+}
+
+RestoredClient FromSaved(const state::Client& saved) {
+  RestoredClient client;
+  NewClient& fresh = client.fresh;
+  fresh.id = saved.id();
+  fresh.identity.pid = saved.pid();
+  fresh.identity.key = {saved.start_ticks(), saved.pidfd_inode()};
+  fresh.identity.uid = saved.uid();
+  fresh.identity.gid = saved.gid();
+  fresh.group_name = saved.group();
+  const auto weight = [](std::uint32_t value) {
+    const bool fits = value >= policy::kWeightLimits.min && value <= policy::kWeightLimits.max;
+    return fits ? std::optional<std::uint32_t>(value) : std::nullopt;
+  };
+  if (saved.has_hint() && IsPriority(saved.hint())) fresh.hints.priority = saved.hint();
+  if (saved.has_hint_weight()) fresh.hints.weight = weight(saved.hint_weight());
+  if (saved.deadline_us() <= policy::kDeadlineLimits.max) fresh.hints.deadline_us = saved.deadline_us();
+  fresh.runtime = saved.runtime();
+  fresh.route = saved.route();
+  fresh.version = saved.version();
+  ClientSettings& settings = client.set.settings;
+  if (saved.has_admin_priority() && IsPriority(saved.admin_priority())) settings.admin = saved.admin_priority();
+  if (saved.has_admin_weight()) settings.admin_weight = weight(saved.admin_weight());
+  if (saved.has_owner_priority() && IsPriority(saved.owner_priority())) settings.owner = saved.owner_priority();
+  if (saved.has_owner_weight()) settings.owner_weight = weight(saved.owner_weight());
+  client.set.hold = saved.hold();
+  client.set.owner_hold = saved.owner_hold();
+  if (saved.default_stream_deadline_us() <= policy::kDeadlineLimits.max) {
+    client.default_stream_deadline_us = saved.default_stream_deadline_us();
+  }
+  for (const state::Device& device : saved.devices()) {
+    client.devices.push_back(
+        {device.slot(), device.pci_address(), device.name(), device.vendor(), device.compute_units(), {}});
+  }
+  for (const state::Queue& queue : saved.queues()) {
+    if (queue.deadline_us() > policy::kDeadlineLimits.max) continue;
+    client.queues.push_back({.id = queue.id(),
+                             .slot = queue.slot(),
+                             .native_priority = queue.native_priority(),
+                             .deadline_us = queue.deadline_us(),
+                             .is_restored = true});
+  }
+  client.connected_ns = saved.connected_ns();
+  client.late_total = saved.late();
+  return client;
+}
+
+state::Policy ToSaved(const policy::Settings& settings) {
+  state::Policy saved;
+  saved.set_name(std::string(policy::Text(settings.name)));
+  saved.set_linger_us(settings.linger_us);
+  saved.set_guard_ms_per_s(settings.guard_ms_per_s);
+  saved.set_window_us(settings.window_us);
+  saved.set_top_window_us(settings.top_window_us);
+  if (settings.max_concurrent) saved.set_max_concurrent(*settings.max_concurrent);
+  saved.set_turn_ms(settings.turn_ms);
+  saved.set_share_slack_us(settings.share_slack_us);
+  saved.set_laxity_margin_us(settings.laxity_margin_us);
+  saved.set_fair_quantum_ms(settings.fair_quantum_ms);
+  return saved;
+}
+
+std::optional<policy::Settings> FromSaved(const state::Policy& saved) {
+  const auto name = policy::NameFrom(saved.name());
+  if (!name) return std::nullopt;
+  policy::Settings settings;
+  settings.name = *name;
+  const auto take = [](std::uint32_t value, policy::Limits limits, auto& place) {
+    if (value >= limits.min && value <= limits.max) place = value;
+  };
+  take(saved.linger_us(), policy::kLingerLimits, settings.linger_us);
+  take(saved.guard_ms_per_s(), policy::kGuardLimits, settings.guard_ms_per_s);
+  take(saved.window_us(), policy::kWindowLimits, settings.window_us);
+  take(saved.top_window_us(), policy::kWindowLimits, settings.top_window_us);
+  if (saved.has_max_concurrent()) take(saved.max_concurrent(), policy::kConcurrentLimits, settings.max_concurrent);
+  take(saved.turn_ms(), policy::kTurnLimits, settings.turn_ms);
+  take(saved.share_slack_us(), policy::kShareSlackLimits, settings.share_slack_us);
+  take(saved.laxity_margin_us(), policy::kLaxityMarginLimits, settings.laxity_margin_us);
+  take(saved.fair_quantum_ms(), policy::kFairQuantumLimits, settings.fair_quantum_ms);
+  return settings;
+}
+
+void FillSaved(const Core& core, state::SavedState& saved) {
+  saved.set_daemon_version(kDaemonVersion);
+  saved.set_next_client(core.Clients().NextId());
+  *saved.mutable_policy() = ToSaved(core.Settings().policy);
+  *saved.mutable_file_policy() = ToSaved(core.FilePolicy());
+  saved.set_draining(core.IsDraining());
+  for (const auto& [address, uuids] : core.Clients().KnownPartitions()) {
+    state::Partitions& to = *saved.add_partitions();
+    to.set_pci_address(address);
+    for (const std::string& uuid : uuids)
+      to.add_uuids(uuid);
+  }
+}
+
+Partitions PartitionsFrom(const state::SavedState& saved) {
+  Partitions partitions;
+  for (const state::Partitions& from : saved.partitions())
+    partitions[from.pci_address()] = {from.uuids().begin(), from.uuids().end()};
+  return partitions;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,492 @@
+#!/usr/bin/env python3
+"""What a restart of the daemon must not lose, under a service manager that keeps its descriptors: tenants' memory,
+what administrators set, gates that are shut. Nothing here depends on how long something takes; conditions are waited for.
+
+Usage: restart_test.py, with XSCHEDD_BINARY, XSCHEDCTL and XSCHEDD_TENANT in the environment (meson test restart).
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fault"))
+from service_manager import ServiceManager, unit_setting  # noqa: E402
+
+GPU = "0000:c1:00.0"
+DEADLINE_S = 60.0
+PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + DEADLINE_S
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {DEADLINE_S:.0f} s: {what}")
+        time.sleep(0.005)
+
+
+class Tenant:
+    """A process with one session; see tenant.cc."""
+
+    def __init__(self, folder, hint):
+        self.process = subprocess.Popen([os.environ["XSCHEDD_TENANT"], folder, str(hint), GPU], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+        if self.process.stdout.readline().strip() != "ready":
+            raise AssertionError("the tenant did not start")
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, line):
+        self.say(line)
+        return self.process.stdout.readline().strip()
+
+    def look(self):
+        return {name: int(value) for name, value in (part.split("=") for part in self.ask("look").split())}
+
+    def memory(self):
+        seen = self.look()
+        return seen["board"], seen["ledger"]
+
+    def close(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+class Restart(unittest.TestCase):
+    order = "sent"
+    environment = {}
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="xschedd-restart-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.config = pathlib.Path(self.folder, "config.toml")
+        self.config.write_text("[policy]\nguard_ms_per_s = 0\n")
+        self.manager = self.make_manager()
+        self.addCleanup(lambda: self.manager.close())  # whichever is the last
+        self.manager.start()
+
+    def make_manager(self, **settings):
+        return ServiceManager(self.folder, [os.environ["XSCHEDD_BINARY"], "--runtime-dir", self.folder, "--config",
+                                            self.config, "--log-level", "debug"],
+                              log=f"{self.folder}/log", environment=self.environment, order=self.order,
+                              **{"restart_s": 0.02, "watchdog": False, **settings})
+
+    def tenant(self, hint):
+        tenant = Tenant(self.folder, hint)
+        self.addCleanup(tenant.close)
+        wait_for(lambda: any(client["pid"] == str(tenant.pid) and client.get("devices") for client in self.clients()),
+                 "the tenant is listed")
+        return tenant
+
+    def ctl(self, *words):
+        done = subprocess.run([os.environ["XSCHEDCTL"], "--runtime-dir", self.folder, *map(str, words)], text=True,
+                              capture_output=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}\n{self.manager.log_text()[-3000:]}")
+        return done.stdout
+
+    def clients(self):
+        return [{**client, "pid": str(client["pid"])} for client in json.loads(self.ctl("--json", "ps"))["clients"]]
+
+    def client(self, tenant):
+        return next((client for client in self.clients() if client["pid"] == str(tenant.pid)), None)
+
+    def policy(self):
+        return json.loads(self.ctl("--json", "policy", "get"))
+
+    def saved_when(self, *texts):
+        """Changes are gathered for some milliseconds: waits until the saved state holds what is to be found after a kill."""
+        def content():
+            for name, fd in list(self.manager._store):
+                if name == "state":
+                    return os.pread(fd, os.fstat(fd).st_size, 0)
+            return b""
+        wait_for(lambda: all(text.encode() in content() for text in texts), f"the state holds {texts}")
+
+    def kill(self):
+        """kill -9, and another daemon is ready."""
+        count = self.manager.ready + 1
+        self.manager.kill(signal.SIGKILL)
+        self.manager.wait_ready(count)
+
+    def held_pair(self):
+        low, high = self.tenant(0), self.tenant(50)
+        wait_for(lambda: low.look()["tracked"] and high.look()["tracked"], "both are tracked")
+        low.ask("busy")
+        high.ask("busy")
+        wait_for(lambda: low.look()["bound"], "the less important one is held")
+        wait_for(lambda: len(self.manager.stored()) == 7, "both and the state are stored")
+        self.saved_when("fake")
+        time.sleep(0.1)  # the last change is saved; were it not, what is lost shows below
+        return low, high
+
+
+class Kept(Restart):
+    def test_held_client_is_held_again_by_the_same_memory(self):
+        low, high = self.held_pair()
+        memory = low.memory(), high.memory()
+        self.assertEqual(low.ask("write"), "refused")
+        pid = self.manager.kill(signal.SIGKILL)
+        self.manager.wait_down(pid)
+        # Neither has connected again: this is the old memory, and the new daemon writes it.
+        low.ask(f"bound {time.monotonic_ns() + 100_000_000}")
+        self.assertFalse(high.look()["held"])
+        self.assertEqual({client["pid"] for client in self.clients()}, {str(low.pid), str(high.pid)})
+        # Levels go on being heard through it.
+        high.ask("idle")
+        wait_for(lambda: not low.look()["held"], "the gate opens")
+        high.ask("busy")
+        wait_for(lambda: low.look()["bound"], "the gate shuts")
+        ids = [(low.look()["id"]), (high.look()["id"])]
+        for tenant in low, high:
+            self.assertEqual(tenant.ask("connect"), "ok")
+        self.assertEqual((low.memory(), high.memory()), memory)
+        self.assertEqual([(low.look()["id"]), (high.look()["id"])], ids)
+        wait_for(lambda: low.look()["bound"], "still held")
+        self.assertEqual(len(self.clients()), 2)
+        self.assertEqual(low.ask("write"), "refused")
+        # And once more, from the memory that has been handed back.
+        self.kill()
+        low.ask(f"bound {time.monotonic_ns() + 100_000_000}")
+        self.assertEqual(low.ask("connect"), "ok")
+        self.assertEqual(low.memory(), memory[0])
+
+    def test_what_administrators_set_is_in_force_before_anybody_is_back(self):
+        low, high = self.held_pair()
+        self.ctl("set", "--pid", high.pid, "--priority", -20, "--weight", 300)
+        self.ctl("hold", "--pid", high.pid)
+        self.ctl("policy", "set", "--linger", "777us", "--turn", "33ms")
+        self.kill()
+        # No waiting for the state: who was answered is not forgotten.
+        self.assertEqual(self.policy()["linger_us"], 777)
+        self.assertEqual(self.policy()["turn_ms"], 33)
+        seen = self.client(high)
+        self.assertEqual((seen["priority_admin"], seen["priority_effective"], seen["weight"], seen["hold"]),
+                         (-20, -20, 300, True))
+        high.ask(f"bound {time.monotonic_ns() + 100_000_000}")
+        wait_for(lambda: not low.look()["held"], "the other one runs")
+        self.assertEqual(high.ask("connect"), "ok")
+        seen = self.client(high)
+        self.assertEqual((seen["priority_admin"], seen["hold"], seen["priority_hint"]), (-20, True, 50))
+        self.ctl("release", "--pid", high.pid)
+        wait_for(lambda: not high.look()["held"], "released")
+
+    def test_upgrade_keeps_all(self):
+        low, high = self.held_pair()
+        self.ctl("hold", "--pid", high.pid)
+        self.ctl("policy", "set", "share")
+        memory = high.memory()
+        self.manager.restart()
+        self.assertEqual(self.policy()["name"], "share")
+        high.ask(f"bound {time.monotonic_ns() + 100_000_000}")
+        self.assertEqual(high.ask("connect"), "ok")
+        self.assertEqual(high.memory(), memory)
+        self.assertTrue(self.client(high)["hold"])
+        # What has ended is not remembered by a stop.
+        self.manager.stop()
+        self.manager.start()
+        self.assertEqual(self.policy()["name"], "priority")
+        self.assertEqual(low.ask("connect"), "ok")
+
+    def test_configuration_changed_since_goes_before_a_live_policy(self):
+        self.ctl("policy", "set", "--linger", "777us")
+        self.kill()
+        self.assertEqual(self.policy()["linger_us"], 777)
+        self.ctl("reload")
+        self.assertEqual(self.policy()["linger_us"], 200)
+        self.kill()
+        self.assertEqual(self.policy()["linger_us"], 200)
+        self.ctl("policy", "set", "--linger", "888us")
+        self.config.write_text("[policy]\nguard_ms_per_s = 0\nlinger_us = 555\n")
+        self.kill()
+        self.assertEqual(self.policy()["linger_us"], 555)
+
+    def test_client_that_died_meanwhile_is_gone(self):
+        low, high = self.held_pair()
+        # The manager waits: it is one thread, and this test is in its way.
+        with self.manager._changed:
+            self.manager.kill(signal.SIGKILL)
+            high.close()
+        wait_for(lambda: self.manager.ready == 2, "the daemon is back")
+        wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "only the other one is listed")
+        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+        wait_for(lambda: len(self.manager.stored()) == 4, "its memory has left the store")
+
+    def test_client_that_dies_while_it_is_awaited_is_gone(self):
+        low, high = self.held_pair()
+        self.kill()
+        high.close()
+        wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "only the other one is listed")
+        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+        wait_for(lambda: len(self.manager.stored()) == 4, "its memory has left the store")
+
+    def test_who_does_not_come_back_is_removed(self):
+        low, high = self.held_pair()
+        self.kill()
+        self.assertEqual(low.ask("connect"), "ok")
+        wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "the grace has ended")
+        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+        self.assertEqual(high.ask("connect"), "ok")  # with fresh memory
+        self.assertEqual(len(self.clients()), 2)
+
+    def test_child_of_fork_is_not_taken_for_its_parent(self):
+        low, high = self.held_pair()
+        child = int(high.ask("fork"))
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        high.process.kill()
+        high.process.wait()  # the child has the socket and the memory still
+        self.kill()
+        wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "only the other one is listed")
+        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+
+    def test_ledger_full_of_nonsense_confuses_nobody_else(self):
+        low, high = self.held_pair()
+        high.ask("scramble")
+        self.kill()
+        low.ask(f"bound {time.monotonic_ns() + 100_000_000}")  # the level still says busy
+        self.assertEqual(high.ask("connect"), "ok")
+        high.ask("idle")
+        wait_for(lambda: not low.look()["held"], "the gate opens")
+
+    def test_many_restarts(self):
+        low, high = self.held_pair()
+        memory = low.memory()
+        for _ in range(10):
+            self.kill()
+            low.ask(f"bound {time.monotonic_ns() + 100_000_000}")
+        self.assertEqual(low.ask("connect"), "ok")
+        self.assertEqual(low.memory(), memory)
+        self.assertEqual(high.ask("connect"), "ok")
+        self.assertEqual(len(self.manager.stored()), 7)
+
+    def test_drain_lasts_through_a_crash_and_ends_with_an_upgrade(self):
+        low, high = self.held_pair()
+        self.ctl("drain")
+        wait_for(lambda: not low.look()["held"], "all gates are open")
+        self.kill()
+        self.assertFalse(low.look()["held"])
+        self.assertIn("no welcome", low.ask("connect"))
+        self.manager.restart()
+        self.assertEqual(low.ask("connect"), "ok")
+        self.assertEqual(high.ask("connect"), "ok")
+        high.ask("busy")
+        low.ask("busy")
+        wait_for(lambda: low.look()["bound"], "held again")
+
+    def test_stuck_loop_is_restarted(self):
+        self.manager.close()
+        self.manager = self.make_manager(watchdog=True)
+        self.manager.watchdog_s = 1.0
+        self.manager.start()
+        low, _ = self.held_pair()
+        # The daemon's one thread only: gRPC's and the one that speaks to the service manager go on.
+        libc = ctypes.CDLL(None, use_errno=True)
+        pid = self.manager.pid
+        if libc.ptrace(PTRACE_SEIZE, pid, 0, 0) != 0:
+            self.skipTest("no ptrace here: " + os.strerror(ctypes.get_errno()))
+        libc.ptrace(PTRACE_INTERRUPT, pid, 0, 0)
+        wait_for(lambda: self.manager.pid not in (0, pid), "the stuck daemon is replaced")
+        low.ask(f"bound {time.monotonic_ns() + 100_000_000}")
+
+
+class KeptByASystemdThatMixes(Kept):
+    """The same while stored descriptors come back in any order, as systemd gives them."""
+    order = "systemd"
+
+    def test_stuck_loop_is_restarted(self):
+        self.skipTest("the order plays no part")
+
+    test_who_does_not_come_back_is_removed = test_stuck_loop_is_restarted
+
+
+class Lost(Restart):
+    """What is missing costs no more than itself."""
+
+    def change_store(self, change):
+        """Kills the daemon, and lets `change` look at the store before the next one gets it."""
+        with self.manager._changed:
+            count = self.manager.ready + 1
+            self.manager.kill(signal.SIGKILL)
+            self.manager._store = change(self.manager._store)
+        self.manager.wait_ready(count)
+
+    def fresh(self, tenant, memory):
+        self.assertEqual(tenant.ask("connect"), "ok")
+        self.assertNotEqual(tenant.memory(), memory)
+
+    def test_state_lost(self):
+        low, high = self.held_pair()
+        memory = low.memory()
+        self.change_store(lambda store: [entry for entry in store if entry[0] != "state"])
+        self.assertEqual(self.clients(), [])
+        wait_for(lambda: [name for name, _ in self.manager.stored()] == ["state"], "the store holds what is of use")
+        self.assertIn("the memory of 2 clients is given up", self.manager.log_text())
+        self.fresh(low, memory)
+        self.assertEqual(high.ask("connect"), "ok")
+        high.ask("busy")
+        low.ask("busy")
+        wait_for(lambda: low.look()["bound"], "all works")
+
+    def test_memory_lost(self):
+        low, high = self.held_pair()
+        memory = high.memory()
+        self.ctl("set", "--pid", high.pid, "--priority", -20)
+        self.ctl("hold", "--pid", high.pid)
+        self.change_store(lambda store: [entry for entry in store if entry[0] == "state"])
+        self.assertEqual(self.clients(), [])
+        self.fresh(high, memory)
+        # Not the memory, but what was set for it.
+        seen = self.client(high)
+        self.assertEqual((seen["priority_admin"], seen["hold"]), (-20, True))
+        wait_for(lambda: high.look()["bound"], "it is on hold")
+
+    def test_part_of_the_memory_lost(self):
+        low, high = self.held_pair()
+        memory = low.memory()
+        self.change_store(lambda store: store[:1] + store[2:])
+        self.assertEqual(len(self.clients()), 1)
+        self.assertIn("has only", self.manager.log_text())
+        self.fresh(low, memory)
+        self.assertEqual(high.ask("connect"), "ok")
+
+    def corrupt(self, change):
+        def apply(store):
+            for name, fd in store:
+                if name == "state":
+                    change(fd)
+            return store
+        self.change_store(apply)
+
+    def test_corrupt_state_is_told_and_ignored(self):
+        low, _ = self.held_pair()
+        memory = low.memory()
+        self.corrupt(lambda fd: os.pwrite(fd, os.urandom(1 << 20), 16) and os.pwrite(fd, os.urandom(1 << 20), 16 + 24 + (8 << 20)))
+        self.assertIn("neither of its two copies is whole", self.manager.log_text())
+        self.assertEqual(self.clients(), [])
+        self.fresh(low, memory)
+
+    def test_state_of_another_format_is_told_and_ignored(self):
+        low, _ = self.held_pair()
+        memory = low.memory()
+        self.corrupt(lambda fd: os.pwrite(fd, struct.pack("I", 99), 8))
+        self.assertIn("it has format 99, this daemon's is 1", self.manager.log_text())
+        self.fresh(low, memory)
+        self.kill()
+        self.assertEqual(self.manager.log_text().count("is not used"), 1)
+
+    def test_state_that_ends_daemons_is_given_up(self):
+        self.held_pair()
+        self.corrupt(lambda fd: os.pwrite(fd, struct.pack("I", 5), 12))
+        self.assertIn("5 daemons in a row ended before they served", self.manager.log_text())
+        self.assertEqual(self.clients(), [])
+
+    def test_pid_of_another_process(self):
+        """The same pid, another process: the state is of a process that started at another time."""
+        low, high = self.held_pair()
+        memory = low.memory()
+        ticks = pathlib.Path(f"/proc/{low.pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
+        self.assertNotIn("ended_meanwhile=1", self.manager.log_text())
+        self.corrupt(lambda fd: self.edit(fd, int(ticks)))
+        self.assertIn("ended_meanwhile=1", self.manager.log_text())
+        self.assertEqual([client["pid"] for client in self.clients()], [str(high.pid)])
+        self.fresh(low, memory)
+
+    def edit(self, fd, ticks):
+        """Replaces the start time in both copies by one that is as long when written, and mends the sums."""
+        import zlib
+
+        def varint(number):
+            out = b""
+            while number > 127:
+                out += bytes([number & 127 | 128])
+                number >>= 7
+            return out + bytes([number])
+        for slot in 0, 1:
+            offset = 16 + slot * (24 + (8 << 20))
+            sequence, length, _, _ = struct.unpack("QQII", os.pread(fd, 24, offset))
+            content = os.pread(fd, length, offset + 24) if length <= 8 << 20 else b""
+            changed = content.replace(b"\x10" + varint(ticks), b"\x10" + varint(ticks ^ 1), 1)
+            total = zlib.crc32(struct.pack("QQ", sequence, length) + changed)
+            os.pwrite(fd, struct.pack("QQII", sequence, length, total, 0) + changed, offset)
+
+    def test_child_that_connects_itself_gets_memory_of_its_own(self):
+        low, high = self.held_pair()
+        memory = low.memory()
+        self.kill()
+        stranger = Tenant(self.folder, 0)
+        self.addCleanup(stranger.close)
+        self.assertNotIn(stranger.memory(), (memory, high.memory()))
+        self.assertEqual(len(self.clients()), 3)
+
+    def test_connection_that_ends_before_its_session_gives_the_memory_back(self):
+        low, high = self.held_pair()
+        memory = low.memory()
+        self.kill()
+        self.assertEqual(low.ask("hello"), "ok")
+        self.assertEqual(low.ask("close"), "ok")
+        wait_for(lambda: "client waits again" in self.manager.log_text(), "the daemon has seen its end")
+        self.assertEqual(low.ask("connect"), "ok")
+        self.assertEqual(low.memory(), memory)
+        self.assertEqual(len(self.clients()), 2)
+
+    def test_second_connection_gets_what_was_set_if_not_the_memory(self):
+        low, high = self.held_pair()
+        memory = low.memory()
+        self.ctl("hold", "--pid", low.pid)
+        self.kill()
+        self.assertEqual(low.ask("hello"), "ok")
+        self.fresh(low, memory)
+        mine = [client for client in self.clients() if client["pid"] == str(low.pid)]
+        self.assertTrue(mine and all(client["hold"] for client in mine))
+        self.assertEqual(low.ask("close"), "ok")
+        wait_for(lambda: len(self.clients()) == 2, "what nobody uses is gone")
+
+
+class TooMany(Restart):
+    """More clients than the store takes."""
+    environment = {"FDSTORE": "4"}
+
+    def test_first_come_is_kept(self):
+        first, second = self.tenant(0), self.tenant(0)
+        memories = first.memory(), second.memory()
+        wait_for(lambda: len(self.manager.stored()) == 4, "the first one is stored")
+        self.ctl("hold", "--pid", second.pid)
+        third = self.tenant(0)
+        self.assertEqual(self.manager.log_text().count("the descriptor store is full"), 1)
+        self.assertEqual(self.manager.refused, [])
+        self.kill()
+        self.assertEqual([client["pid"] for client in self.clients()], [str(first.pid)])
+        for tenant in first, second, third:
+            self.assertEqual(tenant.ask("connect"), "ok")
+        self.assertEqual(first.memory(), memories[0])
+        self.assertNotEqual(second.memory(), memories[1])
+        self.assertTrue(self.client(second)["hold"])
+        self.assertFalse(self.client(third).get("hold", False))
+
+
+class Unit(unittest.TestCase):
+    def test_store_of_the_unit_is_the_daemons(self):
+        header = pathlib.Path(__file__).resolve().parents[3] / "daemon/ipc/descriptor_store.h"
+        self.assertIn("kDefaultMax = 1 + 2048 * kChannelDescriptors", header.read_text())
+        most = int(unit_setting("FileDescriptorStoreMax", "0"))
+        self.assertEqual(most, 1 + 2048 * 3)
+        # All names together are one environment variable, which the kernel limits (MAX_ARG_STRLEN).
+        self.assertLess(len("LISTEN_FDNAMES=client:admin:state") + most * len(":channel-2047"), 128 * 1024)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,326 @@
+// The saved state: what comes back of it, also when it was cut off, spoilt, or written by another release.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <csignal>
+#include <random>
+#include <string>
+
+#include "daemon/registry/process.h"
+#include "daemon/registry/process_key.h"
+#include "daemon/state/saved_state.h"
+#include "daemon/state/state_file.h"
+#include "tests/catch.h"
+
+using namespace xschedd;
+
+namespace {
+
+constexpr std::size_t kHeader = 16;
+constexpr std::size_t kSlotHeader = 24;
+constexpr std::size_t kSlot = kSlotHeader + StateFile::kCapacity;
+
+std::string Bytes(int fd, std::size_t offset, std::size_t size) {
+  std::string bytes(size, '\0');
+  REQUIRE(::pread(fd, bytes.data(), size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size));
+  return bytes;
+}
+
+void Put(int fd, std::size_t offset, const std::string& bytes) {
+  REQUIRE(::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes.size()));
+}
+
+Result<StateFile> Reopen(const StateFile& file) {
+  return StateFile::Open(UniqueFd(::fcntl(file.Fd(), F_DUPFD_CLOEXEC, 0)));
+}
+
+}  // namespace
+
+TEST_CASE("what is written is read again, by another owner as well") {
+  auto file = StateFile::Make();
+  REQUIRE(file);
+  CHECK(!file->Read());
+  CHECK(!Reopen(*file)->Read());
+  for (const std::string content : {"one", "", "three, which is longer", "4"}) {
+    REQUIRE(file->Write(content));
+    CHECK(file->Read() == content);
+    auto other = Reopen(*file);
+    REQUIRE(other);
+    CHECK(other->Read() == content);
+    // It goes on where the first one was.
+    REQUIRE(other->Write(content + "+"));
+    CHECK(Reopen(*file)->Read() == content + "+");
+    file = std::move(other);
+  }
+  CHECK(!file->Write(std::string(StateFile::kCapacity + 1, 'x')));
+  CHECK(file->Read() == "4+");
+}
+
+TEST_CASE("a write that is cut off at any byte was never made, whichever bytes came first") {
+  auto file = StateFile::Make().value();
+  REQUIRE(file.Write("the first content"));
+  REQUIRE(file.Write("the second content, of another length"));
+  // Again into the slot of the first.
+  const std::size_t place = kHeader;
+  const std::size_t size = kSlotHeader + 64;
+  const std::string before = Bytes(file.Fd(), place, size);
+  REQUIRE(file.Write("the third, which replaces the first"));
+  const std::string after = Bytes(file.Fd(), place, size);
+  REQUIRE(before != after);
+  const auto check = [&](const std::string& bytes) {
+    Put(file.Fd(), place, bytes);
+    const auto read = Reopen(file)->Read();
+    REQUIRE(read);
+    CHECK(*read == (bytes == after ? "the third, which replaces the first" : "the second content, of another length"));
+  };
+  for (std::size_t cut = 0; cut <= size; ++cut) {
+    check(after.substr(0, cut) + before.substr(cut));
+    // What is the same before and after may come from either: then it is whole.
+    check(before.substr(0, cut) + after.substr(cut));
+  }
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    std::string mixed = before;
+    for (std::size_t i = 0; i < size; ++i) {
+      if (random() % 2 == 0) mixed[i] = after[i];
+    }
+    check(mixed);
+  }
+}
+
+TEST_CASE("a spoilt copy gives way to the other one, and two spoilt ones to nothing") {
+  auto file = StateFile::Make().value();
+  REQUIRE(file.Write("older"));
+  REQUIRE(file.Write("newer"));
+  std::string newer = Bytes(file.Fd(), kHeader + kSlot, kSlotHeader + 5);
+  for (std::size_t i = 0; i < newer.size(); ++i) {
+    if (i >= 20 && i < kSlotHeader) continue;  // reserved
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string spoilt = newer;
+      spoilt[i] = static_cast<char>(spoilt[i] ^ (1 << bit));
+      Put(file.Fd(), kHeader + kSlot, spoilt);
+      CHECK(Reopen(file)->Read() == "older");
+    }
+  }
+  Put(file.Fd(), kHeader, std::string(kSlotHeader, '\xff'));
+  CHECK(!Reopen(file)->Read());
+  // It can be written on.
+  auto other = Reopen(file).value();
+  REQUIRE(other.Write("again"));
+  CHECK(Reopen(file)->Read() == "again");
+}
+
+TEST_CASE("what is no state, or of another format, is refused with the reason") {
+  auto file = StateFile::Make().value();
+  Put(file.Fd(), 8, std::string("\x02\x00\x00\x00", 4));
+  CHECK(Reopen(file).error().what == "it has format 2, this daemon's is 1");
+  Put(file.Fd(), 8, std::string("\x01\x00\x00\x00", 4));
+  CHECK(Reopen(file));
+  REQUIRE(::ftruncate(file.Fd(), 4096) == 0);
+  CHECK(Reopen(file).error().what == "its size is wrong");
+  Put(file.Fd(), 0, "x");
+  CHECK(Reopen(file).error().what == "it is no saved state");
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  CHECK(!StateFile::Open(UniqueFd(ends[0])));
+  ::close(ends[1]);
+}
+
+TEST_CASE("starts that do not come to serving are counted") {
+  auto file = StateFile::Make().value();
+  CHECK(file.BeginStart() == 0);
+  CHECK(Reopen(file)->BeginStart() == 1);
+  auto third = Reopen(file).value();
+  CHECK(third.BeginStart() == 2);
+  third.EndStart();
+  CHECK(Reopen(file)->BeginStart() == 0);
+}
+
+TEST_CASE("a client is the same after it was saved") {
+  boost::asio::io_context io;
+  Core core(io, {}, {});
+  NewClient fresh;
+  fresh.identity.pid = 4711;
+  fresh.identity.uid = 1000;
+  fresh.identity.gid = 100;
+  fresh.identity.key = {12345, 67890};
+  fresh.group_name = "job";
+  fresh.hints = {.priority = 7, .weight = 30, .deadline_us = 4000};
+  fresh.runtime = "HIP";
+  fresh.route = "symbols";
+  fresh.version = "0.1.0";
+  Client& client = core.AddClient(std::move(fresh));
+  REQUIRE(core.AttachDevice(client, {2, "0000:C1:00.0", "GPU", "amd", 304, "uuid-a"}));
+  REQUIRE(core.AttachDevice(client, {3, "0000:c1:00.0", "GPU", "amd", 304, "uuid-b"}));
+  REQUIRE(core.CreateQueue(client, {.id = 9, .slot = 3, .native_priority = -1}));
+  REQUIRE(core.CreateQueue(client, {.id = 10, .slot = 3}));
+  REQUIRE(core.SetHints(client, {.deadline_us = 500, .queue = 9}));
+  REQUIRE(core.SetHints(client, {.deadline_us = 900, .queue = kDefaultStream}));
+  core.SetAdminPriority({&client}, -20, {});
+  core.SetAdminWeight({&client}, 400, {});
+  core.SetHold({&client}, true, {});
+  const state::Client saved = ToSaved(client, 5);
+  CHECK(saved.channel() == 5);
+  CHECK(saved.layout_hash() == abi::kLayoutHash);
+  CHECK(saved.queues_size() == 1);  // of the other the client tells again
+  state::SavedState all;
+  FillSaved(core, all);
+
+  Core next(io, {}, {});
+  next.Clients().Continue(all.next_client(), PartitionsFrom(all));
+  Client& again = next.RestoreClient(FromSaved(saved));
+  next.RestoreDone();
+  CHECK(ToSaved(again, 5).SerializeAsString() == saved.SerializeAsString());
+  CHECK(again.id == client.id);
+  CHECK(again.effective.priority == -20);
+  CHECK(again.effective.weight == 400);
+  CHECK(again.hold);
+  CHECK(again.group->name == "job");
+  CHECK(again.attachments.at(3)->device->pci_address == "0000:c1:00.0/1");
+  CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
+
+  SECTION("and the next one has another number") {
+    NewClient other;
+    other.identity.pid = 1;
+    CHECK(next.AddClient(std::move(other)).id == client.id + 1);
+  }
+  SECTION("its session tells of devices and queues again") {
+    NewClient back;
+    back.identity.pid = 4711;
+    back.group_name = "job";
+    back.hints = {.priority = 8, .weight = {}, .deadline_us = 4000};
+    next.ResumeClient(again, std::move(back));
+    CHECK(again.hint == 8);
+    CHECK(!again.hint_weight);
+    CHECK(again.effective.priority == -20);
+    CHECK(again.hold);
+    CHECK(next.AttachDevice(again, {3, "0000:c1:00.0", "GPU", "amd", 304, "uuid-b"}));
+    CHECK(!next.AttachDevice(again, {3, "0000:c1:00.0", "GPU", "amd", 304, "uuid-b"}));  // once
+    CHECK(!next.AttachDevice(again, {2, "0000:c2:00.0", "GPU", "amd", 304, {}}));        // it was another
+    CHECK(next.CreateQueue(again, {.id = 9, .slot = 3, .native_priority = -1}));
+    CHECK(!next.CreateQueue(again, {.id = 9, .slot = 3}));
+    CHECK(next.CreateQueue(again, {.id = 10, .slot = 3}));
+    CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
+  }
+}
+
+TEST_CASE("a policy is the same after it was saved; one that is not known is none") {
+  policy::Settings settings;
+  settings.name = policy::Name::kLaxity;
+  settings.linger_us = 1;
+  settings.guard_ms_per_s = 0;
+  settings.window_us = 3;
+  settings.top_window_us = 0;
+  settings.max_concurrent = 0;
+  settings.turn_ms = 6;
+  settings.share_slack_us = 700;
+  settings.laxity_margin_us = 8;
+  settings.fair_quantum_ms = 9;
+  CHECK(FromSaved(ToSaved(settings)) == settings);
+  settings.max_concurrent.reset();
+  CHECK(FromSaved(ToSaved(settings)) == settings);
+  state::Policy of_another = ToSaved(settings);
+  of_another.set_turn_ms(0);  // out of range
+  CHECK(FromSaved(of_another)->turn_ms == policy::Settings{}.turn_ms);
+  of_another.set_name("best");
+  CHECK(!FromSaved(of_another));
+}
+
+TEST_CASE("numbers that this release does not take are left out") {
+  state::Client saved;
+  saved.set_admin_priority(101);
+  saved.set_admin_weight(0);
+  saved.set_hint(-101);
+  saved.set_hint_weight(1'000'000);
+  saved.set_deadline_us(~std::uint64_t{0});
+  saved.add_devices()->set_pci_address("nowhere");
+  const RestoredClient client = FromSaved(saved);
+  CHECK(!client.set.settings.admin);
+  CHECK(!client.set.settings.admin_weight);
+  CHECK(!client.fresh.hints.priority);
+  CHECK(!client.fresh.hints.weight);
+  CHECK(!client.fresh.hints.deadline_us);
+  boost::asio::io_context io;
+  Core core(io, {}, {});
+  CHECK(core.RestoreClient(client).attachments.empty());
+}
+
+TEST_CASE("a process is known again by its pid and key, and by nothing less") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;)
+      ::pause();
+  }
+  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  REQUIRE(pidfd.IsValid());
+  const ProcessKey key = ReadProcessKey(child, pidfd.Get());
+  CHECK(key.start_ticks != 0);
+  CHECK(OpenProcess(child, key).IsValid());
+  CHECK(!OpenProcess(::getpid(), key).IsValid());
+  CHECK(!OpenProcess(0, key).IsValid());
+  CHECK(!OpenProcess(child, {}).IsValid());
+  CHECK(!OpenProcess(child, {key.start_ticks + 1, 0}).IsValid());
+  // A kernel without pidfs knows the start time alone; one with it is not content with that.
+  CHECK(OpenProcess(child, {key.start_ticks, 0}).IsValid());
+  if (key.pidfd_inode != 0) CHECK(!OpenProcess(child, {key.start_ticks, key.pidfd_inode + 1}).IsValid());
+  ::kill(child, SIGKILL);
+  while (!HasExited(pidfd.Get()))
+    ::usleep(1000);
+  // Not reaped yet: the pid is still its own.
+  CHECK(!OpenProcess(child, key).IsValid());
+  CHECK(ReadProcessKey(child, pidfd.Get()).start_ticks == 0);
+  ::waitpid(child, nullptr, 0);
+  CHECK(!OpenProcess(child, key).IsValid());
+}
+
+TEST_CASE("a channel is rebuilt from its descriptors in any order, as it was, and from nothing else") {
+  auto channel = Channel::MakeLasting().value();
+  const auto copies = [&](std::vector<int> from) {
+    std::vector<UniqueFd> result;
+    for (const int fd : from)
+      result.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    return result;
+  };
+  const int board = channel->StoredBoardFd();
+  const int ledger = channel->LedgerFd();
+  const int eventfd = channel->EventFd();
+  // The client's descriptor of the board is for reading.
+  CHECK(!MapSharedMemory(channel->BoardFd(), sizeof(abi::Board), Access::kReadWrite));
+  const Mapping view = MapSharedMemory(channel->BoardFd(), sizeof(abi::Board), Access::kReadOnly).value();
+  const BoardReader reader = BoardReader::Open(static_cast<const abi::Board*>(view.Address())).value();
+  channel->Board().Set(3, {true, true, 500, 2});
+  channel->Board().Set(4, {false, true, 0, 0});
+  const std::uint32_t word = reader.Word(3);
+
+  for (const auto& order : std::vector<std::vector<int>>{{board, ledger, eventfd}, {eventfd, ledger, board}}) {
+    auto rebuilt = Channel::Rebuild(abi::Newest(), copies(order));
+    REQUIRE(rebuilt);
+    CHECK((*rebuilt)->IsLasting());
+    CHECK(reader.Word(3) == word);  // nothing was written
+    CHECK((*rebuilt)->Board().Get(3) == GateSetting{true, true, 500, 2});
+    CHECK(!(*rebuilt)->Board().Set(3, {true, true, 500, 2}));
+  }
+  auto rebuilt = Channel::Rebuild(abi::Newest(), copies({board, ledger, eventfd})).value();
+  CHECK(rebuilt->Board().Set(3, {}));
+  CHECK(*reader.SummaryWord() != 0);  // the other slot
+  CHECK(rebuilt->Board().Set(4, {}));
+  CHECK(*reader.SummaryWord() == 0);
+
+  CHECK(!Channel::Rebuild(abi::Newest(), copies({board, ledger})));
+  CHECK(!Channel::Rebuild(abi::Newest(), copies({board, board, eventfd})));
+  CHECK(!Channel::Rebuild(abi::Newest(), copies({board, ledger, eventfd, eventfd})));
+  CHECK(!Channel::Rebuild(abi::Newest(), copies({channel->BoardFd(), ledger, eventfd})));  // the client's view of it
+  CHECK(!Channel::Rebuild(abi::Newest(), copies({board, ledger, STDIN_FILENO})));
+  CHECK(!Channel::Rebuild(abi::Newest(), {}));
+  // One that is sealed against any further writer is no daemon's to go on with.
+  auto passing = Channel::Make().value();
+  CHECK(!Channel::Rebuild(abi::Newest(), copies({passing->BoardFd(), passing->LedgerFd(), passing->EventFd()})));
+  // A memory object of the right name that could still be resized.
+  const UniqueFd loose(::memfd_create("xschedd-ledger", MFD_CLOEXEC));
+  REQUIRE(::ftruncate(loose.Get(), sizeof(abi::Ledger)) == 0);
+  CHECK(!Channel::Rebuild(abi::Newest(), copies({board, loose.Get(), eventfd})));
+}
