@@ -47,7 +47,7 @@ state::Client ToSaved(const Client& client, std::optional<std::uint32_t> channel
     to.set_native_priority(queue.native_priority);
     to.set_deadline_us(queue.deadline_us);
   }
-  if (channel) {
+  if (channel && client.channel != nullptr) {
     saved.set_channel(*channel);
     saved.set_abi_version(client.channel->Layout().version);
     saved.set_layout_hash(client.channel->Layout().layout_hash);

@@ -81,9 +81,17 @@ constexpr milliseconds kLong{30'000};
 // The table, with a gRPC that only keeps what it is given.
 struct Table {
   Table()
-      : connections(io, {.adopt = [this](int fd) { adopted.emplace_back(fd); },
-                         .gone = [this](Connection& connection) { gone.push_back(connection.fd); },
-                         .refused = [this](const std::string& why) { refused.push_back(why); }}) {}
+      : connections(io, quotas,
+                    {.adopt = [this](int fd) { adopted.emplace_back(fd); },
+                     .gone = [this](Connection& connection) { gone.push_back(connection.fd); },
+                     .refused = [this](uid_t, const std::string& why) { refused.push_back(why); },
+                     .equip = [](Connection& connection, const abi::Layout& layout) -> Result<void> {
+                       auto channel = Channel::Make(layout);
+                       if (!channel) return tl::unexpected(channel.error());
+                       connection.channel = std::move(*channel);
+                       return {};
+                     },
+                     .dropped = [](Connection&) {}}) {}
   ~Table() { connections.CloseAll(); }
 
   // A plain client that was let in: its end of the socket.
@@ -101,6 +109,7 @@ struct Table {
   std::vector<UniqueFd> adopted;
   std::vector<int> gone;
   std::vector<std::string> refused;
+  Quotas quotas{Quota{}};
   Connections connections;
 };
 
@@ -280,7 +289,10 @@ TEST_CASE("a number that gRPC has closed and the kernel gives out again is anoth
 
 TEST_CASE("who goes before it was let in leaves nothing behind") {
   Table table;
-  table.connections.SetQuota(1);
+  Quota one;
+  one.connections_per_uid = 1;
+  one.root_times = 1;
+  table.quotas.SetLimits(one);
   for (int i = 0; i < 3; ++i) {
     Pair pair;
     table.connections.Accept(std::move(pair.ours), false);
@@ -293,9 +305,13 @@ TEST_CASE("who goes before it was let in leaves nothing behind") {
   CHECK(table.refused.empty());
   SECTION("over the quota") {
     Pair pair;
+    const PreambleHello hello = MakeHello();
+    Say(pair.peers, {reinterpret_cast<const char*>(&hello), sizeof hello});
     table.connections.Accept(std::move(pair.ours), false);
     PreambleWelcome welcome{};
-    REQUIRE(::recv(pair.peers.Get(), &welcome, sizeof welcome, 0) == static_cast<ssize_t>(sizeof welcome));
+    REQUIRE(RunUntil(table.io, [&] {
+      return ::recv(pair.peers.Get(), &welcome, sizeof welcome, MSG_DONTWAIT) == static_cast<ssize_t>(sizeof welcome);
+    }));
     CHECK(welcome.status == PreambleStatus::kQuota);
     CHECK(table.refused.size() == 1);
   }

@@ -141,9 +141,11 @@ TEST_CASE("starts that do not come to serving are counted") {
 }
 
 TEST_CASE("a client is the same after it was saved") {
+  const auto channel = Channel::MakeLasting().value();
   boost::asio::io_context io;
   Core core(io, {}, {});
   NewClient fresh;
+  fresh.channel = channel.get();
   fresh.identity.pid = 4711;
   fresh.identity.uid = 1000;
   fresh.identity.gid = 100;
@@ -163,6 +165,10 @@ TEST_CASE("a client is the same after it was saved") {
   core.SetAdminPriority({&client}, -20, {});
   core.SetAdminWeight({&client}, 400, {});
   core.SetHold({&client}, true, {});
+  const Actor user{.pid = 1, .uid = 1000, .is_admin = false};
+  core.SetOwnerPriority({&client}, -3, user);
+  core.SetOwnerWeight({&client}, 70, user);
+  core.SetHold({&client}, true, user);
   const state::Client saved = ToSaved(client, 5);
   CHECK(saved.channel() == 5);
   CHECK(saved.layout_hash() == abi::kLayoutHash);
@@ -172,13 +178,18 @@ TEST_CASE("a client is the same after it was saved") {
 
   Core next(io, {}, {});
   next.Clients().Continue(all.next_client(), PartitionsFrom(all));
-  Client& again = next.RestoreClient(FromSaved(saved));
+  RestoredClient restored = FromSaved(saved);
+  restored.fresh.channel = channel.get();
+  Client& again = next.RestoreClient(std::move(restored));
   next.RestoreDone();
   CHECK(ToSaved(again, 5).SerializeAsString() == saved.SerializeAsString());
   CHECK(again.id == client.id);
   CHECK(again.effective.priority == -20);
   CHECK(again.effective.weight == 400);
   CHECK(again.hold);
+  CHECK(again.owner_hold);
+  CHECK(again.owner == -3);
+  CHECK(again.owner_weight == 70u);
   CHECK(again.group->name == "job");
   CHECK(again.attachments.at(3)->device->pci_address == "0000:c1:00.0/1");
   CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
