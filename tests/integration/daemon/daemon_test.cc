@@ -675,7 +675,7 @@ TEST_CASE("every setting of the policy acts before it is answered, and forgets n
 }
 
 TEST_CASE("a uid over its quota is refused, and administrators still get in") {
-  DaemonProcess daemon("[quota]\nconnections_per_uid = 2\n");
+  DaemonProcess daemon("[quota]\nconnections_per_uid = 2\nroot_times = 1\n");
   FakeShim first(daemon.Dir(), 0);
   FakeShim second(daemon.Dir(), 0);
   const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
