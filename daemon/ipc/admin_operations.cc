@@ -210,7 +210,8 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
     change.set_weight_before(client->effective.weight);
     change.set_weight_after(client->effective.weight);
     change.set_hold_after(hold || stays_held(client));
-    if (client->IsOnHold() == hold) change.set_note(hold ? "was on hold already" : "was not on hold");
+    if (client->IsOnHold() == hold && (!hold || client->hold == by.is_admin))
+      change.set_note(hold ? "was on hold already" : "was not on hold");
     if (stays_held(client)) change.set_note("an administrator's hold stays");
     if (client->channel == nullptr) change.set_note("has no shared memory and cannot be gated");
   }
