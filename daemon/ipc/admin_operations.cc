@@ -29,10 +29,17 @@ bool IsFor(const Actor& by, const Client& client) {
   return by.is_admin || client.identity.uid == by.uid;
 }
 
-Status NotYours(const Actor& by, const ClientIdentity& who) {
-  return {StatusCode::PERMISSION_DENIED,
-          "pid " + std::to_string(who.pid) + " is a client of uid " + std::to_string(who.uid) + ", and uid " +
-              std::to_string(by.uid) + " may manage only its own on client.sock; ask an administrator (admin.sock)"};
+// Tells the caller and, within limits, the log.
+Status Denied(Core& core, const Actor& by, const std::string& why) {
+  core.Refused(by.uid, "pid " + std::to_string(by.pid) + " (uid " + std::to_string(by.uid) + "): " + why);
+  return {StatusCode::PERMISSION_DENIED, why};
+}
+
+Status NotYours(Core& core, const Actor& by, const ClientIdentity& who) {
+  return Denied(core, by,
+                "pid " + std::to_string(who.pid) + " is a client of uid " + std::to_string(who.uid) + ", and uid " +
+                    std::to_string(by.uid) +
+                    " may manage only its own on client.sock; ask an administrator (admin.sock)");
 }
 
 // For a user whose setting is kept, but does not count at present.
@@ -75,12 +82,12 @@ Status AdminOperations::Select(const Actor& by, const v1::Selector& selector, Se
     }
   }
   // Whoever names a process means that one, and is told; whoever names a kind of client means own ones.
-  if (other != nullptr && !selector.pid().empty()) return NotYours(by, other->identity);
+  if (other != nullptr && !selector.pid().empty()) return NotYours(core_, by, other->identity);
   if (other != nullptr && selected.clients.empty()) {
-    return {StatusCode::PERMISSION_DENIED, "uid " + std::to_string(by.uid) +
-                                               " has no client that fits, and may not change the " +
-                                               std::to_string(selected.left_out) +
-                                               " of other users on client.sock; ask an administrator (admin.sock)"};
+    return Denied(core_, by,
+                  "uid " + std::to_string(by.uid) + " has no client that fits, and may not change the " +
+                      std::to_string(selected.left_out) +
+                      " of other users on client.sock; ask an administrator (admin.sock)");
   }
   if (selected.clients.empty()) {
     return {StatusCode::NOT_FOUND, "no client fits " + Describe(selector) + "; xschedctl ps shows who is connected"};
@@ -186,11 +193,12 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
   const auto stays_held = [&](const Client* client) { return !hold && !by.is_admin && client->hold; };
   if (std::all_of(clients.begin(), clients.end(),
                   [&](const Client* client) { return stays_held(client) && !client->owner_hold; })) {
-    return {StatusCode::PERMISSION_DENIED,
-            "pid " + std::to_string(clients.front()->identity.pid) +
-                " is held by an administrator, and only an administrator can release it; "
-                "ask one to run xschedctl release --pid " +
-                std::to_string(clients.front()->identity.pid)};
+    const std::string pid = std::to_string(clients.front()->identity.pid);
+    return Denied(core_, by,
+                  "pid " + pid +
+                      " is held by an administrator, and only an administrator can release it; ask one to run "
+                      "xschedctl release --pid " +
+                      pid);
   }
   response.set_left_out(selected.left_out);
   const std::uint64_t began = MonotonicNs();
@@ -202,7 +210,8 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
     change.set_weight_before(client->effective.weight);
     change.set_weight_after(client->effective.weight);
     change.set_hold_after(hold || stays_held(client));
-    if (client->IsOnHold() == hold) change.set_note(hold ? "was on hold already" : "was not on hold");
+    if (client->IsOnHold() == hold && (!hold || client->hold == by.is_admin))
+      change.set_note(hold ? "was on hold already" : "was not on hold");
     if (stays_held(client)) change.set_note("an administrator's hold stays");
     if (client->channel == nullptr) change.set_note("has no shared memory and cannot be gated");
   }
@@ -301,7 +310,7 @@ Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& reque
                                        " that ended; xschedctl ps shows who is connected"};
   }
   const ClientIdentity& who = clients.empty() ? past->identity : clients.back()->identity;
-  if (!by.is_admin && who.uid != by.uid) return NotYours(by, who);
+  if (!by.is_admin && who.uid != by.uid) return NotYours(core_, by, who);
   FillExplanation(clients.empty() ? ExplainClient(*past, request.seconds(), context)
                                   : ExplainClient(*clients.back(), request.seconds(), context),
                   response);

@@ -74,11 +74,16 @@ Outcome<AdminClient> AdminClient::Connect(const std::string& runtime_dir) {
   int reason = 0;
   Outcome<UniqueFd> fd = ConnectSocket(path, &reason);
   if (fd) return AdminClient(path, {}, std::move(*fd));
-  // Not allowed, or not there, as in a container that has only the other. Whatever is wrong then is told of admin.sock.
+  // Not allowed, or not there, as in a container that has only the other.
   const std::string users_path = ClientSocketPath(folder);
   Outcome<UniqueFd> users = ConnectSocket(users_path);
-  const bool may_help = reason == EACCES || reason == EPERM || reason == ENOENT;
-  if (!may_help || !users) return tl::unexpected<Failure>(fd.error());
+  const bool is_denied = reason == EACCES || reason == EPERM;
+  if (!is_denied && reason != ENOENT) return tl::unexpected<Failure>(fd.error());
+  if (!users) {
+    // That nobody listens on either matters more than what this user may do.
+    const bool is_dead = is_denied && users.error().code == ExitCode::kNoDaemon;
+    return tl::unexpected<Failure>(is_dead ? users.error() : fd.error());
+  }
   return AdminClient(users_path, path + " cannot be opened: " + std::strerror(reason), std::move(*users));
 }
 

@@ -127,7 +127,7 @@ TEST_CASE("a plain gRPC client works: all of Admin on admin.sock only, a session
 }
 
 TEST_CASE("a uid over its quota is refused, and administrators still get in") {
-  DaemonProcess daemon("[quota]\nconnections_per_uid = 2\n");
+  DaemonProcess daemon("[quota]\nconnections_per_uid = 2\nroot_times = 1\n");
   FakeShim first(daemon.Dir(), 0);
   FakeShim second(daemon.Dir(), 0);
   const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");

@@ -140,7 +140,7 @@ class WithDaemon(unittest.TestCase):
         done = subprocess.run([*(prefix or []), CALL, os.path.join(self.folder, on + ".sock"), method, request,
                                str(count)], capture_output=True, text=True, timeout=60, check=True, **identity(uid))
         lines = done.stdout.splitlines()
-        answers = [line[len("ANSWER "):] for line in lines if line.startswith("ANSWER ")]
+        answers = [line[len("ANSWER "):].replace("\\'", "'") for line in lines if line.startswith("ANSWER ")]
         if lines[-1].startswith("CONNECT "):
             return Answer(-1, "", [], int(lines[-1].split()[1]))
         _, status, text = lines[-1].split(" ", 2)
