@@ -28,6 +28,7 @@ struct Connection {
   std::unique_ptr<Channel> channel;  // of a shim
   char token[16] = {};
   bool has_session = false;
+  unsigned surplus_sessions = 0;  // opened beside it, and refused
   std::uint64_t client_id = 0;  // 0: no session has said hello yet
 
   int fd = -1;                                   // as gRPC calls it; gRPC's

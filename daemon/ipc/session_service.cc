@@ -5,17 +5,15 @@
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
+#include "daemon/ipc/message_pace.h"
 #include "daemon/registry/effective.h"
-#include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
 namespace {
 
 constexpr std::size_t kTextLimit = 256;
 constexpr std::size_t kMaxWaitingNotices = 32;
-constexpr double kMessagesPerSecond = 200;
-constexpr double kMessagesBurst = 2'500;
-constexpr std::chrono::milliseconds kPause{10};
+constexpr unsigned kSurplusSessions = 16;
 
 Hints HintsOf(const v1::Hello& hello) {
   Hints hints;
@@ -38,11 +36,7 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
                              public ConfigurationSink {
  public:
   SessionReactor(Host& host, std::set<ConfigurationSink*>& sessions, std::string peer)
-      : host_(host),
-        sessions_(sessions),
-        peer_(std::move(peer)),
-        messages_(kMessagesPerSecond, kMessagesBurst),
-        pause_(host.io) {
+      : host_(host), sessions_(sessions), peer_(std::move(peer)), pause_(host.io) {
     host_.Post([this] { Begin(); });
   }
 
@@ -73,8 +67,17 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     connection_ = host_.connections.Find(peer_);
     if (connection_ == nullptr) return End({grpc::StatusCode::UNAVAILABLE, "the connection is closed already"});
     if (connection_->has_session) {
-      // The other session keeps the connection; this one must not end it.
+      // The other session keeps the connection; this one must not end it. Who goes on opening them does: each costs
+      // gRPC's threads, which serve administrators, too.
+      const bool too_many = ++connection_->surplus_sessions > kSurplusSessions;
+      const int fd = connection_->fd;
+      if (too_many) {
+        host_.core.Refused("pid " + std::to_string(connection_->peer.pid) + " (uid " +
+                           std::to_string(connection_->peer.uid) +
+                           ") opens one session after another on a connection, which is closed");
+      }
       connection_.reset();
+      if (too_many) host_.connections.Close(fd);
       return End({grpc::StatusCode::ALREADY_EXISTS, "this connection has a session; open one stream a connection"});
     }
     connection_->has_session = true;
@@ -90,8 +93,9 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
     } else if (Client* client = host_.core.Clients().Find(connection_->client_id)) {
       HandleMessage(*client);
     }
-    if (messages_.Take(MonotonicNs())) return StartRead(&message_);
-    pause_.expires_after(kPause);
+    const std::uint64_t wait_ns = pace_.Spend(message_.ByteSizeLong(), MonotonicNs());
+    if (wait_ns == 0) return StartRead(&message_);
+    pause_.expires_after(std::chrono::nanoseconds(wait_ns));
     pause_.async_wait([this](const boost::system::error_code& error) {
       if (!error && !ended_) StartRead(&message_);
     });
@@ -271,7 +275,7 @@ class SessionReactor final : public grpc::ServerBidiReactor<v1::ClientMessage, v
   std::shared_ptr<Connection> connection_;
   v1::ClientMessage message_;
   std::deque<v1::DaemonMessage> outgoing_;  // the first is being written
-  TokenBucket messages_;
+  MessagePace pace_;
   boost::asio::steady_timer pause_;
   bool ended_ = false;
 };

@@ -173,7 +173,7 @@ TEST_CASE("a ledger that is written over all the time, while the daemon reads an
   std::atomic<bool> stop = false;
   auto* const ledger = static_cast<abi::Ledger*>(liar->ledger_mapping.Address());
   std::thread scribbler([&] {
-    std::minstd_rand64 random(1);
+    std::mt19937_64 random(1);
     // Values that are right, and values that lead out of every table: between a check and a use they would change.
     const std::array<std::uint64_t, 6> values{0, 1, 2, 63, ~0ull, 1ull << 40};
     while (!stop.load(std::memory_order_relaxed)) {
@@ -202,8 +202,7 @@ TEST_CASE("a ledger that is written over all the time, while the daemon reads an
     REQUIRE((!busy || low->Held(0) || i < 7));
     const Attachment& attachment = *liar->client->attachments.at(0);
     REQUIRE(attachment.deadline_ns <= fake_now + policy::kDeadlineLimits.max * policy::kNsPerUs);
-    const Account account =
-        attachment.history.Since(world.scheduler.Histories(), 0, attachment.MomentAt(fake_now)).account;
+    const Account account = attachment.history.Since(world.scheduler.Histories(), 0, attachment.MomentAt(fake_now));
     REQUIRE(account.gpu_ns <= fake_now - began);
   }
   stop = true;
