@@ -43,6 +43,7 @@ struct Connection {
   std::uint64_t waiting_id = 0;      // of the client that has waited for this process since a restart; 0: none
   char token[16] = {};
   bool has_session = false;
+  unsigned surplus_sessions = 0;  // opened beside it, and refused
   std::uint64_t client_id = 0;  // 0: no session has said hello yet
 
   int fd = -1;                                   // as gRPC calls it; gRPC's

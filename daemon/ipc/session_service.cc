@@ -7,8 +7,8 @@
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
+#include "daemon/ipc/message_pace.h"
 #include "daemon/registry/effective.h"
-#include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
 namespace {
@@ -16,9 +16,7 @@ namespace {
 constexpr std::size_t kTextLimit = 256;
 constexpr std::size_t kMaxWaitingNotices = 32;
 constexpr int kMostActivity = 8'192;  // twice the queues that a client may have unless it is configured otherwise
-constexpr double kMessagesPerSecond = 200;
-constexpr double kMessagesBurst = 2'500;
-constexpr std::chrono::milliseconds kPause{10};
+constexpr unsigned kSurplusSessions = 16;
 // About what the daemon keeps for a client beside its own texts, which come to at most the second.
 constexpr std::size_t kMemoryOfClient = 2'048;
 constexpr std::size_t kMostTextOfClient = 6'144;
@@ -51,11 +49,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
 
  public:
   SessionReactor(Host& host, std::set<ConfigurationSink*>& sessions, std::string peer)
-      : host_(host),
-        sessions_(sessions),
-        peer_(std::move(peer)),
-        messages_(kMessagesPerSecond, kMessagesBurst),
-        pause_(host.io) {
+      : host_(host), sessions_(sessions), peer_(std::move(peer)), pause_(host.io) {
     host_.Post([this] { Begin(); });
   }
 
@@ -86,8 +80,18 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     connection_ = host_.connections.Find(peer_);
     if (connection_ == nullptr) return End({grpc::StatusCode::UNAVAILABLE, "the connection is closed already"});
     if (connection_->has_session) {
-      // The other session keeps the connection; this one must not end it.
+      // The other session keeps the connection; this one must not end it. Who goes on opening them does: each costs
+      // gRPC's threads, which serve administrators, too.
+      const bool too_many = ++connection_->surplus_sessions > kSurplusSessions;
+      const int fd = connection_->fd;
+      if (too_many) {
+        host_.core.Refused(connection_->peer.uid,
+                           "pid " + std::to_string(connection_->peer.pid) + " (uid " +
+                               std::to_string(connection_->peer.uid) +
+                               ") opens one session after another on a connection, which is closed");
+      }
       connection_.reset();
+      if (too_many) host_.connections.Close(fd);
       return End({grpc::StatusCode::ALREADY_EXISTS, "this connection has a session; open one stream a connection"});
     }
     if (!connection_->refusal.ok()) {
@@ -115,22 +119,22 @@ class SessionReactor final : public Stream, public ConfigurationSink {
       HandleMessage(*client);
     }
     if (ended_) return;
+    const std::size_t bytes = message_.ByteSizeLong();
     host_.quotas.Charge(connection_->peer.uid, QuotaKind::kMessages, 1);
-    host_.quotas.Charge(connection_->peer.uid, QuotaKind::kMessageBytes, message_.ByteSizeLong());
-    ReadNext();
+    host_.quotas.Charge(connection_->peer.uid, QuotaKind::kMessageBytes, bytes);
+    ReadNext(std::chrono::nanoseconds(pace_.Spend(bytes, MonotonicNs())));
   }
 
-  // At once, or when the client and its uid may send more.
-  void ReadNext() {
-    const uid_t uid = connection_->peer.uid;
-    const std::uint64_t now = MonotonicNs();
-    std::chrono::milliseconds pause = kPause;
-    const bool of_uid = CheckRate(QuotaKind::kMessages, now) && CheckRate(QuotaKind::kMessageBytes, now);
-    if (of_uid && messages_.Take(now)) return StartRead(&message_);
-    if (!of_uid) pause = host_.quotas.Pause(uid);
+  // After `pause`, at once if it is none; and when its uid may send more.
+  void ReadNext(std::chrono::nanoseconds pause) {
+    if (pause.count() == 0) {
+      const std::uint64_t now = MonotonicNs();
+      if (CheckRate(QuotaKind::kMessages, now) && CheckRate(QuotaKind::kMessageBytes, now)) return StartRead(&message_);
+      pause = host_.quotas.Pause(connection_->peer.uid);
+    }
     pause_.expires_after(pause);
     pause_.async_wait([this](const boost::system::error_code& error) {
-      if (!error && !ended_) ReadNext();
+      if (!error && !ended_) ReadNext(std::chrono::nanoseconds(0));
     });
   }
 
@@ -386,7 +390,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   std::shared_ptr<Connection> connection_;
   v1::ClientMessage message_;
   std::deque<v1::DaemonMessage> outgoing_;  // the first is being written
-  TokenBucket messages_;
+  MessagePace pace_;
   boost::asio::steady_timer pause_;
   Quotas::Holding client_;
   Quotas::Holding queues_;

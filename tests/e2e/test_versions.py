@@ -1,6 +1,7 @@
 """Shims and daemons of neighbouring releases schedule a program together; where they are further apart it runs as if there
 were no daemon, and both sides say so. The other releases are today's sources with another table of versions (tests/abi)."""
 
+import subprocess
 import unittest
 
 import harness
@@ -32,6 +33,11 @@ class Versions(harness.NodeTest):
         self.hold_and_release(program, anchor)
         node.finish(program)
         self.assertEqual(self.refusals(), [])
+        # That they are what they are said to be.
+        self.assertIn(f"layout {1 + daemon_ahead}\n", subprocess.run([harness.daemon_path, "--version"], text=True,
+                                                                     capture_output=True, check=True).stdout)
+        told = f"newer client told our version pid={program.pid} " in node.daemon_log()
+        self.assertEqual(told, shim_ahead > daemon_ahead)
 
     def refuse_each_other(self, daemon_ahead, shim_ahead, remedy):
         node = self.node
