@@ -7,12 +7,16 @@
 #include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
+#include <string_view>
 
 #include "common/runtime_dir.h"
 #include "daemon/build_config.h"
@@ -50,6 +54,15 @@ Result<void> RaiseDescriptorLimit() {
   return {};
 }
 
+// Where no memory is left the daemon ends, and whoever watches over it starts it again; clients run freely meanwhile.
+// An exception instead would leave gRPC, through whose frames it may pass, with half of what it was doing: it was seen
+// to swallow some, and to answer nobody any more.
+[[noreturn]] void EndForWantOfMemory() {
+  constexpr std::string_view kLine = "xschedd: no memory is left; raise the memory limit\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+  std::abort();
+}
+
 int Complain(const Error& error, ExitCode code) {
   std::fprintf(stderr, "xschedd: %s\n", error.Line().c_str());
   return code;
@@ -68,6 +81,7 @@ int Serve(const Options& options) {
     std::printf("%s: good\n", source.path.c_str());
     return kExitOk;
   }
+  std::set_new_handler(&EndForWantOfMemory);
   // gRPC's many threads would each get a heap of their own, and keep what a thousand clients once needed.
   ::mallopt(M_ARENA_MAX, 2);
   PrepareGrpc();

@@ -12,6 +12,11 @@
 #include "daemon/build_config.h"
 
 namespace xschedd {
+namespace {
+
+constexpr unsigned kStopLimitS = 5;
+
+}  // namespace
 
 Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
     : io_(1),
@@ -127,6 +132,9 @@ void Server::Stop() {
   client_acceptor_.Stop();
   admin_acceptor_.Stop();
   connections_.CloseAll();
+  // Where it once had no memory gRPC may wait for ever. All that matters to others is done by now.
+  std::signal(SIGALRM, [](int) { ::_exit(0); });
+  ::alarm(kStopLimitS);
   // gRPC waits for its reactors, and these need the loop.
   stopper_ = std::thread([this] {
     rpc_->Stop();

@@ -22,7 +22,7 @@ import report
 from service_manager import ServiceManager
 from world import MS
 
-WARM_UP, LONG_WARM_UP, LONG = 3000, 25_000, 10_000
+WARM_UP, LONG_WARM_UP, LONG = 1000, 25_000, 10_000
 PARALLEL = 8
 GROWTH_LIMIT_KIB = 1024
 PCI_ADDRESS = "0000:fa:ce.0"  # gate_latency's, too
@@ -109,7 +109,8 @@ class Churn(harness.Node):
         harness.wait_for(lambda: not self.clients(), "the daemon forgets its clients")
         return time.monotonic() - began
 
-    def latency(self, rounds=1500):
+    def latency(self):
+        rounds = 1500 if self.options.churn >= LONG else 200
         result = subprocess.run([harness.BUILD / "tools/bench/gate_latency", "--runtime-dir", self.runtime_dir, "--rounds",
                                  str(rounds)], capture_output=True, text=True, timeout=300, check=False)
         if result.returncode != 0:
@@ -183,7 +184,8 @@ def work(churn, options, began):
     if churn.manager.ends:
         churn.fail("the daemon ended")
     notice = report.percentiles(churn.notice_ms)
-    if not churn.notice_ms or notice["p99"] > 100:
+    # A short run is a test, on a machine that may be busy with others: there, no time is judged.
+    if not churn.notice_ms or (notice["p99"] > 100 and options.churn >= LONG):
         churn.fail(f"deaths noticed late: {notice}")
     print("\n".join(["death noticed after:", *report.histogram(churn.notice_ms)]), flush=True)
     print(json.dumps({

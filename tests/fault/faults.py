@@ -69,7 +69,7 @@ def stop(world, numbers):
 def kill_again_and_again(world, numbers):
     """The next daemon is killed as soon as it is ready, or before."""
     times = numbers.randint(2, 3)
-    with world.daemon_down("kill"):
+    with world.daemon_down("kill_again"):
         for _ in range(times):
             pid = world.manager.pid
             world.expected_ends += 1
@@ -114,12 +114,30 @@ def knock(world, count):
         connection.close()
 
 
+@contextlib.contextmanager
+def visitors(world):
+    """Clients that come, work and are killed meanwhile; whom a starved daemon refuses has lost nothing. They are gone
+    afterwards."""
+    began = time.monotonic_ns()
+    churner = subprocess.Popen([harness.BUILD / "tests/fault/churner", world.runtime_dir, "cycle", "12", "6", "0000:fa:ce.0"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=harness.end_with_parent)
+    try:
+        yield
+    finally:
+        try:
+            churner.wait(harness.DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            world.fail(f"clients that came to a starved daemon still wait after {(time.monotonic_ns() - began) / MS:.0f} ms")
+            churner.kill()
+            churner.wait()
+
+
 def no_descriptors(world, numbers):
     """EMFILE: not one more descriptor."""
     pid = world.manager.pid
     spare = numbers.choice((0, 0, 1, 2, 3))
     top = max(int(name) for name in os.listdir(f"/proc/{pid}/fd")) + 1 + spare
-    with limited(world, resource.RLIMIT_NOFILE, top):
+    with visitors(world), limited(world, resource.RLIMIT_NOFILE, top):
         knock(world, numbers.randint(1, 6))
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run([harness.ctl_path, "--runtime-dir", world.runtime_dir, "ps"], capture_output=True, timeout=0.2)
@@ -132,7 +150,7 @@ def no_memory(world, numbers):
     size = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
     spare = numbers.choice((0, 64, 512, 4096))
     ends = len(world.manager.ends)
-    with limited(world, resource.RLIMIT_AS, size + spare * 1024):
+    with visitors(world), limited(world, resource.RLIMIT_AS, size + spare * 1024):
         knock(world, numbers.randint(1, 12))
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run([harness.ctl_path, "--runtime-dir", world.runtime_dir, "ps"], capture_output=True, timeout=0.2)
@@ -140,7 +158,8 @@ def no_memory(world, numbers):
     died = len(world.manager.ends) - ends
     world.expected_ends += died
     world.deaths_of_memory = getattr(world, "deaths_of_memory", 0) + died
-    return {"spare_kib": spare, "died": died}
+    said = [line for line in world.manager.log_text().splitlines() if " info " not in line and " warning" not in line]
+    return {"spare_kib": spare, "died": died, **({"status": world.manager.ends[-1][1], "said": said[-3:]} if died else {})}
 
 
 def full_disk(world, numbers):

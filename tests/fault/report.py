@@ -28,6 +28,7 @@ def histogram(values, unit="ms"):
 
 
 TITLES = {"kill": "killed: from kill -9", "restart": "restarted or upgraded: from SIGTERM",
+          "kill_again": "killed two or three times: from the first kill -9",
           "stop": "stopped: from SIGCONT", "no_socket": "its socket removed, then restarted or killed: from that"}
 
 
