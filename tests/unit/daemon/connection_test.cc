@@ -145,6 +145,7 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     await(milliseconds(1));
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
     CHECK(first->error().what == "nothing was sent in time");
+    io.poll();  // what was still waited for is given up, and says nothing
     char byte;
     CHECK(::recv(pair.peers.Get(), &byte, 1, 0) == 0);  // closed
   }
@@ -322,6 +323,12 @@ TEST_CASE("nobody is let in once all are being closed") {
 TEST_CASE("without descriptors a connection is refused with the remedy") {
   Table table;
   Pair pair;
+  {
+    Pair unknown;
+    const test::FewDescriptors none(0);  // not even for its pidfd: nobody knows whom to tell
+    table.connections.Accept(std::move(unknown.ours), false);
+    CHECK(table.refused.empty());
+  }
   SECTION("of a plain client") {
     Say(pair.peers, kPlain);
     table.connections.Accept(std::move(pair.ours), false);
