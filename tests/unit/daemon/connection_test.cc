@@ -64,6 +64,11 @@ void Say(const UniqueFd& socket, std::string_view text) {
   REQUIRE(::send(socket.Get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
 }
 
+void SayHelloOf(const UniqueFd& shim) {
+  const PreambleHello hello = MakeHello();
+  Say(shim, {reinterpret_cast<const char*>(&hello), sizeof hello});
+}
+
 // Runs the loop until `condition` holds, half a minute at most.
 template <typename Condition>
 bool RunUntil(boost::asio::io_context& io, Condition condition) {
@@ -95,6 +100,7 @@ struct Table {
     REQUIRE(RunUntil(io, [&] { return adopted.size() > before; }));
     return std::move(pair.peers);
   }
+  void AllowConnections(std::uint32_t per_uid) { connections.SetQuota(per_uid); }
   std::shared_ptr<Connection> Find(int fd) { return connections.Find("fd:" + std::to_string(fd)); }
 
   boost::asio::io_context io;
@@ -281,7 +287,7 @@ TEST_CASE("a number that gRPC has closed and the kernel gives out again is anoth
 
 TEST_CASE("who goes before it was let in leaves nothing behind") {
   Table table;
-  table.connections.SetQuota(1);
+  table.AllowConnections(1);
   for (int i = 0; i < 3; ++i) {
     Pair pair;
     table.connections.Accept(std::move(pair.ours), false);
@@ -294,11 +300,13 @@ TEST_CASE("who goes before it was let in leaves nothing behind") {
   CHECK(table.refused.empty());
   SECTION("over the quota") {
     Pair pair;
+    SayHelloOf(pair.peers);
     table.connections.Accept(std::move(pair.ours), false);
     PreambleWelcome welcome{};
-    REQUIRE(::recv(pair.peers.Get(), &welcome, sizeof welcome, 0) == static_cast<ssize_t>(sizeof welcome));
+    REQUIRE(RunUntil(table.io, [&] { return ::recv(pair.peers.Get(), &welcome, sizeof welcome, MSG_DONTWAIT) > 0; }));
     CHECK(welcome.status == PreambleStatus::kQuota);
     CHECK(table.refused.size() == 1);
+    CHECK(table.adopted.size() == 1);
   }
   SECTION("an administrator is let in all the same") {
     Pair pair;
@@ -336,8 +344,7 @@ TEST_CASE("without descriptors a connection is refused with the remedy") {
     REQUIRE(RunUntil(table.io, [&] { return !table.refused.empty(); }));
   }
   SECTION("of a shim, for whose memory there is none") {
-    const PreambleHello hello = MakeHello();
-    Say(pair.peers, {reinterpret_cast<const char*>(&hello), sizeof hello});
+    SayHelloOf(pair.peers);
     table.connections.Accept(std::move(pair.ours), false);
     const test::FewDescriptors none(0);
     REQUIRE(RunUntil(table.io, [&] { return !table.refused.empty(); }));
@@ -354,8 +361,7 @@ TEST_CASE("a shim is welcomed, and refused while the daemon drains") {
   Pair pair;
   const bool drains = GENERATE(false, true);
   if (drains) table.connections.Drain();
-  const PreambleHello hello = MakeHello();
-  Say(pair.peers, {reinterpret_cast<const char*>(&hello), sizeof hello});
+  SayHelloOf(pair.peers);
   SECTION("and waits for its answer") {
     table.connections.Accept(std::move(pair.ours), false);
     PreambleWelcome welcome{};
