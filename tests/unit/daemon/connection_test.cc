@@ -104,6 +104,7 @@ struct Table {
   std::shared_ptr<Connection> Find(int fd) { return connections.Find("fd:" + std::to_string(fd)); }
 
   boost::asio::io_context io;
+  boost::asio::steady_timer reactor{io};  // makes the loop's own descriptors now, not when there are none
   std::vector<UniqueFd> adopted;
   std::vector<int> gone;
   std::vector<std::string> refused;
