@@ -4,14 +4,20 @@ gcov counts the arcs that leave a block of the program. Every call that may thro
 compiler's: an arc to where an exception goes is left out here, and so is the one beside it, which then decides nothing.
 gcov's JSON says of each arc which it is; its text, which gcovr 5.2 reads, says so only of lines that were reached, so that
 there each call on a line that no test reached counts as a branch that was not taken.
+Nor does a line decide anything where no condition is written: there the compiler takes apart what an exception left
+half-built, looks whether what it deletes is null, compares member by member. Only lines with a condition count (CONDITION).
 What the same source became in several places (inline functions, instances of a template) is one: taken if taken in any.
 """
 
 import collections
 import json
 import pathlib
+import re
 import subprocess
-from typing import Dict, Iterable, List, NamedTuple, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Set, Tuple
+
+CONDITION = re.compile(r"\b(if|for|while|do|switch)\b|&&|\|\||\?")
+GOES_ON = re.compile(r"(&&|\|\||\?|:)$")  # the last operand of a condition stands on the next line
 
 Place = Tuple[int, int, int, int, int]  # line, the function's start (line, column), how many arcs there, which of them
 
@@ -42,24 +48,42 @@ def conditional(branches: List[dict]) -> List[int]:
     return kept
 
 
-def read(notes: Iterable[pathlib.Path], build: pathlib.Path) -> Dict[str, Source]:
-    """By path, resolved: of each source that went into these object files' notes (*.gcno)."""
+def with_condition(path: pathlib.Path) -> Set[int]:
+    """Numbers of the lines on which a condition is written."""
+    found: Set[int] = set()
+    goes_on = False
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        code = re.sub(r'"(\\.|[^"\\])*"', '""', line).split("//")[0].rstrip()
+        if goes_on or CONDITION.search(code):
+            found.add(number)
+        goes_on = GOES_ON.search(code) is not None
+    return found
+
+
+def read(notes: Iterable[pathlib.Path], build: pathlib.Path, root: pathlib.Path) -> Dict[str, Source]:
+    """By path below `root`: of each source that went into these object files' notes (*.gcno)."""
+    conditions: Dict[pathlib.Path, Set[int]] = {}
     found: Dict[str, Source] = collections.defaultdict(lambda: Source({}, {}))
     for note in notes:
         said = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities", str(note)], cwd=build, check=True,
                               capture_output=True, text=True).stdout
         for document in said.splitlines():
             for one in json.loads(document)["files"]:
-                add(one, found[str((build / one["file"]).resolve())])
+                path = (build / one["file"]).resolve()
+                if root not in path.parents or build in path.parents:
+                    continue
+                if path not in conditions:
+                    conditions[path] = with_condition(path)
+                add(one, conditions[path], found[str(path.relative_to(root))])
     return found
 
 
-def add(one: dict, source: Source) -> None:
+def add(one: dict, conditions: Set[int], source: Source) -> None:
     starts = {function["name"]: (function["start_line"], function["start_column"]) for function in one["functions"]}
     for line in one["lines"]:
         number = line["line_number"]
         source.lines[number] = source.lines.get(number, 0) + line["count"]
-        counts = conditional(line["branches"])
+        counts = conditional(line["branches"]) if number in conditions else []
         start = starts.get(line.get("function_name", ""), (0, 0))
         for index, count in enumerate(counts):
             place = (number, *start, len(counts), index)

@@ -1,7 +1,10 @@
 // What an administrator asks for, and the daemon's answers. The real daemon, over its real sockets.
+#include <grpcpp/create_channel.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/catch.h"
 #include "tests/integration/daemon/admin_calls.h"
@@ -260,24 +263,23 @@ TEST_CASE("a reload that fails is answered with what is wrong, and the old confi
 
 TEST_CASE("a watcher that does not read loses events, is told how many, and delays nobody") {
   DaemonProcess daemon;
-  FakeShim high(daemon.Dir(), 50);
-  FakeShim low(daemon.Dir(), 0);
-  high.Attach(0, kGpu);
-  low.Attach(0, kGpu);
-  REQUIRE(Eventually([&] { return high.IsTracked(0) && low.IsTracked(0); }));
+  std::vector<std::unique_ptr<FakeShim>> shims;
+  for (int i = 0; i < 20; ++i)
+    shims.push_back(std::make_unique<FakeShim>(daemon.Dir(), 0));
   grpc::ClientContext context;
   v1::WatchEventsRequest request;
   const auto reader = daemon.Admin().WatchEvents(&context, request);
   v1::Event event;
   REQUIRE(reader->Read(&event));
   CHECK(event.kind() == v1::EVENT_KIND_LIVE);
-  // Far more than the 8,192 that wait for it and what lies in the sockets, some at a time, so that none is lost before.
-  const std::uint64_t before = Stats(daemon).transitions_total();
-  std::uint64_t reported = 0;
-  while (reported < 40'000) {
-    for (int i = 0; i < 64; ++i, ++reported)
-      low.Report(0, i % 2 == 0);
-    REQUIRE(Eventually([&] { return Stats(daemon).transitions_total() - before >= reported; }));
+  // An event for each client and change: far more than the 8,192 that wait for it and what lies in the sockets.
+  for (int change = 0; change < 2'000; ++change) {
+    v1::SetRequest set;
+    set.mutable_selector()->set_all(true);
+    set.set_priority(change % 2);
+    grpc::ClientContext call;
+    v1::ChangeResponse response;
+    REQUIRE(daemon.Admin().Set(&call, set, &response).ok());
   }
   std::uint64_t lost = 0;
   while (lost == 0 && reader->Read(&event)) {
@@ -288,5 +290,28 @@ TEST_CASE("a watcher that does not read loses events, is told how many, and dela
   while (reader->Read(&event)) {
   }
   CHECK(reader->Finish().error_code() == grpc::StatusCode::CANCELLED);
-  CHECK(List(daemon).clients_size() == 2);
+  CHECK(List(daemon).clients_size() == 20);
+}
+
+TEST_CASE("what is for administrators is refused at the clients' socket, and nothing of it is done") {
+  DaemonProcess daemon;
+  const auto stub = v1::Admin::NewStub(
+      grpc::CreateChannel("unix:" + daemon.Dir() + "/client.sock", grpc::InsecureChannelCredentials()));
+  const auto refused = [](const grpc::Status& status) {
+    CHECK(status.error_code() == grpc::StatusCode::PERMISSION_DENIED);
+    CHECK(!status.error_message().empty());
+  };
+  v1::SetPolicyRequest policy;
+  policy.set_name("fifo");
+  v1::Policy answer;
+  grpc::ClientContext contexts[3];
+  refused(stub->SetPolicy(&contexts[0], policy, &answer));
+  v1::ReloadResponse reloaded;
+  refused(stub->Reload(&contexts[1], {}, &reloaded));
+  v1::DrainResponse drained;
+  refused(stub->Drain(&contexts[2], {}, &drained));
+  grpc::ClientContext context;
+  REQUIRE(daemon.Admin().GetPolicy(&context, {}, &answer).ok());
+  CHECK(answer.name() == "priority");
+  CHECK(FakeShim(daemon.Dir(), 0).HasSession());
 }

@@ -19,6 +19,8 @@ TEST_CASE("rules and ceilings limit what a client may ask for") {
   CHECK(limited.NextNotice() == "priority hint 50 limited to 10 by the ceiling of uid " + uid);
   FakeShim ruled(daemon.Dir(), FakeShim::Options{5, "batch", true, {}});
   CHECK(ruled.Welcome().effective_priority() == -30);
+  const auto source = [&](const FakeShim& shim) { return Find(daemon, shim.Welcome().client_id())->priority_source(); };
+  CHECK(source(ruled) == v1::PRIORITY_SOURCE_RULE);
   v1::SetRequest request;
   request.mutable_selector()->set_group("batch");
   request.set_priority(90);
@@ -26,6 +28,7 @@ TEST_CASE("rules and ceilings limit what a client may ask for") {
   grpc::ClientContext context;
   REQUIRE(daemon.Admin().Set(&context, request, &response).ok());
   CHECK(response.changes(0).priority_after() == 10);
+  CHECK(source(ruled) == v1::PRIORITY_SOURCE_ADMIN);
   CHECK(response.changes(0).note() == "limited by the ceiling of uid " + uid);
 }
 

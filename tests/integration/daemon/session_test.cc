@@ -198,6 +198,11 @@ TEST_CASE("who says more than it may is read more slowly, and loses nothing of i
   };
   CHECK(Eventually([&] { return priority(quiet) == 41; }));
   CHECK(Eventually([&] { return priority(loud) == 42; }));
+  // One that goes while it is made to wait.
+  for (int i = 0; i < 3'000; ++i)
+    loud.Send(message);
+  loud.Finish();
+  CHECK(Eventually([&] { return List(daemon).clients_size() == 1; }));
 }
 
 TEST_CASE("a client that does not read is let go, and nobody waits for it") {
@@ -248,6 +253,9 @@ TEST_CASE("what the ledger says of a held client shows whether it passes by") {
   REQUIRE(Eventually([&] { return low.IsHeld(0); }));
   const auto state = [&] { return Find(daemon, low.Welcome().client_id())->devices(0).state(); };
   abi::Ledger& ledger = *low.RawLedger();
+  ledger.devices[0].in_flight = 2;
+  CHECK(state() == v1::CLIENT_STATE_HELD);  // nothing was passed through
+  ledger.devices[0].in_flight = 0;
   ledger.devices[0].passthrough = 3;
   CHECK(state() == v1::CLIENT_STATE_HELD);  // nothing in flight
   ledger.devices[0].in_flight = 2;

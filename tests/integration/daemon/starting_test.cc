@@ -90,4 +90,20 @@ TEST_CASE("sockets that systemd hands over are what they must be") {
     CheckOneLine({Reap(daemon), ReadFile(output)}, "systemd handed over");
   }
 }
+
+TEST_CASE("descriptors that are no listening sockets, and numbers that are none, are refused") {
+  const struct {
+    const char* environment;
+    const char* part;
+  } cases[] = {{"exec 3</dev/null 4</dev/null; LISTEN_FDS=2 LISTEN_FDNAMES=client:admin", "is not expected"},
+               {"LISTEN_FDS=many", "cannot take the sockets of systemd"}};
+  for (const auto& [environment, part] : cases) {
+    const TemporaryFolder folder;
+    const std::string output = folder.Path() + "/output";
+    const std::string script =
+        std::string("export LISTEN_PID=$$; ") + environment + " exec \"$0\" --runtime-dir \"$1\"";
+    const pid_t daemon = Spawn({"/bin/sh", "-c", script, DaemonProcess::Binary(), folder.Path()}, output);
+    CheckOneLine({Reap(daemon), ReadFile(output)}, part);
+  }
+}
 #endif

@@ -5,7 +5,7 @@ usage: sandbox.py UNIT [--capabilities NAMES] PROGRAM [ARG...]
 
 What of the unit is real here: SystemCallFilter, SystemCallArchitectures, RestrictAddressFamilies, RestrictNamespaces,
 RestrictRealtime, MemoryDenyWriteExecute, CapabilityBoundingSet, NoNewPrivileges, LimitNOFILE, LimitCORE, ProtectSystem
-(everything is read-only but the program's --runtime-dir), ProcSubset, PrivateNetwork, PrivateIPC. A system call that the
+(everything is read-only but the program's --runtime-dir), PrivateNetwork, PrivateIPC. A system call that the
 filter refuses kills the program instead of failing with EPERM: a refusal that the program would get over is seen, too.
 The groups of system calls are as `systemd-analyze syscall-filter` says. --capabilities: instead of the unit's.
 """
@@ -23,7 +23,7 @@ from typing import Dict, List, Set
 
 libc = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NAMESPACES = 0x00020000, 0x08000000, 0x40000000, 0x7E020080
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
+MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY, SYS_MOUNT_SETATTR = -100, 0x8000, 1, 442
 PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 24, 38
 CAPABILITIES = {"CAP_CHOWN": 0, "CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_KILL": 5, "CAP_SYS_PTRACE": 19}
@@ -88,8 +88,6 @@ def check(result: int, what: str) -> None:
 def make_namespaces(runtime_dir: str) -> None:
     check(libc.unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC), "unshare")
     check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount /")
-    # The host's other mounts stay, or the kernel lets nobody mount another /proc; this one lies above.
-    check(libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, b"subset=pid"), "mount /proc")
     check(libc.mount(runtime_dir.encode(), runtime_dir.encode(), None, MS_BIND, None), "mount the runtime folder")
     read_only = (ctypes.c_uint64 * 4)(MOUNT_ATTR_RDONLY, 0, 0, 0)
     check(libc.syscall(SYS_MOUNT_SETATTR, AT_FDCWD, b"/", AT_RECURSIVE, read_only, ctypes.sizeof(read_only)), "read-only")
@@ -165,8 +163,8 @@ def main(words: List[str]) -> None:
         words = words[2:]
     missing = [name for name in ("RestrictAddressFamilies", "RestrictNamespaces", "RestrictRealtime", "LockPersonality",
                                  "MemoryDenyWriteExecute", "NoNewPrivileges", "PrivateNetwork", "PrivateIPC") if name not in unit]
-    if missing or unit["ProtectSystem"] != ["strict"] or unit["ProcSubset"] != ["pid"]:
-        sys.exit(f"sandbox: the unit no longer says {missing or 'ProtectSystem=strict, ProcSubset=pid'}; change this launcher with it")
+    if missing or unit["ProtectSystem"] != ["strict"]:
+        sys.exit(f"sandbox: the unit no longer says {missing or 'ProtectSystem=strict'}; change this launcher with it")
     for key, kind in (("LimitNOFILE", resource.RLIMIT_NOFILE), ("LimitCORE", resource.RLIMIT_CORE)):
         limit = min(int(unit[key][-1]), resource.getrlimit(kind)[1] % 2**63)
         resource.setrlimit(kind, (limit, limit))
