@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <string_view>
 #include <vector>
 
@@ -159,13 +158,13 @@ complete -F _xschedctl xschedctl
 
 // ---- zsh -----------------------------------------------------------------------------------------------------------
 
-// In a specification of _arguments, within single quotes.
-std::string ZshText(const std::string& text) {
+// Within single quotes, where the characters `special` mean something.
+std::string ZshText(const std::string& text, std::string_view special) {
   std::string quoted;
   for (const char c : text) {
     if (c == '\'') {
       quoted += "'\\''";
-    } else if (c == '[' || c == ']' || c == ':' || c == '\\') {
+    } else if (special.find(c) != std::string_view::npos) {
       quoted += std::string("\\") + c;
     } else {
       quoted += c;
@@ -194,7 +193,7 @@ std::string ZshAction(const Value& value) {
 
 std::string ZshOption(const OptionOf& option, const std::string& name) {
   std::string line = fmt::format("    '{}{}{}[{}]", option.repeats ? "*" : "", name,
-                                 option.takes_value && name.size() > 2 ? "=" : "", ZshText(option.text));
+                                 option.takes_value && name.size() > 2 ? "=" : "", ZshText(option.text, "[]:\\"));
   if (option.takes_value) line += fmt::format(":value:{}", ZshAction(option.value));
   return line + "' \\\n";
 }
@@ -203,22 +202,25 @@ std::string ZshFunction(const CommandOf& command, const CommandOf& root) {
   std::string name = "_xschedctl" + command.path;
   for (char& c : name)
     c = c == ' ' || c == '-' ? '_' : c;
-  std::string body = name + "() {\n  local curcontext=$curcontext state line\n  _arguments -C \\\n";
-  for (const CommandOf* one : {&command, &root}) {
-    if (one == &root && command.path.empty()) break;
-    for (const OptionOf& option : one->options) {
-      if (one == &root && option.names.front() == "--help") continue;
-      if (one == &root && option.names.front() == "--version") continue;
-      for (const std::string& option_name : option.names)
-        body += ZshOption(option, option_name);
-    }
+  const bool is_run = command.path == " run";  // what stands behind -- is another program's
+  std::string body = fmt::format("{}() {{\n  local curcontext=$curcontext state line\n  _arguments -C{} \\\n", name,
+                                 is_run ? " -S" : "");
+  for (const OptionOf& option : command.options) {
+    for (const std::string& option_name : option.names)
+      body += ZshOption(option, option_name);
+  }
+  // What xschedctl itself takes may stand behind any command.
+  for (const OptionOf& option : root.options) {
+    if (command.path.empty() || option.names.front() == "--help" || option.names.front() == "--version") continue;
+    for (const std::string& option_name : option.names)
+      body += ZshOption(option, option_name);
   }
   if (!command.commands.empty()) {
     body +=
         "    '1:command:->command' '*::argument:->argument'\n  case $state in\n    command)\n      local -a "
         "commands=(\n";
     for (const CommandOf& inner : command.commands)
-      body += fmt::format("        '{}:{}'\n", Last(inner.path), ZshText(inner.text));
+      body += fmt::format("        '{}:{}'\n", Last(inner.path), ZshText(inner.text, ":\\"));
     body += "      )\n      _describe command commands\n      ;;\n    argument)\n      case $line[1] in\n";
     for (const CommandOf& inner : command.commands) {
       std::string function = "_xschedctl" + inner.path;
@@ -228,7 +230,7 @@ std::string ZshFunction(const CommandOf& command, const CommandOf& root) {
     }
     return body + "      esac\n      ;;\n  esac\n}\n";
   }
-  if (command.path == " run") return body + "    '*:::command:_normal'\n}\n";
+  if (is_run) return body + "    '*:::command:_normal'\n}\n";
   int place = 1;
   for (const OptionOf& positional : command.positionals)
     body += fmt::format("    '{}:value:{}' \\\n", place++, ZshAction(positional.value));
