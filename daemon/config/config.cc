@@ -134,9 +134,7 @@ void ReadQuota(ConfigReader& reader, const toml::table& table, Quota& quota) {
   reader.Number(table, "root_times", {1'000, 1}, quota.root_times);
 }
 
-}  // namespace
-
-Result<Config> ParseConfig(std::string_view text, const std::string& name) {
+Result<Config> Parse(std::string_view text, const std::string& name) {
   toml::table root;
   try {
     root = toml::parse(text, name);
@@ -155,6 +153,27 @@ Result<Config> ParseConfig(std::string_view text, const std::string& name) {
   if (const toml::table* table = reader.Table(root, "quota")) ReadQuota(reader, *table, config.quota);
   ReadPassthrough(reader, root, config.passthrough);
   if (reader.FirstError()) return tl::unexpected(*reader.FirstError());
+  return config;
+}
+
+// What is wrong is quoted from the file, and keys may hold any character: no line of a log may become two by that, nor
+// a terminal be told what to do.
+std::string OneLine(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x20 || byte == 0x7f) text[i] = '?';
+    // U+0080..U+009F
+    const bool has_next = byte == 0xc2 && i + 1 < text.size();
+    if (has_next && (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80) text.replace(i, 2, "?");
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Config> ParseConfig(std::string_view text, const std::string& name) {
+  auto config = Parse(text, name);
+  if (!config) return Fail(OneLine(config.error().what), OneLine(config.error().remedy));
   return config;
 }
 

@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace xschedd;
   const auto config = ParseConfig({reinterpret_cast<const char*>(data), size}, "xschedd.toml");
   if (!config) {
-    FUZZ_CHECK(fuzz::IsOneLine(config.error().Line(), 4096));
+    FUZZ_CHECK(fuzz::IsOneLine(config.error().Line(), size + 4096));
     return 0;
   }
   const auto within = [](std::uint32_t value, policy::Limits limits) {

@@ -142,6 +142,12 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("name = \"\xff\"\n").find("x.toml:1:") == 0);
 }
 
+TEST_CASE("what is quoted from the file stays one line without control characters") {
+  const auto config = xschedd::ParseConfig("\"a\\nb\\u001bc\\u009b\" = 1\n", "file");
+  REQUIRE_FALSE(config.has_value());
+  CHECK(config.error().what.find("\"a?b?c?\"") != std::string::npos);
+}
+
 TEST_CASE("a file that is not there") {
   CHECK(LoadConfig("/nonexistent/x.toml", true).has_value());
   const auto config = LoadConfig("/nonexistent/x.toml", false);
