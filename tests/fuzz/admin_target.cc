@@ -4,6 +4,7 @@
 
 #include "daemon/ipc/admin_operations.h"
 #include "daemon/registry/process.h"
+#include "tests/fuzz/equip.h"
 #include "tests/fuzz/proto_fill.h"
 #include "tests/fuzz/quiet.h"
 #include "tests/fuzz/shim_end.h"
@@ -47,8 +48,11 @@ class World {
  public:
   World()
       : core_(io_, {"/nonexistent/xschedd.toml", true, ""}, Config()),
-        connections_(io_, {[](int) {}, [](Connection&) {}, [](const std::string&) {}}),
-        admin_(core_, connections_) {}
+        quotas_(Quota{}),
+        connections_(
+            io_, quotas_,
+            {[](int) {}, [](Connection&) {}, [](uid_t, const std::string&) {}, &fuzz::Equip, [](Connection&) {}}),
+        admin_(core_, connections_, quotas_) {}
   ~World() {
     while (!core_.Clients().Clients().empty())
       core_.RemoveClient(core_.Clients().Clients().begin()->first, "end");
@@ -180,6 +184,7 @@ class World {
   std::unique_ptr<Channel> channels_[kClients];
   std::uint64_t ids_[kClients] = {};
   Core core_;
+  Quotas quotas_;
   Connections connections_;
   AdminOperations admin_;
 };

@@ -32,7 +32,7 @@ class World {
     const BoardWriter board(&shared_->board);
     const LedgerReader ledger(&shared_->ledger, &shared_->board);
     // Sessions live for good in a shim; here they would be leaks.
-    session_ = Session::Make(&shared_->board, &shared_->ledger, -1).value();
+    session_ = Session::Make(&shared_->board, &shared_->ledger, -1, abi::Newest()).value();
     for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
       trackers_[slot] = std::make_unique<DeviceTracker>(0, vendor_.Table(), &captures_, &deadlines_);
       trackers_[slot]->Reset(session_->Sink(slot));

@@ -10,6 +10,7 @@
 
 #include "common/preamble_client.h"
 #include "daemon/ipc/connections.h"
+#include "tests/fuzz/equip.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/quiet.h"
 
@@ -78,11 +79,14 @@ void Check(Dialogue& told) {
 void Run(fuzz::Input& input) {
   boost::asio::io_context io;
   Dialogue told;
-  Connections connections(io, {[&](int fd) { told.adopted = fd; }, [](Connection&) {},
-                               [](const std::string& why) { FUZZ_CHECK(fuzz::IsOneLine(why, 512)); }});
+  Quotas quotas{Quota{}};
+  Connections connections(
+      io, quotas,
+      {[&](int fd) { told.adopted = fd; }, [](Connection&) {},
+       [](uid_t, const std::string& why) { FUZZ_CHECK(fuzz::IsOneLine(why, 512)); }, &fuzz::Equip, [](Connection&) {}});
   const std::uint8_t how = input.Byte();
   if ((how & 1) != 0) connections.Drain();
-  if ((how & 2) != 0) connections.SetQuota(how % 3);
+  if ((how & 2) != 0) quotas.SetLimits(fuzz::ConnectionsAtMost(how % 3));
   int ends[2];
   FUZZ_CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
   told.client.Reset(ends[0]);

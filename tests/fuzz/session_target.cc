@@ -2,6 +2,7 @@
 // end. Everything but gRPC is the daemon's own: handshake, session, registry, scheduler.
 // Holds: what one client is told is short and can be shown; what is kept of it is bounded; all is forgotten when it has
 // gone.
+#include "tests/fuzz/equip.h"
 #include "tests/fuzz/quiet.h"
 #include "tests/fuzz/shim_end.h"
 // The session is in no header: gRPC alone knows it otherwise.
@@ -50,9 +51,13 @@ class World {
  public:
   World()
       : core_(io_, {"/nonexistent/xschedd.toml", true, ""}, SmallQuota()),
-        connections_(io_, {[this](int fd) { adopted_ = fd; }, [this](Connection& c) { Gone(c); },
-                           [this](const std::string& why) { core_.Refused(why); }}),
-        host_{io_, core_, connections_, commands_} {}
+        quotas_(core_.Settings().quota),
+        keeper_(io_, core_, store_),
+        connections_(
+            io_, quotas_,
+            {[this](int fd) { adopted_ = fd; }, [this](Connection& c) { Gone(c); },
+             [this](uid_t uid, const std::string& why) { core_.Refused(uid, why); }, &fuzz::Equip, [](Connection&) {}}),
+        host_{io_, core_, connections_, commands_, quotas_, keeper_} {}
 
   ~World() {
     for (Slot& slot : slots_)
@@ -212,6 +217,10 @@ class World {
 
   boost::asio::io_context io_;
   Core core_;
+  Quotas quotas_;
+  ServiceManager manager_;  // none is there
+  DescriptorStore store_{manager_};
+  StateKeeper keeper_;
   Connections connections_;
   CommandReader commands_;
   Host host_;

@@ -1,0 +1,24 @@
+// What a connection table in a fuzz target is given beside the target's own: memory for each shim, quotas that only
+// what the target limits reaches. Thread rule: the target's thread.
+#pragma once
+
+#include "daemon/ipc/connections.h"
+
+namespace xschedd::fuzz {
+
+inline Result<void> Equip(Connection& connection, const abi::Layout& layout) {
+  auto channel = Channel::Make(layout);
+  if (!channel) return tl::unexpected(channel.error());
+  connection.channel = std::move(*channel);
+  return {};
+}
+
+// At most so many connections of any uid, root's too.
+inline Quota ConnectionsAtMost(std::uint32_t number) {
+  Quota quota;
+  quota.connections_per_uid = number;
+  quota.root_times = 1;
+  return quota;
+}
+
+}  // namespace xschedd::fuzz
