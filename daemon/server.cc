@@ -19,7 +19,8 @@ constexpr unsigned kStopLimitS = 5;
 }  // namespace
 
 Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
-    : io_(1),
+    : quotas_(config.quota),
+      io_(1),
       keep_running_(io_.get_executor()),
       sockets_(std::move(sockets)),
       signals_(io_, SIGTERM, SIGINT, SIGHUP),
@@ -27,7 +28,6 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
       core_(io_, std::move(source), std::move(config)),
       store_(manager_),
       keeper_(io_, core_, store_),
-      quotas_(core_.Settings().quota),
       connections_(
           io_, quotas_,
           {.adopt = [this](int fd) { rpc_->Adopt(fd); },

@@ -45,6 +45,8 @@ class Server {
   // Tells the service manager that the loop turns, and again in half the time that it gives us.
   void FeedWatchdog();
 
+  // Before the loop: what waits in it at the end still counts against quotas.
+  Quotas quotas_;
   boost::asio::io_context io_;
   // The loop must not end before gRPC has: its last calls need it.
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
@@ -55,7 +57,6 @@ class Server {
   Core core_;
   DescriptorStore store_;
   StateKeeper keeper_;
-  Quotas quotas_;
   Connections connections_;
   CommandReader commands_;
   Host host_;

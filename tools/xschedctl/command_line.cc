@@ -33,11 +33,11 @@ Outcome<std::function<Outcome<ExitCode>()>> CommandLine::Parse(const std::vector
 
   // What stands after "--" is the command of `run`, whatever it looks like.
   const auto separator = std::find(words.begin(), words.end(), "--");
-  const std::vector<std::string> rest(separator == words.end() ? separator : separator + 1, words.end());
+  rest_.assign(separator == words.end() ? separator : separator + 1, words.end());
   std::vector<std::string> own(words.begin(), separator);
 
   std::vector<Command> commands = AddPolicy(app_, global_);
-  commands.push_back(AddRun(app_, global_, rest));
+  commands.push_back(AddRun(app_, global_, rest_));
   for (const auto add : {AddPs, AddTop, AddSet, AddHold, AddRelease, AddEvents, AddTrace, AddExplain, AddStats,
                          AddReload, AddDrain, AddDoctor, AddCompletion, AddVersion}) {
     commands.push_back(add(app_, global_));
@@ -62,7 +62,7 @@ Outcome<std::function<Outcome<ExitCode>()>> CommandLine::Parse(const std::vector
     const std::string hint = name == " run" ? "write the command after --, or see" : "see";
     return UsageFailure({error.what(), hint + " xschedctl" + name + " --help"});
   }
-  if (!rest.empty() && !app_.got_subcommand("run")) {
+  if (!rest_.empty() && !app_.got_subcommand("run")) {
     return UsageFailure({"only run takes words after --", "see xschedctl --help"});
   }
   for (const Command& command : commands) {

@@ -23,6 +23,7 @@ class CommandLine {
  private:
   CLI::App app_{"Priorities for the processes that share a GPU.", "xschedctl"};
   GlobalOptions global_;
+  std::vector<std::string> rest_;  // the command of `run`, which its action starts
   std::string chosen_;
 };
 

@@ -27,7 +27,7 @@ struct Command {
   std::function<Outcome<ExitCode>()> action;
 };
 
-// `rest`: what stands after "--" on the command line.
+// `rest`: what stands after "--" on the command line. Outlives the action.
 Command AddRun(CLI::App& app, const GlobalOptions& global, const std::vector<std::string>& rest);
 Command AddPs(CLI::App& app, const GlobalOptions& global);
 Command AddTop(CLI::App& app, const GlobalOptions& global);

@@ -18,7 +18,7 @@ import unittest
 from typing import Dict, List, Optional
 
 SKIPPED = 77
-SOCKETS, XSCHEDD, XSCHEDCTL, FAKE_CLIENT = (pathlib.Path(path) for path in sys.argv[1:5])
+SOCKETS, XSCHEDD, XSCHEDCTL, FAKE_CLIENT = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
 UNIT = pathlib.Path(os.environ["XSCHEDD_UNIT"])
 SANDBOX = pathlib.Path(__file__).with_name("sandbox.py")
 MOST_EXPOSURE = 1.5

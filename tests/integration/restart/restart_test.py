@@ -279,7 +279,7 @@ class Kept(Restart):
         wait_for(lambda: not low.look()["held"], "all gates are open")
         self.kill()
         self.assertFalse(low.look()["held"])
-        self.assertIn("no welcome", low.ask("connect"))
+        self.assertIn("status 3", low.ask("connect"))  # draining
         self.manager.restart()
         self.assertEqual(low.ask("connect"), "ok")
         self.assertEqual(high.ask("connect"), "ok")
