@@ -29,8 +29,8 @@ enum class PreambleStatus : std::uint32_t {
   kOk = 0,
   kVersionMismatch = 1,  // the daemon does not speak that version: the client tries the daemon's, if it can, else it
                          // runs unscheduled and says so once
-  kQuota = 2,     // the uid has too many connections
-  kDraining = 3,  // the daemon takes no new clients at the moment
+  kQuota = 2,            // the uid has too many connections
+  kDraining = 3,         // the daemon takes no new clients at the moment
 };
 
 inline constexpr int kPreambleDescriptors = 3;  // board, ledger, eventfd

@@ -15,7 +15,7 @@ class Attention {
   static constexpr double kAll = 0.5;      // of a core, for all clients
   static constexpr double kMost = 0.25;    // for one
   static constexpr double kLeast = 0.002;  // for one; a few hundred transitions a second, decided about one by one
-  static constexpr double kSaved = 4e6;   // ns: a burst after a quiet time
+  static constexpr double kSaved = 4e6;    // ns: a burst after a quiet time
   static constexpr std::uint64_t kLeastPauseNs = 5'000'000;
   static constexpr std::uint64_t kMostPauseNs = 20'000'000;
 
