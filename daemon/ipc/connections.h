@@ -44,7 +44,7 @@ struct Connection {
   char token[16] = {};
   bool has_session = false;
   unsigned surplus_sessions = 0;  // opened beside it, and refused
-  std::uint64_t client_id = 0;  // 0: no session has said hello yet
+  std::uint64_t client_id = 0;    // 0: no session has said hello yet
 
   int fd = -1;                                   // as gRPC calls it; gRPC's
   boost::asio::posix::stream_descriptor closed;  // duplicate of the socket
