@@ -126,7 +126,6 @@ class Churn(harness.Node):
             found["without"].append(self.latency())
             stopped = [subprocess.Popen([CHURNER, self.runtime_dir, "stopped", PCI_ADDRESS, str(step)],
                                         stdout=subprocess.PIPE, text=True) for step in range(4)]
-            anchor = None
             if any(process.stdout.readline().strip() != "there" for process in stopped):
                 self.fail("a client that was to be stopped did not get there")
             for process in stopped:
