@@ -94,11 +94,15 @@ class Churn(harness.Node):
                 path = self.dir / f"hip-{started % 8}.diary"
                 with open(path, "w+b"):
                     pass
-                waiting.append(self.start(harness.BUILD / "tests/fault/tenant", "steady", path, priority=0, interactive=True,
-                                          trace=False, stderr=subprocess.DEVNULL))
-            process = waiting.pop(0)
+                with open(path.with_suffix(".err"), "w+b") as errors:
+                    process = self.start(harness.BUILD / "tests/fault/tenant", "steady", path, priority=0, interactive=True,
+                                         trace=False, stderr=errors)
+                waiting.append((process, path.with_suffix(".err")))
+            process, errors = waiting.pop(0)
             if process.stdout.readline().strip() == "ready" and process.poll() is None:
                 worked += 1
+            else:
+                print(f"HIP client {process.pid}: exit code {process.poll()}: {errors.read_text()[-500:]}", flush=True)
             time.sleep(0.005)
             process.kill()
             process.wait()
