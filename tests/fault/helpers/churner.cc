@@ -29,7 +29,7 @@ namespace xschedd::fault {
 namespace {
 
 constexpr int kTransitions = 4;
-constexpr int kLooks = 20'000;
+constexpr int kLooks = 3'000;
 
 void AwaitTracked(const RawClient& client) {
   for (int i = 0; i < kLooks && (client.Board().Word(0) & abi::kTracked) == 0; ++i)

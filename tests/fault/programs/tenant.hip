@@ -58,6 +58,8 @@ class Work {
     diary_.BeginBusy();
     for (unsigned i = 0; i < launches; ++i) Launch(micros, stream);
     if (stream == nullptr) {
+      // So that the copy, which may be held, does not also wait for the device.
+      E2E_CHECK(diary_.Timed(Call::kSynchronize, [&] { return hipStreamSynchronize(stream); }));
       E2E_CHECK(diary_.Timed(Call::kCopy, [&] { return hipMemcpy(host_, device_y_, kBytes, hipMemcpyDeviceToHost); }));
     } else {
       E2E_CHECK(diary_.Timed(Call::kCopy, [&] {

@@ -1,0 +1,103 @@
+"""The launching clients (programs/tenant.hip), and the watch on the one whose gate shows whether the policy is in force.
+
+Thread rule: the harness's one thread; a Watch has one of its own.
+"""
+
+import contextlib
+import pathlib
+import select
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import harness  # noqa: E402: from tests/e2e
+from diary import HELD, Diary, boards  # noqa: E402
+from lawful import MS  # noqa: E402
+
+LEASE_MS = 100
+PATIENCE_S = 15.0  # until everything goes on after a fault, on a machine that others use as well
+TENANTS = [("bursty", 50), ("bursty", 40), ("steady", 0), ("steady", 0), ("steady", -10), ("steady", -20),
+           ("always", 50), ("beside", 0)]
+
+
+class Tenant:
+    """One launching client."""
+
+    def __init__(self, world, kind, priority):
+        self.kind, self.priority = kind, priority
+        self.device = 1 if kind in ("always", "beside") else 0
+        world.born += 1
+        self.name = f"{kind}-{world.born}"
+        self.diary = Diary(world.dir / f"{self.name}.diary")
+        self.errors = world.dir / f"{self.name}.err"
+        with open(self.errors, "wb") as errors:
+            self.process = world.start(harness.BUILD / "tests/fault/tenant", kind, self.diary.path,
+                                       world.options.how.get("tenant", ""), priority=priority, interactive=True,
+                                       trace=False, stderr=errors, environment={"SOFTGPU_DEVICES": "2"})
+        self.is_ready = False
+        self.died_ns = 0  # we killed it
+        self.stops, self.holds, self.claims = [], [], []
+        self.stopped_since = 0
+        self.rounds_seen = 0
+
+    pid = property(lambda self: self.process.pid)
+
+    def look_ready(self):
+        """Whether it has begun to launch."""
+        if not self.is_ready and select.select([self.process.stdout], [], [], 0)[0]:
+            self.is_ready = self.process.stdout.readline().strip() == "ready"
+        return self.is_ready
+
+    def say(self, line):
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+
+    def stop(self):
+        self.stopped_since = time.monotonic_ns()
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+        if self.stopped_since:
+            self.stops.append((self.stopped_since, time.monotonic_ns() + 20 * MS))
+        self.stopped_since = 0
+
+    def is_held(self):
+        """Its gate is shut and binds."""
+        now = time.monotonic_ns()
+        return any(board.flags[self.device] & HELD and board.lease_until_ns > now for board in boards(self.pid))
+
+    def spans(self):
+        """When it was busy, since the last look."""
+        end_of_all = self.died_ns or time.monotonic_ns()
+        return [(start, end or end_of_all) for start, end in self.diary.new_spans()]
+
+
+class Watch(threading.Thread):
+    """Looks at the sentinel's gate until it is shut, by a lease that was written after `since()`."""
+
+    def __init__(self, sentinel, since):
+        super().__init__(daemon=True)
+        self.sentinel, self.since = sentinel, since
+        self.restored = None
+        self.is_over = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.is_over.is_set() and self.restored is None:
+            now = time.monotonic_ns()
+            since = self.since()
+            if since is not None and any(
+                    board.flags[self.sentinel.device] & HELD and board.lease_until_ns > max(now, since + LEASE_MS * MS)
+                    for board in boards(self.sentinel.pid)):
+                self.restored = now
+            time.sleep(0.001)
+
+    def result(self):
+        """When it was restored, waiting for it; None where it was not."""
+        self.join(PATIENCE_S)
+        self.is_over.set()
+        return self.restored
