@@ -3,6 +3,7 @@
 // threads; the operations run on the daemon's one thread.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "admin.grpc.pb.h"
@@ -48,7 +49,7 @@ class AdminService final : public v1::Admin::CallbackService {
         [&host = host_, &operations = operations_, rpc, reactor, request, response, operation, peer = context->peer()] {
           Actor by;
           grpc::Status status = Authorise(host, peer, rpc, by);
-          if (status.ok()) status = (operations.*operation)(by, *request, *response);
+          if (status.ok()) status = std::invoke(operation, operations, by, *request, *response);
           reactor->Finish(status);
         });
     return reactor;

@@ -304,12 +304,14 @@ TEST_CASE("what is for administrators is refused at the clients' socket, and not
   v1::SetPolicyRequest policy;
   policy.set_name("fifo");
   v1::Policy answer;
-  grpc::ClientContext contexts[3];
+  grpc::ClientContext contexts[4];
   refused(stub->SetPolicy(&contexts[0], policy, &answer));
   v1::ReloadResponse reloaded;
   refused(stub->Reload(&contexts[1], {}, &reloaded));
   v1::DrainResponse drained;
   refused(stub->Drain(&contexts[2], {}, &drained));
+  v1::Stats stats;
+  refused(stub->GetStats(&contexts[3], {}, &stats));
   grpc::ClientContext context;
   REQUIRE(daemon.Admin().GetPolicy(&context, {}, &answer).ok());
   CHECK(answer.name() == "priority");

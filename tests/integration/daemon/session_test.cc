@@ -198,11 +198,15 @@ TEST_CASE("who says more than it may is read more slowly, and loses nothing of i
   };
   CHECK(Eventually([&] { return priority(quiet) == 41; }));
   CHECK(Eventually([&] { return priority(loud) == 42; }));
-  // One that goes while it is made to wait.
-  for (int i = 0; i < 3'000; ++i)
-    loud.Send(message);
-  loud.Finish();
-  CHECK(Eventually([&] { return List(daemon).clients_size() == 1; }));
+  // One that is gone while it is made to wait.
+  PlainConnection connection(daemon);
+  const auto stream = connection.Open();
+  stream->Send(Hello());
+  for (int i = 0; i < 11'000; ++i)
+    stream->Send(message);
+  stream->Cancel();
+  CHECK(stream->End().error_code() == grpc::StatusCode::CANCELLED);
+  CHECK(Eventually([&] { return List(daemon).clients_size() == 2; }));
 }
 
 TEST_CASE("a client that does not read is let go, and nobody waits for it") {

@@ -394,6 +394,20 @@ TEST_CASE("a shim is welcomed, and refused while the daemon drains") {
   CHECK(table.refused.size() == (drains ? 1 : 0));
 }
 
+TEST_CASE("a shim whose layout has the right number and another content is told so") {
+  Table table;
+  Pair pair;
+  PreambleHello hello = MakeHello();
+  hello.layout_hash ^= 1;
+  Say(pair.peers, {reinterpret_cast<const char*>(&hello), sizeof hello});
+  table.connections.Accept(std::move(pair.ours), false);
+  PreambleWelcome welcome{};
+  REQUIRE(RunUntil(table.io, [&] { return ::recv(pair.peers.Get(), &welcome, sizeof welcome, MSG_DONTWAIT) > 0; }));
+  CHECK(welcome.status == PreambleStatus::kVersionMismatch);
+  CHECK(table.refused.size() == 1);
+  CHECK(table.adopted.empty());
+}
+
 TEST_CASE("death is the process's, not the socket's") {
   Table table;
   const Listening listening;

@@ -1,0 +1,62 @@
+// The daemon's records as messages: what is rare is told apart, too.
+#include "daemon/ipc/conversion.h"
+
+#include "tests/catch.h"
+
+using namespace xschedd;
+
+TEST_CASE("causes that have no room of their own are told as others") {
+  Explanation explanation;
+  explanation.causes.push_back({"0000:c1:00.0", {}, "busy"});
+  explanation.causes.back().total.reason = {policy::Why::kTurn, 7, -3};
+  explanation.causes.back().total.count = 2;
+  explanation.causes.push_back({"0000:c1:00.0", {}, "the rest"});
+  explanation.causes.back().total.is_others = true;
+  v1::ExplainResponse told;
+  FillExplanation(explanation, told);
+  REQUIRE(told.causes_size() == 2);
+  CHECK(told.causes(0).rule() == "turn");
+  CHECK(told.causes(0).for_pid() == 7);
+  CHECK(told.causes(0).count() == 2);
+  CHECK(told.causes(1).rule() == "others");
+  CHECK(told.causes(1).reason() == "the rest");
+  CHECK(!told.is_gone());
+}
+
+TEST_CASE("where a priority comes from is told, and a client without memory has no counters") {
+  EventLog events;
+  Registry registry;
+  Scheduler scheduler(registry, events, [] { return std::uint64_t{0}; });
+  NewClient fresh;
+  fresh.identity.pid = 5;
+  Client& client = registry.Add(std::move(fresh), 0);
+  REQUIRE(registry.Attach(client, {0, "0000:c1:00.0", "GPU", "amd", 4, {}}));
+  const struct {
+    PrioritySource from;
+    v1::PrioritySource to;
+  } cases[] = {{PrioritySource::kDefault, v1::PRIORITY_SOURCE_UNSPECIFIED},
+               {PrioritySource::kAdmin, v1::PRIORITY_SOURCE_ADMIN},
+               {PrioritySource::kRule, v1::PRIORITY_SOURCE_RULE},
+               {PrioritySource::kHint, v1::PRIORITY_SOURCE_HINT},
+               {static_cast<PrioritySource>(99), v1::PRIORITY_SOURCE_UNSPECIFIED}};
+  for (const auto& [from, to] : cases) {
+    client.effective.source = from;
+    v1::Client told;
+    FillClient(client, scheduler, 0, told);
+    CHECK(told.priority_source() == to);
+    CHECK(told.devices(0).submitted() == 0);
+  }
+}
+
+TEST_CASE("a policy of no known name is none") {
+  CHECK(!policy::NameFrom("best"));
+  policy::Settings settings;
+  v1::Policy told;
+  FillPolicy(settings, told);
+  CHECK(told.max_concurrent_by_vendor());
+  settings.max_concurrent = 3;
+  told.Clear();
+  FillPolicy(settings, told);
+  CHECK(told.max_concurrent() == 3);
+  CHECK(!told.max_concurrent_by_vendor());
+}
