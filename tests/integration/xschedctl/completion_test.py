@@ -155,7 +155,7 @@ class Zsh(unittest.TestCase):
         return self.read_until(r"BUF<(.*?)>").group(1).rstrip()
 
     def test_what_tab_makes_of_a_line(self):
-        for part, whole in (("--run", "--runtime-dir="), ("rel", "release"), ("policy se", "policy set"),
+        for part, whole in (("--run", "--runtime-dir="), ("rele", "release"), ("policy se", "policy set"),
                             ("policy set --gua", "policy set --guard="), ("policy set la", "policy set laxity"),
                             ("set --reset=we", "set --reset=weight"), ("ps --dev", "ps --devices"), ("ps --js", "ps --json"),
                             ("--json explain --sec", "--json explain --seconds="), ("completion zs", "completion zsh")):
