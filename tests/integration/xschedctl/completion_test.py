@@ -154,22 +154,24 @@ class Zsh(unittest.TestCase):
         self.send(line + "\t\x0f")
         return self.read_until(r"BUF<(.*?)>").group(1).rstrip()
 
-    def test_commands_options_and_values(self):
+    def test_what_tab_makes_of_a_line(self):
+        for part, whole in (("--run", "--runtime-dir="), ("rele", "release"), ("policy se", "policy set"),
+                            ("policy set --gua", "policy set --guard="), ("policy set la", "policy set laxity"),
+                            ("set --reset=we", "set --reset=weight"), ("ps --dev", "ps --devices"), ("ps --js", "ps --json"),
+                            ("--json explain --sec", "--json explain --seconds="), ("completion zs", "completion zsh")):
+            self.assertEqual(self.completed("xschedctl " + part), "xschedctl " + whole)
+
+
+class ZshFunctions(unittest.TestCase):
+    def test_commands_and_options(self):
+        script = run(CTL, "completion", "zsh").stdout
         everywhere, _ = help_of()
         for command in commands():
+            body = re.search(rf"^_{'_'.join(('xschedctl', *command))}\(\) \{{\n(.*?)^\}}", script, re.MULTILINE | re.DOTALL).group(1)
             options, inner = help_of(*command)
-            for names in (options | (everywhere - {"-h", "--help", "--version"} if command else set()), set(inner)):
-                for name in sorted(names):
-                    part = name[:-1]
-                    if sum(other.startswith(part) for other in names) > 1 or len(part) < 3:
-                        continue
-                    line = " ".join(("xschedctl", *command, part))
-                    # `--option=` where it takes a value.
-                    self.assertEqual(self.completed(line).rstrip("="), " ".join(("xschedctl", *command, name)))
-        self.assertEqual(self.completed("xschedctl set --reset=we"), "xschedctl set --reset=weight")
-        self.assertEqual(self.completed("xschedctl policy set la"), "xschedctl policy set laxity")
-        self.assertEqual(self.completed("xschedctl completion zs"), "xschedctl completion zsh")
-        self.assertEqual(self.completed("xschedctl --json policy ge"), "xschedctl --json policy get")
+            wanted = options | (everywhere - {"-h", "--help", "--version"})
+            self.assertEqual(set(re.findall(r"^    '\*?(--?[a-z-]+)", body, re.MULTILINE)), wanted, command)
+            self.assertEqual(re.findall(r"^        '([a-z]+):", body, re.MULTILINE), inner, command)
 
 
 if __name__ == "__main__":
