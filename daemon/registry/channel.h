@@ -21,7 +21,7 @@ class Channel {
   // Fails when the machine has no descriptor or memory left.
   static Result<std::unique_ptr<Channel>> Make();
   static Result<std::unique_ptr<Channel>> MakeLasting();
-  // From the three descriptors of a lasting channel of an earlier daemon, in any order. Fails if they are anything else.
+  // From the three descriptors of an earlier daemon's lasting channel, in any order. Fails if they are anything else.
   // Board and ledger are as they were: the gates say what that daemon wrote last.
   static Result<std::unique_ptr<Channel>> Rebuild(std::vector<UniqueFd> descriptors);
 
