@@ -3,7 +3,8 @@
 // A client has two memory objects, both made and sealed by the daemon and handed over with the preamble (preamble.h):
 //
 //   board   written by the daemon only. The client holds a descriptor through which it can only be mapped read-only
-//           (F_SEAL_FUTURE_WRITE): a client cannot open its own gate, nor harm another's.
+//           (F_SEAL_FUTURE_WRITE, or its mode: daemon/registry/channel.h): a client cannot open its own gate, nor
+//           harm another's.
 //   ledger  written by the client only. The daemon treats each byte of it as hostile: it reads a value once, checks it,
 //           and uses the copy. No lock is shared, so that either side may die or stop at any instruction.
 //

@@ -13,8 +13,8 @@ from harness import wait_for
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fault"))
 from service_manager import ServiceManager  # noqa: E402
 
-LAUNCHES = 3000
-MICROS = 1000
+LAUNCHES = 2000
+MICROS = 5000  # so long that it cannot end in the moments in which its lease is over
 RESTARTS = 20
 
 
@@ -48,6 +48,8 @@ class Restart(harness.NodeTest):
         low = node.start("default_stream", LAUNCHES, MICROS, priority=-10)
         wait_for(lambda: len(node.dispatches(low.pid)) >= 5, "the low client launches")
         node.tell(high, "start 1000")
+        # High alone leaves gaps on a busy machine, in which low would come to its end.
+        node.ctl("hold", "--pid", low.pid)
         wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the low client is held")
         memory = self.memory(low.pid)
         self.assertEqual([name for _, name in memory].count("board"), 1)
@@ -61,13 +63,14 @@ class Restart(harness.NodeTest):
         self.assertEqual(self.memory(low.pid), memory)
         held = int(node.device_state(low.pid)["held_ns"])
         self.assertGreater(held, 0)
+        node.ctl("release", "--pid", low.pid)
         node.tell(high, "stop")
         node.finish(low)
 
     def test_what_was_set_lasts_while_programs_come_and_go(self):
         node = self.node
         anchor = node.start_anchor(priority=0)
-        low = node.start("default_stream", LAUNCHES // 3, MICROS, priority=0)
+        low = node.start("default_stream", LAUNCHES // 4, MICROS, priority=0)
         wait_for(lambda: node.device_state(low.pid), "it is attached")
         node.ctl("set", "--pid", low.pid, "--priority", -5)
         node.ctl("hold", "--pid", low.pid)

@@ -40,12 +40,14 @@ def wait_for(condition, what):
 class Tenant:
     """A process with one session; see tenant.cc."""
 
-    def __init__(self, folder, hint):
-        self.process = subprocess.Popen([os.environ["XSCHEDD_TENANT"], folder, str(hint), GPU], text=True,
+    def __init__(self, folder, hint, before=()):
+        self.process = subprocess.Popen([*before, os.environ["XSCHEDD_TENANT"], folder, str(hint), GPU], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self.process.pid
         if self.process.stdout.readline().strip() != "ready":
             raise AssertionError("the tenant did not start")
+        if before:  # it is the child of what was started
+            self.pid = int(pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text())
 
     def say(self, line):
         self.process.stdin.write(line + "\n")
@@ -86,8 +88,8 @@ class Restart(unittest.TestCase):
                               log=f"{self.folder}/log", environment=self.environment, order=self.order,
                               **{"restart_s": 0.02, "watchdog": False, **settings})
 
-    def tenant(self, hint):
-        tenant = Tenant(self.folder, hint)
+    def tenant(self, hint, before=()):
+        tenant = Tenant(self.folder, hint, before)
         self.addCleanup(tenant.close)
         wait_for(lambda: any(client["pid"] == str(tenant.pid) and client.get("devices") for client in self.clients()),
                  "the tenant is listed")
@@ -261,6 +263,22 @@ class Kept(Restart):
         self.assertEqual(high.ask("connect"), "ok")
         high.ask("idle")
         wait_for(lambda: not low.look()["held"], "the gate opens")
+
+    def test_tenants_of_other_pid_namespaces_are_told_apart(self):
+        before = ["unshare", "--pid", "--fork", "--kill-child"]
+        if subprocess.run([*before, "true"], check=False, capture_output=True).returncode != 0:
+            self.skipTest("no pid namespaces here")
+        # Both are pid 1 to themselves.
+        tenants = self.tenant(0, before), self.tenant(50, before)
+        memory = [tenant.memory() for tenant in tenants]
+        self.ctl("hold", "--pid", tenants[0].pid)
+        wait_for(lambda: len(self.manager.stored()) == 7, "both are stored")
+        self.kill()
+        self.assertEqual({client["pid"] for client in self.clients()}, {str(tenant.pid) for tenant in tenants})
+        for tenant in tenants[::-1]:
+            self.assertEqual(tenant.ask("connect"), "ok")
+        self.assertEqual([tenant.memory() for tenant in tenants], memory)
+        self.assertEqual([self.client(tenant)["hold"] for tenant in tenants], [True, False])
 
     def test_many_restarts(self):
         low, high = self.held_pair()
