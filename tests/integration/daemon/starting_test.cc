@@ -95,7 +95,7 @@ TEST_CASE("descriptors that are no listening sockets, and numbers that are none,
     const char* environment;
     const char* part;
   } cases[] = {{"exec 3</dev/null 4</dev/null; LISTEN_FDS=2 LISTEN_FDNAMES=client:admin", "is not expected"},
-               {"LISTEN_FDS=many", "cannot take the sockets of systemd"}};
+               {"LISTEN_FDS=many", "cannot take the descriptors of systemd"}};
   for (const auto& [environment, part] : cases) {
     const TemporaryFolder folder;
     const std::string output = folder.Path() + "/output";
