@@ -25,7 +25,8 @@ class Priority(harness.NodeTest):
         wait_for(lambda: self.progress(high) > before + 20, "the higher client goes on")
         # At most what was in flight when the gate shut came after.
         self.assertLessEqual(self.progress(low) - seen, 4)
-        self.assertIn(str(high.pid), node.device_state(low.pid)["held_for"])
+        # On a busy machine the higher client's thread comes late at times, and nobody is held for a moment.
+        wait_for(lambda: str(high.pid) in node.device_state(low.pid)["held_for"], "it says for whom it is held")
 
         node.tell(high, "stop")
         node.finish(low)
