@@ -6,6 +6,7 @@ starvation guard's turns), so it shows how long the policy was gone. Clients liv
 kills is replaced. Thread rule: one thread (the service manager has its own).
 """
 
+import collections
 import contextlib
 import ctypes
 import json
@@ -118,11 +119,12 @@ class World(harness.Node):
         print("FAILURE:", json.dumps(entry), flush=True)
 
     def wait(self, condition, what, patience_s=PATIENCE_S):
-        """Waits for a condition; a failure where it does not come. Returns whether it came."""
+        """Waits for a condition; a failure where it does not come. Returns whether it came. `what`: in words, or a function
+        that says so when it has not come."""
         end = time.monotonic() + patience_s
         while not condition():
             if time.monotonic() > end:
-                self.fail(f"not within {patience_s:.0f} s: {what}")
+                self.fail(f"not within {patience_s:.0f} s: {what() if callable(what) else what}")
                 return False
             time.sleep(0.004)
         return True
@@ -224,7 +226,7 @@ class World(harness.Node):
         self.wait(lambda: all(t.diary.rounds > before.get(t.name, 0) or not t.look_ready() or t.process.poll() is not None
                               for t in workers), "every client goes on: " + self.laggards(workers, before))
         self.wait(self._sees_exactly, f"xschedctl ps shows the live clients, it shows {self.seen_clients()}")
-        self.wait(self._descriptors_as_before, f"the daemon has as many descriptors as before: {self.descriptors}", 10.0)
+        self.wait(self._descriptors_as_before, self._many_descriptors, 10.0)
         while self._crashed():
             pass
         self.judge_calls()
@@ -241,6 +243,15 @@ class World(harness.Node):
         may = {tenant.pid for tenant in self.tenants}
         self.last_seen = seen
         return must <= set(seen) <= may and len(seen) == len(set(seen))
+
+    def _many_descriptors(self):
+        folder = f"/proc/{self.manager.pid}/fd"
+        kinds = collections.Counter()
+        for name in os.listdir(folder):
+            with contextlib.suppress(OSError):
+                kinds[re.sub(r"[0-9]+", "N", os.readlink(f"{folder}/{name}"))] += 1
+        return (f"the daemon has as many descriptors as before, {self.descriptors.get((self.manager.pid, len(self.last_seen)))} "
+                f"with {len(self.last_seen)} clients: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
 
     def _descriptors_as_before(self):
         with contextlib.suppress(OSError, AttributeError):
