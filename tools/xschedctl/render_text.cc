@@ -23,9 +23,10 @@ std::string Budget(std::uint32_t window_us) {
 // GPU time used in a second, ns; over the time that the daemon's sample covers.
 std::uint64_t Rate(const v1::ClientDevice& device) {
   constexpr double kSecond = 1e9;
+  constexpr double kMost = 1e18;  // more is no daemon's answer, and fits into no number
   if (device.recent_ns() == 0) return 0;
-  return static_cast<std::uint64_t>(static_cast<double>(device.recent_gpu_ns()) /
-                                    static_cast<double>(device.recent_ns()) * kSecond);
+  return static_cast<std::uint64_t>(
+      std::min(static_cast<double>(device.recent_gpu_ns()) / static_cast<double>(device.recent_ns()) * kSecond, kMost));
 }
 
 // Beside the share: columns that are only there when somebody has missed a deadline, or had calls passed through.
