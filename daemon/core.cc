@@ -12,6 +12,13 @@ std::string By(const Actor& actor) {
          std::to_string(actor.pid) + ")";
 }
 
+// `note`: for the end of the line.
+bool TakeLine(UidLines& lines, std::uint32_t uid, std::uint64_t now_ns, std::string& note) {
+  const auto left_out = lines.Take(uid, now_ns);
+  note = left_out.value_or(0) == 0 ? "" : " lines_left_out_of_this_uid=" + std::to_string(*left_out);
+  return left_out.has_value();
+}
+
 std::string_view SourceText(PrioritySource source) {
   switch (source) {
     case PrioritySource::kDefault:
@@ -56,7 +63,7 @@ Client& Core::AddClient(NewClient fresh) {
   client.effective = EffectiveOf(client, config_);
   registry_.Join(client, GroupNameOf(client, config_));
   const ClientIdentity& who = client.identity;
-  if (std::string note; client_lines_.Take(who.uid, MonotonicNs(), note)) {
+  if (std::string note; TakeLine(client_lines_, who.uid, MonotonicNs(), note)) {
     SPDLOG_INFO("client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}{}",
                 client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
                 SourceText(client.effective.source), client.channel == nullptr ? " shared_memory=no" : "", note);
@@ -73,7 +80,7 @@ Client& Core::AddClient(NewClient fresh) {
 void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   Client* client = registry_.Find(client_id);
   if (client == nullptr) return;
-  if (std::string note; client_lines_.Take(client->identity.uid, MonotonicNs(), note)) {
+  if (std::string note; TakeLine(client_lines_, client->identity.uid, MonotonicNs(), note)) {
     SPDLOG_INFO("client gone id={} pid={} uid={} reason=\"{}\"{}", client->id, client->identity.pid,
                 client->identity.uid, why, note);
   }
@@ -94,7 +101,7 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   if (is_known) return {};
   const Device& attached = *(*attachment)->device;
   const std::uint64_t now = MonotonicNs();
-  if (std::string note; client_lines_.Take(client.identity.uid, now, note)) {
+  if (std::string note; TakeLine(client_lines_, client.identity.uid, now, note)) {
     SPDLOG_INFO("device attached pid={} slot={} device={} name=\"{}\"{}", client.identity.pid, (*attachment)->slot,
                 attached.pci_address, attached.name, note);
   }
@@ -173,7 +180,7 @@ bool Core::UpdateEffective(Client& client, const std::string& why, bool by_clien
   const bool reweighted = after.weight != before.weight;
   std::string note;
   const bool told =
-      (reranked || reweighted) && (!by_client || client_lines_.Take(client.identity.uid, MonotonicNs(), note));
+      (reranked || reweighted) && (!by_client || TakeLine(client_lines_, client.identity.uid, MonotonicNs(), note));
   if (reranked) {
     if (told) {
       SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"{}", client.identity.pid,

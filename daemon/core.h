@@ -16,8 +16,7 @@
 #include "daemon/scheduler/events.h"
 #include "daemon/scheduler/loop.h"
 #include "daemon/scheduler/scheduler.h"
-#include "daemon/telemetry/client_lines.h"
-#include "daemon/telemetry/refusal_lines.h"
+#include "daemon/telemetry/uid_lines.h"
 
 namespace xschedd {
 
@@ -159,8 +158,8 @@ class Core {
   bool draining_ = false;
   std::uint64_t refused_total_ = 0;
   std::uint64_t started_ns_;
-  RefusalLines refusal_lines_;
-  ClientLines client_lines_;
+  UidLines refusal_lines_{kRefusalLines};
+  UidLines client_lines_{kClientLines};
 };
 
 }  // namespace xschedd

@@ -22,6 +22,7 @@
 #include "daemon/build_config.h"
 #include "daemon/server.h"
 #include "daemon/telemetry/log.h"
+#include "daemon/threads.h"
 
 namespace xschedd {
 namespace {
@@ -82,6 +83,7 @@ int Serve(const Options& options) {
     return kExitOk;
   }
   std::set_new_handler(&EndForWantOfMemory);
+  EndForWantOfThreads();
   // gRPC's many threads would each get a heap of their own, and keep what a thousand clients once needed.
   ::mallopt(M_ARENA_MAX, 2);
   PrepareGrpc();

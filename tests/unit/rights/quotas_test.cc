@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "daemon/telemetry/refusal_lines.h"
+#include "daemon/telemetry/uid_lines.h"
 #include "tests/catch.h"
 
 using namespace xschedd;
@@ -125,7 +125,7 @@ TEST_CASE("each quota has a name and a reason of its own, with whose, how much, 
 }
 
 TEST_CASE("a uid's flood of refusals neither hides another's nor fills the log") {
-  RefusalLines lines;
+  UidLines lines(kRefusalLines);
   const std::uint64_t now = kSecond;
   int logged = 0;
   for (int i = 0; i < 1'000; ++i)
