@@ -144,7 +144,7 @@ void Server::Stop() {
 
 void Server::FeedWatchdog() {
   if (manager_.WatchdogUs() == 0) return;
-  manager_.Notify("WATCHDOG=1");
+  manager_.Ping();
   watchdog_.expires_after(std::chrono::microseconds(manager_.WatchdogUs() / 2));
   watchdog_.async_wait([this](const boost::system::error_code& error) {
     if (!error) FeedWatchdog();

@@ -56,6 +56,15 @@ void ServiceManager::Unstore(const std::string& name) {
   Send("FDSTOREREMOVE=1\nFDNAME=" + name, {});
 }
 
+void ServiceManager::Ping() {
+  if (!is_present_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    messages_.push_front({"WATCHDOG=1", {}});
+  }
+  wake_.notify_one();
+}
+
 void ServiceManager::Send(std::string state, std::vector<UniqueFd> descriptors) {
   if (!is_present_) return;
   {

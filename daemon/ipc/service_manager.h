@@ -41,6 +41,8 @@ class ServiceManager {
 
   // "READY=1" and the like.
   void Notify(std::string state) { Send(std::move(state), {}); }
+  // "WATCHDOG=1", before all that waits to be told: thousands of clients that come at once are no reason to be ended.
+  void Ping();
   // Keeps the descriptors under this name until Unstore, also while the daemon is down.
   void Store(const std::string& name, std::vector<UniqueFd> descriptors);
   // All of this name.
