@@ -145,7 +145,7 @@ class Changing(WithDaemon):
         # Of one that has used a device something is remembered, for its own user alone.
         second = self.client(uid=ALICE)
         second.tell("device " + GPU)
-        wait_until(lambda: self.one(second.pid)["devices"], "the client's device")
+        wait_until(lambda: "pci_address" in self.call("ListClients", on="admin").answers[0], "the client's device")
         second.end()
         wait_until(lambda: not self.pids(), "the end of the client")
         self.assertEqual(self.call("Explain", f"pid: {second.pid}", uid=BOB).status, PERMISSION_DENIED)
