@@ -215,21 +215,9 @@ Effective Core::EffectiveIf(const Client& client, const ClientSettings& settings
   return EffectiveOf(client, settings, config_);
 }
 
-Effective Core::EffectiveWith(const Client& client, std::optional<int> admin) const {
-  ClientSettings settings = SettingsOf(client);
-  settings.admin = admin;
-  return EffectiveIf(client, settings);
-}
-
-Effective Core::EffectiveWithWeight(const Client& client, std::optional<std::uint32_t> admin) const {
-  ClientSettings settings = SettingsOf(client);
-  settings.admin_weight = admin;
-  return EffectiveIf(client, settings);
-}
-
-void Core::SetAdminPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
+void Core::SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
   for (Client* client : clients) {
-    client->admin = priority;
+    (by.is_admin ? client->admin : client->owner) = priority;
     const std::string what = priority ? "set to " + std::to_string(*priority) : "reset";
     UpdateEffective(*client, what + " " + By(by));
   }
@@ -237,28 +225,9 @@ void Core::SetAdminPriority(const std::vector<Client*>& clients, std::optional<i
   NoteChange(Urgency::kNow);
 }
 
-void Core::SetAdminWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by) {
+void Core::SetWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by) {
   for (Client* client : clients) {
-    client->admin_weight = weight;
-    UpdateEffective(*client, (weight ? "set " : "reset ") + By(by));
-  }
-  loop_.DecideNow();
-  NoteChange(Urgency::kNow);
-}
-
-void Core::SetOwnerPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
-  for (Client* client : clients) {
-    client->owner = priority;
-    const std::string what = priority ? "set to " + std::to_string(*priority) : "reset";
-    UpdateEffective(*client, what + " " + By(by));
-  }
-  loop_.DecideNow();
-  NoteChange(Urgency::kNow);
-}
-
-void Core::SetOwnerWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by) {
-  for (Client* client : clients) {
-    client->owner_weight = weight;
+    (by.is_admin ? client->admin_weight : client->owner_weight) = weight;
     UpdateEffective(*client, (weight ? "set " : "reset ") + By(by));
   }
   loop_.DecideNow();

@@ -81,19 +81,15 @@ class Core {
   // For the person who runs the client: why what counts is not what was hinted. Empty: it is.
   std::string HintNote(const Client& client) const;
 
-  // ---- administrators; each returns when the gates are written
+  // ---- administrators, and users for their own clients; each returns when the gates are written
+  // What would count if this were set.
   Effective EffectiveIf(const Client& client, const ClientSettings& settings) const;
-  // What would count if the administrator's priority, or weight, were `admin`; not given: reset.
-  Effective EffectiveWith(const Client& client, std::optional<int> admin) const;
-  Effective EffectiveWithWeight(const Client& client, std::optional<std::uint32_t> admin) const;
-  void SetAdminPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
-  // 1..10000; not given: rules and hints count again.
-  void SetAdminWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
-  // The same by the clients' own user: what rules and administrators have set goes before it.
-  void SetOwnerPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
-  void SetOwnerWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
-  // By an administrator or by the clients' own user, as `by` says. An administrator's release ends both holds, a user's
-  // only its own.
+  // By an administrator or by the clients' own user, as `by` says; rules, and what administrators set, go before what
+  // users set. Not given: reset, so that what stands behind it counts again.
+  void SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
+  // 1..10000.
+  void SetWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
+  // An administrator's release ends both holds, a user's only its own.
   void SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by);
   void SetPolicy(const policy::Settings& settings, const Actor& by);
   // Keeps the old configuration if the new one is wrong. The notes say what changed.

@@ -31,7 +31,7 @@ bool IsFor(const Actor& by, const Client& client) {
 
 // Tells the caller and, within limits, the log.
 Status Denied(Core& core, const Actor& by, const std::string& why) {
-  core.Refused(by.uid, "pid " + std::to_string(by.pid) + " (uid " + std::to_string(by.uid) + "): " + why);
+  core.Refused(by.uid, ProcessText(by.pid, by.uid) + ": " + why);
   return {StatusCode::PERMISSION_DENIED, why};
 }
 
@@ -166,13 +166,8 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     if (priority) NoteWhatGoesBefore("priority", after.source, change);
   }
   if (request.dry_run()) return Status::OK;
-  if (by.is_admin) {
-    if (sets_priority) core_.SetAdminPriority(clients, priority, by);
-    if (sets_weight) core_.SetAdminWeight(clients, weight, by);
-  } else {
-    if (sets_priority) core_.SetOwnerPriority(clients, priority, by);
-    if (sets_weight) core_.SetOwnerWeight(clients, weight, by);
-  }
+  if (sets_priority) core_.SetPriority(clients, priority, by);
+  if (sets_weight) core_.SetWeight(clients, weight, by);
   response.set_applied_ns(AppliedNs(core_.Sched(), began));
   return Status::OK;
 }

@@ -25,8 +25,7 @@ grpc::Status AdminService::Authorise(Host& host, const std::string& peer, const 
   const auto refuse = [&](grpc::StatusCode code, const std::string& why) {
     // Each is told, one of a kind is logged.
     if (connection->refused_calls.insert(rpc).second) {
-      host.core.Refused(by.uid, "pid " + std::to_string(by.pid) + " (uid " + std::to_string(by.uid) + ") called " +
-                                    rpc + " on client.sock: " + why);
+      host.core.Refused(by.uid, ProcessText(by.pid, by.uid) + " called " + rpc + " on client.sock: " + why);
     } else {
       host.core.CountRefused();
     }
@@ -74,7 +73,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
     }
     v1::Event message;
     FillEvent(event, message);
-    const std::uint64_t cost = sizeof message + message.ByteSizeLong();
+    const std::uint64_t cost = by_.is_admin ? 0 : sizeof message + message.ByteSizeLong();
     if (!memory_.Add(cost)) {
       ++lost_;
       return;
@@ -92,8 +91,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
       memory_ = Quotas::Holding(host_.quotas, by_.uid, QuotaKind::kMemory);
       if (!watchers_.Add()) {
         const std::string why = host_.quotas.Reason(by_.uid, QuotaKind::kWatchers);
-        host_.core.Refused(by_.uid,
-                           "pid " + std::to_string(by_.pid) + " (uid " + std::to_string(by_.uid) + "): " + why);
+        host_.core.Refused(by_.uid, ProcessText(by_.pid, by_.uid) + ": " + why);
         return End({grpc::StatusCode::RESOURCE_EXHAUSTED, why});
       }
     }

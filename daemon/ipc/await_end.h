@@ -6,9 +6,8 @@
 // the same socket (gRPC's) is still open, is then told to the new one. Under a churn of clients that hit one in 200.
 // So:
 //   - AwaitEnd asks the kernel before it believes the answer;
-//   - CloseForGood takes the descriptor out of epoll itself before it closes it (close() of asio leaves that to the
-//   kernel,
-//     which does it only when no duplicate is left).
+//   - CloseForGood takes the descriptor out of epoll itself before it closes it. asio's close() leaves that to the
+//     kernel, which does it only when no duplicate is left.
 // Thread rule: the daemon's one thread.
 #pragma once
 

@@ -241,8 +241,9 @@ std::shared_ptr<Connection> Connections::Find(const std::string& peer) const {
 }
 
 void Connections::Refuse(const Connection& connection, const std::string& why) {
-  callbacks_.refused(connection.peer.uid, "pid " + std::to_string(connection.peer.pid) + " (uid " +
-                                              std::to_string(connection.peer.uid) + ") was refused: " + why);
+  callbacks_.refused(
+      connection.peer.uid,
+      ProcessText(static_cast<std::uint64_t>(connection.peer.pid), connection.peer.uid) + " was refused: " + why);
 }
 
 void Connections::Forget(Connection& connection) {

@@ -56,20 +56,12 @@ void ServiceManager::Unstore(const std::string& name) {
   Send("FDSTOREREMOVE=1\nFDNAME=" + name, {});
 }
 
-void ServiceManager::Ping() {
+void ServiceManager::Send(std::string state, std::vector<UniqueFd> descriptors, Order order) {
   if (!is_present_) return;
   {
     const std::lock_guard lock(mutex_);
-    messages_.push_front({"WATCHDOG=1", {}});
-  }
-  wake_.notify_one();
-}
-
-void ServiceManager::Send(std::string state, std::vector<UniqueFd> descriptors) {
-  if (!is_present_) return;
-  {
-    const std::lock_guard lock(mutex_);
-    messages_.push_back({std::move(state), std::move(descriptors)});
+    messages_.insert(order == Order::kFirst ? messages_.begin() : messages_.end(),
+                     Message{std::move(state), std::move(descriptors)});
   }
   wake_.notify_one();
 }

@@ -42,7 +42,7 @@ class ServiceManager {
   // "READY=1" and the like.
   void Notify(std::string state) { Send(std::move(state), {}); }
   // "WATCHDOG=1", before all that waits to be told: thousands of clients that come at once are no reason to be ended.
-  void Ping();
+  void Ping() { Send("WATCHDOG=1", {}, Order::kFirst); }
   // Keeps the descriptors under this name until Unstore, also while the daemon is down.
   void Store(const std::string& name, std::vector<UniqueFd> descriptors);
   // All of this name.
@@ -53,7 +53,8 @@ class ServiceManager {
     std::string state;
     std::vector<UniqueFd> descriptors;
   };
-  void Send(std::string state, std::vector<UniqueFd> descriptors);
+  enum class Order { kLast, kFirst };
+  void Send(std::string state, std::vector<UniqueFd> descriptors, Order order = Order::kLast);
   void Run();
 
   bool is_present_ = false;

@@ -86,9 +86,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
       const int fd = connection_->fd;
       if (too_many) {
         host_.core.Refused(connection_->peer.uid,
-                           "pid " + std::to_string(connection_->peer.pid) + " (uid " +
-                               std::to_string(connection_->peer.uid) +
-                               ") opens one session after another on a connection, which is closed");
+                           NameOfPeer() + " opens one session after another on a connection, which is closed");
       }
       connection_.reset();
       if (too_many) host_.connections.Close(fd);
@@ -138,6 +136,10 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     });
   }
 
+  std::string NameOfPeer() const {
+    return ProcessText(static_cast<std::uint64_t>(connection_->peer.pid), connection_->peer.uid);
+  }
+
   // False: the uid has sent too much. Said now and then.
   bool CheckRate(QuotaKind kind, std::uint64_t now) {
     const uid_t uid = connection_->peer.uid;
@@ -161,8 +163,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
 
   bool HandleHello() {
     const auto refuse = [this](grpc::StatusCode code, const std::string& text) {
-      host_.core.Refused(connection_->peer.uid, "pid " + std::to_string(connection_->peer.pid) + " (uid " +
-                                                    std::to_string(connection_->peer.uid) + "): " + text);
+      host_.core.Refused(connection_->peer.uid, NameOfPeer() + ": " + text);
       End({code, text});
       return false;
     };

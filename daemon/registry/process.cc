@@ -97,6 +97,10 @@ std::string CleanText(std::string_view text, std::size_t limit) {
   return clean;
 }
 
+std::string ProcessText(std::uint64_t pid, std::uint32_t uid) {
+  return "pid " + std::to_string(pid) + " (uid " + std::to_string(uid) + ")";
+}
+
 Result<PeerIdentity> ReadPeer(int socket) {
   ucred credentials{};
   socklen_t size = sizeof credentials;

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ struct PeerIdentity {
   gid_t gid = 0;
   UniqueFd pidfd;  // readable once the process is dead
 };
+
+// "pid 4711 (uid 1000)", as the log calls it.
+std::string ProcessText(std::uint64_t pid, std::uint32_t uid);
 
 // SO_PEERCRED and SO_PEERPIDFD (pidfd_open where the kernel is older). Fails if the peer has exited already.
 Result<PeerIdentity> ReadPeer(int socket);

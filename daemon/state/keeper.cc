@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "daemon/ipc/await_end.h"
 #include "daemon/state/saved_state.h"
 
 namespace xschedd {
@@ -32,6 +33,10 @@ bool IsOf(const state::Client& saved, std::uint64_t pid, const ProcessKey& key) 
 
 StateKeeper::StateKeeper(boost::asio::io_context& io, Core& core, DescriptorStore& store)
     : io_(io), core_(core), store_(store), grace_(io), gather_(io) {}
+
+StateKeeper::Waiting::~Waiting() {
+  CloseForGood(dead);
+}
 
 StateKeeper::~StateKeeper() = default;
 
@@ -170,12 +175,13 @@ std::string StateKeeper::RestoreClient(const state::Client& saved, std::vector<U
   restored.fresh.identity.exe = std::move(process.exe);
   restored.fresh.identity.cgroup = std::move(process.cgroup);
   restored.fresh.channel = channel->get();
-  auto waiting = std::make_unique<Waiting>(io_);
+  auto waiting = std::make_shared<Waiting>(io_);
   waiting->channel = std::move(*channel);
   waiting->dead.assign(pidfd.Release());
-  waiting->dead.async_wait(boost::asio::posix::stream_descriptor::wait_read, [this, id = saved.id()](error_code error) {
-    if (!error) RemoveWaiting(id, "it exited");
-  });
+  AwaitEnd(waiting->dead, boost::asio::posix::stream_descriptor::wait_read, waiting,
+           [this, id = saved.id()](const error_code& error) {
+             if (!error) RemoveWaiting(id, "it exited");
+           });
   channels_.emplace(saved.id(), saved.channel());
   waiting_.emplace(saved.id(), std::move(waiting));
   core_.RestoreClient(std::move(restored));

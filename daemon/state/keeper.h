@@ -62,6 +62,9 @@ class StateKeeper final : public CoreObserver {
  private:
   struct Waiting {
     explicit Waiting(boost::asio::io_context& io) : dead(io) {}
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
     std::unique_ptr<Channel> channel;            // null: a connection has it
     bool is_superseded = false;                  // its process has a session with other memory
     boost::asio::posix::stream_descriptor dead;  // the pidfd
@@ -83,7 +86,7 @@ class StateKeeper final : public CoreObserver {
   DescriptorStore& store_;
   std::optional<StateFile> file_;
   std::map<std::uint64_t, std::uint32_t> channels_;            // stored, by client
-  std::map<std::uint64_t, std::unique_ptr<Waiting>> waiting_;  // by client
+  std::map<std::uint64_t, std::shared_ptr<Waiting>> waiting_;  // by client
   std::vector<state::Client> expected_;  // not in the registry: settings for a session that may come
   boost::asio::steady_timer grace_;
   boost::asio::steady_timer gather_;

@@ -10,6 +10,7 @@
 
 #include "common/preamble_client.h"
 #include "daemon/ipc/connections.h"
+#include "tests/fuzz/descriptors.h"
 #include "tests/fuzz/equip.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/quiet.h"
@@ -17,13 +18,6 @@
 namespace {
 
 using namespace xschedd;
-
-// The lowest number that is free: the same before and after means that nothing leaked below it.
-int LowestFree() {
-  const int fd = ::dup(STDERR_FILENO);
-  ::close(fd);
-  return fd;
-}
 
 struct Dialogue {
   std::string sent;  // by the client
@@ -130,8 +124,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::BeQuiet();
   fuzz::Input input(data, size);
   static bool is_first = true;  // some things are opened once and for good
-  const int before = LowestFree();
+  const int before = fuzz::LowestFree();
   Run(input);
-  FUZZ_CHECK(std::exchange(is_first, false) || LowestFree() == before);
+  FUZZ_CHECK(std::exchange(is_first, false) || fuzz::LowestFree() == before);
   return 0;
 }

@@ -11,17 +11,12 @@
 #include "common/ledger.h"
 #include "common/preamble_client.h"
 #include "common/shared_memory.h"
+#include "tests/fuzz/descriptors.h"
 #include "tests/fuzz/input.h"
 
 namespace {
 
 using namespace xschedd;
-
-int LowestFree() {
-  const int fd = ::dup(STDERR_FILENO);
-  ::close(fd);
-  return fd;
-}
 
 // Something that a daemon could send: what it should be, or of another size, not sealed, not memory at all.
 UniqueFd MakeDescriptor(std::uint8_t kind, std::string_view content) {
@@ -98,8 +93,8 @@ void Run(fuzz::Input& input) {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
   static bool is_first = true;  // some things are opened once and for good
-  const int before = LowestFree();
+  const int before = fuzz::LowestFree();
   Run(input);
-  FUZZ_CHECK(std::exchange(is_first, false) || LowestFree() == before);
+  FUZZ_CHECK(std::exchange(is_first, false) || fuzz::LowestFree() == before);
   return 0;
 }

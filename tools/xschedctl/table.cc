@@ -19,16 +19,7 @@ bool StartsCharacter(char byte) {
 
 std::string CutTo(const std::string& text, std::size_t width) {
   if (DisplayWidth(text) <= width) return text;
-  std::size_t bytes = 0;
-  std::size_t characters = 0;
-  while (bytes < text.size()) {
-    if (StartsCharacter(text[bytes])) {
-      if (characters + 1 == width) break;
-      ++characters;
-    }
-    ++bytes;
-  }
-  return text.substr(0, bytes) + "+";
+  return FirstCharacters(text, width - 1) + "+";
 }
 
 }  // namespace
@@ -111,6 +102,15 @@ std::string Harmless(std::string_view text) {
 
 std::size_t DisplayWidth(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), StartsCharacter));
+}
+
+std::string FirstCharacters(std::string_view text, std::size_t count) {
+  std::size_t bytes = 0;
+  while (bytes < text.size() && (count > 0 || !StartsCharacter(text[bytes]))) {
+    if (StartsCharacter(text[bytes])) --count;
+    ++bytes;
+  }
+  return std::string(text.substr(0, bytes));
 }
 
 std::size_t TerminalWidth() {

@@ -36,6 +36,9 @@ std::string Harmless(std::string_view text);
 // Number of characters, counting a UTF-8 sequence as one.
 std::size_t DisplayWidth(std::string_view text);
 
+// At most so many characters of the beginning, none of them cut.
+std::string FirstCharacters(std::string_view text, std::size_t count);
+
 // Width of standard output's terminal; 0 where it is none. $COLUMNS goes first for terminals that lie.
 std::size_t TerminalWidth();
 

@@ -18,23 +18,14 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "fault"))
+TESTS = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TESTS / "fault"), str(TESTS / "e2e")]
+from harness import wait_for  # noqa: E402
 from service_manager import ServiceManager, unit_setting  # noqa: E402
 
 GPU = "0000:c1:00.0"
 DEADLINE_S = 60.0
 PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
-
-
-def wait_for(condition, what):
-    end = time.monotonic() + DEADLINE_S
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {DEADLINE_S:.0f} s: {what}")
-        time.sleep(0.005)
 
 
 class Tenant:

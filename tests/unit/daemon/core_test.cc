@@ -26,21 +26,27 @@ TEST_CASE("an administrator's weight counts until it is reset, and hints are kep
   REQUIRE(core.SetHints(client, {.priority = 9, .weight = 250}));
   CHECK(client.effective.weight == 250);
 
-  CHECK(core.EffectiveWithWeight(client, 300).weight == 300);
+  const auto with = [&](std::optional<int> admin, std::optional<std::uint32_t> admin_weight) {
+    ClientSettings settings = SettingsOf(client);
+    settings.admin = admin;
+    settings.admin_weight = admin_weight;
+    return core.EffectiveIf(client, settings);
+  };
+  CHECK(with(client.admin, 300).weight == 300);
   CHECK(client.effective.weight == 250);
-  core.SetAdminWeight({&client}, 300, by);
+  core.SetWeight({&client}, 300, by);
   CHECK(client.effective.weight == 300);
   CHECK(client.effective.weight_source == PrioritySource::kAdmin);
   CHECK(client.effective.priority == 9);
   CHECK(core.Events().Remembered().back().ReasonText() == "set by uid 0 (pid 7)");
-  core.SetAdminPriority({&client}, 20, by);
+  core.SetPriority({&client}, 20, by);
   CHECK(client.effective.weight == 300);
-  CHECK(core.EffectiveWith(client, std::nullopt).priority == 9);
-  CHECK(core.EffectiveWith(client, std::nullopt).weight == 300);
-  core.SetAdminWeight({&client}, 5'000, by);
+  CHECK(with(std::nullopt, client.admin_weight).priority == 9);
+  CHECK(with(std::nullopt, client.admin_weight).weight == 300);
+  core.SetWeight({&client}, 5'000, by);
   CHECK(client.effective.weight == 400);
   CHECK(client.effective.weight_limited);
-  core.SetAdminWeight({&client}, std::nullopt, by);
+  core.SetWeight({&client}, std::nullopt, by);
   CHECK(client.effective.weight == 250);
   CHECK(client.effective.priority == 20);
 }
@@ -58,8 +64,8 @@ TEST_CASE("hints that something goes before are explained") {
   CHECK(core.HintNote(client) ==
         "priority hint 10 limited to 5 by the ceiling of uid 1000; weight hint 90 limited to 50 by the ceiling of uid "
         "1000");
-  core.SetAdminWeight({&client}, 20, {1, 0});
-  core.SetAdminPriority({&client}, -1, {1, 0});
+  core.SetWeight({&client}, 20, {1, 0});
+  core.SetPriority({&client}, -1, {1, 0});
   CHECK(core.HintNote(client) ==
         "priority hint 10 not used: an administrator set -1; weight hint 90 not used: an administrator set 20");
 }

@@ -162,12 +162,12 @@ TEST_CASE("a client is the same after it was saved") {
   REQUIRE(core.CreateQueue(client, {.id = 10, .slot = 3}));
   REQUIRE(core.SetHints(client, {.deadline_us = 500, .queue = 9}));
   REQUIRE(core.SetHints(client, {.deadline_us = 900, .queue = kDefaultStream}));
-  core.SetAdminPriority({&client}, -20, {});
-  core.SetAdminWeight({&client}, 400, {});
+  core.SetPriority({&client}, -20, {});
+  core.SetWeight({&client}, 400, {});
   core.SetHold({&client}, true, {});
   const Actor user{.pid = 1, .uid = 1000, .is_admin = false};
-  core.SetOwnerPriority({&client}, -3, user);
-  core.SetOwnerWeight({&client}, 70, user);
+  core.SetPriority({&client}, -3, user);
+  core.SetWeight({&client}, 70, user);
   core.SetHold({&client}, true, user);
   const state::Client saved = ToSaved(client, 5);
   CHECK(saved.channel() == 5);

@@ -31,7 +31,7 @@ TEST_CASE("an owner's priority and weight go before hints, behind rules and admi
   Client& client = core.AddClient(Make(1));
   REQUIRE(core.SetHints(client, {.priority = 9, .weight = 250}));
 
-  core.SetOwnerPriority({&client}, 20, kOwner);
+  core.SetPriority({&client}, 20, kOwner);
   CHECK(client.effective.priority == 20);
   CHECK(client.effective.source == PrioritySource::kOwner);
   CHECK(client.effective.weight == 250);
@@ -40,25 +40,25 @@ TEST_CASE("an owner's priority and weight go before hints, behind rules and admi
   REQUIRE(core.SetHints(client, {.priority = 10}));
   CHECK(client.effective.priority == 20);
 
-  core.SetOwnerWeight({&client}, 1'000, kOwner);
+  core.SetWeight({&client}, 1'000, kOwner);
   CHECK(client.effective.weight == 400);
   CHECK(client.effective.weight_limited);
-  core.SetAdminWeight({&client}, 50, kAdmin);
-  core.SetAdminPriority({&client}, -1, kAdmin);
-  core.SetOwnerPriority({&client}, 30, kOwner);
+  core.SetWeight({&client}, 50, kAdmin);
+  core.SetPriority({&client}, -1, kAdmin);
+  core.SetPriority({&client}, 30, kOwner);
   CHECK(client.effective.priority == -1);
   CHECK(client.effective.weight == 50);
-  core.SetAdminWeight({&client}, std::nullopt, kAdmin);
-  core.SetAdminPriority({&client}, std::nullopt, kAdmin);
+  core.SetWeight({&client}, std::nullopt, kAdmin);
+  core.SetPriority({&client}, std::nullopt, kAdmin);
   CHECK(client.effective.priority == 30);
   CHECK(client.effective.weight == 400);
-  core.SetOwnerPriority({&client}, std::nullopt, kOwner);
-  core.SetOwnerWeight({&client}, std::nullopt, kOwner);
+  core.SetPriority({&client}, std::nullopt, kOwner);
+  core.SetWeight({&client}, std::nullopt, kOwner);
   CHECK(client.effective.priority == 10);
   CHECK(client.effective.weight == 250);
 
   Client& ruled = core.AddClient(Make(2, "ruled"));
-  core.SetOwnerPriority({&ruled}, -50, kOwner);
+  core.SetPriority({&ruled}, -50, kOwner);
   CHECK(ruled.effective.priority == 7);
   CHECK(ruled.effective.source == PrioritySource::kRule);
 }

@@ -49,24 +49,19 @@ bool Fits(const TopRow& row, const std::string& lower_filter) {
   return Lower(all).find(lower_filter) != std::string::npos;
 }
 
-// Less than anything that is known.
-template <typename Value>
-double Known(const std::optional<Value>& value) {
-  return value ? static_cast<double>(*value) : -1;
-}
-
-double Key(const TopRow& row, TopSort sort) {
+// What numbers are sorted by; none: not known.
+std::optional<double> Key(const TopRow& row, TopSort sort) {
   switch (sort) {
     case TopSort::kGpu:
-      return Known(row.gpu);
+      return row.gpu;
     case TopSort::kPriority:
       return row.priority;
     case TopSort::kHeld:
-      return Known(row.held);
+      return row.held;
     case TopSort::kP99:
-      return Known(row.p99_hold_ns);
+      return row.p99_hold_ns ? std::optional(static_cast<double>(*row.p99_hold_ns)) : std::nullopt;
     case TopSort::kLaunches:
-      return Known(row.launches_s);
+      return row.launches_s;
     case TopSort::kInFlight:
       return row.in_flight;
     case TopSort::kPid:
@@ -74,21 +69,6 @@ double Key(const TopRow& row, TopSort sort) {
       break;
   }
   return 0;
-}
-
-bool IsKnown(const TopRow& row, TopSort sort) {
-  switch (sort) {
-    case TopSort::kGpu:
-      return row.gpu.has_value();
-    case TopSort::kHeld:
-      return row.held.has_value();
-    case TopSort::kP99:
-      return row.p99_hold_ns.has_value();
-    case TopSort::kLaunches:
-      return row.launches_s.has_value();
-    default:
-      return true;
-  }
 }
 
 }  // namespace
@@ -199,13 +179,12 @@ std::vector<TopRow> TopModel::Rows(TopSort sort, bool reverse, const std::string
   }
 
   std::stable_sort(rows.begin(), rows.end(), [&](const TopRow& a, const TopRow& b) {
-    const bool a_known = IsKnown(a, sort);
-    if (a_known != IsKnown(b, sort)) return a_known;
     if (sort == TopSort::kCommand && a.command != b.command) return (a.command < b.command) != reverse;
     if (sort == TopSort::kPid && a.pid != b.pid) return (a.pid < b.pid) != reverse;
-    const double x = Key(a, sort);
-    const double y = Key(b, sort);
-    if (x != y) return (x > y) != reverse;
+    const std::optional<double> x = Key(a, sort);
+    const std::optional<double> y = Key(b, sort);
+    if (x.has_value() != y.has_value()) return x.has_value();
+    if (x != y) return (*x > *y) != reverse;
     return std::tie(a.pid, a.device) < std::tie(b.pid, b.device);
   });
   return rows;

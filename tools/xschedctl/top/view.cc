@@ -45,21 +45,11 @@ std::string PerSecond(const std::optional<double>& rate) {
   return *rate < 9'999.5 ? fmt::format("{:.0f}", *rate) : fmt::format("{:.1f}k", *rate / 1000);
 }
 
-std::string Cut(const std::string& text, std::size_t width) {
-  std::string line;
-  for (const char byte : text) {
-    const bool starts = (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
-    if (starts && DisplayWidth(line) == width) break;
-    line += byte;
-  }
-  return line;
-}
-
 // Into lines, between words where there are some: the remedy of an error stands at its end.
 std::vector<std::string> Wrap(const std::string& text, std::size_t width) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t length = Cut(text.substr(begin), width).size();
+    std::size_t length = FirstCharacters(text.substr(begin), width).size();
     if (begin + length < text.size()) {
       const std::size_t blank = text.rfind(' ', begin + length);
       if (blank != std::string::npos && blank > begin) length = blank - begin;
@@ -330,9 +320,9 @@ void TopView::Move(std::ptrdiff_t by, const std::vector<TopRow>& rows) {
 std::vector<TopLine> TopView::ComposeHelp(std::size_t width, std::size_t height) const {
   std::vector<TopLine> lines{{"xschedctl top: keys and columns", TopStyle::kTitle}, {"", TopStyle::kPlain}};
   for (const std::string_view text : kHelp)
-    lines.push_back({Cut(std::string(text), width), TopStyle::kPlain});
+    lines.push_back({FirstCharacters(std::string(text), width), TopStyle::kPlain});
   lines.resize(std::max<std::size_t>(height, 1) - 1);
-  lines.push_back({Cut("any key: back", width), TopStyle::kDim});
+  lines.push_back({FirstCharacters("any key: back", width), TopStyle::kDim});
   return lines;
 }
 
@@ -402,7 +392,7 @@ std::vector<TopLine> TopView::Compose(const TopModel& model, const std::vector<T
   lines.resize(height - std::min(height, footer));
   lines.push_back(Footer());
   for (TopLine& line : lines)
-    line.text = Cut(line.text, width);
+    line.text = FirstCharacters(line.text, width);
   return lines;
 }
 

@@ -1,0 +1,15 @@
+// Whether a run leaves descriptors open. Thread rule: the target's thread.
+#pragma once
+
+#include <unistd.h>
+
+namespace xschedd::fuzz {
+
+// The lowest number that is free: the same before and after means that nothing leaked below it.
+inline int LowestFree() {
+  const int fd = ::dup(STDERR_FILENO);
+  ::close(fd);
+  return fd;
+}
+
+}  // namespace xschedd::fuzz
