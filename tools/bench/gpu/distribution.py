@@ -11,7 +11,8 @@ from benchlib.picture import GRID, INK, MUTED, Canvas
 
 WIDTH, HEIGHT = 860, 520
 LEFT, RIGHT, TOP, BOTTOM = 84, 190, 76, 456
-COLORS = ("#1f6feb", "#8c959f", "#bc4c00", "#1a7f37", "#8250df", "#0a3069")
+# Each way has its own in every picture.
+COLORS = {"alone": "#1f6feb", "native": "#8c959f", "mps priority": "#8250df", "xschedd": "#bc4c00"}
 
 
 def draw(path: str, title: str, notes: Sequence[str], curves: Sequence[Tuple[str, Sequence[float]]]) -> None:
@@ -45,7 +46,7 @@ def draw(path: str, title: str, notes: Sequence[str], curves: Sequence[Tuple[str
             canvas.text(x_at(part), BOTTOM + 18, name, 12, MUTED, "middle")
     canvas.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 16, "requests, the slower to the right", 12, MUTED, "middle")
     for number, (name, latencies) in enumerate(curves):
-        color, ordered = COLORS[number % len(COLORS)], sorted(latencies)
+        color, ordered = COLORS[name], sorted(latencies)
         points = " ".join(f"{x_at((len(ordered) - rank) / len(ordered)):.1f},{y_at(value):.1f}"
                           for rank, value in enumerate(ordered))
         canvas.add(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>')
