@@ -30,7 +30,7 @@ lease_ms = {LEASE_MS}
 name = "priority"
 guard_ms_per_s = 50
 """
-SANITIZER = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|terminate called|Assertion .* failed")
+SANITIZER = re.compile(r"ERROR: \w+Sanitizer(?! failed to allocate)|WARNING: ThreadSanitizer|runtime error:|terminate called|Assertion .* failed")
 PCI_ADDRESS = "0000:05:00.0"  # of the software GPU's first device
 
 
