@@ -75,7 +75,11 @@ Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
   // First of all: gates bind again from here on.
   keeper_.Restore(std::move(passed));
   if (core_.IsDraining()) connections_.Drain();
-  auto rpc = RpcServer::Start({&session_service_, &admin_service_});
+  auto rpc = RpcServer::Start({&session_service_, &admin_service_}, [this](std::string peer) {
+    host_.Post([this, peer = std::move(peer)] {
+      if (const auto connection = connections_.Find(peer)) connection->Charge(cost::kCallNs);
+    });
+  });
   if (!rpc) {
     sockets_.Remove();
     return tl::unexpected(rpc.error());

@@ -13,7 +13,7 @@ namespace {
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kRetry{200};
-constexpr int kAtOnce = 64;  // connections taken before others have a turn
+constexpr int kAtOnce = 8;  // connections taken before others have a turn
 
 }  // namespace
 

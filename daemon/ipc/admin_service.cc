@@ -22,6 +22,7 @@ grpc::Status AdminService::Authorise(Host& host, const std::string& peer, const 
   if (by.is_admin) return grpc::Status::OK;
   if (!connection->refusal.ok()) return connection->refusal;
   connection->last_call_ns = MonotonicNs();
+  connection->Charge(cost::kCallNs);
   const auto refuse = [&](grpc::StatusCode code, const std::string& why) {
     // Each is told, one of a kind is logged.
     if (connection->refused_calls.insert(rpc).second) {

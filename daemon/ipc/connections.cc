@@ -25,7 +25,8 @@ constexpr std::chrono::milliseconds kUnusedLimit{10'000};
 // Connections of one uid that are let in only to be told that they are too many, and how long.
 constexpr std::uint32_t kBeingRefused = 16;
 constexpr std::chrono::milliseconds kRefusalLimit{2'000};
-// Two sockets, a pidfd, an eventfd, gRPC's, and two memory files while they are sent or are kept for a restart.
+// The client's socket, a pair of them, a pidfd, an eventfd, and two memory files while they are sent or are kept for a
+// restart; and one to spare.
 constexpr std::uint64_t kDescriptorsEach = 8;
 constexpr std::uint64_t kDescriptorsKept = 256;  // for administrators, and for the daemon itself
 
@@ -53,7 +54,11 @@ std::string MismatchText(const PreambleHello& hello) {
 }  // namespace
 
 Connections::Connections(asio::io_context& io, Quotas& quotas, Callbacks callbacks)
-    : io_(io), quotas_(quotas), callbacks_(std::move(callbacks)), capacity_(CapacityOf(::sysconf(_SC_OPEN_MAX))) {
+    : io_(io),
+      quotas_(quotas),
+      intake_(io),
+      callbacks_(std::move(callbacks)),
+      capacity_(CapacityOf(::sysconf(_SC_OPEN_MAX))) {
   quotas_.SetCapacity(capacity_);
 }
 
@@ -115,7 +120,7 @@ std::optional<Connections::Refusal> Connections::CheckPeer(Connection& connectio
                 " connections of all users, as many as its descriptors last for; raise its LimitNOFILE");
 }
 
-void Connections::OnFirstBytes(std::shared_ptr<Connection> connection, PreambleStatus status,
+void Connections::OnFirstBytes(const std::shared_ptr<Connection>& connection, PreambleStatus status,
                                Result<FirstBytes> first) {
   if (!first || closing_) {
     if (!first) {
@@ -124,12 +129,22 @@ void Connections::OnFirstBytes(std::shared_ptr<Connection> connection, PreambleS
     }
     return Forget(*connection);
   }
-  if (first->hello) {
-    const int socket = first->socket.Get();
+  if (connection->is_admin) return LetIn(connection, status, std::move(*first));
+  // Shared, because a turn can be copied.
+  intake_.Await(connection->peer.uid,
+                [this, connection, status, first = std::make_shared<FirstBytes>(std::move(*first))]() -> std::uint64_t {
+                  LetIn(connection, status, std::move(*first));
+                  return cost::kConnectNs;
+                });
+}
+
+void Connections::LetIn(const std::shared_ptr<Connection>& connection, PreambleStatus status, FirstBytes first) {
+  if (first.hello) {
+    const int socket = first.socket.Get();
     if (status != PreambleStatus::kOk) SendWelcome(socket, status, connection->token, nullptr);
-    if (status != PreambleStatus::kOk || !WelcomeShim(*connection, socket, *first->hello)) return Forget(*connection);
+    if (status != PreambleStatus::kOk || !WelcomeShim(*connection, socket, *first.hello)) return Forget(*connection);
   }
-  Adopt(std::move(connection), std::move(first->socket));
+  Adopt(connection, std::move(first.socket));
 }
 
 bool Connections::WelcomeShim(Connection& connection, int socket, const PreambleHello& hello) {
@@ -165,33 +180,47 @@ bool Connections::WelcomeShim(Connection& connection, int socket, const Preamble
   return sent;
 }
 
-void Connections::Adopt(std::shared_ptr<Connection> connection, UniqueFd socket) {
-  const int fd = socket.Get();
-  // gRPC closes descriptors on its own threads, so the kernel may give a number out again before we heard of the end.
-  if (open_.contains(fd)) Close(fd);
-  const int duplicate = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (duplicate < 0) {
+void Connections::Adopt(const std::shared_ptr<Connection>& connection, UniqueFd socket) {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
     Refuse(*connection, "no descriptor is left; raise LimitNOFILE");
     callbacks_.dropped(*connection);
     return Forget(*connection);
   }
+  const int fd = pair[0];
+  // gRPC closes descriptors on its own threads, so the kernel may give a number out again before we heard of the end.
+  if (open_.contains(fd)) Close(fd);
   connection->fd = fd;
-  connection->closed.assign(duplicate);
   if (connection->peer.pidfd.IsValid()) connection->dead.assign(connection->peer.pidfd.Release());
   open_.emplace(fd, connection);
-
-  const auto end = [this, fd, weak = std::weak_ptr(connection)](const error_code& error) {
-    const auto still = weak.lock();
-    const auto found = open_.find(fd);
-    if (!error && still != nullptr && found != open_.end() && found->second == still) Close(fd);
-  };
-  // "error" is a hang-up here: the peer has closed, or gRPC has. Reading is gRPC's.
-  AwaitEnd(connection->closed, asio::posix::stream_descriptor::wait_error, connection, end);
   if (connection->dead.is_open()) {
-    AwaitEnd(connection->dead, asio::posix::stream_descriptor::wait_read, connection, end);
+    AwaitEnd(connection->dead, asio::posix::stream_descriptor::wait_read, connection,
+             [this, weak = std::weak_ptr(connection)](const error_code& error) {
+               const auto still = weak.lock();
+               if (!error && still != nullptr) CloseIfOpen(*still);
+             });
   }
   if (!connection->is_admin) AwaitUse(connection);
-  callbacks_.adopt(socket.Release());
+  StartPump(connection, std::move(socket), UniqueFd(pair[1]));
+  callbacks_.adopt(fd);
+}
+
+void Connections::StartPump(const std::shared_ptr<Connection>& connection, UniqueFd socket, UniqueFd grpc) {
+  const uid_t uid = connection->peer.uid;
+  connection->pump =
+      std::make_shared<Pump>(io_, std::move(socket), std::move(grpc), connection->is_admin ? nullptr : &intake_, uid,
+                             Pump::Callbacks{.ended =
+                                                 [this, weak = std::weak_ptr(connection)] {
+                                                   if (const auto still = weak.lock()) CloseIfOpen(*still);
+                                                 },
+                                             .pause = [this, uid] { return PauseOf(uid); }});
+  connection->pump->Start();
+}
+
+std::chrono::milliseconds Connections::PauseOf(uid_t uid) {
+  const std::uint64_t now = MonotonicNs();
+  const bool may_send = quotas_.Has(uid, QuotaKind::kMessages, now) && quotas_.Has(uid, QuotaKind::kMessageBytes, now);
+  return may_send ? std::chrono::milliseconds(0) : quotas_.Pause(uid);
 }
 
 // A connection that nobody uses is closed: one without a session, after the last of its other calls.
@@ -201,8 +230,7 @@ void Connections::AwaitUse(const std::shared_ptr<Connection>& connection) {
   connection->deadline.async_wait([this, weak = std::weak_ptr(connection)](const error_code& error) {
     const auto still = weak.lock();
     if (error || still == nullptr || still->has_session) return;
-    const auto found = open_.find(still->fd);
-    if (found == open_.end() || found->second != still) return;
+    if (!IsOpen(*still)) return;
     const auto limit = std::chrono::nanoseconds(still->refusal.ok() ? kUnusedLimit : kRefusalLimit).count();
     const bool is_used = still->calls != 0 || still->last_call_ns + static_cast<std::uint64_t>(limit) > MonotonicNs();
     if (is_used && still->refusal.ok()) return AwaitUse(still);
@@ -217,15 +245,24 @@ void Connections::Close(int fd) {
   open_.erase(found);
   callbacks_.gone(*connection);
   // gRPC sees the end of the stream and closes its descriptor.
-  ::shutdown(connection->closed.native_handle(), SHUT_RDWR);
-  CloseForGood(connection->closed);
+  connection->pump->Stop();
   CloseForGood(connection->dead);
   connection->deadline.cancel();
   Forget(*connection);
 }
 
+bool Connections::IsOpen(const Connection& connection) const {
+  const auto found = open_.find(connection.fd);
+  return found != open_.end() && found->second.get() == &connection;
+}
+
+void Connections::CloseIfOpen(const Connection& connection) {
+  if (IsOpen(connection)) Close(connection.fd);
+}
+
 void Connections::CloseAll() {
   closing_ = true;
+  intake_.Stop();
   while (!open_.empty())
     Close(open_.begin()->first);
 }

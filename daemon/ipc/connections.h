@@ -1,9 +1,9 @@
 // Every accepted connection: who is at the other end, by the kernel; its shared memory; its end.
 //
-// gRPC owns the socket once it has been adopted and names it "fd:N" in ServerContext::peer(); N is unique among live
-// RPCs, because gRPC keeps the descriptor open until the last of them is done. This table maps N to the identity. We
-// keep a duplicate of the socket, to shut it down and to learn when it is closed, and the pidfd, to learn when the
-// process is dead although a forked child still holds the socket.
+// gRPC gets one end of a socket pair, and a pump (pump.h) carries the bytes between the other end and the client's
+// socket. gRPC names its end "fd:N" in ServerContext::peer(); N is unique among live RPCs, because gRPC keeps the
+// descriptor open until the last of them is done. This table maps N to the identity. The pidfd tells when the process
+// is dead although a forked child still holds the socket.
 //
 // Who may not have another connection (quotas, or a process that the daemon cannot see) is told why: a shim by the
 // preamble's status, anybody else by the status of its first call. Thread rule: the daemon's one thread.
@@ -23,13 +23,15 @@
 #include <string>
 
 #include "daemon/ipc/handshake.h"
+#include "daemon/ipc/intake.h"
+#include "daemon/ipc/pump.h"
 #include "daemon/ipc/quotas.h"
 #include "daemon/registry/process.h"
 
 namespace xschedd {
 
 struct Connection {
-  explicit Connection(boost::asio::io_context& io) : closed(io), dead(io), deadline(io) {}
+  explicit Connection(boost::asio::io_context& io) : dead(io), deadline(io) {}
 
   PeerIdentity peer;
   bool is_admin = false;  // accepted on admin.sock
@@ -43,19 +45,23 @@ struct Connection {
   std::uint64_t waiting_id = 0;      // of the client that has waited for this process since a restart; 0: none
   char token[16] = {};
   bool has_session = false;
-  unsigned surplus_sessions = 0;  // opened beside it, and refused
-  std::uint64_t client_id = 0;    // 0: no session has said hello yet
+  std::uint64_t client_id = 0;  // 0: no session has said hello yet
 
-  int fd = -1;                                   // as gRPC calls it; gRPC's
-  boost::asio::posix::stream_descriptor closed;  // duplicate of the socket
-  boost::asio::posix::stream_descriptor dead;    // the pidfd
-  boost::asio::steady_timer deadline;            // of the first session
+  int fd = -1;                                 // as gRPC calls it; gRPC's
+  std::shared_ptr<Pump> pump;                  // null: not adopted yet
+  boost::asio::posix::stream_descriptor dead;  // the pidfd
+  boost::asio::steady_timer deadline;          // of the first session
+
+  // What was sent made this much work, in ns of processor time (cost::).
+  void Charge(std::uint64_t cost_ns) {
+    if (pump != nullptr) pump->Charge(cost_ns);
+  }
 };
 
 class Connections {
  public:
   struct Callbacks {
-    std::function<void(int fd)> adopt;      // hand the socket to gRPC
+    std::function<void(int fd)> adopt;      // hand gRPC its end
     std::function<void(Connection&)> gone;  // called once, before the connection is forgotten
     std::function<void(uid_t, const std::string&)> refused;
     // Gives a shim's connection its memory, of this layout.
@@ -75,7 +81,7 @@ class Connections {
   // "fd:N" as in ServerContext::peer(); null: closed already.
   std::shared_ptr<Connection> Find(const std::string& peer) const;
 
-  // The session of this connection has ended or begun to misbehave: shuts the socket, forgets the connection.
+  // The session of this connection has ended or begun to misbehave: closes the socket, forgets the connection.
   void Close(int fd);
   void CloseAll();
   std::uint64_t Total() const { return total_; }
@@ -86,11 +92,18 @@ class Connections {
     grpc::Status answer;    // for others
   };
 
-  void OnFirstBytes(std::shared_ptr<Connection> connection, PreambleStatus status, Result<FirstBytes> first);
+  void OnFirstBytes(const std::shared_ptr<Connection>& connection, PreambleStatus status, Result<FirstBytes> first);
+  void LetIn(const std::shared_ptr<Connection>& connection, PreambleStatus status, FirstBytes first);
   // Null token and channel for a plain client. False: refused; the socket closes.
   bool WelcomeShim(Connection& connection, int socket, const PreambleHello& hello);
-  void Adopt(std::shared_ptr<Connection> connection, UniqueFd socket);
+  void Adopt(const std::shared_ptr<Connection>& connection, UniqueFd socket);
+  void StartPump(const std::shared_ptr<Connection>& connection, UniqueFd socket, UniqueFd grpc);
   void AwaitUse(const std::shared_ptr<Connection>& connection);
+  // Its number may be another's by now.
+  bool IsOpen(const Connection& connection) const;
+  void CloseIfOpen(const Connection& connection);
+  // How long this user's sessions wait for having sent too much; 0: they need not.
+  std::chrono::milliseconds PauseOf(uid_t uid);
   // What speaks against the connection; none: nothing.
   std::optional<Refusal> CheckPeer(Connection& connection);
   void Refuse(const Connection& connection, const std::string& why);
@@ -98,6 +111,7 @@ class Connections {
 
   boost::asio::io_context& io_;
   Quotas& quotas_;
+  Intake intake_;
   Callbacks callbacks_;
   std::map<int, std::shared_ptr<Connection>> open_;  // by gRPC's fd
   std::map<uid_t, std::uint32_t> being_refused_;     // connections that wait to be told why

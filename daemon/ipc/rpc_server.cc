@@ -17,6 +17,7 @@
 #include <cstring>
 #include <future>
 #include <mutex>
+#include <utility>
 
 #include "common/unique_fd.h"
 
@@ -35,6 +36,8 @@ void SaveMemory(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);
+  // Windows that grow would be filled by whoever sends more than he may.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   // No client of ours compresses, and nobody asks for gRPC's own statistics.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
@@ -53,11 +56,14 @@ void PrepareGrpc() {
 // Answers every unknown method as gRPC would, and remembers who asked last.
 class PeerProbe final : public grpc::CallbackGenericService {
  public:
+  explicit PeerProbe(std::function<void(std::string)> on_call) : on_call_(std::move(on_call)) {}
+
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
     {
       const std::lock_guard lock(mutex_);
       peer_ = context->peer();
     }
+    on_call_(context->peer());
     class Unimplemented final : public grpc::ServerGenericBidiReactor {
      public:
       Unimplemented() { Finish({grpc::StatusCode::UNIMPLEMENTED, "xschedd has no such method"}); }
@@ -71,14 +77,17 @@ class PeerProbe final : public grpc::CallbackGenericService {
   }
 
  private:
+  const std::function<void(std::string)> on_call_;
   mutable std::mutex mutex_;
   std::string peer_;
 };
 
-RpcServer::RpcServer() : probe_(std::make_unique<PeerProbe>()) {}
+RpcServer::RpcServer(std::function<void(std::string)> on_unknown)
+    : probe_(std::make_unique<PeerProbe>(std::move(on_unknown))) {}
 
-Result<std::unique_ptr<RpcServer>> RpcServer::Start(const std::vector<grpc::Service*>& services) {
-  std::unique_ptr<RpcServer> result(new RpcServer);
+Result<std::unique_ptr<RpcServer>> RpcServer::Start(const std::vector<grpc::Service*>& services,
+                                                    std::function<void(std::string)> on_unknown) {
+  std::unique_ptr<RpcServer> result(new RpcServer(std::move(on_unknown)));
   grpc::ServerBuilder builder;
   for (grpc::Service* service : services)
     builder.RegisterService(service);

@@ -2,6 +2,7 @@
 // Thread rule: Start and Stop from main; Adopt from the daemon's one thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,8 +24,10 @@ class PeerProbe;
 class RpcServer {
  public:
   // The services must outlive the server. Fails also where this gRPC does not name a connection by its descriptor, on
-  // which the identity of every caller rests.
-  static Result<std::unique_ptr<RpcServer>> Start(const std::vector<grpc::Service*>& services);
+  // which the identity of every caller rests. `on_unknown`: called by gRPC's threads for each call of a method that
+  // there is not, with ServerContext::peer().
+  static Result<std::unique_ptr<RpcServer>> Start(const std::vector<grpc::Service*>& services,
+                                                  std::function<void(std::string)> on_unknown);
   ~RpcServer();
 
   // Takes the socket over.
@@ -33,7 +36,7 @@ class RpcServer {
   void Stop();
 
  private:
-  RpcServer();
+  explicit RpcServer(std::function<void(std::string)> on_unknown);
   Result<void> CheckPeerNames();
 
   std::unique_ptr<PeerProbe> probe_;

@@ -7,16 +7,18 @@
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
-#include "daemon/ipc/message_pace.h"
 #include "daemon/registry/effective.h"
+#include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
 namespace {
 
 constexpr std::size_t kTextLimit = 256;
 constexpr std::size_t kMaxWaitingNotices = 32;
+constexpr double kNoticesPerS = 10;
+constexpr double kNoticesAtOnce = 64;
 constexpr int kMostActivity = 8'192;  // twice the queues that a client may have unless it is configured otherwise
-constexpr unsigned kSurplusSessions = 16;
+constexpr std::size_t kLargeMessage = 2'048;
 // About what the daemon keeps for a client beside its own texts, which come to at most the second.
 constexpr std::size_t kMemoryOfClient = 2'048;
 constexpr std::size_t kMostTextOfClient = 6'144;
@@ -49,7 +51,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
 
  public:
   SessionReactor(Host& host, std::set<ConfigurationSink*>& sessions, std::string peer)
-      : host_(host), sessions_(sessions), peer_(std::move(peer)), pause_(host.io) {
+      : host_(host), sessions_(sessions), peer_(std::move(peer)) {
     host_.Post([this] { Begin(); });
   }
 
@@ -79,17 +81,9 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   void Begin() {
     connection_ = host_.connections.Find(peer_);
     if (connection_ == nullptr) return End({grpc::StatusCode::UNAVAILABLE, "the connection is closed already"});
+    connection_->Charge(cost::kCallNs);
     if (connection_->has_session) {
-      // The other session keeps the connection; this one must not end it. Who goes on opening them does: each costs
-      // gRPC's threads, which serve administrators, too.
-      const bool too_many = ++connection_->surplus_sessions > kSurplusSessions;
-      const int fd = connection_->fd;
-      if (too_many) {
-        host_.core.Refused(connection_->peer.uid,
-                           NameOfPeer() + " opens one session after another on a connection, which is closed");
-      }
-      connection_.reset();
-      if (too_many) host_.connections.Close(fd);
+      connection_.reset();  // the other session keeps it, and this one must not end it
       return End({grpc::StatusCode::ALREADY_EXISTS, "this connection has a session; open one stream a connection"});
     }
     if (!connection_->refusal.ok()) {
@@ -118,38 +112,29 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     }
     if (ended_) return;
     const std::size_t bytes = message_.ByteSizeLong();
+    connection_->Charge(cost::kMessageNs);
     host_.quotas.Charge(connection_->peer.uid, QuotaKind::kMessages, 1);
     host_.quotas.Charge(connection_->peer.uid, QuotaKind::kMessageBytes, bytes);
-    ReadNext(std::chrono::nanoseconds(pace_.Spend(bytes, MonotonicNs())));
-  }
-
-  // After `pause`, at once if it is none; and when its uid may send more.
-  void ReadNext(std::chrono::nanoseconds pause) {
-    if (pause.count() == 0) {
-      const std::uint64_t now = MonotonicNs();
-      if (CheckRate(QuotaKind::kMessages, now) && CheckRate(QuotaKind::kMessageBytes, now)) return StartRead(&message_);
-      pause = host_.quotas.Pause(connection_->peer.uid);
-    }
-    pause_.expires_after(pause);
-    pause_.async_wait([this](const boost::system::error_code& error) {
-      if (!error && !ended_) ReadNext(std::chrono::nanoseconds(0));
-    });
+    TellIfSlow();
+    // A message keeps the memory of the largest that it ever was.
+    if (bytes > kLargeMessage) v1::ClientMessage().Swap(&message_);
+    StartRead(&message_);
   }
 
   std::string NameOfPeer() const {
     return ProcessText(static_cast<std::uint64_t>(connection_->peer.pid), connection_->peer.uid);
   }
 
-  // False: the uid has sent too much. Said now and then.
-  bool CheckRate(QuotaKind kind, std::uint64_t now) {
-    const uid_t uid = connection_->peer.uid;
-    if (host_.quotas.Has(uid, kind, now)) return true;
-    if (told_slow_ns_ == 0 || now - told_slow_ns_ >= kTellSlowNs) {
+  // Once the uid has sent too much, its connections are read more slowly (Connections). Said now and then.
+  void TellIfSlow() {
+    const std::uint64_t now = MonotonicNs();
+    if (told_slow_ns_ != 0 && now - told_slow_ns_ < kTellSlowNs) return;
+    for (const QuotaKind kind : {QuotaKind::kMessages, QuotaKind::kMessageBytes}) {
+      if (host_.quotas.Has(connection_->peer.uid, kind, now)) continue;
       told_slow_ns_ = now;
       host_.quotas.CountRefusal(kind);
       OverQuota(kind, "; its messages are read more slowly");
     }
-    return false;
   }
 
   // Tells client and log.
@@ -340,10 +325,18 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   }
 
   void Notice(const std::string& text) {
-    // A client that does not read its notices loses them.
-    if (text.empty() || outgoing_.size() >= kMaxWaitingNotices) return;
+    if (text.empty()) return;
+    // A client that does not read its notices loses them, and one that provokes thousands; the next says how many.
+    if (outgoing_.size() >= kMaxWaitingNotices || !notices_.Take(MonotonicNs())) {
+      ++notices_left_out_;
+      return;
+    }
     v1::DaemonMessage message;
     message.mutable_notice()->set_text(text);
+    if (const std::uint64_t left_out = std::exchange(notices_left_out_, 0); left_out != 0) {
+      message.mutable_notice()->mutable_text()->append(" (" + std::to_string(left_out) +
+                                                       " notices before this were left out)");
+    }
     Send(std::move(message));
   }
 
@@ -358,6 +351,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
       const std::string why = host_.quotas.Reason(connection_->peer.uid, QuotaKind::kMemory);
       return host_.Post([this, why] { End({grpc::StatusCode::RESOURCE_EXHAUSTED, why}); });
     }
+    connection_->Charge(cost::kMessageNs);
     outgoing_.push_back(std::move(message));
     if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
   }
@@ -372,7 +366,6 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   void End(const grpc::Status& status) {
     if (ended_) return;
     ended_ = true;
-    pause_.cancel();
     sessions_.erase(this);
     for (Quotas::Holding* holding : {&client_, &queues_, &devices_, &memory_})
       holding->Reset();
@@ -391,12 +384,12 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   std::shared_ptr<Connection> connection_;
   v1::ClientMessage message_;
   std::deque<v1::DaemonMessage> outgoing_;  // the first is being written
-  MessagePace pace_;
-  boost::asio::steady_timer pause_;
   Quotas::Holding client_;
   Quotas::Holding queues_;
   Quotas::Holding devices_;
   Quotas::Holding memory_;
+  TokenBucket notices_{kNoticesPerS, kNoticesAtOnce};
+  std::uint64_t notices_left_out_ = 0;
   std::uint64_t told_slow_ns_ = 0;  // 0: never
   bool told_rules_ = false;
   bool ended_ = false;

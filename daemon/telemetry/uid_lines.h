@@ -19,7 +19,7 @@ struct LineLimits {
   double all_burst;
 };
 // What clients do: come, go, hint, attach. The ranks of a job come together.
-inline constexpr LineLimits kClientLines{5, 1'000, 50, 4'000};
+inline constexpr LineLimits kClientLines{5, 200, 50, 500};
 // What is refused to them; also in the event memory.
 inline constexpr LineLimits kRefusalLines{1, 10, 20, 200};
 

@@ -70,6 +70,7 @@ class Churn(harness.Node):
                                 capture_output=True, text=True, check=False)
         if result.returncode != 0:
             self.fail(f"churner: exit code {result.returncode} {result.stderr}")
+        print(result.stderr, end="", flush=True)
         lines = result.stdout.splitlines()
         self.not_worked += lines.count("failed")
         self.kills = {int(line.split()[0]): int(line.split()[1]) for line in lines if line != "failed"}

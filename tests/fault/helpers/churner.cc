@@ -1,7 +1,7 @@
 // churner RUNTIME_DIR cycle N PARALLEL PCI_ADDRESS: N times a process that connects, works (a few transitions), and is
 // killed
 //   by kill -9; PARALLEL of them at a time. Writes a line "PID NANOSECONDS" (CLOCK_MONOTONIC, of the kill) for each to
-//   its standard output, and "failed" for one that never came to work.
+//   its standard output, and "failed" for one that never came to work (why: standard error).
 // churner RUNTIME_DIR stopped PCI_ADDRESS STEP: one that says "there" and sleeps at STEP, to be stopped:
 //   0 in the middle of its hello  1 before its session  2 attached, a record written and not published  3 busy, and
 //   never reading what the daemon sends
@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -41,7 +42,11 @@ void AwaitTracked(const RawClient& client) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   auto client = RawClient::Connect(runtime_dir);
   char verdict = 'f';
-  if (client != nullptr && client->Open(-10, pci_address) && client->AwaitWelcome()) {
+  if (client == nullptr) {
+    std::fprintf(stderr, "pid %d: no welcome to the preamble: %s\n", ::getpid(), std::strerror(errno));
+  } else if (!client->Open(-10, pci_address) || !client->AwaitWelcome()) {
+    std::fprintf(stderr, "pid %d: no session:%s\n", ::getpid(), client->Said().c_str());
+  } else {
     AwaitTracked(*client);
     for (int i = 0; i < kTransitions; ++i) {
       client->Ledger().Report(0, i % 2 == 0 ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, MonotonicNs());

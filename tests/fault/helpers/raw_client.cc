@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "common/preamble_client.h"
@@ -104,6 +105,7 @@ bool RawClient::Open(int priority, const std::string& pci_address) {
 }
 
 bool RawClient::AwaitWelcome() {
+  said_.clear();
   char head[9];
   while (ReadAll(socket_.Get(), head, sizeof head)) {
     std::size_t size = 0;
@@ -112,7 +114,13 @@ bool RawClient::AwaitWelcome() {
     std::string payload(size, '\0');
     if (!ReadAll(socket_.Get(), payload.data(), size)) return false;
     if (head[3] == kData && size > 0) return true;
+    said_ += " frame " + std::to_string(head[3]) + " \"";
+    for (const char byte : payload)
+      said_ += byte >= ' ' && byte <= '~' ? byte : '.';
+    said_ += '"';
   }
+  said_ += " end: ";
+  said_ += std::strerror(errno);
   return false;
 }
 

@@ -28,6 +28,8 @@ class RawClient {
   LedgerWriter& Ledger() { return *ledger_; }
   abi::Ledger* Raw() { return static_cast<abi::Ledger*>(ledger_mapping_.Address()); }
   int Socket() const { return socket_.Get(); }
+  // What the daemon said instead of its welcome, as far as it can be read.
+  const std::string& Said() const { return said_; }
 
  private:
   RawClient() = default;
@@ -39,6 +41,7 @@ class RawClient {
   std::optional<BoardReader> board_;
   std::unique_ptr<LedgerWriter> ledger_;
   std::string token_;
+  std::string said_;
 };
 
 }  // namespace xschedd::fault

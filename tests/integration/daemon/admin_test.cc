@@ -266,9 +266,14 @@ TEST_CASE("a watcher that does not read loses events, is told how many, and dela
   std::vector<std::unique_ptr<FakeShim>> shims;
   for (int i = 0; i < 20; ++i)
     shims.push_back(std::make_unique<FakeShim>(daemon.Dir(), 0));
+  // A window that grows with what comes could take all of it.
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto stub = v1::Admin::NewStub(
+      grpc::CreateCustomChannel("unix:" + daemon.Dir() + "/admin.sock", grpc::InsecureChannelCredentials(), arguments));
   grpc::ClientContext context;
   v1::WatchEventsRequest request;
-  const auto reader = daemon.Admin().WatchEvents(&context, request);
+  const auto reader = stub->WatchEvents(&context, request);
   v1::Event event;
   REQUIRE(reader->Read(&event));
   CHECK(event.kind() == v1::EVENT_KIND_LIVE);
