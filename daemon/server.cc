@@ -142,7 +142,8 @@ void Server::Stop() {
   // gRPC waits for its reactors, and these need the loop.
   stopper_ = std::thread([this] {
     rpc_->Stop();
-    io_.stop();
+    // Behind what the reactors have left there: each is freed by the loop.
+    boost::asio::post(io_, [this] { io_.stop(); });
   });
 }
 

@@ -52,6 +52,7 @@ def one_point(world, number, name, numbers):
     """Returns the seconds that it took."""
     began = time.monotonic()
     world.point = {"point": number, "fault": name}
+    world.starved = 0
     world.await_all(missing=1)
     time.sleep(numbers.uniform(0, 0.03))
     failures = len(world.failures)

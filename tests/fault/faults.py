@@ -150,6 +150,7 @@ def no_memory(world, numbers):
     size = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
     spare = numbers.choice((0, 64, 512, 4096))
     ends = len(world.manager.ends)
+    world.starved = pid
     with visitors(world), limited(world, resource.RLIMIT_AS, size + spare * 1024):
         knock(world, numbers.randint(1, 12))
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -157,7 +158,7 @@ def no_memory(world, numbers):
         time.sleep(0.05)
     died = len(world.manager.ends) - ends
     world.expected_ends += died
-    world.deaths_of_memory = getattr(world, "deaths_of_memory", 0) + died
+    world.deaths_of_memory += died
     said = [line for line in world.manager.log_text().splitlines() if " info " not in line and " warning" not in line]
     return {"spare_kib": spare, "died": died, **({"status": world.manager.ends[-1][1], "said": said[-3:]} if died else {})}
 

@@ -49,7 +49,7 @@ def summary(world, options, counts, took, before, after, wall_s):
         "longest_call_ms": {name: round(value, 1) for name, value in world.longest.items()},
         "calls_lawfully_held": world.held_calls,
         "boards_kept": world.kept_boards, "boards_lost": world.lost_boards,
-        "daemon_ended_for_want_of_memory": getattr(world, "deaths_of_memory", 0),
+        "daemon_ended_for_want_of_memory": world.deaths_of_memory,
         "daemon_before": before, "daemon_after": after, "daemon_most_rss_kib": world.most_rss_kib,
         "service_manager_refused": len(world.manager.refused),
         "seconds": round(wall_s, 1), "seconds_a_point": percentiles(took), "load": [round(load, 1) for load in os.getloadavg()],

@@ -50,8 +50,8 @@ class FakeStream {
 class World {
  public:
   World()
-      : core_(io_, {"/nonexistent/xschedd.toml", true, ""}, SmallQuota()),
-        quotas_(core_.Settings().quota),
+      : quotas_(SmallQuota().quota),
+        core_(io_, {"/nonexistent/xschedd.toml", true, ""}, SmallQuota()),
         keeper_(io_, core_, store_),
         connections_(
             io_, quotas_,
@@ -215,9 +215,9 @@ class World {
     }
   }
 
-  boost::asio::io_context io_;
-  Core core_;
   Quotas quotas_;
+  boost::asio::io_context io_;  // ends before the quotas: its handlers keep connections
+  Core core_;
   ServiceManager manager_;  // none is there
   DescriptorStore store_{manager_};
   StateKeeper keeper_;

@@ -71,7 +71,13 @@ class Restart(unittest.TestCase):
         self.config.write_text("[policy]\nguard_ms_per_s = 0\n")
         self.manager = self.make_manager()
         self.addCleanup(lambda: self.manager.close())  # whichever is the last
+        self.addCleanup(self.end_well)
         self.manager.start()
+
+    def end_well(self):
+        """Orderly, and looked at: a leak, a race and the counts of coverage are told at the end."""
+        if self.manager.pid:
+            self.assertEqual(self.manager.stop(), 0, self.manager.log_text()[-5000:])
 
     def make_manager(self, **settings):
         return ServiceManager(self.folder, [os.environ["XSCHEDD_BINARY"], "--runtime-dir", self.folder, "--config",
@@ -450,7 +456,8 @@ class Lost(Restart):
         wait_for(lambda: "client waits again" in self.manager.log_text(), "the daemon has seen its end")
         self.assertEqual(low.ask("connect"), "ok")
         self.assertEqual(low.memory(), memory)
-        self.assertEqual(len(self.clients()), 2)
+        # Once; the other one may be waited for no longer, where this took longer than the grace.
+        self.assertEqual([client["pid"] for client in self.clients() if client["pid"] != str(high.pid)], [str(low.pid)])
 
     def test_second_connection_gets_what_was_set_if_not_the_memory(self):
         low, high = self.held_pair()

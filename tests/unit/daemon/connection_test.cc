@@ -117,12 +117,12 @@ struct Table {
   }
   std::shared_ptr<Connection> Find(int fd) { return connections.Find("fd:" + std::to_string(fd)); }
 
-  boost::asio::io_context io;
+  Quotas quotas{Quota{}};
+  boost::asio::io_context io;            // ends before the quotas: its handlers keep connections
   boost::asio::steady_timer reactor{io};  // makes the loop's own descriptors now, not when there are none
   std::vector<UniqueFd> adopted;
   std::vector<int> gone;
   std::vector<std::string> refused;
-  Quotas quotas{Quota{}};
   Connections connections;
 };
 
@@ -410,6 +410,51 @@ TEST_CASE("a shim whose layout has the right number and another content is told 
   CHECK(welcome.status == PreambleStatus::kVersionMismatch);
   CHECK(table.refused.size() == 1);
   CHECK(table.adopted.empty());
+}
+
+TEST_CASE("a shim of another release is told so, and whom it concerns is told what to install") {
+  Table table;
+  Pair pair;
+  PreambleHello hello = MakeHello();
+  std::string remedy;
+  SECTION("of the next one, which then speaks our version: nobody is told") {
+    hello.abi_version = abi::Newest().version + 1;
+  }
+  SECTION("of a far one") {
+    hello.abi_version = abi::Newest().version + 2;
+    remedy = "install a daemon of its shim's release";
+  }
+  SECTION("of one long ago") {
+    hello.abi_version = abi::Spoken().front().version - 1;
+    remedy = "install the shim of this daemon's release";
+  }
+  hello.layout_hash ^= 1;
+  Say(pair.peers, {reinterpret_cast<const char*>(&hello), sizeof hello});
+  table.connections.Accept(std::move(pair.ours), false);
+  PreambleWelcome welcome{};
+  REQUIRE(RunUntil(table.io, [&] { return ::recv(pair.peers.Get(), &welcome, sizeof welcome, MSG_DONTWAIT) > 0; }));
+  CHECK(welcome.status == PreambleStatus::kVersionMismatch);
+  CHECK(table.adopted.empty());
+  if (remedy.empty()) {
+    CHECK(table.refused.empty());
+  } else {
+    REQUIRE(table.refused.size() == 1);
+    CHECK(table.refused[0].find(remedy) != std::string::npos);
+  }
+}
+
+TEST_CASE("who is let in only to be told that it is too many does not stay, and does not hinder those who are not") {
+  Table table;
+  table.AllowConnections(1);
+  const UniqueFd first = table.Admit();
+  const UniqueFd too_many = table.Admit();
+  const int refused = table.adopted[1].Get();
+  REQUIRE(table.Find(refused) != nullptr);
+  CHECK_FALSE(table.Find(refused)->refusal.ok());
+  REQUIRE(RunUntil(table.io, [&] { return !table.gone.empty(); }));
+  CHECK(table.gone == std::vector<int>{refused});
+  CHECK(table.Find(refused) == nullptr);
+  CHECK(table.Find(table.adopted[0].Get()) != nullptr);
 }
 
 TEST_CASE("death is the process's, not the socket's") {

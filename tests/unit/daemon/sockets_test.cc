@@ -1,0 +1,177 @@
+// The two listening sockets: as root and as a user, beside another daemon, from a service manager that hands over what
+// it should not.
+#include "daemon/ipc/sockets.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/unit/daemon/few_descriptors.h"
+
+using namespace xschedd;
+
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+class Folder {
+ public:
+  Folder() {
+    char path[] = "/tmp/xschedd-sockets-XXXXXX";
+    REQUIRE(::mkdtemp(path) != nullptr);
+    path_ = path;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  const std::string& Path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Root's rights are put away while it lives.
+class AsNobody {
+ public:
+  AsNobody() { REQUIRE(::seteuid(kNobody) == 0); }
+  ~AsNobody() { End(); }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+  static void End() { [[maybe_unused]] const int done = ::seteuid(0); }
+};
+
+mode_t ModeOf(const std::string& path) {
+  struct stat status {};
+  REQUIRE(::lstat(path.c_str(), &status) == 0);
+  return status.st_mode & 07777;
+}
+
+UniqueFd Listening(int domain, int type) {
+  UniqueFd fd(::socket(domain, type | SOCK_CLOEXEC, 0));
+  sockaddr_un local{};
+  local.sun_family = AF_UNIX;
+  sockaddr_in internet{};
+  internet.sin_family = AF_INET;
+  internet.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool is_local = domain == AF_UNIX;
+  // The kernel chooses a name, or a port.
+  REQUIRE(::bind(fd.Get(),
+                 is_local ? reinterpret_cast<const sockaddr*>(&local) : reinterpret_cast<const sockaddr*>(&internet),
+                 is_local ? sizeof(sa_family_t) : sizeof internet) == 0);
+  REQUIRE(::listen(fd.Get(), 8) == 0);
+  return fd;
+}
+
+std::vector<PassedDescriptor> Passed(std::string name, UniqueFd fd) {
+  std::vector<PassedDescriptor> passed;
+  passed.push_back({std::move(name), std::move(fd)});
+  return passed;
+}
+
+std::string WhyNot(const std::string& folder, std::vector<PassedDescriptor> passed = {}) {
+  const auto sockets = ListeningSockets::Open(folder, passed);
+  REQUIRE_FALSE(sockets);
+  CHECK(sockets.error().Line().find('\n') == std::string::npos);
+  return sockets.error().Line();
+}
+
+}  // namespace
+
+TEST_CASE("sockets have the modes that they promise, and one daemon has a folder") {
+  const Folder folder;
+  const std::string inside = folder.Path() + "/run";
+  std::vector<PassedDescriptor> none;
+  {
+    auto sockets = ListeningSockets::Open(inside, none);
+    REQUIRE(sockets);
+    const bool is_root = ::geteuid() == 0;
+    CHECK(ModeOf(inside + "/client.sock") == (is_root ? 0666 : 0600));
+    CHECK(ModeOf(inside + "/admin.sock") == (is_root ? 0660 : 0600));
+    CHECK(WhyNot(inside).find("another xschedd serves") != std::string::npos);
+    sockets->Remove();
+    CHECK_FALSE(std::filesystem::exists(inside + "/client.sock"));
+    CHECK_FALSE(std::filesystem::exists(inside + "/admin.sock"));
+    sockets->Remove();  // once more does nothing
+  }
+  // What a dead daemon left is replaced.
+  REQUIRE(ListeningSockets::Open(inside, none));
+  CHECK(ListeningSockets::Open(inside, none));
+}
+
+TEST_CASE("a user's sockets are the user's alone, and what a folder forbids is told with the remedy") {
+  if (::geteuid() != 0) return;  // users are made by root
+  const Folder folder;
+  const std::string own = folder.Path() + "/own";
+  std::vector<PassedDescriptor> none;
+  REQUIRE(::chmod(folder.Path().c_str(), 0777) == 0);
+  {
+    const AsNobody nobody;
+    const auto sockets = ListeningSockets::Open(own, none);
+    REQUIRE(sockets);
+    CHECK(ModeOf(own + "/client.sock") == 0600);
+    CHECK(ModeOf(own + "/admin.sock") == 0600);
+  }
+  std::filesystem::remove(own + "/client.sock");
+  REQUIRE(::chown(own.c_str(), 0, 0) == 0);  // the lock is the user's still
+  const AsNobody nobody;
+  CHECK(WhyNot(own).find("check the permissions of the folder") != std::string::npos);
+  CHECK(WhyNot("/proc/xschedd").find("give --runtime-dir") != std::string::npos);
+}
+
+TEST_CASE("without descriptors for its sockets a daemon says so") {
+  const Folder folder;
+  const test::FewDescriptors few(1);  // the lock's
+  CHECK(WhyNot(folder.Path()).find("raise LimitNOFILE") != std::string::npos);
+}
+
+TEST_CASE("of what a service manager hands over, only a pair of listening Unix stream sockets is taken") {
+  const Folder folder;
+  SECTION("a pair, beside something stored") {
+    auto passed = Passed("client", Listening(AF_UNIX, SOCK_STREAM));
+    passed.push_back({"admin", Listening(AF_UNIX, SOCK_STREAM)});
+    passed.push_back({"state", UniqueFd(::dup(STDERR_FILENO))});
+    const int client = passed[0].fd.Get();
+    const int admin = passed[1].fd.Get();
+    auto sockets = ListeningSockets::Open(folder.Path(), passed);
+    REQUIRE(sockets);
+    CHECK(sockets->Client() == client);
+    CHECK(sockets->Admin() == admin);
+    REQUIRE(passed.size() == 1);
+    CHECK(passed[0].name == "state");
+    sockets->Remove();  // there are no files of ours
+  }
+  SECTION("what it must not be") {
+    std::vector<PassedDescriptor> passed;
+    SECTION("of the internet") {
+      passed = Passed("client", Listening(AF_INET, SOCK_STREAM));
+    }
+    SECTION("of packets") {
+      passed = Passed("admin", Listening(AF_UNIX, SOCK_SEQPACKET));
+    }
+    SECTION("no socket") {
+      passed = Passed("client", UniqueFd(::dup(STDERR_FILENO)));
+    }
+    SECTION("not listening") {
+      passed = Passed("client", UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+    }
+    SECTION("two of a name") {
+      passed = Passed("client", Listening(AF_UNIX, SOCK_STREAM));
+      passed.push_back({"client", Listening(AF_UNIX, SOCK_STREAM)});
+    }
+    SECTION("one that listens under another name") {
+      passed = Passed("metrics", Listening(AF_UNIX, SOCK_STREAM));
+    }
+    CHECK(WhyNot(folder.Path(), std::move(passed)).find("is not expected") != std::string::npos);
+  }
+  SECTION("one of the two") {
+    CHECK(WhyNot(folder.Path(), Passed("admin", Listening(AF_UNIX, SOCK_STREAM))).find("enable both socket units") !=
+          std::string::npos);
+  }
+}
