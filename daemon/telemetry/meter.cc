@@ -100,6 +100,7 @@ std::uint32_t Meter::PlaceOf(Device& device) {
     account.name = CleanText(device.name, kLabelLimit);
     account.vendor = CleanText(device.vendor, kLabelLimit);
     account.has_clients = true;
+    account.counting = 0;  // found while clients are counted: this is its first
   }
   device.metered = place;
   return place;

@@ -1,6 +1,8 @@
 // What is counted, for whom, and what clients cannot do to it.
 #include "daemon/telemetry/meter.h"
 
+#include <cstdio>
+
 #include "tests/catch.h"
 #include "tests/unit/daemon/world.h"
 
@@ -43,7 +45,7 @@ std::uint64_t Launches(const World& world) {
 
 std::string Address(unsigned i) {
   char text[32];
-  std::snprintf(text, sizeof text, "%04x:%02x:00.0", i >> 8, i & 0xff);
+  std::snprintf(text, sizeof text, "%04x:%02x:00.0", 0x1000 + (i >> 8), i & 0xff);
   return text;
 }
 
