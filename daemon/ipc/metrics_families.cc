@@ -118,7 +118,7 @@ constexpr MetricWriter kWriters[] = {
      Each::kOnce,
      [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.connections.Total()); }},
     {{"xschedd_refusals", MetricType::kCounter, "",
-      "What was refused to users and clients: connections, calls, hints out of range; not what quotas slow down."},
+      "Connections, sessions and calls that were refused, for whatever reason."},
      Each::kOnce,
      [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.RefusedTotal()); }},
     {{"xschedd_quota_refusals", MetricType::kCounter, "", "What quotas have refused or slowed down."},
@@ -280,7 +280,8 @@ constexpr MetricWriter kWriters[] = {
        }
      }},
     {{"xschedd_window_seconds", MetricType::kGauge, "seconds",
-      "The most GPU time that one client may have in flight: the largest of the class. Absent where none is limited."},
+      "The most GPU time that one client with an open gate may have in flight: the largest of the class. Absent where "
+      "there is none, or no limit."},
      Each::kAccount,
      [](const Sources& from, Place place, Exposition& out) {
        const Row row = RowAt(from, place);

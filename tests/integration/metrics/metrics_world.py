@@ -17,6 +17,8 @@ sys.path.insert(0, str(ROOT / "tests/integration/rights"))
 import rights_world  # noqa: E402 pylint: disable=wrong-import-position
 from rights_world import Client, WithDaemon, wait_until  # noqa: E402,F401 pylint: disable=wrong-import-position
 
+# Debian's own, also where another Python comes first.
+sys.path.append("/usr/lib/python3/dist-packages")
 try:
     from prometheus_client import parser as text_parser  # noqa: F401
     from prometheus_client.openmetrics import parser as openmetrics_parser

@@ -67,8 +67,8 @@ class Values(WithMetrics):
         self.assertEqual(seen.one("xschedd_in_flight", **where), 2)
         self.assertEqual(seen.one("xschedd_gpu_time_seconds_total", **where), 0.00025)
         self.assertEqual(seen.one("xschedd_gpu_time_seconds_total", **rest), 0)
-        self.assertEqual(seen.one("xschedd_window_seconds", **where), 0.0005)  # [policy] window_us
-        self.assertEqual(seen.one("xschedd_window_seconds", **rest), 0.02)  # top_window_us
+        self.assertEqual(seen.all("xschedd_window_seconds", **where), [])  # a shut gate has none
+        self.assertEqual(seen.one("xschedd_window_seconds", **rest), 0.02)  # [policy] top_window_us
         self.assertEqual(seen.one("xschedd_transitions_total", to="busy", **where), 1)
         self.assertEqual(seen.one("xschedd_transitions_total", to="idle", **where), 0)
         self.assertEqual(seen.one("xschedd_device_clients", state="running", **rest), 1)
@@ -98,6 +98,7 @@ class Values(WithMetrics):
         count = seen.one("xschedd_hold_duration_seconds_count", **where)
         self.assertGreaterEqual(count, 1)
         self.assertEqual(count, seen.one("xschedd_hold_duration_seconds_bucket", le="+Inf", **where))
+        self.assertEqual(seen.one("xschedd_window_seconds", **where), 0.0005)  # [policy] window_us
         self.assertEqual(seen.one("xschedd_hold_duration_seconds_count", **rest), 0)
         self.assertEqual(seen.one("xschedd_held_time_seconds_total", **rest), 0)
         self.assertEqual(seen.one("xschedd_longest_hold_seconds", **where), 0)
