@@ -97,6 +97,14 @@ class WithMetrics(WithDaemon):
         self.assertEqual(status, 200, text)
         return Metrics(text)
 
+    def attached(self, clients: int) -> Metrics:
+        """When so many clients are on devices: what their ledgers show from then on counts."""
+        def seen() -> Optional[Metrics]:
+            metrics = self.scrape()
+            return metrics if sum(metrics.all("xschedd_device_clients")) == clients else None
+
+        return wait_until(seen, f"{clients} clients on devices")
+
     def tcp(self) -> socket.socket:
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         self.addCleanup(connection.close)

@@ -44,6 +44,7 @@ class Restarts(metrics_world.unittest.TestCase):
         tenant = Client(self.folder, "hint=-5")
         self.addCleanup(tenant.end)
         tenant.tell(f"device {GPU}")
+        wait_until(lambda: sum(self.scrape().all("xschedd_device_clients")) == 1, "its device")
         tenant.tell("launches 5")
         self.assertEqual(self.scrape().one("xschedd_launches_total", hw_id=GPU), 5)
         self.assertEqual(self.scrape().one("xschedd_restarts_total"), 0)

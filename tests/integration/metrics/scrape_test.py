@@ -195,6 +195,7 @@ class Classes(WithMetrics):
     def test_a_rule_names_a_class_and_a_reload_renames_it(self) -> None:
         client = self.client("hint=5")
         client.tell(f"device {GPU}")
+        self.attached(1)
         client.tell("launches 4")
         self.assertEqual(self.launches("batch-jobs"), 4)
         client.tell("launches 1")
@@ -236,16 +237,13 @@ class Classes(WithMetrics):
                 client = self.client()
             client.tell(f"device 0000:{i:02x}:00.0")
             if i % 50 == 0:
+                self.attached(i + 1)
                 client.tell("launches 1")
-        seen = wait_until(lambda: self.complete(100), "all attached")
+        seen = self.attached(100)
         devices = {dict(labels)["hw_id"] for (name, labels) in seen.samples if name == "xschedd_device_clients"}
         self.assertEqual(len(devices), 65)
         self.assertIn("other", devices)
         self.assertEqual(sum(seen.all("xschedd_launches_total")), 2)
-
-    def complete(self, clients: int):
-        seen = self.scrape()
-        return seen if sum(seen.all("xschedd_device_clients")) == clients else None
 
 
 class Refusals(WithMetrics):
