@@ -6,10 +6,12 @@ usage: hostile_test.py XSCHEDD XSCHEDCTL METRICS_CLIENT
 import http.client
 import json
 import socket
+import subprocess
 import threading
 from typing import Callable, List
 
 import metrics_world
+import rights_world
 from metrics_world import GPU, Metrics, WithMetrics, wait_until
 
 
@@ -173,6 +175,20 @@ class Hostile(WithMetrics):
         # Five times held, whatever else was asked; and each count cost less than all the time that the daemon has used.
         self.assertGreaterEqual(seen.one("xschedd_hold_duration_seconds_count", **{"class": "low"}), 5)
         self.assertLess(seen.one("xschedd_metrics_collection_seconds"), seen.one("process_cpu_seconds_total"))
+
+    def test_a_stop_while_everybody_asks(self) -> None:
+        waiting = [self.tcp() for _ in range(10)]
+        for connection in waiting:
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        idle = self.tcp()
+        asking = [subprocess.Popen([rights_world.XSCHEDCTL, "--runtime-dir", self.folder, "metrics"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
+        self.daemon.terminate()
+        self.assertEqual(self.daemon.wait(60), 0)
+        for connection in [*waiting, idle]:
+            self.assertIn(answer_of(connection)[:12], (b"", b"HTTP/1.1 200"))
+        for process in asking:
+            self.assertIn(process.wait(60), (0, 3, 6, 7))  # answered, no daemon there any more, or ended meanwhile
 
 
 if __name__ == "__main__":
