@@ -106,6 +106,7 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
                 attached.pci_address, attached.name, note);
   }
   (*attachment)->history.Begin(now);
+  scheduler_.Metrics().Attached(**attachment, now);
   Event event = DeviceEvent(EventKind::kDeviceAttached, **attachment, now);
   event.text = attached.name;
   events_.Add(std::move(event));
@@ -175,6 +176,7 @@ std::string Core::HintNote(const Client& client) const {
 bool Core::UpdateEffective(Client& client, const std::string& why, bool by_client) {
   const Effective before = client.effective;
   const Effective after = EffectiveOf(client, config_);
+  if (ClassOf(after) != ClassOf(before)) scheduler_.Metrics().Close(client, MonotonicNs());
   client.effective = after;
   const bool reranked = after.priority != before.priority;
   const bool reweighted = after.weight != before.weight;

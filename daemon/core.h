@@ -123,11 +123,18 @@ class Core {
   const Registry& Clients() const { return registry_; }
   EventLog& Events() { return events_; }
   const Scheduler& Sched() const { return scheduler_; }
+  Meter& Metrics() { return scheduler_.Metrics(); }
   const Config& Settings() const { return config_; }
   // Whether the daemon's thread is to look for work instead of sleeping.
   bool IsSpinning() const { return config_.spin && loop_.HasTracked(); }
   std::uint64_t RefusedTotal() const { return refused_total_; }
   std::uint64_t StartedNs() const { return started_ns_; }
+  // How many daemons before this one handed their state on.
+  std::uint64_t Restarts() const { return restarts_; }
+  void SetRestarts(std::uint64_t restarts) { restarts_ = restarts; }
+  // Lines and events that were kept out of the log, so that no user floods it.
+  std::uint64_t ClientLinesLeftOut() const { return client_lines_.LeftOutTotal(); }
+  std::uint64_t RefusalLinesLeftOut() const { return refusal_lines_.LeftOutTotal(); }
   // Called after each reload: quotas and clients' configuration may have changed.
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
 
@@ -154,6 +161,7 @@ class Core {
   bool draining_ = false;
   std::uint64_t refused_total_ = 0;
   std::uint64_t started_ns_;
+  std::uint64_t restarts_ = 0;
   UidLines refusal_lines_{kRefusalLines};
   UidLines client_lines_{kClientLines};
 };

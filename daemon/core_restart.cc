@@ -42,6 +42,7 @@ Client& Core::RestoreClient(RestoredClient restored) {
     if (!attachment) continue;  // not one that we would have written
     (*attachment)->is_restored = true;
     (*attachment)->history.Begin(now);
+    scheduler_.Metrics().Attached(**attachment, now);
   }
   SPDLOG_DEBUG("client taken over id={} pid={} uid={} group=\"{}\" priority={} hold={}", client.id, client.identity.pid,
                client.identity.uid, client.group->name, client.effective.priority, client.IsOnHold());

@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
+#include "daemon/ipc/metrics_listen.h"
 
 namespace xschedd {
 namespace {
@@ -42,7 +43,9 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
            .dropped = [this](Connection& connection) { GiveBack(connection); }}),
       host_{io_, core_, connections_, commands_, quotas_, keeper_},
       operations_(core_, connections_, quotas_),
-      admin_service_(host_, operations_),
+      metrics_(io_, core_, connections_, quotas_),
+      metrics_http_(io_, metrics_),
+      admin_service_(host_, operations_, metrics_),
       session_service_(host_),
       client_acceptor_(io_, sockets_.Client(),
                        [this](UniqueFd socket) { connections_.Accept(std::move(socket), false); }),
@@ -51,6 +54,7 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
   core_.OnReload([this] {
     quotas_.SetLimits(core_.Settings().quota);
     session_service_.SendConfiguration();
+    ServeMetrics();
   });
 }
 
@@ -88,7 +92,40 @@ Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
   AwaitSignal();
   client_acceptor_.Start();
   admin_acceptor_.Start();
+  ServeMetrics();
   return {};
+}
+
+void Server::ServeMetrics() {
+  if (UniqueFd given = sockets_.TakeMetrics(); given.IsValid()) {
+    metrics_http_.Start(std::move(given));
+    metrics_served_.reset();
+    SPDLOG_INFO("metrics are served address=\"{}\" socket=systemd", metrics_http_.Address());
+    return;
+  }
+  const MetricsSettings& wanted = core_.Settings().metrics;
+  const bool is_systemds = metrics_http_.IsServing() && !metrics_served_;
+  if (is_systemds || metrics_served_.value_or(MetricsSettings{}) == wanted) return;
+  StopMetrics();
+  metrics_served_ = wanted;
+  if (!wanted.enabled) return;
+  const auto address = ParseListenAddress(wanted.address);
+  auto listening = address ? Listen(*address) : tl::unexpected(address.error());
+  if (!listening) {
+    SPDLOG_ERROR("metrics are not served error=\"{}\"", listening.error().Line());
+    return;
+  }
+  metrics_http_.Start(std::move(*listening));
+  SPDLOG_INFO("metrics are served address=\"{}\"", metrics_http_.Address());
+  if (!address->IsLoopback())
+    SPDLOG_WARN("metrics can be read by whoever reaches this address, from other machines too");
+}
+
+void Server::StopMetrics() {
+  const std::string address = metrics_http_.Address();
+  metrics_http_.Stop();
+  constexpr std::string_view kUnix = "unix:";
+  if (metrics_served_ && address.starts_with(kUnix)) ::unlink(address.substr(kUnix.size()).c_str());
 }
 
 void Server::Run() {
@@ -135,6 +172,8 @@ void Server::Stop() {
   core_.Stop();
   client_acceptor_.Stop();
   admin_acceptor_.Stop();
+  StopMetrics();
+  metrics_.Stop();
   connections_.CloseAll();
   // Where it once had no memory gRPC may wait for ever. All that matters to others is done by now.
   std::signal(SIGALRM, [](int) { ::_exit(0); });

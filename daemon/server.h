@@ -7,6 +7,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "daemon/core.h"
@@ -16,6 +17,8 @@
 #include "daemon/ipc/connections.h"
 #include "daemon/ipc/descriptor_store.h"
 #include "daemon/ipc/host.h"
+#include "daemon/ipc/metrics_collector.h"
+#include "daemon/ipc/metrics_http.h"
 #include "daemon/ipc/quotas.h"
 #include "daemon/ipc/rpc_server.h"
 #include "daemon/ipc/service_manager.h"
@@ -39,6 +42,9 @@ class Server {
   // What a shim's connection gets as its memory, and what becomes of it when no session comes of it.
   Result<void> Equip(Connection& connection, const abi::Layout& layout);
   void GiveBack(Connection& connection);
+  // On systemd's socket, or as the configuration says now. Without an address the daemon serves all the same.
+  void ServeMetrics();
+  void StopMetrics();
   void AwaitSignal();
   void OnReload();
   void Stop();
@@ -61,6 +67,11 @@ class Server {
   CommandReader commands_;
   Host host_;
   AdminOperations operations_;
+  MetricsCollector metrics_;
+  MetricsHttp metrics_http_;
+  // As the configuration said when the address was made, or could not be; none: systemd's socket is served, or none was
+  // asked for yet.
+  std::optional<MetricsSettings> metrics_served_;
   AdminService admin_service_;
   SessionService session_service_;
   std::unique_ptr<RpcServer> rpc_;

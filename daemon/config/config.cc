@@ -4,10 +4,12 @@
 #include <toml++/toml.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -20,6 +22,9 @@ namespace xschedd {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostClassLength = 32;
+constexpr std::size_t kMostClasses = 16;
+constexpr std::string_view kOtherClass = "other";
 constexpr policy::Limits kAnyId{std::numeric_limits<std::uint32_t>::max(), 0};
 
 void ReadDaemon(ConfigReader& reader, const toml::table& table, Config& config) {
@@ -62,9 +67,45 @@ void ReadPassthrough(ConfigReader& reader, const toml::table& table, std::vector
   });
 }
 
+// It becomes a label of metrics.
+void ReadClass(ConfigReader& reader, const toml::table& table, Rule& rule) {
+  std::string text;
+  if (!reader.Text(table, "class", text)) return;
+  rule.metric_class = text;
+  const auto may_stand = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  };
+  if (text.size() > kMostClassLength || !std::all_of(text.begin(), text.end(), may_stand)) {
+    reader.Refuse(*table.get("class"), "\"" + text + "\" is no class",
+                  "give at most " + std::to_string(kMostClassLength) + " of a-z, 0-9, - and _");
+  } else if (text == kOtherClass) {
+    reader.Refuse(*table.get("class"), "the class \"other\" is for what fits into no other", "choose another name");
+  }
+}
+
+void CheckClasses(ConfigReader& reader, const toml::table& root, const std::vector<Rule>& rules) {
+  std::set<std::string> names;
+  for (const Rule& rule : rules) {
+    if (rule.metric_class) names.insert(*rule.metric_class);
+  }
+  if (names.size() <= kMostClasses) return;
+  reader.Refuse(*root.get("rule"), "the rules name " + std::to_string(names.size()) + " classes",
+                "name at most " + std::to_string(kMostClasses));
+}
+
+void ReadMetrics(ConfigReader& reader, const toml::table& table, MetricsSettings& metrics) {
+  reader.OnlyKeys(table, "[metrics]", {"enabled", "address"});
+  reader.Flag(table, "enabled", metrics.enabled);
+  if (!reader.Text(table, "address", metrics.address)) return;
+  if (const auto address = ParseListenAddress(metrics.address); !address) {
+    reader.Refuse(*table.get("address"), address.error().what, address.error().remedy);
+  }
+}
+
 void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
-  reader.OnlyKeys(table, "[[rule]]",
-                  {"uid", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "join", "passthrough"});
+  reader.OnlyKeys(
+      table, "[[rule]]",
+      {"uid", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "join", "passthrough", "class"});
   Rule rule;
   std::uint32_t number = 0;
   int priority = 0;
@@ -85,11 +126,12 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   if (reader.Number(table, "weight", policy::kWeightLimits, number)) rule.weight = number;
   if (reader.Text(table, "join", text)) rule.join = text;
   ReadPassthrough(reader, table, rule.passthrough);
+  ReadClass(reader, table, rule);
   if (!rule.uid && !rule.gid && !rule.exe && !rule.cgroup && !rule.container && !rule.group) {
     reader.Refuse(table, "a [[rule]] that fits every client", "give it a uid, gid, exe, cgroup, container or group");
   }
-  if (!rule.priority && !rule.weight && !rule.join && rule.passthrough.empty()) {
-    reader.Refuse(table, "a [[rule]] that sets nothing", "give it a priority, weight, join or passthrough");
+  if (!rule.priority && !rule.weight && !rule.join && rule.passthrough.empty() && !rule.metric_class) {
+    reader.Refuse(table, "a [[rule]] that sets nothing", "give it a priority, weight, join, passthrough or class");
   }
   config.rules.push_back(std::move(rule));
 }
@@ -145,12 +187,14 @@ Result<Config> Parse(std::string_view text, const std::string& name) {
   }
   Config config;
   ConfigReader reader(name);
-  reader.OnlyKeys(root, "the file", {"daemon", "policy", "rule", "ceiling", "quota", "passthrough"});
+  reader.OnlyKeys(root, "the file", {"daemon", "policy", "rule", "ceiling", "quota", "passthrough", "metrics"});
   if (const toml::table* table = reader.Table(root, "daemon")) ReadDaemon(reader, *table, config);
   if (const toml::table* table = reader.Table(root, "policy")) ReadPolicy(reader, *table, config.policy);
   reader.EachTable(root, "rule", [&](const toml::table& table) { ReadRule(reader, table, config); });
   reader.EachTable(root, "ceiling", [&](const toml::table& table) { ReadCeiling(reader, table, config); });
   if (const toml::table* table = reader.Table(root, "quota")) ReadQuota(reader, *table, config.quota);
+  if (const toml::table* table = reader.Table(root, "metrics")) ReadMetrics(reader, *table, config.metrics);
+  CheckClasses(reader, root, config.rules);
   ReadPassthrough(reader, root, config.passthrough);
   if (reader.FirstError()) return tl::unexpected(*reader.FirstError());
   return config;

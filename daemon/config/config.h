@@ -11,6 +11,7 @@
 
 #include "common/priority.h"
 #include "common/result.h"
+#include "daemon/config/listen_address.h"
 #include "daemon/policy/types.h"
 
 namespace xschedd {
@@ -31,8 +32,9 @@ struct Rule {
 
   std::optional<int> priority = {};
   std::optional<std::uint32_t> weight = {};
-  std::optional<std::string> join = {};       // the group that they are put into
-  std::vector<std::string> passthrough = {};  // in addition to Config::passthrough
+  std::optional<std::string> join = {};          // the group that they are put into
+  std::vector<std::string> passthrough = {};     // in addition to Config::passthrough
+  std::optional<std::string> metric_class = {};  // in the metrics (telemetry/meter.h)
 };
 
 // The most that clients of one uid get, by whatever way. What is not set is as for uids without a ceiling of their own.
@@ -57,6 +59,13 @@ struct Quota {
   std::uint32_t root_times = 4;  // uid 0 may have so many times as much: containers often run as root
 };
 
+// Metrics over HTTP (ipc/metrics_http.h). What systemd hands over is served whatever this says.
+struct MetricsSettings {
+  bool enabled = false;
+  std::string address{kDefaultMetricsAddress};  // one that ParseListenAddress understands
+  bool operator==(const MetricsSettings&) const = default;
+};
+
 struct Config {
   std::uint32_t lease_ms = 100;
   std::uint32_t activity_interval_ms = 1000;
@@ -66,6 +75,7 @@ struct Config {
   std::map<std::uint32_t, Ceiling> ceilings;  // by uid
   Ceiling default_ceiling;                    // for every other uid
   Quota quota;
+  MetricsSettings metrics;
   std::vector<std::string> passthrough;  // each is one that common/passthrough.h understands
 
   int PriorityCeiling(std::uint32_t uid) const { return Limit(uid, &Ceiling::priority).value_or(kPriorityMax); }

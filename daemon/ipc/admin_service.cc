@@ -49,6 +49,25 @@ grpc::Status AdminService::Authorise(Host& host, const std::string& peer, const 
   return grpc::Status::OK;
 }
 
+grpc::ServerUnaryReactor* AdminService::GetMetrics(grpc::CallbackServerContext* context,
+                                                   const v1::GetMetricsRequest* request, v1::MetricsText* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  host_.Post([this, reactor, request, response, peer = context->peer()] {
+    Actor by;
+    if (grpc::Status status = Authorise(host_, peer, "GetMetrics", by); !status.ok()) return reactor->Finish(status);
+    const MetricFormat format =
+        request->format() == v1::METRICS_FORMAT_PROMETHEUS ? MetricFormat::kPrometheus : MetricFormat::kOpenMetrics;
+    ++metrics_.Counts().over_admin_socket;
+    metrics_.Collect(format, [reactor, response, format](const MetricsCollector::Text& text) {
+      if (text == nullptr) return reactor->Finish({grpc::StatusCode::UNAVAILABLE, "the daemon stops"});
+      response->set_content_type(std::string(ContentType(format)));
+      response->set_text(*text);
+      reactor->Finish(grpc::Status::OK);
+    });
+  });
+  return reactor;
+}
+
 // One WatchEvents call. Constructed on a gRPC thread; all else on the daemon's one thread.
 class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public EventSink {
  public:

@@ -9,12 +9,14 @@
 #include "admin.grpc.pb.h"
 #include "daemon/ipc/admin_operations.h"
 #include "daemon/ipc/host.h"
+#include "daemon/ipc/metrics_collector.h"
 
 namespace xschedd {
 
 class AdminService final : public v1::Admin::CallbackService {
  public:
-  AdminService(Host& host, AdminOperations& operations) : host_(host), operations_(operations) {}
+  AdminService(Host& host, AdminOperations& operations, MetricsCollector& metrics)
+      : host_(host), operations_(operations), metrics_(metrics) {}
 
 #define XSCHEDD_UNARY(Name, Request, Response)                                                     \
   grpc::ServerUnaryReactor* Name(grpc::CallbackServerContext* context, const v1::Request* request, \
@@ -33,6 +35,10 @@ class AdminService final : public v1::Admin::CallbackService {
   XSCHEDD_UNARY(Reload, ReloadRequest, ReloadResponse)
   XSCHEDD_UNARY(Drain, DrainRequest, DrainResponse)
 #undef XSCHEDD_UNARY
+
+  // Not an operation: it is not answered at once.
+  grpc::ServerUnaryReactor* GetMetrics(grpc::CallbackServerContext* context, const v1::GetMetricsRequest* request,
+                                       v1::MetricsText* response) override;
 
   grpc::ServerWriteReactor<v1::Event>* WatchEvents(grpc::CallbackServerContext* context,
                                                    const v1::WatchEventsRequest* request) override;
@@ -61,6 +67,7 @@ class AdminService final : public v1::Admin::CallbackService {
 
   Host& host_;
   AdminOperations& operations_;
+  MetricsCollector& metrics_;
 };
 
 }  // namespace xschedd

@@ -20,12 +20,13 @@ std::string Errno() {
   return std::strerror(errno);
 }
 
-bool IsUnixStream(int fd) {
+bool IsStream(int fd, bool may_be_tcp) {
   int domain = 0;
   int type = 0;
   socklen_t size = sizeof domain;
-  return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
-         ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+  const bool is_known = ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+                        (domain == AF_UNIX || (may_be_tcp && (domain == AF_INET || domain == AF_INET6)));
+  return is_known && ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
 Result<UniqueFd> Bind(const std::string& path, mode_t mode, const group* owner) {
@@ -60,19 +61,21 @@ Result<UniqueFd> Bind(const std::string& path, mode_t mode, const group* owner) 
 
 // Takes what the service manager handed over by the names of the .socket units' FileDescriptorName out of `passed`;
 // what is left there was stored by an earlier daemon.
-Result<bool> TakeSockets(std::vector<PassedDescriptor>& passed, UniqueFd& client, UniqueFd& admin) {
+Result<bool> TakeSockets(std::vector<PassedDescriptor>& passed, UniqueFd& client, UniqueFd& admin, UniqueFd& metrics) {
   for (PassedDescriptor& one : passed) {
     const bool is_client = one.name == "client";
-    const bool is_known = is_client || one.name == "admin";
+    const bool is_metrics = one.name == "metrics";
+    const bool is_known = is_client || is_metrics || one.name == "admin";
     int listens = 0;
     socklen_t size = sizeof listens;
     // A stored descriptor never listens.
     const bool is_listening = ::getsockopt(one.fd.Get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
     if (!is_known && !is_listening) continue;
-    UniqueFd& place = is_client ? client : admin;
-    if (!is_known || place.IsValid() || !IsUnixStream(one.fd.Get()) || !is_listening) {
+    UniqueFd& place = is_client ? client : is_metrics ? metrics : admin;
+    if (!is_known || place.IsValid() || !IsStream(one.fd.Get(), is_metrics) || !is_listening) {
       return Fail("systemd handed over a socket \"" + one.name + "\" that is not expected",
-                  "name one listening Unix stream socket \"client\" and one \"admin\" by FileDescriptorName=");
+                  "name one listening Unix stream socket \"client\" and one \"admin\" by FileDescriptorName=; a third, "
+                  "\"metrics\", may be of TCP");
     }
     ::fcntl(one.fd.Get(), F_SETFL, O_NONBLOCK);
     place = std::move(one.fd);
@@ -100,7 +103,7 @@ Result<ListeningSockets> ListeningSockets::Open(const std::string& runtime_dir, 
   if (::flock(sockets.lock_.Get(), LOCK_EX | LOCK_NB) != 0) {
     return Fail("another xschedd serves " + runtime_dir, "stop it first, or give another --runtime-dir");
   }
-  const auto from_systemd = TakeSockets(passed, sockets.client_, sockets.admin_);
+  const auto from_systemd = TakeSockets(passed, sockets.client_, sockets.admin_, sockets.metrics_);
   if (!from_systemd) return tl::unexpected(from_systemd.error());
   if (*from_systemd) return sockets;
 

@@ -1,4 +1,4 @@
-// The two listening sockets: made in the runtime folder, or handed over by systemd.
+// The two listening sockets: made in the runtime folder, or handed over by systemd, which may add a third, for metrics.
 //
 // One daemon a folder: it holds a lock on <dir>/lock while it lives. A socket file without a lock holder is left over
 // from a dead daemon and is replaced. Thread rule: values; main, before and after the loop runs.
@@ -22,6 +22,8 @@ class ListeningSockets {
 
   int Client() const { return client_.Get(); }
   int Admin() const { return admin_.Get(); }
+  // Handed over by systemd as "metrics"; not valid: it was not. To be asked once.
+  UniqueFd TakeMetrics() { return std::move(metrics_); }
 
   // Removes the files that Open made. What systemd made is systemd's.
   void Remove();
@@ -31,6 +33,7 @@ class ListeningSockets {
   UniqueFd lock_;
   UniqueFd client_;
   UniqueFd admin_;
+  UniqueFd metrics_;
   bool made_files_ = false;
 };
 

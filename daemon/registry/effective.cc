@@ -60,7 +60,8 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
           .limited = priority.value > priority_ceiling,
           .weight = std::min(weight.value, weight_ceiling),
           .weight_source = weight.source,
-          .weight_limited = weight.value > weight_ceiling};
+          .weight_limited = weight.value > weight_ceiling,
+          .metric_class = rule.metric_class.value_or("")};
 }
 
 std::vector<std::string> PassthroughOf(const Client& client, const Config& config) {

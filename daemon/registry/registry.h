@@ -21,6 +21,7 @@
 #include "daemon/registry/history.h"
 #include "daemon/registry/process_key.h"
 #include "daemon/registry/token_bucket.h"
+#include "daemon/telemetry/metered.h"
 
 namespace xschedd {
 
@@ -51,6 +52,7 @@ struct Attachment {
   std::uint32_t index = 0;
   bool touched = false;
   History history;
+  Metered metered;
 
   // For the history: the time, and the GPU time that the client's ledger shows.
   Moment MomentAt(std::uint64_t now_ns) const;
@@ -93,6 +95,7 @@ struct Device {
   bool dirty = false;
   std::uint64_t seen_ns = 0;
   std::uint64_t next_look_ns = policy::kNever;
+  std::uint32_t metered = kNoAccount;  // the meter's: its place there; none: found when it is needed
 };
 
 enum class PrioritySource { kDefault, kAdmin, kRule, kHint, kOwner };
@@ -105,6 +108,7 @@ struct Effective {
   std::uint32_t weight = policy::kWeightDefault;
   PrioritySource weight_source = PrioritySource::kDefault;
   bool weight_limited = false;
+  std::string metric_class;  // as a rule says; empty: by its priority (telemetry/meter.h)
 };
 
 // Who a client is; from the kernel and constant, but for `command`, which arrives later.

@@ -50,12 +50,15 @@ void Scheduler::Leaving(Client& client) {
     MarkDirty(*attachment->device);
   }
   past_.Keep(client, histories_, now);
+  meter_.Close(client, now);
   // A device goes with its last client, and must not be remembered then.
   for (const auto& [slot, attachment] : client.attachments) {
     gatherer_.Forget(*attachment->device);
     const auto& all = attachment->device->attachments;
     const bool alone = std::all_of(all.begin(), all.end(), [&](const Attachment* a) { return a->client == &client; });
-    if (alone) std::erase(dirty_, attachment->device);
+    if (!alone) continue;
+    std::erase(dirty_, attachment->device);
+    meter_.Gone(*attachment->device);
   }
 }
 
@@ -132,6 +135,7 @@ void Scheduler::SetBusy(Attachment& attachment, bool busy, bool whole, std::uint
     attachment.burst.End(now_ns);
   }
   ++counts_.transitions;
+  ++(busy ? attachment.metered.became_busy : attachment.metered.became_idle);
   ++counts_.changes;
   Device& device = *attachment.device;
   if (device.seen_ns == 0) device.seen_ns = now_ns;
@@ -158,8 +162,12 @@ void Scheduler::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, s
 void Scheduler::NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns) {
   Client& client = *attachment.client;
   ++client.late_total;
+  ++attachment.metered.late;
   attachment.history.AddLate(histories_, attachment.MomentAt(now_ns));
-  if (!client.late_lines.Take(now_ns)) return;
+  if (!client.late_lines.Take(now_ns)) {
+    ++counts_.late_lines_left_out;
+    return;
+  }
   Event event = DeviceEvent(EventKind::kLate, attachment, now_ns);
   const std::uint64_t tenths = late_ns / (policy::kNsPerMs / 10);
   event.text = "finished " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " ms after its deadline";
@@ -217,8 +225,10 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
   const std::uint64_t written = clock_();
   if (counts_.gate_writes != writes) last_write_ns_ = written;
   for (Device* device : cluster.devices) {
+    meter_.Decided(*device);
     if (device->seen_ns == 0) continue;
     latency_.Add(written - device->seen_ns);
+    meter_.DecidedAfter(*device, written - device->seen_ns);
     device->seen_ns = 0;
   }
 }
@@ -317,6 +327,7 @@ void Scheduler::EndSpan(Attachment& attachment, std::uint64_t now_ns) {
   if (attachment.held_since_ns == 0) return;
   attachment.held_ns += now_ns - attachment.held_since_ns;
   attachment.burst.AddHeld(now_ns - attachment.held_since_ns);
+  meter_.HoldEnded(attachment, now_ns - attachment.held_since_ns);
   SPDLOG_DEBUG("held pid={} device={} for_us={} reason=\"{}\"", attachment.client->identity.pid,
                attachment.device->pci_address, (now_ns - attachment.held_since_ns) / policy::kNsPerUs,
                attachment.reason.Text());

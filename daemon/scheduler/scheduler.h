@@ -14,6 +14,7 @@
 #include "daemon/scheduler/events.h"
 #include "daemon/scheduler/gather.h"
 #include "daemon/scheduler/latency.h"
+#include "daemon/telemetry/meter.h"
 
 namespace xschedd {
 
@@ -23,6 +24,7 @@ struct SchedulerCounts {
   std::uint64_t decisions = 0;
   std::uint64_t gate_writes = 0;
   std::uint64_t refused_records = 0;  // that no honest client writes
+  std::uint64_t late_lines_left_out = 0;
 };
 
 class Scheduler {
@@ -63,6 +65,8 @@ class Scheduler {
   std::uint64_t LastWriteNs() const { return last_write_ns_; }
   const HistoryPool& Histories() const { return histories_; }
   const PastClients& Past() const { return past_; }
+  const Meter& Metrics() const { return meter_; }
+  Meter& Metrics() { return meter_; }
   // Ended spans and the one that runs.
   std::uint64_t HeldNs(const Attachment& attachment) const;
 
@@ -104,6 +108,7 @@ class Scheduler {
   LatencyWindow latency_;
   HistoryPool histories_;
   PastClients past_;
+  Meter meter_;
 };
 
 }  // namespace xschedd

@@ -50,6 +50,7 @@ void StateKeeper::Restore(std::vector<PassedDescriptor> passed) {
   frozen_ = true;  // a state that is half taken over must not be saved
   if (Load(std::move(stored.states), saved)) {
     RestorePolicy(saved);
+    core_.SetRestarts(saved.restarts() + 1);
     core_.Clients().Continue(saved.next_client(), PartitionsFrom(saved));
     if (saved.draining()) core_.Drain({});
     RestoreClients(saved, std::move(stored.channels));

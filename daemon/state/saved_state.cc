@@ -142,6 +142,7 @@ void FillSaved(const Core& core, state::SavedState& saved) {
   *saved.mutable_policy() = ToSaved(core.Settings().policy);
   *saved.mutable_file_policy() = ToSaved(core.FilePolicy());
   saved.set_draining(core.IsDraining());
+  saved.set_restarts(core.Restarts());
   for (const auto& [address, uuids] : core.Clients().KnownPartitions()) {
     state::Partitions& to = *saved.add_partitions();
     to.set_pci_address(address);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,7 @@ bool StderrIsJournal() {
 constexpr double kLibraryLinesPerSecond = 1;
 constexpr double kLibraryLinesBurst = 10;
 constexpr std::size_t kLibraryTextLimit = 512;
+std::atomic<std::uint64_t> library_lines_left_out{0};
 
 // What gRPC and protobuf would write to standard error themselves, a line for each message that is wrong: anybody who
 // may connect can have them write as fast as he sends.
@@ -42,7 +44,10 @@ void LogOfLibrary(const char* library, std::string_view text) {
   static TokenBucket lines(kLibraryLinesPerSecond, kLibraryLinesBurst);
   {
     const std::lock_guard lock(mutex);
-    if (!lines.Take(MonotonicNs())) return;
+    if (!lines.Take(MonotonicNs())) {
+      library_lines_left_out.fetch_add(1, std::memory_order_relaxed);  // a number, no other data hangs on it
+      return;
+    }
   }
   SPDLOG_WARN("message of a library library={} text=\"{}\"", library, CleanText(text, kLibraryTextLimit));
 }
@@ -79,6 +84,10 @@ Result<void> StartLog(const std::string& level) {
   spdlog::set_default_logger(std::move(logger));
   TakeOverLibraries();
   return {};
+}
+
+std::uint64_t LibraryLinesLeftOut() {
+  return library_lines_left_out.load(std::memory_order_relaxed);
 }
 
 }  // namespace xschedd

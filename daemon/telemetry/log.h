@@ -3,6 +3,7 @@
 // main; logging itself (spdlog) from any thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "common/result.h"
@@ -11,5 +12,8 @@ namespace xschedd {
 
 // `level`: trace, debug, info, warning, error, off. Fails on any other.
 Result<void> StartLog(const std::string& level);
+
+// How many lines of libraries were not logged because there were too many. Thread rule: any thread.
+std::uint64_t LibraryLinesLeftOut();
 
 }  // namespace xschedd

@@ -15,6 +15,7 @@ std::optional<std::uint64_t> UidLines::Take(std::uint32_t uid, std::uint64_t now
   lines.last_ns = now_ns;
   if (!lines.bucket.Take(now_ns) || !all_.Take(now_ns)) {
     ++lines.left_out;
+    ++left_out_;
     return std::nullopt;
   }
   return std::exchange(lines.left_out, 0);

@@ -29,6 +29,7 @@ class UidLines {
 
   // Whether a line about this uid is logged: then how many of its before it were not.
   std::optional<std::uint64_t> Take(std::uint32_t uid, std::uint64_t now_ns);
+  std::uint64_t LeftOutTotal() const { return left_out_; }
 
  private:
   static constexpr std::size_t kUids = 1'024;
@@ -42,6 +43,7 @@ class UidLines {
   const LineLimits limits_;
   std::map<std::uint32_t, Lines> by_uid_;
   TokenBucket all_;
+  std::uint64_t left_out_ = 0;
 };
 
 }  // namespace xschedd

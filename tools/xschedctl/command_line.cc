@@ -39,7 +39,7 @@ Outcome<std::function<Outcome<ExitCode>()>> CommandLine::Parse(const std::vector
   std::vector<Command> commands = AddPolicy(app_, global_);
   commands.push_back(AddRun(app_, global_, rest_));
   for (const auto add : {AddPs, AddTop, AddSet, AddHold, AddRelease, AddEvents, AddTrace, AddExplain, AddStats,
-                         AddReload, AddDrain, AddDoctor, AddCompletion, AddVersion}) {
+                         AddMetrics, AddReload, AddDrain, AddDoctor, AddCompletion, AddVersion}) {
     commands.push_back(add(app_, global_));
   }
 

@@ -39,6 +39,7 @@ Command AddEvents(CLI::App& app, const GlobalOptions& global);
 Command AddTrace(CLI::App& app, const GlobalOptions& global);
 Command AddExplain(CLI::App& app, const GlobalOptions& global);
 Command AddStats(CLI::App& app, const GlobalOptions& global);
+Command AddMetrics(CLI::App& app, const GlobalOptions& global);
 Command AddReload(CLI::App& app, const GlobalOptions& global);
 Command AddDrain(CLI::App& app, const GlobalOptions& global);
 Command AddDoctor(CLI::App& app, const GlobalOptions& global);

@@ -20,7 +20,7 @@ DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."
 
 # How to ask about one client; of a call that is about nobody, anything that is valid.
 REQUESTS = {
-    "GetVersion": "", "GetPolicy": "", "GetStats": "", "Reload": "", "Drain": "",
+    "GetVersion": "", "GetPolicy": "", "GetStats": "", "GetMetrics": "", "Reload": "", "Drain": "",
     "ListClients": "selector { pid: %d }",
     "Set": "selector { pid: %d } priority: 3",
     "Hold": "selector { pid: %d } dry_run: true",

@@ -1,0 +1,27 @@
+// Where to listen, as the configuration says it: an IP address with a port, or a Unix socket. Names are not looked up.
+// Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/result.h"
+
+namespace xschedd {
+
+inline constexpr std::string_view kDefaultMetricsAddress = "127.0.0.1:9464";
+
+struct ListenAddress {
+  enum class Kind { kUnix, kIpv4, kIpv6 };
+  Kind kind = Kind::kIpv4;
+  std::string host;  // without brackets; of a Unix socket its path
+  std::uint16_t port = 0;
+
+  bool IsLoopback() const;  // or a Unix socket: nobody from outside can reach it
+};
+
+// "127.0.0.1:9464", "[::1]:9464", "unix:/run/xschedd/metrics.sock". Port 0: any that is free.
+Result<ListenAddress> ParseListenAddress(std::string_view text);
+
+}  // namespace xschedd

@@ -1,0 +1,252 @@
+#include "daemon/telemetry/meter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/registry/process.h"
+
+namespace xschedd {
+namespace {
+
+constexpr std::uint64_t kUs = policy::kNsPerUs;
+constexpr std::uint64_t kMs = policy::kNsPerMs;
+constexpr std::uint64_t kS = policy::kNsPerS;
+constexpr std::uint64_t kHoldBounds[] = {100 * kUs, 500 * kUs, 1 * kMs,   2'500 * kUs, 5 * kMs, 10 * kMs, 25 * kMs,
+                                         50 * kMs,  100 * kMs, 250 * kMs, 1 * kS,      5 * kS,  30 * kS};
+constexpr std::uint64_t kLatencyBounds[] = {5 * kUs,   10 * kUs, 20 * kUs, 50 * kUs, 100 * kUs, 200 * kUs,
+                                            500 * kUs, 1 * kMs,  5 * kMs,  20 * kMs, 100 * kMs};
+static_assert(std::size(kHoldBounds) <= TimeHistogram::kMostBounds);
+static_assert(std::size(kLatencyBounds) <= TimeHistogram::kMostBounds);
+
+// What a client may say of itself goes into labels in this length.
+constexpr std::size_t kLabelLimit = 64;
+constexpr std::uint32_t kOtherPlace = 0;
+
+constexpr std::uint64_t Usage::*kUsageParts[] = {&Usage::gpu_ns,      &Usage::held_ns, &Usage::launches,
+                                                 &Usage::completions, &Usage::passed,  &Usage::became_busy,
+                                                 &Usage::became_idle, &Usage::late};
+
+// Since `base`, at most `most`.
+std::uint64_t Grown(std::uint64_t now, std::uint64_t base, std::uint64_t most) {
+  return std::min(now - std::min(base, now), most);
+}
+
+std::uint64_t HeldNs(const Attachment& attachment, std::uint64_t now_ns) {
+  const std::uint64_t since = attachment.held_since_ns;
+  return attachment.held_ns + (since != 0 ? now_ns - std::min(now_ns, since) : 0);
+}
+
+// All that there is to count of an attachment since it began, within what is possible.
+Usage UsageOf(const Attachment& attachment, std::uint64_t now_ns) {
+  const Metered& metered = attachment.metered;
+  Usage usage;
+  usage.held_ns = HeldNs(attachment, now_ns) - metered.base.held_ns;
+  usage.became_busy = metered.became_busy;
+  usage.became_idle = metered.became_idle;
+  usage.late = metered.late;
+  if (attachment.client->channel == nullptr) return usage;
+  const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
+  const std::uint64_t passed_ns = now_ns - std::min(now_ns, metered.begun_ns);
+  const std::uint64_t most = (passed_ns / kMs + 1) * (Meter::kMostLaunchesPerS / 1'000);
+  usage.gpu_ns = Grown(ledger.gpu_time_ns, metered.base.gpu_ns, passed_ns);
+  usage.launches = Grown(ledger.submitted, metered.base.launches, most);
+  usage.completions = Grown(ledger.completed, metered.base.completions, most);
+  usage.passed = Grown(ledger.passthrough, metered.base.passed, most);
+  return usage;
+}
+
+void Add(const Usage& from, Usage& to) {
+  for (const auto part : kUsageParts)
+    to.*part += from.*part;
+}
+
+}  // namespace
+
+std::string_view ClassOf(const Effective& effective) {
+  if (!effective.metric_class.empty()) return effective.metric_class;
+  return effective.priority > 0 ? "high" : effective.priority < 0 ? "low" : "normal";
+}
+
+ClassAccount::ClassAccount(std::uint32_t device_in, std::uint32_t klass_in)
+    : device(device_in), klass(klass_in), holds(kHoldBounds) {}
+
+DeviceAccount::DeviceAccount(std::string id_in) : id(std::move(id_in)), latency(kLatencyBounds) {}
+
+Meter::Meter() : devices_{DeviceAccount(std::string(kOther))}, classes_{std::string(kOther)} {
+  accounts_.emplace_back(kOtherPlace, kOtherPlace);
+}
+
+// ---- places --------------------------------------------------------------------------------------------------------
+
+std::uint32_t Meter::PlaceOf(Device& device) {
+  if (device.metered != kNoAccount) return device.metered;
+  const auto known = std::find_if(devices_.begin() + 1, devices_.end(),
+                                  [&](const DeviceAccount& one) { return one.id == device.pci_address; });
+  auto place = static_cast<std::uint32_t>(known - devices_.begin());
+  if (known == devices_.end() && devices_.size() > kMostDevices) {
+    // Its place is that of one without an id, if one could be folded.
+    place = kOtherPlace;
+    if (FoldOne()) {
+      place = static_cast<std::uint32_t>(
+          std::find_if(devices_.begin(), devices_.end(), [](const DeviceAccount& one) { return one.id.empty(); }) -
+          devices_.begin());
+      devices_[place].id = device.pci_address;
+    }
+  } else if (known == devices_.end()) {
+    devices_.emplace_back(device.pci_address);
+  }
+  if (place != kOtherPlace) {
+    DeviceAccount& account = devices_[place];
+    account.name = CleanText(device.name, kLabelLimit);
+    account.vendor = CleanText(device.vendor, kLabelLimit);
+    account.has_clients = true;
+    account.counting = 0;  // found while clients are counted: this is its first
+  }
+  device.metered = place;
+  return place;
+}
+
+bool Meter::FoldOne() {
+  const auto found =
+      std::find_if(devices_.begin() + 1, devices_.end(), [](const DeviceAccount& one) { return !one.has_clients; });
+  if (found == devices_.end()) return false;
+  const auto place = static_cast<std::uint32_t>(found - devices_.begin());
+  devices_[kOtherPlace].decisions += found->decisions;
+  devices_[kOtherPlace].latency.Add(found->latency);
+  *found = DeviceAccount({});
+  for (std::size_t i = 0; i < accounts_.size(); ++i) {
+    if (accounts_[i].device != place) continue;
+    const std::uint32_t klass = accounts_[i].klass;
+    const ClassAccount folded =
+        std::exchange(accounts_[i], ClassAccount(kNoAccount, 0));  // free, also for what follows
+    ClassAccount& other = accounts_[FindAccount(kOtherPlace, klass)];
+    Add(folded.total, other.total);
+    other.holds.Add(folded.holds);
+  }
+  return true;
+}
+
+std::uint32_t Meter::ClassPlace(std::string_view name) {
+  const auto found = std::find(classes_.begin(), classes_.end(), name);
+  if (found != classes_.end()) return static_cast<std::uint32_t>(found - classes_.begin());
+  if (classes_.size() >= kMostClasses) return kOtherPlace;
+  classes_.emplace_back(name);
+  return static_cast<std::uint32_t>(classes_.size() - 1);
+}
+
+std::uint32_t Meter::FindAccount(std::uint32_t device, std::uint32_t klass) {
+  std::uint32_t free = kNoAccount;
+  for (std::uint32_t i = 0; i < accounts_.size(); ++i) {
+    if (accounts_[i].device == device && accounts_[i].klass == klass) return i;
+    if (accounts_[i].device == kNoAccount) free = i;
+  }
+  if (free != kNoAccount) {
+    accounts_[free] = ClassAccount(device, klass);
+    return free;
+  }
+  if (accounts_.size() >= kMostAccounts) return kOtherPlace;
+  accounts_.emplace_back(device, klass);
+  return static_cast<std::uint32_t>(accounts_.size() - 1);
+}
+
+ClassAccount& Meter::AccountOf(Attachment& attachment) {
+  std::uint32_t& account = attachment.metered.account;
+  if (account == kNoAccount) {
+    const std::uint32_t device = PlaceOf(*attachment.device);
+    account = FindAccount(device, ClassPlace(ClassOf(attachment.client->effective)));
+  }
+  return accounts_[account];
+}
+
+// ---- as it happens -------------------------------------------------------------------------------------------------
+
+void Meter::Attached(Attachment& attachment, std::uint64_t now_ns) {
+  Metered& metered = attachment.metered;
+  metered.begun_ns = now_ns;
+  metered.base.held_ns = HeldNs(attachment, now_ns);
+  if (attachment.client->channel == nullptr) return;
+  const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
+  metered.base.gpu_ns = ledger.gpu_time_ns;
+  metered.base.launches = ledger.submitted;
+  metered.base.completions = ledger.completed;
+  metered.base.passed = ledger.passthrough;
+}
+
+void Meter::HoldEnded(Attachment& attachment, std::uint64_t held_ns) {
+  AccountOf(attachment).holds.Observe(held_ns);
+}
+
+void Meter::Close(Client& client, std::uint64_t now_ns) {
+  for (const auto& [slot, attachment] : client.attachments) {
+    Settle(*attachment, now_ns);
+    attachment->metered.account = kNoAccount;
+  }
+}
+
+void Meter::Gone(Device& device) {
+  const std::uint32_t place = std::exchange(device.metered, kNoAccount);
+  if (place != kNoAccount) devices_[place].has_clients = false;
+}
+
+void Meter::Settle(Attachment& attachment, std::uint64_t now_ns) {
+  const Usage usage = UsageOf(attachment, now_ns);
+  Usage& counted = attachment.metered.counted;
+  Usage& total = AccountOf(attachment).total;
+  for (const auto part : kUsageParts) {
+    // A ledger that goes back, as no honest one does, stands still here.
+    if (usage.*part <= counted.*part) continue;
+    total.*part += usage.*part - counted.*part;
+    counted.*part = usage.*part;
+  }
+}
+
+// ---- what is so at present -----------------------------------------------------------------------------------------
+
+void Meter::Begin() {
+  for (ClassAccount& account : accounts_)
+    account.counting = {};
+  for (DeviceAccount& device : devices_)
+    device.counting = 0;
+}
+
+void Meter::Count(Client& client, std::uint64_t now_ns) {
+  for (const auto& [slot, attachment] : client.attachments) {
+    Settle(*attachment, now_ns);
+    CountPresent(*attachment, now_ns);
+  }
+}
+
+void Meter::CountPresent(const Attachment& attachment, std::uint64_t now_ns) {
+  Present& present = accounts_[attachment.metered.account].counting;
+  DeviceAccount& device = devices_[attachment.device->metered];
+  const policy::Gate& gate = attachment.gate;
+  const Phase phase = !gate.tracked      ? Phase::kUntracked
+                      : !attachment.busy ? Phase::kIdle
+                      : gate.held        ? Phase::kHeld
+                                         : Phase::kRunning;
+  ++present.clients[static_cast<std::size_t>(phase)];
+  if (attachment.held_since_ns != 0) {
+    present.longest_hold_ns = std::max(present.longest_hold_ns, now_ns - std::min(now_ns, attachment.held_since_ns));
+  }
+  if (phase == Phase::kUntracked || attachment.client->channel == nullptr) {
+    device.counting = -1;
+    return;
+  }
+  const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
+  present.in_flight += std::min<std::uint64_t>(ledger.in_flight, kMostInFlight);
+  present.window_us = std::max<std::uint64_t>(present.window_us, gate.window_us);
+  const History::Recently recent = attachment.history.Recent({now_ns, ledger.gpu_time_ns});
+  if (device.counting >= 0 && recent.time_ns != 0) {
+    device.counting += static_cast<double>(recent.gpu_ns) / static_cast<double>(recent.time_ns);
+  }
+}
+
+void Meter::End() {
+  for (ClassAccount& account : accounts_)
+    account.present = account.counting;
+  // Clients that run side by side have more than the device's time between them.
+  for (DeviceAccount& device : devices_)
+    device.utilization = device.has_clients ? std::min(device.counting, 1.0) : -1;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,217 @@
+"""A real Prometheus scrapes the daemon, and is asked for the values; promtool and Prometheus read what we ship.
+
+usage: prometheus_test.py XSCHEDD XSCHEDCTL METRICS_CLIENT
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any, Dict, List
+
+import metrics_world
+from metrics_world import GPU, MONITORING, ROOT, WithMetrics, expressions, monitoring_names, run, wait_until
+
+PROGRAMS = pathlib.Path(run(ROOT / "tools/prometheus/fetch", "--path").stdout.strip())
+PROMTOOL = PROGRAMS / "promtool"
+ALERTS = MONITORING / "prometheus-alerts.yml"
+ALERTS_TEST = pathlib.Path(__file__).with_name("alerts_test.yml")
+DASHBOARD = MONITORING / "grafana-dashboard.json"
+
+
+def strict(pairs: List[Any]) -> Dict[str, Any]:
+    """JSON as its standard wants it and Python does not: no key twice."""
+    names = [name for name, _ in pairs]
+    assert len(names) == len(set(names)), f"a key twice: {names}"
+    return dict(pairs)
+
+
+def no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+class Scraped(WithMetrics):
+    def setUp(self) -> None:
+        super().setUp()
+        self.data = tempfile.mkdtemp(prefix="xschedd-prometheus-")
+        self.addCleanup(shutil.rmtree, self.data, ignore_errors=True)
+        config = pathlib.Path(self.data, "prometheus.yml")
+        shipped = (MONITORING / "prometheus-scrape.yml").read_text(encoding="utf-8")
+        text = shipped.replace("/usr/share/xschedd/prometheus-alerts.yml", str(ALERTS)).replace("9464", str(self.port))
+        self.assertEqual(text.count(str(self.port)), 1)
+        config.write_text("global:\n  scrape_interval: 200ms\n  scrape_timeout: 200ms\n  evaluation_interval: 200ms\n" + text,
+                          encoding="utf-8")
+        checked = run(PROMTOOL, "check", "config", config)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        self.prometheus_log = pathlib.Path(self.data, "log")
+        with open(self.prometheus_log, "wb") as log:
+            self.prometheus = subprocess.Popen(
+                [PROGRAMS / "prometheus", f"--config.file={config}", f"--storage.tsdb.path={self.data}/tsdb",
+                 "--web.listen-address=127.0.0.1:0"], stdout=log, stderr=log, env={**os.environ, "GOMAXPROCS": "1"})
+        self.addCleanup(self.end_prometheus)
+        self.api = "http://" + wait_until(self.listens_at, "Prometheus")
+        wait_until(self.is_up, "a scrape")
+
+    def end_prometheus(self) -> None:
+        self.prometheus.kill()
+        self.prometheus.wait()
+
+    def listens_at(self) -> str:
+        self.assertIsNone(self.prometheus.poll(), self.prometheus_log.read_text(encoding="utf-8"))
+        found = re.search(r'msg="Listening on" address=(127\.0\.0\.1:\d+)', self.prometheus_log.read_text(encoding="utf-8"))
+        return found.group(1) if found else ""
+
+    def get(self, path: str, **words: str) -> Any:
+        address = f"{self.api}/api/v1/{path}?{urllib.parse.urlencode(words)}"
+        try:
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            if error.code == 503:  # it starts
+                return None
+            raise AssertionError(f"{address}: {error.read().decode()}") from error
+
+    def is_up(self) -> bool:
+        targets = (self.get("targets") or {}).get("activeTargets", [])
+        return bool(targets) and targets[0]["health"] == "up"
+
+    def value(self, expression: str) -> List[float]:
+        return [float(one["value"][1]) for one in self.get("query", query=expression)["result"]]
+
+    def eventually(self, expression: str, wanted: List[float]) -> None:
+        wait_until(lambda: self.value(expression) == wanted, f"{expression} = {wanted}")
+
+    def two_clients(self) -> List[Any]:
+        clients = [self.client(f"hint={hint}") for hint in (-5, 5)]
+        for client in clients:
+            client.tell(f"device {GPU}")
+        for client in clients:
+            client.tell("tracked")
+        return clients
+
+    def test_values(self) -> None:
+        low, high = self.two_clients()
+        low.tell("launches 42")
+        low.tell("gpu_us 1250")
+        low.tell("busy")
+        high.tell("busy")
+        low.tell("held")
+        where = f'hw_id="{GPU}", class="low"'
+        self.eventually(f"xschedd_launches_total{{{where}}}", [42])
+        self.eventually(f"xschedd_gpu_time_seconds_total{{{where}}}", [0.00125])
+        self.eventually(f'xschedd_device_clients{{{where}, state="held"}}', [1])
+        self.eventually(f'xschedd_transitions_total{{class="high", to="busy"}}', [1])
+        self.eventually(f"xschedd_longest_hold_seconds{{{where}}} > bool 0", [1])
+        self.eventually("sum(xschedd_quota_refusals_total)", [0])
+        high.tell("idle")
+        low.tell("open")
+        low.tell("idle")
+        self.eventually(f"xschedd_held_time_seconds_total{{{where}}} > bool 0", [1])
+        self.eventually(f"xschedd_held_time_seconds_total{{{where}}} - xschedd_hold_duration_seconds_sum{{{where}}}", [0])
+        self.eventually(f'xschedd_hold_duration_seconds_bucket{{{where}, le="+Inf"}} - ignoring(le) '
+                        f"xschedd_hold_duration_seconds_count{{{where}}}", [0])
+        # Units are in OpenMetrics alone: this is what it has read.
+        metadata = self.get("metadata", metric="xschedd_gpu_time_seconds")["xschedd_gpu_time_seconds"][0]
+        self.assertEqual((metadata["type"], metadata["unit"]), ("counter", "seconds"))
+        target = self.get("targets")["activeTargets"][0]
+        self.assertEqual((target["lastError"], target["labels"]["job"]), ("", "xschedd"))
+
+    def test_every_expression_that_we_ship(self) -> None:
+        low, high = self.two_clients()
+        low.tell("busy")
+        high.tell("busy")
+        self.eventually('xschedd_device_clients{class="low", state="held"}', [1])
+        known = set(self.get("label/__name__/values"))
+        count = 0
+        for where, expression in expressions():
+            plain = expression.replace("$__rate_interval", "1m").replace("$instance", ".*").replace("$gpu", ".*")
+            self.assertNotIn("$", plain, where)
+            with self.subTest(where):
+                self.assertIsInstance(self.get("query", query=plain)["result"], list)
+                count += 1
+        self.assertGreater(count, 30)
+        for where, names in monitoring_names().items():
+            with self.subTest(where):
+                self.assertLessEqual(set(names), known)
+
+    def test_the_alerts_are_loaded_and_none_fires(self) -> None:
+        rules = self.get("rules")["groups"][0]["rules"]
+        self.assertEqual(len(rules), ALERTS.read_text(encoding="utf-8").count("- alert:"))
+
+        def all_evaluated() -> bool:
+            self.rules = self.get("rules")["groups"][0]["rules"]
+            return all(rule["health"] != "unknown" for rule in self.rules)
+
+        wait_until(all_evaluated, "an evaluation")
+        for rule in self.rules:
+            with self.subTest(rule["name"]):
+                self.assertEqual((rule["health"], rule.get("lastError", ""), rule["state"]), ("ok", "", "inactive"))
+        self.ctl("drain")
+        wait_until(lambda: "pending" in {rule["state"] for rule in self.get("rules")["groups"][0]["rules"]
+                                         if rule["name"] == "XscheddDraining"}, "XscheddDraining")
+
+    def test_promtool_finds_nothing_wrong_with_what_is_exposed(self) -> None:
+        self.two_clients()
+        text = self.ctl("metrics", "--prometheus").stdout
+        said = run(PROMTOOL, "check", "metrics", input=text)
+        self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "", ""))
+        # It would say so.
+        wrong = run(PROMTOOL, "check", "metrics", input=text.replace("_total", "_sums"))
+        self.assertNotEqual(wrong.returncode, 0)
+
+
+class Files(metrics_world.unittest.TestCase):
+    def test_rules(self) -> None:
+        said = run(PROMTOOL, "check", "rules", "--lint-fatal", ALERTS)
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+
+    def test_alerts_fire_when_they_should_and_only_then(self) -> None:
+        said = run(PROMTOOL, "test", "rules", ALERTS_TEST, cwd=ALERTS_TEST.parent)
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+        # Each alert is tested both ways.
+        text = ALERTS_TEST.read_text(encoding="utf-8")
+        for name in re.findall(r"- alert: (\w+)", ALERTS.read_text(encoding="utf-8")):
+            with self.subTest(name):
+                cases = re.findall(rf"alertname: {name}\n(?:\s+exp_alerts: (\[\]))?", text)
+                self.assertIn("[]", cases)
+                self.assertIn("", cases)
+
+    def test_each_alert_is_explained(self) -> None:
+        document = metrics_world.DOCS.read_text(encoding="utf-8")
+        headings = re.findall(r"^### (\w+)$", document, re.MULTILINE)
+        text = ALERTS.read_text(encoding="utf-8")
+        self.assertEqual(headings, re.findall(r"- alert: (\w+)", text))
+        self.assertEqual([name.lower() for name in headings], re.findall(r"runbook: docs/metrics\.md#(\w+)", text))
+
+    def test_the_dashboard(self) -> None:
+        text = DASHBOARD.read_text(encoding="utf-8")
+        dashboard = json.loads(text, object_pairs_hook=strict, parse_constant=no_constant)
+        panels = dashboard["panels"]
+        self.assertEqual(len({panel["id"] for panel in panels}), len(panels))
+        taken = set()
+        for panel in panels:
+            place = panel["gridPos"]
+            cells = {(x, y) for x in range(place["x"], place["x"] + place["w"])
+                     for y in range(place["y"], place["y"] + place["h"])}
+            self.assertFalse(cells & taken, panel["title"])
+            self.assertLessEqual(place["x"] + place["w"], 24)
+            taken |= cells
+            if panel["type"] == "row":
+                continue
+            self.assertIn(panel["type"], ("timeseries", "stat", "heatmap"))
+            references = [target["refId"] for target in panel["targets"]]
+            self.assertEqual(len(set(references)), len(references))
+        variables = {variable["name"] for variable in dashboard["templating"]["list"]}
+        used = set(re.findall(r"\$\{?(\w+)", text)) - {"__rate_interval", "__all"}
+        self.assertEqual(used, variables)
+
+
+if __name__ == "__main__":
+    metrics_world.main("" if os.access(PROMTOOL, os.X_OK) else
+                       "skipped: there is no Prometheus here; ./dev setup (tools/prometheus/fetch) gets Debian's")

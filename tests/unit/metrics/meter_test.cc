@@ -1,0 +1,191 @@
+// What is counted, for whom, and what clients cannot do to it.
+#include "daemon/telemetry/meter.h"
+
+#include <cstdio>
+
+#include "tests/catch.h"
+#include "tests/unit/daemon/world.h"
+
+using namespace xschedd;
+using namespace xschedd::test;
+
+namespace {
+
+const ClassAccount* Find(const World& world, const std::string& device, const std::string& klass) {
+  const Meter& meter = world.scheduler.Metrics();
+  for (const ClassAccount& account : meter.Accounts()) {
+    if (account.device != kNoAccount && meter.Devices()[account.device].id == device &&
+        meter.Classes()[account.klass] == klass) {
+      return &account;
+    }
+  }
+  return nullptr;
+}
+
+void CountAll(World& world) {
+  Meter& meter = world.scheduler.Metrics();
+  meter.Begin();
+  for (const auto& [id, client] : world.registry.Clients())
+    meter.Count(*client, fake_now);
+  meter.End();
+}
+
+std::unique_ptr<Peer> Connect(World& world, std::uint64_t pid, int priority, const std::string& address) {
+  auto peer = world.Connect(pid, priority, address);
+  world.scheduler.Metrics().Attached(*peer->client->attachments.at(0), fake_now);
+  return peer;
+}
+
+std::uint64_t Launches(const World& world) {
+  std::uint64_t sum = 0;
+  for (const ClassAccount& account : world.scheduler.Metrics().Accounts())
+    sum += account.total.launches;
+  return sum;
+}
+
+std::string Address(unsigned i) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%04x:%02x:00.0", 0x1000 + (i >> 8), i & 0xff);
+  return text;
+}
+
+constexpr char kGpu[] = "0000:c1:00.0";
+constexpr auto kHeldPhase = static_cast<std::size_t>(Phase::kHeld);
+
+}  // namespace
+
+TEST_CASE("holds, transitions and time, by class") {
+  World world;
+  const auto high = Connect(world, 1, 50, kGpu);
+  const auto low = Connect(world, 2, -1, kGpu);
+  world.Report(*low, true);
+  world.Report(*high, true);
+  fake_now += 3 * policy::kNsPerMs;
+  CountAll(world);
+  const ClassAccount* lows = Find(world, kGpu, "low");
+  REQUIRE(lows != nullptr);
+  CHECK(lows->present.clients[kHeldPhase] == 1);
+  CHECK(lows->present.longest_hold_ns == 3 * policy::kNsPerMs);
+  CHECK(lows->total.held_ns == 3 * policy::kNsPerMs);
+  CHECK(lows->holds.SumNs() == 0);  // it lasts
+  fake_now += 4 * policy::kNsPerMs;
+  world.Report(*high, false);
+  CountAll(world);
+  lows = Find(world, kGpu, "low");
+  CHECK(lows->total.held_ns == 7 * policy::kNsPerMs);
+  CHECK(lows->holds.SumNs() == 7 * policy::kNsPerMs);
+  CHECK(lows->present.longest_hold_ns == 0);
+  CHECK(lows->total.became_busy == 1);
+  const ClassAccount* highs = Find(world, kGpu, "high");
+  REQUIRE(highs != nullptr);
+  CHECK((highs->total.became_busy == 1 && highs->total.became_idle == 1 && highs->total.held_ns == 0));
+  CHECK(world.scheduler.Metrics().Devices()[1].decisions == world.scheduler.Counts().decisions);
+}
+
+TEST_CASE("a hold that a change of class divides belongs to both") {
+  World world;
+  const auto high = Connect(world, 1, 50, kGpu);
+  const auto low = Connect(world, 2, -1, kGpu);
+  world.Report(*low, true);
+  world.Report(*high, true);
+  fake_now += 2 * policy::kNsPerMs;
+  world.scheduler.Metrics().Close(*low->client, fake_now);
+  low->client->effective.metric_class = "batch";
+  fake_now += 5 * policy::kNsPerMs;
+  CountAll(world);
+  CHECK(Find(world, kGpu, "low")->total.held_ns == 2 * policy::kNsPerMs);
+  CHECK(Find(world, kGpu, "batch")->total.held_ns == 5 * policy::kNsPerMs);
+  CHECK(Find(world, kGpu, "batch")->total.became_busy == 0);
+}
+
+TEST_CASE("a ledger is believed within what is possible") {
+  World world;
+  const auto high = Connect(world, 1, 50, kGpu);
+  const auto low = Connect(world, 2, -1, kGpu);
+  abi::LedgerDevice& ledger = low->ledger->Device(0);
+  ledger.gpu_time_ns = 10'000 * policy::kNsPerS;
+  ledger.submitted = ~0ull;
+  ledger.in_flight = ~0u;
+  fake_now += policy::kNsPerS;
+  CountAll(world);
+  const Usage first = Find(world, kGpu, "low")->total;
+  CHECK(first.gpu_ns == policy::kNsPerS);
+  CHECK(first.launches <= Meter::kMostLaunchesPerS + 10'000);
+  CHECK(Find(world, kGpu, "low")->present.in_flight == Meter::kMostInFlight);
+  ledger.gpu_time_ns = 0;
+  ledger.submitted = 0;
+  CountAll(world);
+  CHECK(Find(world, kGpu, "low")->total.gpu_ns == first.gpu_ns);
+  CHECK(Find(world, kGpu, "low")->total.launches == first.launches);
+  CHECK(Find(world, kGpu, "high")->total.launches == 0);
+}
+
+TEST_CASE("what a client did counts when it has gone") {
+  World world;
+  const auto high = Connect(world, 1, 50, kGpu);
+  {
+    const auto low = Connect(world, 2, -1, kGpu);
+    low->ledger->Device(0).submitted = 9;
+    world.Disconnect(*low);
+  }
+  CountAll(world);
+  CHECK(Find(world, kGpu, "low")->total.launches == 9);
+  CHECK(Find(world, kGpu, "low")->present.clients == Present().clients);
+}
+
+TEST_CASE("devices are bounded, those in use stay, and nothing is lost of the sum") {
+  World world;
+  const auto stays = Connect(world, 1, 0, kGpu);
+  stays->ledger->Device(0).submitted = 5;
+  fake_now += policy::kNsPerMs;
+  constexpr unsigned kDevices = 300;
+  for (unsigned i = 0; i < kDevices; ++i) {
+    const auto passing = Connect(world, 100 + i, static_cast<int>(i % 3) - 1, Address(i));
+    passing->ledger->Device(0).submitted = 1;
+    world.Disconnect(*passing);
+  }
+  CountAll(world);
+  const Meter& meter = world.scheduler.Metrics();
+  CHECK(meter.Devices().size() == Meter::kMostDevices + 1);
+  CHECK(meter.Accounts().size() <= Meter::kMostAccounts);
+  CHECK(Find(world, kGpu, "normal")->total.launches == 5);
+  CHECK(Launches(world) == kDevices + 5);
+  CHECK(Find(world, Address(kDevices - 1), "high") != nullptr);
+  CHECK(Find(world, "other", "low") != nullptr);
+}
+
+TEST_CASE("where all devices have clients, one more is among the others") {
+  World world;
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (unsigned i = 0; i < Meter::kMostDevices + 3; ++i) {
+    peers.push_back(Connect(world, 1 + i, 0, Address(i)));
+    peers.back()->ledger->Device(0).submitted = 1;
+  }
+  CountAll(world);
+  CHECK(Find(world, "other", "normal")->total.launches == 3);
+  CHECK(Find(world, Address(0), "normal")->total.launches == 1);
+}
+
+TEST_CASE("classes and pairs are bounded") {
+  World world;
+  const auto peer = Connect(world, 1, 0, kGpu);
+  for (unsigned i = 0; i < 100; ++i) {
+    world.scheduler.Metrics().Close(*peer->client, fake_now);
+    peer->client->effective.metric_class = "c" + std::to_string(i);
+    peer->ledger->Device(0).submitted += 1;
+    CountAll(world);
+  }
+  CHECK(world.scheduler.Metrics().Classes().size() == Meter::kMostClasses);
+  CHECK(Launches(world) == 100);
+}
+
+TEST_CASE("the band of a priority is a class, and a rule's class goes before it") {
+  Effective effective;
+  CHECK(ClassOf(effective) == "normal");
+  effective.priority = 1;
+  CHECK(ClassOf(effective) == "high");
+  effective.priority = -100;
+  CHECK(ClassOf(effective) == "low");
+  effective.metric_class = "batch";
+  CHECK(ClassOf(effective) == "batch");
+}

@@ -1,0 +1,39 @@
+// `xschedctl metrics`: what a scrape of the daemon would get, by the admin socket; so also where no address is open.
+#include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/render_json.h"
+#include "tools/xschedctl/table.h"
+
+namespace xschedd::ctl {
+namespace {
+
+// Line by line: what ends a line is the format's, all else could be a client's.
+std::string HarmlessLines(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    shown += Harmless(std::string(line)) + "\n";
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return shown;
+}
+
+}  // namespace
+
+Command AddMetrics(CLI::App& app, const GlobalOptions& global) {
+  CLI::App* const command = app.add_subcommand("metrics", "Show the daemon's metrics, as Prometheus would scrape them");
+  const auto prometheus = std::make_shared<bool>(false);
+  command->add_flag("--prometheus", *prometheus, "in the older text format of Prometheus, 0.0.4, not in OpenMetrics");
+  return {command, [&global, prometheus]() -> Outcome<ExitCode> {
+            Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
+            if (!client) return tl::unexpected<Failure>(client.error());
+            v1::GetMetricsRequest request;
+            if (*prometheus) request.set_format(v1::METRICS_FORMAT_PROMETHEUS);
+            const Outcome<v1::MetricsText> answer = client->Call(&v1::Admin::Stub::GetMetrics, request);
+            if (!answer) return tl::unexpected<Failure>(answer.error());
+            const std::string text = HarmlessLines(answer->text());
+            Print(global.json ? Line({{"content_type", answer->content_type()}, {"text", text}}) : text);
+            return ExitCode::kOk;
+          }};
+}
+
+}  // namespace xschedd::ctl
