@@ -22,12 +22,21 @@ Report Examine(const Facts& facts) {
   return report;
 }
 
-std::string Render(const Report& report) {
+namespace {
+
+Colour ColourOf(Level level) {
+  if (level == Level::kOk) return Colour::kGreen;
+  return level == Level::kWarning ? Colour::kYellow : Colour::kRed;
+}
+
+}  // namespace
+
+std::string Render(const Report& report, const TextStyle& style) {
   std::string text;
   for (const Report::Entry& entry : report.entries) {
     const std::string fix = entry.finding.fix.empty() ? "" : "; " + entry.finding.fix;
-    text +=
-        fmt::format("{:<8} {:<16} {}\n", Name(entry.finding.level), entry.check, Harmless(entry.finding.what + fix));
+    text += Painted(fmt::format("{:<8}", Name(entry.finding.level)), ColourOf(entry.finding.level), style.colour) +
+            fmt::format(" {:<16} {}\n", entry.check, Harmless(entry.finding.what + fix));
   }
   return text;
 }
