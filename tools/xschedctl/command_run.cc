@@ -150,7 +150,10 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
   execvp(arguments[0], arguments.data());
   const int error_number = errno;
   const ExitCode code = error_number == ENOENT ? ExitCode::kNoCommand : ExitCode::kCannotExec;
-  return tl::unexpected<Failure>({code, {"cannot run " + command[0] + ": " + std::strerror(error_number), ""}});
+  return tl::unexpected<Failure>({code,
+                                  {"cannot run " + command[0] + ": " + std::strerror(error_number),
+                                   error_number == ENOENT ? "check its name, and PATH"
+                                                          : "check that it is a program that this user may execute"}});
 }
 
 }  // namespace

@@ -69,6 +69,8 @@ class Words(WithFolder):
                      "  XSCHEDD_DEADLINE_US=33000\n", f"  XSCHEDD_RUNTIME_DIR={self.folder}\n", "nothing was started",
                      "unscheduled until there is a daemon"):
             self.assertIn(part, done.stdout)
+        self.fails(127, "run", "--shim", "/dev/null", "--", "/nowhere/at/all", says=["check its name"], warns=True)
+        self.fails(126, "run", "--shim", "/dev/null", "--", self.file("plain", "text"), says=["may execute"], warns=True)
         self.fails(2, "run", "--dry-run", "--priority", "500", "--", "true", says=["-100 to 100"])
 
     def test_version_tells_the_memory_that_it_speaks(self):
@@ -144,6 +146,8 @@ class OnTerminal(WithDaemon):
                 self.assertEqual(status, 0)
                 table = [line for line in said.splitlines() if not line.startswith("(")]
                 self.assertLessEqual(max(map(len, table)), columns, words)
+        doctor = self.on_terminal("doctor", NO_COLOR="1", COLUMNS="100")[1].splitlines()
+        self.assertLessEqual(max(len(line) for line in doctor if self.folder not in line and "/libxschedd" not in line), 100)
         self.assertIn("WAITS-FOR", self.on_terminal("ps", NO_COLOR="1", COLUMNS="220")[1])
         self.assertNotIn("WAITS-FOR", self.on_terminal("ps", NO_COLOR="1", COLUMNS="80")[1])
         self.assertIn("WAITS-FOR", self.ctl("ps", COLUMNS="80").stdout)

@@ -60,11 +60,12 @@ class WithFolder(unittest.TestCase):
         self.assertEqual(done.returncode, status, done.stderr)
         return json.loads(done.stdout)
 
-    def fails(self, status, *words, says=()):
+    def fails(self, status, *words, says=(), warns=False):
+        """An error is one line; `warns`: behind one of a warning."""
         done = self.ctl(*words)
         self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        for part in says:
+        self.assertEqual(len(done.stderr.splitlines()), 2 if warns else 1, done.stderr)
+        for part in ("xschedctl: ", "; ", *says):  # cause; remedy
             self.assertIn(part, done.stderr)
 
     def wait(self, condition, what):

@@ -3,7 +3,9 @@
 something that it claims to prove is broken. Usage: see ctl_world.py
 """
 
+import json
 import os
+import subprocess
 import sys
 import unittest
 
@@ -12,14 +14,14 @@ from ctl_world import WithDaemon, WithFolder
 
 
 class SelfTest(WithDaemon):
-    def tested(self, *words, **more):
+    def outcome(self, *words, **more):
         """(exit status, [(level, what)])"""
         done = self.ctl("--json", "doctor", "--self-test", *words, **more)
-        findings = ctl_world.json.loads(done.stdout)["findings"]
+        findings = json.loads(done.stdout)["findings"]
         return done.returncode, [(one["level"], one["what"]) for one in findings if one["check"] == "self test"]
 
     def test_a_daemon_that_schedules(self):
-        _, found = self.tested()
+        _, found = self.outcome()
         self.assertEqual({level for level, _ in found}, {"ok"}, found)
         text = "\n".join(what for _, what in found)
         for part in ("priority -50 and pid ", " at -60", "through the shim's symbols", "the lower was held for ",
@@ -30,32 +32,32 @@ class SelfTest(WithDaemon):
 
     def test_another_policy_is_said_to_prove_less(self):
         self.json("policy", "set", "fifo")
-        _, found = self.tested()
+        _, found = self.outcome()
         self.assertEqual([level for level, _ in found].count("warning"), 1, found)
         self.assertIn("policy fifo", [what for level, what in found if level == "warning"][0])
 
     def test_a_daemon_that_takes_nobody(self):
         self.json("drain")
-        status, found = self.tested()
+        status, found = self.outcome()
         self.assertEqual((status, found[-1][0]), (1, "error"), found)
         self.assertIn("no session", found[-1][1])
 
     def test_a_shim_that_does_nothing(self):
         shim = os.path.join(self.folder, "libxschedd-shim.so")
-        ctl_world.subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, "-x", "c", "/dev/null"], check=True)
-        status, found = self.tested("--shim", shim)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, "-x", "c", "/dev/null"], check=True)
+        status, found = self.outcome("--shim", shim)
         self.assertEqual((status, found[-1][0]), (1, "error"), found)
 
-    def test_a_client_on_hold_does_not_get_on(self):
-        # Whoever holds the lower one from outside breaks what the test wants to see, and is found out.
-        done = ctl_world.subprocess.Popen([ctl_world.CTL, "--runtime-dir", self.folder, "--json", "doctor", "--self-test"],
-                                          stdout=ctl_world.subprocess.PIPE, text=True, env=ctl_world.environment())
+    def test_a_client_that_is_held_by_others_is_found_out(self):
+        # Whoever holds its clients from outside breaks what the test wants to see.
+        done = subprocess.Popen([ctl_world.CTL, "--runtime-dir", self.folder, "--json", "doctor", "--self-test"],
+                                          stdout=subprocess.PIPE, text=True, env=ctl_world.environment())
         self.children.append(done)
-        self.wait(lambda: any(one["priority_effective"] == -60 for one in self.clients().values()), "the lower client")
-        low = next(pid for pid, one in self.clients().items() if one["priority_effective"] == -60)
-        self.json("hold", "--pid", low)
-        findings = ctl_world.json.loads(done.communicate(timeout=ctl_world.LIMIT_S)[0])["findings"]
-        self.assertIn("error", [one["level"] for one in findings if one["check"] == "self test"])
+        self.addCleanup(done.stdout.close)
+        self.wait(lambda: self.ctl("hold", "--exe", "self-test-client").returncode == 0 or done.poll() is not None, "the hold")
+        said = done.communicate(timeout=ctl_world.LIMIT_S)[0]
+        findings = json.loads(said)["findings"]
+        self.assertIn("error", [one["level"] for one in findings if one["check"] == "self test"], said)
 
 
 class WithoutDaemon(WithFolder):

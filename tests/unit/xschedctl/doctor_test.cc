@@ -344,6 +344,32 @@ TEST_CASE("the doctor's report, for people and for programs", "[doctor]") {
   CHECK(json["findings"][0]["fix"].get<std::string>().find("start it: systemctl") == 0);
 }
 
+TEST_CASE("the doctor's lines fit the terminal, and nothing of them is lost", "[doctor]") {
+  Facts facts = Good();
+  facts.shim.path = "/a/" + std::string(200, 'x') + "/libxschedd-shim.so";  // no blank to break at
+  facts.client_socket.exists = false;
+  const Report report = Examine(facts);
+  const auto words = [](std::string text) {
+    std::string all;
+    for (const char c : text) {
+      if (c != ' ' && c != '\n') all += c;
+    }
+    return all;
+  };
+  const std::string wide = Render(report, {});
+  for (const std::size_t width : {80, 100, 150}) {
+    const std::string text = Render(report, {.width = width});
+    CHECK(words(text) == words(wide));
+    std::size_t at = 0;
+    while (at < text.size()) {
+      const std::size_t end = text.find('\n', at);
+      if (text.find("xxx", at) > end) CHECK(end - at <= width);
+      at = end + 1;
+    }
+  }
+  CHECK(Render(report, {.width = 30}) == wide);
+}
+
 TEST_CASE("an ELF file says what it imports and which glibc it needs", "[doctor]") {
   const auto self = ReadElf("/proc/self/exe");
   REQUIRE(self);

@@ -8,7 +8,7 @@ TEST_CASE("what a mistyped word may have meant") {
   const std::vector<std::string> known = {"ps",     "top",     "set",    "hold",  "release",
                                           "policy", "explain", "reload", "doctor"};
   CHECK(Nearest("pss", known) == "ps");
-  CHECK(Nearest("opt", known) == "top");
+  CHECK(Nearest("tpo", known) == "top");
   CHECK(Nearest("realese", known) == "release");
   CHECK(Nearest("polcy", known) == "policy");
   CHECK(Nearest("expl", known) == "explain");
