@@ -18,6 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 SELECTORS = {"--pid", "--uid", "--group", "--cgroup", "--exe", "--all"}
 BY_SELECTOR = ("ps", "top", "set", "hold", "release", "explain", "events")
 CHANGING = (["set"], ["hold"], ["release"], ["policy", "set"], ["reload"], ["drain"], ["run"])
+# Commands of other parts, whose pages show them.
+ELSEWHERE = {"metrics", "timeline"}
 COLOUR = re.compile(r"\x1b\[\d+m")
 
 
@@ -61,6 +63,12 @@ class Words(WithFolder):
         self.assertEqual(set(rows), set(table))
         for number, text in rows.items():
             self.assertTrue(plain(text).startswith(plain(table[number]).split(" or a value")[0]), (number, text))
+
+    def test_a_session_of_each_command_is_recorded(self):
+        recorded = (ROOT / "docs/sessions.md").read_text()
+        inner = self.ctl("--help").stdout.split("Subcommands:\n")[1].split("\n\n")[0]
+        for name in set(re.findall(r"^  (\S+)", inner, re.MULTILINE)) - ELSEWHERE:
+            self.assertRegex(recorded, rf"(?m)^\$ xschedctl {name}\b", "make docs/sessions.md again: docs/sessions/record")
 
     def test_run_says_what_it_would_start(self):
         done = self.ctl("run", "--dry-run", "--shim", "/dev/null", "--priority", "5", "--deadline", "33ms", "--", "false", "\x1b[31m")

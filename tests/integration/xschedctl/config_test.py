@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """xschedctl config check and show, and what reload and drain would do. Usage: see ctl_world.py"""
 
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -129,6 +131,15 @@ class Show(WithDaemon):
         self.file("xschedd.toml", "[policy]\nturn_ms = 0\n")
         self.fails(6, "reload", "--dry-run", says=["xschedd.toml:2:11", "would change nothing"])
         self.fails(6, "reload", says=["the old configuration stays"])
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv to become somebody else")
+    def test_it_is_for_administrators(self):
+        os.chmod(self.folder, 0o711)  # others reach the sockets
+        done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", ctl_world.CTL,
+                               "--runtime-dir", self.folder, "config", "show"], capture_output=True, text=True, check=False,
+                              timeout=ctl_world.LIMIT_S, env=ctl_world.environment())
+        self.assertEqual((done.returncode, done.stdout), (4, ""))
+        self.assertIn("GetConfig is for administrators", done.stderr)
 
     def test_drain_says_whom_it_would_concern(self):
         self.client()
