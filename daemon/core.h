@@ -125,6 +125,7 @@ class Core {
   const Scheduler& Sched() const { return scheduler_; }
   Meter& Metrics() { return scheduler_.Metrics(); }
   const Config& Settings() const { return config_; }
+  const ConfigSource& Source() const { return source_; }
   // Whether the daemon's thread is to look for work instead of sleeping.
   bool IsSpinning() const { return config_.spin && loop_.HasTracked(); }
   std::uint64_t RefusedTotal() const { return refused_total_; }

@@ -10,7 +10,6 @@
 #include <iterator>
 #include <limits>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "common/passthrough.h"
@@ -103,6 +102,7 @@ void ReadMetrics(ConfigReader& reader, const toml::table& table, MetricsSettings
 }
 
 void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
+  const std::size_t errors = reader.ErrorCount();
   reader.OnlyKeys(
       table, "[[rule]]",
       {"uid", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "join", "passthrough", "class"});
@@ -127,6 +127,9 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   if (reader.Text(table, "join", text)) rule.join = text;
   ReadPassthrough(reader, table, rule.passthrough);
   ReadClass(reader, table, rule);
+  rule.line = table.source().begin.line;
+  // What was given wrongly is a mistake of its own.
+  if (reader.ErrorCount() != errors) return;
   if (!rule.uid && !rule.gid && !rule.exe && !rule.cgroup && !rule.container && !rule.group) {
     reader.Refuse(table, "a [[rule]] that fits every client", "give it a uid, gid, exe, cgroup, container or group");
   }
@@ -137,12 +140,15 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
 }
 
 void ReadCeiling(ConfigReader& reader, const toml::table& table, Config& config) {
+  const std::size_t errors = reader.ErrorCount();
   reader.OnlyKeys(table, "[[ceiling]]", {"uid", "priority", "weight"});
   Ceiling ceiling;
   int priority = 0;
   std::uint32_t number = 0;
   if (reader.Priority(table, "priority", priority)) ceiling.priority = priority;
   if (reader.Number(table, "weight", policy::kWeightLimits, number)) ceiling.weight = number;
+  ceiling.line = table.source().begin.line;
+  if (reader.ErrorCount() != errors) return;
   if (!ceiling.priority && !ceiling.weight) {
     reader.Refuse(table, "a [[ceiling]] that limits nothing", "give it a priority or weight");
   }
@@ -176,17 +182,20 @@ void ReadQuota(ConfigReader& reader, const toml::table& table, Quota& quota) {
   reader.Number(table, "root_times", {1'000, 1}, quota.root_times);
 }
 
-Result<Config> Parse(std::string_view text, const std::string& name) {
+}  // namespace
+
+Examined ExamineConfig(std::string_view text, const std::string& name) {
+  Examined examined;
   toml::table root;
   try {
     root = toml::parse(text, name);
   } catch (const toml::parse_error& error) {
-    std::ostringstream where;
-    where << name << ":" << error.source().begin.line << ":" << error.source().begin.column;
-    return Fail(where.str() + ": " + std::string(error.description()), "correct the TOML syntax there");
+    examined.errors.push_back({error.source().begin.line, error.source().begin.column,
+                               OneLine(std::string(error.description())), "correct the TOML syntax there"});
+    return examined;
   }
   Config config;
-  ConfigReader reader(name);
+  ConfigReader reader;
   reader.OnlyKeys(root, "the file", {"daemon", "policy", "rule", "ceiling", "quota", "passthrough", "metrics"});
   if (const toml::table* table = reader.Table(root, "daemon")) ReadDaemon(reader, *table, config);
   if (const toml::table* table = reader.Table(root, "policy")) ReadPolicy(reader, *table, config.policy);
@@ -196,35 +205,28 @@ Result<Config> Parse(std::string_view text, const std::string& name) {
   if (const toml::table* table = reader.Table(root, "metrics")) ReadMetrics(reader, *table, config.metrics);
   CheckClasses(reader, root, config.rules);
   ReadPassthrough(reader, root, config.passthrough);
-  if (reader.FirstError()) return tl::unexpected(*reader.FirstError());
-  return config;
+  examined.errors = reader.Errors();
+  examined.more_errors = reader.ErrorCount() - examined.errors.size();
+  std::stable_sort(examined.errors.begin(), examined.errors.end(), [](const ConfigError& a, const ConfigError& b) {
+    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+  });
+  config.lines = reader.Lines();
+  if (examined.errors.empty()) examined.config = std::move(config);
+  return examined;
 }
-
-// What is wrong is quoted from the file, and keys may hold any character: no line of a log may become two by that, nor
-// a terminal be told what to do.
-std::string OneLine(std::string text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte < 0x20 || byte == 0x7f) text[i] = '?';
-    // U+0080..U+009F
-    const bool has_next = byte == 0xc2 && i + 1 < text.size();
-    if (has_next && (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80) text.replace(i, 2, "?");
-  }
-  return text;
-}
-
-}  // namespace
 
 Result<Config> ParseConfig(std::string_view text, const std::string& name) {
-  auto config = Parse(text, name);
-  if (!config) return Fail(OneLine(config.error().what), OneLine(config.error().remedy));
-  return config;
+  Examined examined = ExamineConfig(text, name);
+  if (examined.config) return std::move(*examined.config);
+  const ConfigError& first = examined.errors.front();
+  return Fail(OneLine(name) + ":" + std::to_string(first.line) + ":" + std::to_string(first.column) + ": " + first.what,
+              first.remedy);
 }
 
-Result<Config> LoadConfig(const std::string& path, bool may_be_absent) {
+Result<std::optional<std::string>> ReadConfigFile(const std::string& path, bool may_be_absent) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.IsValid()) {
-    if (may_be_absent && errno == ENOENT) return Config{};
+    if (may_be_absent && errno == ENOENT) return std::nullopt;
     return Fail("cannot open " + path + ": " + std::strerror(errno), "check the path given to --config");
   }
   std::string text;
@@ -235,7 +237,14 @@ Result<Config> LoadConfig(const std::string& path, bool may_be_absent) {
     if (text.size() > kMaxFileBytes) return Fail(path + " is longer than 1 MiB", "give --config a configuration file");
   }
   if (size < 0) return Fail("cannot read " + path + ": " + std::strerror(errno), "give --config a TOML file");
-  return ParseConfig(text, path);
+  return text;
+}
+
+Result<Config> LoadConfig(const std::string& path, bool may_be_absent) {
+  const auto text = ReadConfigFile(path, may_be_absent);
+  if (!text) return tl::unexpected(text.error());
+  if (!*text) return Config{};
+  return ParseConfig(**text, path);
 }
 
 }  // namespace xschedd

@@ -35,12 +35,14 @@ struct Rule {
   std::optional<std::string> join = {};          // the group that they are put into
   std::vector<std::string> passthrough = {};     // in addition to Config::passthrough
   std::optional<std::string> metric_class = {};  // in the metrics (telemetry/meter.h)
+  std::uint32_t line = 0;                        // of the file
 };
 
 // The most that clients of one uid get, by whatever way. What is not set is as for uids without a ceiling of their own.
 struct Ceiling {
   std::optional<int> priority = {};
   std::optional<std::uint32_t> weight = {};
+  std::uint32_t line = 0;  // of the file
 };
 
 // What each uid may have and do at client.sock (ipc/quotas.h).
@@ -77,6 +79,8 @@ struct Config {
   Quota quota;
   MetricsSettings metrics;
   std::vector<std::string> passthrough;  // each is one that common/passthrough.h understands
+  // Where in the file each key stands that is there: "policy.linger_us", "passthrough".
+  std::map<std::string, std::uint32_t> lines;
 
   int PriorityCeiling(std::uint32_t uid) const { return Limit(uid, &Ceiling::priority).value_or(kPriorityMax); }
   std::uint32_t WeightCeiling(std::uint32_t uid) const {
@@ -91,9 +95,29 @@ struct Config {
   }
 };
 
+// One thing that is wrong with a configuration.
+struct ConfigError {
+  std::uint32_t line = 0;  // 0: of the file as a whole
+  std::uint32_t column = 0;
+  std::string what;  // these two fit on one line, whatever is in the file
+  std::string remedy;
+};
+
+// All that is wrong with a configuration, in the order of the file; of a file that is no TOML only where its syntax
+// ends to be. Without an error there is a configuration.
+struct Examined {
+  std::optional<Config> config;
+  std::vector<ConfigError> errors;
+  std::size_t more_errors = 0;  // beyond those
+};
+Examined ExamineConfig(std::string_view text, const std::string& name);
+
 // Fails on the first thing that is not understood, with "file:line:column", the cause and a remedy. `name` is the file
 // as the message should call it.
 Result<Config> ParseConfig(std::string_view text, const std::string& name);
+
+// The text of a file that may be a configuration. nullopt: it does not exist, and may be absent.
+Result<std::optional<std::string>> ReadConfigFile(const std::string& path, bool may_be_absent);
 
 // Reads and parses `path`. A file that does not exist is an error unless `may_be_absent`, which gives the defaults.
 Result<Config> LoadConfig(const std::string& path, bool may_be_absent);

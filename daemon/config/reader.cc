@@ -6,25 +6,42 @@
 
 namespace xschedd {
 
+std::string OneLine(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x20 || byte == 0x7f) text[i] = '?';
+    // U+0080..U+009F
+    const bool has_next = byte == 0xc2 && i + 1 < text.size();
+    if (has_next && (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80) text.replace(i, 2, "?");
+  }
+  return text;
+}
+
+void ConfigReader::Refuse(const toml::source_position& where, const std::string& what, const std::string& remedy) {
+  if (++error_count_ > kMostErrors) return;
+  errors_.push_back({where.line, where.column, OneLine(what), OneLine(remedy)});
+}
+
 void ConfigReader::Refuse(const toml::node& node, const std::string& what, const std::string& remedy) {
-  if (error_) return;
-  const toml::source_position& begin = node.source().begin;
-  error_ = Error{file_ + ":" + std::to_string(begin.line) + ":" + std::to_string(begin.column) + ": " + what, remedy};
+  Refuse(node.source().begin, what, remedy);
 }
 
 void ConfigReader::OnlyKeys(const toml::table& table, std::string_view place,
                             std::initializer_list<std::string_view> keys) {
+  const bool is_once = place.substr(0, 2) != "[[";
+  const std::string prefix =
+      is_once && place[0] == '[' ? std::string(place.substr(1, place.size() - 2)) + "." : std::string();
   for (const auto& [key, value] : table) {
-    if (std::find(keys.begin(), keys.end(), key.str()) != keys.end()) continue;
+    if (std::find(keys.begin(), keys.end(), key.str()) != keys.end()) {
+      if (is_once) lines_.emplace(prefix + std::string(key.str()), key.source().begin.line);
+      continue;
+    }
     std::string known;
     for (const std::string_view one : keys)
       known += (known.empty() ? "" : ", ") + std::string(one);
-    if (error_) return;
     // The key's own place, not its value's.
-    const toml::source_position& begin = key.source().begin;
-    error_ = Error{file_ + ":" + std::to_string(begin.line) + ":" + std::to_string(begin.column) + ": unknown key \"" +
-                       std::string(key.str()) + "\" in " + std::string(place),
-                   "known are " + known};
+    Refuse(key.source().begin, "unknown key \"" + std::string(key.str()) + "\" in " + std::string(place),
+           "known are " + known);
   }
 }
 
@@ -91,19 +108,18 @@ bool ConfigReader::Texts(const toml::table& table, std::string_view key, std::ve
     Refuse(*node, "\"" + std::string(key) + "\" is not a list", "write [\"first\", \"second\"]");
     return false;
   }
+  const std::size_t errors = error_count_;
   std::vector<std::string> texts;
   for (const toml::node& element : *array) {
     const auto* text = element.as_string();
     if (text == nullptr || text->get().empty()) {
       Refuse(element, "\"" + std::string(key) + "\" has an element that is not a text", "write each in quotes");
-      return false;
+      continue;
     }
-    if (const std::optional<Error> wrong = check(text->get())) {
-      Refuse(element, wrong->what, wrong->remedy);
-      return false;
-    }
+    if (const std::optional<Error> wrong = check(text->get())) Refuse(element, wrong->what, wrong->remedy);
     texts.push_back(text->get());
   }
+  if (error_count_ != errors) return false;
   value = std::move(texts);
   return true;
 }
@@ -126,9 +142,11 @@ void ConfigReader::EachTable(const toml::table& root, std::string_view key,
   if (array == nullptr) return Refuse(*node, "\"" + std::string(key) + "\" is not a list of tables", remedy);
   for (const toml::node& element : *array) {
     const toml::table* table = element.as_table();
-    if (table == nullptr)
-      return Refuse(element, "\"" + std::string(key) + "\" has an element that is no table", remedy);
-    action(*table);
+    if (table != nullptr) {
+      action(*table);
+    } else {
+      Refuse(element, "\"" + std::string(key) + "\" has an element that is no table", remedy);
+    }
   }
 }
 

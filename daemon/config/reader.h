@@ -1,4 +1,4 @@
-// Typed access to a TOML document that remembers the first thing it did not understand, with its place.
+// Typed access to a TOML document that remembers what it did not understand, with its place, and where each key stands.
 // Every function goes on after an error, so that callers read straight down. Thread rule: one thread.
 #pragma once
 
@@ -7,20 +7,20 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/result.h"
+#include "daemon/config/config.h"
 #include "daemon/policy/types.h"
 
 namespace xschedd {
 
 class ConfigReader {
  public:
-  explicit ConfigReader(std::string file) : file_(std::move(file)) {}
-
   // `place` is how the message calls the table.
   void OnlyKeys(const toml::table& table, std::string_view place, std::initializer_list<std::string_view> keys);
 
@@ -38,14 +38,27 @@ class ConfigReader {
   void EachTable(const toml::table& root, std::string_view key, const std::function<void(const toml::table&)>& action);
 
   void Refuse(const toml::node& node, const std::string& what, const std::string& remedy);
-  const std::optional<Error>& FirstError() const { return error_; }
+  // In the order in which they were found; at most kMostErrors, and how many there were.
+  const std::vector<ConfigError>& Errors() const { return errors_; }
+  std::size_t ErrorCount() const { return error_count_; }
+  // The line of each key of a table that is there once: "policy.linger_us", "passthrough".
+  const std::map<std::string, std::uint32_t>& Lines() const { return lines_; }
 
  private:
   std::optional<std::int64_t> Integer(const toml::table& table, std::string_view key, std::int64_t min,
                                       std::int64_t max);
 
-  std::string file_;
-  std::optional<Error> error_;
+  void Refuse(const toml::source_position& where, const std::string& what, const std::string& remedy);
+
+  // A file may have a megabyte of them.
+  static constexpr std::size_t kMostErrors = 100;
+  std::vector<ConfigError> errors_;
+  std::size_t error_count_ = 0;
+  std::map<std::string, std::uint32_t> lines_;
 };
+
+// What is wrong is quoted from the file, and keys may hold any character: no line of a log may become two by that, nor
+// a terminal be told what to do.
+std::string OneLine(std::string text);
 
 }  // namespace xschedd

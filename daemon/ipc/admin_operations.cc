@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
+#include "daemon/ipc/config_conversion.h"
 #include "daemon/ipc/conversion.h"
 #include "daemon/ipc/selector.h"
 #include "daemon/scheduler/explain.h"
@@ -313,17 +314,34 @@ Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& reque
   return Status::OK;
 }
 
-Status AdminOperations::Reload(const Actor& by, const v1::ReloadRequest&, v1::ReloadResponse& response) {
+Status AdminOperations::GetConfig(const Actor&, const v1::GetConfigRequest&, v1::GetConfigResponse& response) {
+  FillConfiguration(core_.Source().path,
+                    DescribeLive(core_.Settings(), core_.FilePolicy(), !core_.Source().policy_override.empty()),
+                    response);
+  return Status::OK;
+}
+
+Status AdminOperations::Reload(const Actor& by, const v1::ReloadRequest& request, v1::ReloadResponse& response) {
+  const std::vector<Setting> before = Describe(core_.Settings());
+  if (request.dry_run()) {
+    const auto fresh = core_.Source().Load();
+    if (!fresh) return {StatusCode::FAILED_PRECONDITION, fresh.error().Line() + "; a reload would change nothing"};
+    FillChanges(before, Describe(*fresh), response);
+    return Status::OK;
+  }
   const auto notes = core_.Reload(by);
   if (!notes) return {StatusCode::FAILED_PRECONDITION, notes.error().Line() + "; the old configuration stays"};
   for (const std::string& note : *notes)
     response.add_notes(note);
+  FillChanges(before, Describe(core_.Settings()), response);
   return Status::OK;
 }
 
-Status AdminOperations::Drain(const Actor& by, const v1::DrainRequest&, v1::DrainResponse& response) {
-  connections_.Drain();
-  core_.Drain(by);
+Status AdminOperations::Drain(const Actor& by, const v1::DrainRequest& request, v1::DrainResponse& response) {
+  if (!request.dry_run()) {
+    connections_.Drain();
+    core_.Drain(by);
+  }
   response.set_clients(static_cast<std::uint32_t>(core_.Clients().Clients().size()));
   return Status::OK;
 }

@@ -29,6 +29,7 @@ class AdminOperations {
   grpc::Status SetPolicy(const Actor& by, const v1::SetPolicyRequest& request, v1::Policy& response);
   grpc::Status GetStats(const Actor& by, const v1::GetStatsRequest& request, v1::Stats& response);
   grpc::Status Explain(const Actor& by, const v1::ExplainRequest& request, v1::ExplainResponse& response);
+  grpc::Status GetConfig(const Actor& by, const v1::GetConfigRequest& request, v1::GetConfigResponse& response);
   grpc::Status Reload(const Actor& by, const v1::ReloadRequest& request, v1::ReloadResponse& response);
   grpc::Status Drain(const Actor& by, const v1::DrainRequest& request, v1::DrainResponse& response);
 

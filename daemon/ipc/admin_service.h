@@ -32,6 +32,7 @@ class AdminService final : public v1::Admin::CallbackService {
   XSCHEDD_UNARY(SetPolicy, SetPolicyRequest, Policy)
   XSCHEDD_UNARY(GetStats, GetStatsRequest, Stats)
   XSCHEDD_UNARY(Explain, ExplainRequest, ExplainResponse)
+  XSCHEDD_UNARY(GetConfig, GetConfigRequest, GetConfigResponse)
   XSCHEDD_UNARY(Reload, ReloadRequest, ReloadResponse)
   XSCHEDD_UNARY(Drain, DrainRequest, DrainResponse)
 #undef XSCHEDD_UNARY

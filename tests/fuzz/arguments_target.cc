@@ -33,8 +33,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     return 0;
   }
   // The others run a program, write a file, or look at this machine.
-  const bool has_other_effects =
-      line.Chosen().empty() || line.Chosen() == "run" || line.Chosen() == "trace" || line.Chosen() == "doctor";
+  const bool has_other_effects = line.Chosen().empty() || line.Chosen() == "run" || line.Chosen() == "trace" ||
+                                 line.Chosen() == "doctor" || line.Chosen() == "check" || line.Chosen() == "show";
   if (has_other_effects) return 0;
   line.Global().runtime_dir = "/nonexistent";
   const auto outcome = (*action)();

@@ -55,7 +55,8 @@ Outcome<UniqueFd> ConnectSocket(const std::string& path, int* error_number) {
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.IsValid()) {
     return tl::unexpected<Failure>(
-        {ExitCode::kRefused, {std::string("cannot make a socket: ") + std::strerror(errno), ""}});
+        {ExitCode::kRefused,
+         {std::string("cannot make a socket: ") + std::strerror(errno), "see what limits this process (ulimit -n)"}});
   }
   // A Unix socket connects at once or not at all.
   if (connect(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {

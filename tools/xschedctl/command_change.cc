@@ -34,7 +34,8 @@ Outcome<ExitCode> Change(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientCon
   if (!client) return tl::unexpected<Failure>(client.error());
   const Outcome<v1::ChangeResponse> answer = client->Call(method, request);
   if (!answer) return tl::unexpected<Failure>(answer.error());
-  Print(global.json ? Line(ToJson(*answer, options.dry_run)) : RenderChange(*answer, options.dry_run, global.Style()));
+  Print(global.json ? Document("change", ToJson(*answer, options.dry_run))
+                    : RenderChange(*answer, options.dry_run, global.Style()));
   return ExitCode::kOk;
 }
 

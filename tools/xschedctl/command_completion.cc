@@ -6,11 +6,12 @@
 
 namespace xschedd::ctl {
 
-Command AddCompletion(CLI::App& app, const GlobalOptions&) {
+Command AddCompletion(CLI::App& app, const GlobalOptions& global) {
   CLI::App* const command = app.add_subcommand("completion", "Print a shell's completion of this program: bash or zsh");
   auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "bash or zsh")->required();
-  return {command, [=, &app]() -> Outcome<ExitCode> {
+  return {command, [=, &app, &global]() -> Outcome<ExitCode> {
+            if (global.json) return UsageFailure({"completion has no JSON: it is a script", "leave out --json"});
             if (*shell == "bash") {
               Print(BashCompletion(app));
             } else if (*shell == "zsh") {

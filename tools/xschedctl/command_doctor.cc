@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <memory>
 
+#include "common/runtime_dir.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/doctor/checks.h"
 #include "tools/xschedctl/doctor/gather.h"
 #include "tools/xschedctl/doctor/report.h"
+#include "tools/xschedctl/doctor/self_test.h"
+#include "tools/xschedctl/pager.h"
 
 namespace xschedd::ctl {
 
@@ -15,16 +18,26 @@ Command AddDoctor(CLI::App& app, const GlobalOptions& global) {
   CLI::App* const command =
       app.add_subcommand("doctor", "Look for what keeps programs from being scheduled, and say what to do");
   auto options = std::make_shared<DoctorOptions>();
+  auto self_test = std::make_shared<bool>(false);
   command->add_option("--pid", options->pid, "look at this process, too: is it scheduled, and if not, why");
   command->add_option("--root", options->root, "look at this folder tree of a container, too")
       ->check(CLI::ExistingDirectory);
   command->add_option("--hip", options->hip, "look at this libamdhip64, too")->check(CLI::ExistingFile);
   command->add_option("--shim", options->shim, "look at this shim in place of the installed one");
+  command->add_flag(
+      "--self-test", *self_test,
+      "also let two programs of different priority compete under the daemon; needs no GPU, takes 4 s or more");
   return {command, [=, &global]() -> Outcome<ExitCode> {
             options->runtime_dir = global.runtime_dir;
             if (!options->hip.empty()) options->hip = std::filesystem::absolute(options->hip).string();
-            const Report report = Examine(Gather(*options));
-            Print(global.json ? Line(ToJson(report)) : Render(report));
+            const Facts facts = Gather(*options);
+            Report report = Examine(facts);
+            if (*self_test) {
+              const std::string runtime_dir = std::filesystem::absolute(RuntimeDir(global.runtime_dir)).string();
+              for (Finding& finding : SelfTest(facts.shim.path, runtime_dir))
+                report.entries.push_back({"self test", std::move(finding)});
+            }
+            Page(global.json ? Document("doctor", ToJson(report)) : Render(report, global.Style()), global);
             return report.HasError() ? ExitCode::kFound : ExitCode::kOk;
           }};
 }

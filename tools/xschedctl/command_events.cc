@@ -1,14 +1,17 @@
 // `xschedctl events`: the daemon's log of what happened and why.
 #include <memory>
 
+#include "tools/xschedctl/client_filter.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/event_stream.h"
+#include "tools/xschedctl/pager.h"
 #include "tools/xschedctl/render_json.h"
 
 namespace xschedd::ctl {
 namespace {
 
 struct EventsOptions {
+  SelectorOptions selector;
   bool follow = false;
   bool replay = false;
 };
@@ -17,8 +20,12 @@ struct EventsOptions {
 constexpr std::chrono::seconds kReplayLimit{5};
 
 Outcome<ExitCode> Events(const EventsOptions& options, const GlobalOptions& global) {
+  const Result<v1::Selector> chosen = ParseSelector(options.selector, WhenEmpty::kMeansAll);
+  if (!chosen) return UsageFailure(chosen.error());
   Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
   if (!client) return tl::unexpected<Failure>(client.error());
+  ClientFilter filter(*client, *chosen);
+  std::string remembered;  // what is shown at once
   EventStream stream(*client, options.replay || !options.follow);
   const auto limit = options.follow ? std::nullopt : std::optional<std::chrono::milliseconds>(kReplayLimit);
   for (;;) {
@@ -29,10 +36,17 @@ Outcome<ExitCode> Events(const EventsOptions& options, const GlobalOptions& glob
           {ExitCode::kTimeout, {"the daemon did not send all its events within 5 s", "see whether it is stopped"}});
     }
     if (stream.Event().kind() == v1::EVENT_KIND_LIVE) {
-      if (!options.follow) return ExitCode::kOk;
-      continue;
+      if (options.follow) continue;
+      Page(remembered, global);
+      return ExitCode::kOk;
     }
-    Print(global.json ? Line(ToJson(stream.Event())) : RenderEvent(stream.Event()));
+    if (!filter.Fits(stream.Event())) continue;
+    const std::string text = global.json ? Document("event", ToJson(stream.Event())) : RenderEvent(stream.Event());
+    if (options.follow) {
+      Print(text);
+    } else {
+      remembered += text;
+    }
   }
   const grpc::Status status = stream.Finish();
   if (status.ok()) {
@@ -48,6 +62,7 @@ Command AddEvents(CLI::App& app, const GlobalOptions& global) {
   CLI::App* const command =
       app.add_subcommand("events", "Show what happened and why; alone: what the daemon remembers");
   auto options = std::make_shared<EventsOptions>();
+  AddSelectorOptions(*command, options->selector);
   command->add_flag("--follow,-f", options->follow, "show what happens from now on, until interrupted");
   command->add_flag("--replay", options->replay, "with --follow: first what the daemon remembers");
   return {command, [=, &global] { return Events(*options, global); }};

@@ -1,37 +1,65 @@
 // `xschedctl explain`: why a client had to wait, and what would change it.
-#include <limits>
 #include <memory>
 
 #include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/pager.h"
 #include "tools/xschedctl/render_json.h"
-#include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
+namespace {
+
+struct ExplainOptions {
+  SelectorOptions selector;
+  std::uint32_t seconds = 10;
+};
+
+// Pids alone are taken as they are: also a client that has ended can be explained.
+Outcome<std::vector<std::uint64_t>> Chosen(const v1::Selector& selector, AdminClient& client) {
+  v1::Selector others = selector;
+  others.clear_pid();
+  if (others.ByteSizeLong() == 0) return std::vector<std::uint64_t>(selector.pid().begin(), selector.pid().end());
+  v1::ListClientsRequest request;
+  *request.mutable_selector() = selector;
+  const auto answer = client.Call(&v1::Admin::Stub::ListClients, request);
+  if (!answer) return tl::unexpected<Failure>(answer.error());
+  std::vector<std::uint64_t> pids;
+  for (const v1::Client& one : answer->clients())
+    pids.push_back(one.pid());
+  if (!pids.empty()) return pids;
+  return tl::unexpected<Failure>({ExitCode::kNoClient, {"no client fits", "xschedctl ps shows who is connected"}});
+}
+
+Outcome<ExitCode> Explain(const ExplainOptions& options, const GlobalOptions& global) {
+  const Result<v1::Selector> selector = ParseSelector(options.selector, WhenEmpty::kIsError);
+  if (!selector) return UsageFailure(selector.error());
+  Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
+  if (!client) return tl::unexpected<Failure>(client.error());
+  const auto pids = Chosen(*selector, *client);
+  if (!pids) return tl::unexpected<Failure>(pids.error());
+  std::string text;
+  for (const std::uint64_t pid : *pids) {
+    v1::ExplainRequest request;
+    request.set_pid(pid);
+    request.set_seconds(options.seconds);
+    const auto answer = client->Call(&v1::Admin::Stub::Explain, request);
+    if (!answer) return tl::unexpected<Failure>(answer.error());
+    if (!text.empty() && !global.json) text += "\n";
+    text += global.json ? Document("explain", ToJson(pid, *answer)) : RenderExplain(pid, *answer, global.Style());
+  }
+  Page(text, global);
+  return ExitCode::kOk;
+}
+
+}  // namespace
 
 Command AddExplain(CLI::App& app, const GlobalOptions& global) {
   CLI::App* const command =
-      app.add_subcommand("explain", "Say when a client was held, for whom, by which rule, and what to change");
-  struct Options {
-    std::string pid;
-    std::uint32_t seconds = 10;
-  };
-  auto options = std::make_shared<Options>();
-  command->add_option("pid,--pid", options->pid, "the client's process id")->required();
+      app.add_subcommand("explain", "Say when clients were held, for whom, by which rule, and what to change");
+  auto options = std::make_shared<ExplainOptions>();
+  AddSelectorOptions(*command, options->selector, "pid,--pid");
   command->add_option("--seconds", options->seconds, "look back so many seconds; 0: all that is remembered")
       ->capture_default_str();
-  return {command, [=, &global]() -> Outcome<ExitCode> {
-            const auto pid = ParseNumber(options->pid, "pid", std::numeric_limits<std::int32_t>::max());
-            if (!pid) return UsageFailure(pid.error());
-            Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
-            if (!client) return tl::unexpected<Failure>(client.error());
-            v1::ExplainRequest request;
-            request.set_pid(*pid);
-            request.set_seconds(options->seconds);
-            const auto answer = client->Call(&v1::Admin::Stub::Explain, request);
-            if (!answer) return tl::unexpected<Failure>(answer.error());
-            Print(global.json ? Line(ToJson(*pid, *answer)) : RenderExplain(*pid, *answer, global.Style()));
-            return ExitCode::kOk;
-          }};
+  return {command, [=, &global] { return Explain(*options, global); }};
 }
 
 }  // namespace xschedd::ctl

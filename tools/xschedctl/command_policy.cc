@@ -68,7 +68,9 @@ Outcome<ExitCode> Ask(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContex
   if (!client) return tl::unexpected<Failure>(client.error());
   const Outcome<v1::Policy> answer = client->Call(method, request);
   if (!answer) return tl::unexpected<Failure>(answer.error());
-  Print(global.json ? Line(ToJson(*answer)) : RenderPolicy(*answer));
+  Json json = {{"dry_run", dry_run}};
+  json.update(ToJson(*answer));
+  Print(global.json ? Document("policy", json) : RenderPolicy(*answer));
   if (dry_run && !global.json) Print("(dry run: nothing was changed)\n");
   return ExitCode::kOk;
 }

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/pager.h"
 #include "tools/xschedctl/render_json.h"
 
 namespace xschedd::ctl {
@@ -22,9 +23,9 @@ Command AddPs(CLI::App& app, const GlobalOptions& global) {
             const auto answer = client->Call(&v1::Admin::Stub::ListClients, request);
             if (!answer) return tl::unexpected<Failure>(answer.error());
             if (global.json) {
-              Print(Line(ToJson(*answer)));
+              Page(Document("ps", ToJson(*answer)), global);
             } else {
-              Print(*devices ? RenderDevices(*answer, global.Style()) : RenderClients(*answer, global.Style()));
+              Page(*devices ? RenderDevices(*answer, global.Style()) : RenderClients(*answer, global.Style()), global);
             }
             return ExitCode::kOk;
           }};

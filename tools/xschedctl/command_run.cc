@@ -14,6 +14,8 @@
 #include "common/runtime_dir.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/preload.h"
+#include "tools/xschedctl/render_json.h"
+#include "tools/xschedctl/table.h"
 #include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
@@ -28,7 +30,25 @@ struct RunOptions {
   std::string group;
   std::vector<std::string> passthrough;
   std::string shim;
+  bool dry_run = false;
 };
+
+// What --dry-run shows in place of the command's start.
+std::string Would(const std::vector<std::string>& command, const Json& environment, const std::string& no_daemon,
+                  bool json) {
+  if (json) {
+    return Document(
+        "run", {{"dry_run", true}, {"command", command}, {"environment", environment}, {"daemon", no_daemon.empty()}});
+  }
+  std::string text = "would run:";
+  for (const std::string& word : command)
+    text += " " + Harmless(word);
+  text += "\nwith:\n";
+  for (const auto& [name, value] : environment.items())
+    text += "  " + name + "=" + Harmless(value.get<std::string>()) + "\n";
+  if (!no_daemon.empty()) text += "unscheduled until there is a daemon: " + Harmless(no_daemon) + "\n";
+  return text + "(dry run: nothing was started)\n";
+}
 
 std::string OwnPath() {
   char path[PATH_MAX];
@@ -44,6 +64,9 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
   if (command.empty()) {
     return UsageFailure(
         {"run: no command was given", "write it after --, as in: xschedctl run --priority 10 -- ./train"});
+  }
+  if (global.json && !options.dry_run) {
+    return UsageFailure({"run has no JSON: its command says what it says", "leave out --json, or give --dry-run"});
   }
   std::string priority;
   if (!options.priority.empty()) {
@@ -88,9 +111,27 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
   // Absolute: the command may change its folder before it first uses the GPU.
   const std::string runtime_dir =
       global.runtime_dir.empty() ? std::string() : std::filesystem::absolute(global.runtime_dir).string();
+  std::string no_daemon;
   if (const auto daemon = ConnectSocket(ClientSocketPath(RuntimeDir(runtime_dir))); !daemon) {
-    fmt::print(stderr, "xschedctl: warning: {}; the command runs unscheduled until there is one\n",
-               daemon.error().error.what);
+    no_daemon = daemon.error().error.what;
+  }
+  if (options.dry_run) {
+    Json environment = Json::object();
+    for (const auto& [name, value] :
+         std::initializer_list<std::pair<const char*, const std::string&>>{{"LD_PRELOAD", *preload},
+                                                                           {"XSCHEDD_PRIORITY", priority},
+                                                                           {"XSCHEDD_WEIGHT", weight},
+                                                                           {"XSCHEDD_DEADLINE_US", deadline_us},
+                                                                           {"XSCHEDD_GROUP", options.group},
+                                                                           {"XSCHEDD_PASSTHROUGH", passthrough},
+                                                                           {kRuntimeDirVariable, runtime_dir}}) {
+      if (!value.empty()) environment[name] = value;
+    }
+    Print(Would(command, environment, no_daemon, global.json));
+    return ExitCode::kOk;
+  }
+  if (!no_daemon.empty()) {
+    fmt::print(stderr, "xschedctl: warning: {}; the command runs unscheduled until there is one\n", no_daemon);
   }
 
   SetOrKeep("LD_PRELOAD", *preload);
@@ -109,7 +150,10 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
   execvp(arguments[0], arguments.data());
   const int error_number = errno;
   const ExitCode code = error_number == ENOENT ? ExitCode::kNoCommand : ExitCode::kCannotExec;
-  return tl::unexpected<Failure>({code, {"cannot run " + command[0] + ": " + std::strerror(error_number), ""}});
+  return tl::unexpected<Failure>({code,
+                                  {"cannot run " + command[0] + ": " + std::strerror(error_number),
+                                   error_number == ENOENT ? "check its name, and PATH"
+                                                          : "check that it is a program that this user may execute"}});
 }
 
 }  // namespace
@@ -130,6 +174,7 @@ Command AddRun(CLI::App& app, const GlobalOptions& global, const std::vector<std
       ->allow_extra_args(false);
   command->add_option("--shim", options->shim,
                       "the shim to preload instead of the installed one (also $" + std::string(kShimVariable) + ")");
+  command->add_flag("--dry-run", options->dry_run, "say what would be set and started, and start nothing");
   return {command, [=, &global, &rest] { return Run(*options, global, rest); }};
 }
 

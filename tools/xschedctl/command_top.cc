@@ -33,6 +33,7 @@ constexpr std::size_t kBatchHeight = 100'000;
 constexpr std::size_t kBatchWidth = 1000;
 
 struct TopOptions {
+  SelectorOptions selector;
   std::string delay = "1s";
   std::string sort;
   bool batch = false;
@@ -42,7 +43,9 @@ struct TopOptions {
 // What is asked of the daemon for each picture. A daemon that goes is waited for: the picture says so meanwhile.
 class Source {
  public:
-  explicit Source(const GlobalOptions& global) : global_(global) {}
+  Source(const GlobalOptions& global, v1::Selector selector) : global_(global) {
+    *request_.mutable_selector() = std::move(selector);
+  }
 
   // Fails where there is no daemon to begin with.
   Outcome<void> Refresh(TopModel& model) {
@@ -54,7 +57,7 @@ class Source {
       is_live_ = false;
     }
     TakeEvents(model);
-    auto answer = client_->Call(&v1::Admin::Stub::ListClients, v1::ListClientsRequest());
+    auto answer = client_->Call(&v1::Admin::Stub::ListClients, request_);
     if (!answer) {
       const Failure failure = answer.error();
       events_.reset();
@@ -112,6 +115,7 @@ class Source {
   }
 
   const GlobalOptions& global_;
+  v1::ListClientsRequest request_;
   std::unique_ptr<AdminClient> client_;
   std::unique_ptr<EventStream> events_;
   bool is_live_ = false;  // all that the daemon remembered has come
@@ -198,6 +202,7 @@ Command AddTop(CLI::App& app, const GlobalOptions& global) {
   std::string names;
   for (const TopSort sort : kTopSorts)
     names += (names.empty() ? "" : ", ") + std::string(Name(sort));
+  AddSelectorOptions(*command, options->selector);
   command->add_option("--delay", options->delay, "time between two pictures: 1s, 200ms")->capture_default_str();
   command->add_option("--sort", options->sort, "column to sort by: " + names);
   command->add_flag("--batch", options->batch, "write the pictures as text; needs no terminal");
@@ -219,7 +224,9 @@ Command AddTop(CLI::App& app, const GlobalOptions& global) {
               }
               sort = *found;
             }
-            Source source(global);
+            const Result<v1::Selector> chosen = ParseSelector(options->selector, WhenEmpty::kMeansAll);
+            if (!chosen) return UsageFailure(chosen.error());
+            Source source(global, *chosen);
             if (options->batch) return Batch(source, sort, milliseconds(*delay), options->frames, !global.no_header);
             return Live(source, sort, milliseconds(*delay));
           }};

@@ -59,10 +59,10 @@ class Recorder {
 
   std::string Summary(const std::string& path, bool json) const {
     if (json) {
-      return Line({{"file", path},
-                   {"duration_ns", end_ns_ - start_ns_},
-                   {"clients", timeline_->ClientsSeen()},
-                   {"slices", trace_->Slices()}});
+      return Document("trace", {{"file", path},
+                                {"duration_ns", end_ns_ - start_ns_},
+                                {"clients", timeline_->ClientsSeen()},
+                                {"slices", trace_->Slices()}});
     }
     return fmt::format("{}: {}, {} clients, {} slices; open it in https://ui.perfetto.dev\n", path,
                        Duration(end_ns_ - start_ns_), timeline_->ClientsSeen(), trace_->Slices());

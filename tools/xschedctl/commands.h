@@ -18,6 +18,7 @@ struct GlobalOptions {
   std::string runtime_dir;
   bool json = false;
   bool no_header = false;
+  bool no_pager = false;
 
   TextStyle Style() const;
 };
@@ -34,6 +35,7 @@ Command AddTop(CLI::App& app, const GlobalOptions& global);
 Command AddSet(CLI::App& app, const GlobalOptions& global);
 Command AddHold(CLI::App& app, const GlobalOptions& global);
 Command AddRelease(CLI::App& app, const GlobalOptions& global);
+std::vector<Command> AddConfig(CLI::App& app, const GlobalOptions& global);
 std::vector<Command> AddPolicy(CLI::App& app, const GlobalOptions& global);
 Command AddEvents(CLI::App& app, const GlobalOptions& global);
 Command AddTrace(CLI::App& app, const GlobalOptions& global);
@@ -46,8 +48,8 @@ Command AddDoctor(CLI::App& app, const GlobalOptions& global);
 Command AddCompletion(CLI::App& app, const GlobalOptions& global);
 Command AddVersion(CLI::App& app, const GlobalOptions& global);
 
-// --pid --uid --group --cgroup --exe --all.
-void AddSelectorOptions(CLI::App& command, SelectorOptions& options);
+// --pid --uid --group --cgroup --exe --all. `pid`: the first one's names.
+void AddSelectorOptions(CLI::App& command, SelectorOptions& options, const std::string& pid = "--pid");
 
 // A wrong command line, as a Failure.
 inline tl::unexpected<Failure> UsageFailure(Error error) {

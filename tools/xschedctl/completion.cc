@@ -24,6 +24,7 @@ constexpr KnownValue kKnownValues[] = {
     {"uid", {ValueKind::kUser}},
     {"exe", {ValueKind::kFile}},
     {"shim", {ValueKind::kFile}},
+    {"file", {ValueKind::kFile}},
     {"hip", {ValueKind::kFile}},
     {"output", {ValueKind::kFile}},
     {"root", {ValueKind::kFolder}},

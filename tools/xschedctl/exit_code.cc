@@ -1,5 +1,11 @@
 #include "tools/xschedctl/exit_code.h"
 
+#include <fmt/format.h>
+
+#include <string>
+
+#include "tools/xschedctl/exit_code_table.h"
+
 namespace xschedd::ctl {
 
 ExitCode ExitCodeOf(grpc::StatusCode status, bool still_listening) {
@@ -23,20 +29,31 @@ ExitCode ExitCodeOf(grpc::StatusCode status, bool still_listening) {
   }
 }
 
+std::span<const ExitCodeText> ExitCodes() {
+  static constexpr ExitCodeText kTexts[] = {
+      {ExitCode::kOk, "done"},
+      {ExitCode::kFound, "doctor, config: something is wrong"},
+      {ExitCode::kUsage, "wrong usage, or a value out of range (priorities go from -100 to 100)"},
+      {ExitCode::kNoDaemon, "no daemon is running there"},
+      {ExitCode::kPermission, "permission denied"},
+      {ExitCode::kNoClient, "no client fits"},
+      {ExitCode::kRefused, "the daemon refused, or failed"},
+      {ExitCode::kTimeout, "the daemon did not answer in time"},
+      {ExitCode::kNoShim, "run: the shim library was not found"},
+      {ExitCode::kCannotExec, "run: the command cannot be executed"},
+      {ExitCode::kNoCommand, "run: the command was not found"},
+  };
+  return kTexts;
+}
+
 std::string_view ExitCodeHelp() {
-  return "Exit status:\n"
-         "  0    done\n"
-         "  1    doctor: something is wrong\n"
-         "  2    wrong usage, or a value out of range (priorities go from -100 to 100)\n"
-         "  3    no daemon is running there\n"
-         "  4    permission denied\n"
-         "  5    no client fits\n"
-         "  6    the daemon refused, or failed\n"
-         "  7    the daemon did not answer in time\n"
-         "  8    run: the shim library was not found\n"
-         "  126  run: the command cannot be executed\n"
-         "  127  run: the command was not found\n"
-         "  run otherwise ends as its command does.";
+  static const std::string help = [] {
+    std::string lines = "Exit status:\n";
+    for (const auto& [code, text] : ExitCodes())
+      lines += fmt::format("  {:<3}  {}\n", static_cast<int>(code), text);
+    return lines + "  run otherwise ends as its command does.";
+  }();
+  return help;
 }
 
 }  // namespace xschedd::ctl

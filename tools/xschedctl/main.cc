@@ -1,9 +1,11 @@
 // xschedctl: the administrator's and the user's hand on xschedd. See docs/xschedctl.md.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
 
+#include "tools/xschedctl/colour.h"
 #include "tools/xschedctl/command_line.h"
 #include "tools/xschedctl/table.h"
 
@@ -21,7 +23,8 @@ int Main(int argc, char** argv) {
   const auto action = line.Parse({argv + 1, argv + argc});
   const Outcome<ExitCode> outcome = action ? (*action)() : tl::unexpected<Failure>(action.error());
   if (outcome) return static_cast<int>(*outcome);
-  fmt::print(stderr, "xschedctl: {}\n", Harmless(outcome.error().error.Line()));
+  fmt::print(stderr, "{} {}\n", Painted("xschedctl:", Colour::kRed, HasColour(STDERR_FILENO)),
+             Harmless(outcome.error().error.Line()));
   return static_cast<int>(outcome.error().code);
 }
 

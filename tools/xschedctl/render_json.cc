@@ -1,5 +1,7 @@
 #include "tools/xschedctl/render_json.h"
 
+#include <fmt/format.h>
+
 #include "tools/xschedctl/names.h"
 
 namespace xschedd::ctl {
@@ -202,9 +204,15 @@ Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer) {
 Json ToJson(const v1::GetVersionResponse& answer) {
   return {{"version", answer.version()},
           {"abi_version", answer.abi_version()},
-          {"layout_hash", answer.layout_hash()},
+          {"layout_hash", fmt::format("{:016x}", answer.layout_hash())},
           {"pid", answer.pid()},
           {"uptime_ms", answer.uptime_ms()}};
+}
+
+std::string Document(std::string_view kind, const Json& json) {
+  Json document = {{"schema", "xschedctl/" + std::string(kind) + "/" + std::to_string(kSchemaVersion)}};
+  document.update(json);
+  return Line(document);
 }
 
 std::string Line(const Json& json) {

@@ -1,5 +1,6 @@
 // The daemon's answers as JSON, for --json. Field names are those of the protocol, with units in them; enumerations are
-// the words of names.h; an absent optional is null. A field is only ever added. Thread rule: pure functions.
+// the words of names.h; an absent optional is null. docs/json.md says what may change, and the schemas in
+// tools/xschedctl/schema are compared with real answers. Thread rule: pure functions.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,6 +19,12 @@ Json ToJson(const v1::Event& event);
 Json ToJson(const v1::Stats& stats);
 Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer);
 Json ToJson(const v1::GetVersionResponse& answer);
+
+// The version of all documents: a field that goes, or means something else, makes it one more.
+inline constexpr int kSchemaVersion = 1;
+
+// A document of --json: `json`, an object, with what it is in front, "schema": "xschedctl/ps/1", on a line of its own.
+std::string Document(std::string_view kind, const Json& json);
 
 // One document on one line with its line feed. Bytes that are no UTF-8 are replaced, never an error.
 std::string Line(const Json& json);

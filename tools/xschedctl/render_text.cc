@@ -29,6 +29,11 @@ std::uint64_t Rate(const v1::ClientDevice& device) {
       std::min(static_cast<double>(device.recent_gpu_ns()) / static_cast<double>(device.recent_ns()) * kSecond, kMost));
 }
 
+Colour ColourOf(v1::ClientState state) {
+  if (state == v1::CLIENT_STATE_RUNNING) return Colour::kGreen;
+  return state == v1::CLIENT_STATE_HELD || state == v1::CLIENT_STATE_PASSING ? Colour::kYellow : Colour::kNone;
+}
+
 // Beside the share: columns that are only there when somebody has missed a deadline, or had calls passed through.
 constexpr std::ptrdiff_t kOptionalColumn = 13;
 
@@ -99,12 +104,14 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       if (any_passed) insert(device == nullptr ? 0 : device->passthrough());
       if (any_late) insert(client.late());
       table.Add(std::move(cells));
+      constexpr std::size_t kStateColumn = 7;
+      if (device != nullptr) table.Paint(kStateColumn, client.hold() ? Colour::kRed : ColourOf(device->state()));
     };
     for (const v1::ClientDevice& device : client.devices())
       add(&device);
     if (client.devices().empty()) add(nullptr);
   }
-  return table.Render(style.width, style.header) + LeftOut(answer.left_out(), "not shown");
+  return table.Render(style) + LeftOut(answer.left_out(), "not shown");
 }
 
 std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle& style) {
@@ -120,7 +127,7 @@ std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle
                fmt::format("{}", device.held()), fmt::format("{}", device.compute_units()), device.vendor(),
                device.name()});
   }
-  return table.Render(style.width, style.header);
+  return table.Render(style);
 }
 
 std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const TextStyle& style) {
@@ -136,7 +143,7 @@ std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const T
                fmt::format("{}", change.weight_before()), fmt::format("{}", change.weight_after()),
                change.hold_after() ? "yes" : "no", change.note().empty() ? "-" : change.note()});
   }
-  return table.Render(style.width, style.header) + LeftOut(answer.left_out(), "left as they are");
+  return table.Render(style) + LeftOut(answer.left_out(), "left as they are");
 }
 
 std::string RenderPolicy(const v1::Policy& policy) {
@@ -226,7 +233,7 @@ std::string RenderTimes(const v1::ExplainResponse& answer, const TextStyle& styl
                Share(answer.weight(), device.weight_all()),
                device.late() == 0 ? "-" : fmt::format("{}", device.late())});
   }
-  return table.Render(style.width, style.header);
+  return table.Render(style);
 }
 
 std::string RenderCauses(const v1::ExplainResponse& answer, const TextStyle& style) {
@@ -240,7 +247,7 @@ std::string RenderCauses(const v1::ExplainResponse& answer, const TextStyle& sty
     table.Add({Duration(cause.total_ns()), Share(cause.total_ns(), answer.held_ns()), fmt::format("{}", cause.count()),
                Duration(cause.longest_ns()), cause.device(), cause.reason()});
   }
-  return table.Render(style.width, style.header);
+  return table.Render(style);
 }
 
 std::string RenderSpans(const v1::ExplainResponse& answer, const TextStyle& style) {
@@ -255,7 +262,7 @@ std::string RenderSpans(const v1::ExplainResponse& answer, const TextStyle& styl
     table.Add({Duration(now - std::min(now, span.start_ns())),
                Duration(span.end_ns() - std::min(span.end_ns(), span.start_ns())), span.device(), span.reason()});
   }
-  std::string text = table.Render(style.width, style.header);
+  std::string text = table.Render(style);
   if (first > 0) text += fmt::format("({} earlier ones: see --json)\n", first);
   return text;
 }
@@ -264,7 +271,7 @@ std::string RenderPassed(const v1::ExplainResponse& answer, const TextStyle& sty
   Table table({{.header = "CALLS", .right = true}, {.header = "BY", .flexible = true}});
   for (const auto& passed : answer.passed())
     table.Add({fmt::format("{}", passed.count()), passed.rule()});
-  return table.Render(style.width, style.header);
+  return table.Render(style);
 }
 
 }  // namespace

@@ -5,13 +5,9 @@
 #include <string>
 
 #include "admin.pb.h"
+#include "tools/xschedctl/table.h"
 
 namespace xschedd::ctl {
-
-struct TextStyle {
-  std::size_t width = 0;  // of the terminal; 0: no limit
-  bool header = true;
-};
 
 std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style);
 std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle& style);

@@ -29,9 +29,17 @@ void Table::Add(std::vector<std::string> cells) {
   for (std::string& cell : cells)
     cell = Harmless(cell);
   rows_.push_back(std::move(cells));
+  colours_.emplace_back(columns_.size(), Colour::kNone);
 }
 
-std::string Table::Render(std::size_t width, bool with_header) const {
+void Table::Paint(std::size_t column, Colour colour) {
+  colours_.back()[column] = colour;
+}
+
+std::string Table::Render(const TextStyle& style) const {
+  const std::size_t width = style.width;
+  const bool with_header = style.header;
+  const bool with_colour = style.colour;
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     if (with_header) widths[c] = DisplayWidth(columns_[c].header);
@@ -66,7 +74,7 @@ std::string Table::Render(std::size_t width, bool with_header) const {
   }
 
   std::string text;
-  const auto line = [&](const auto& cell_of) {
+  const auto line = [&](const auto& cell_of, const auto& colour_of) {
     std::string out;
     bool first = true;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -76,15 +84,17 @@ std::string Table::Render(std::size_t width, bool with_header) const {
       const std::string cell = CutTo(cell_of(c), widths[c]);
       const std::size_t padding = widths[c] - std::min(widths[c], DisplayWidth(cell));
       if (columns_[c].right) out.append(padding, ' ');
-      out += cell;
+      out += Painted(cell, colour_of(c), with_colour);
       if (!columns_[c].right) out.append(padding, ' ');
     }
     out.erase(out.find_last_not_of(' ') + 1);
     text += out + "\n";
   };
-  if (with_header) line([&](std::size_t c) { return columns_[c].header; });
-  for (const auto& row : rows_)
-    line([&](std::size_t c) { return row[c]; });
+  if (with_header) {
+    line([&](std::size_t c) { return columns_[c].header; }, [](std::size_t) { return Colour::kBold; });
+  }
+  for (std::size_t r = 0; r < rows_.size(); ++r)
+    line([&](std::size_t c) { return rows_[r][c]; }, [&](std::size_t c) { return colours_[r][c]; });
   return text;
 }
 

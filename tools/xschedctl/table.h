@@ -8,7 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/xschedctl/colour.h"
+
 namespace xschedd::ctl {
+
+struct TextStyle {
+  std::size_t width = 0;  // of the terminal; 0: no limit
+  bool header = true;
+  bool colour = false;
+};
 
 struct Column {
   std::string header;
@@ -22,12 +30,16 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   // As many cells as columns.
   void Add(std::vector<std::string> cells);
+  // A cell of the row that was added last.
+  void Paint(std::size_t column, Colour colour);
   // `width` 0: as wide as it is. Lines end in '\n' and have no blanks before it.
-  std::string Render(std::size_t width, bool with_header) const;
+  std::string Render(const TextStyle& style) const;
+  std::string Render(std::size_t width, bool with_header) const { return Render({width, with_header, false}); }
 
  private:
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::vector<Colour>> colours_;  // as rows_
 };
 
 // Control characters become '?'.

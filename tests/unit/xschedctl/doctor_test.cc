@@ -21,6 +21,8 @@ Facts Good() {
   facts.admin_socket = {"/run/xschedd/admin.sock", true, true, 0660, 0};
   facts.daemon = DaemonFacts{"1.2.3", 1, 77};
   facts.is_root = true;
+  facts.has_group = true;
+  facts.service = {true, true, "active", "running", "enabled", "5s", 0};
   facts.shim = {"/lib/xschedd/libxschedd-shim.so", true, "", "1.2.3", 0};
   facts.shim_needs = GlibcVersion{2, 17};
   facts.library = {"/lib/xschedd/libxschedd-client.so", true, "", "1.2.3", 3};
@@ -82,7 +84,7 @@ void Examine(const std::vector<Case>& cases, const Facts& good) {
 TEST_CASE("the doctor finds nothing wrong with a good system", "[doctor]") {
   for (const Facts& facts : {Good(), WithProcess()}) {
     const Report report = Examine(facts);
-    INFO(Render(report));
+    INFO(Render(report, {}));
     CHECK_FALSE(report.HasError());
     for (const Report::Entry& entry : report.entries)
       CHECK(entry.finding.level == Level::kOk);
@@ -101,7 +103,10 @@ TEST_CASE("the doctor: daemon and sockets", "[doctor]") {
           {"client socket", Level::kError, "File name too long",
            [](Facts& f) { f.client_socket.connect_error = ENAMETOOLONG; }},
           {"admin socket", Level::kWarning, "there is no group xschedd",
-           [](Facts& f) { f.admin_socket.connect_error = EACCES; }},
+           [](Facts& f) {
+             f.admin_socket.connect_error = EACCES;
+             f.has_group = false;
+           }},
           {"admin socket", Level::kWarning, "usermod -aG xschedd",
            [](Facts& f) {
              f.admin_socket.connect_error = EACCES;
@@ -286,6 +291,40 @@ TEST_CASE("the doctor: a process and its session", "[doctor]") {
       WithProcess());
 }
 
+TEST_CASE("the doctor: group and service manager", "[doctor]") {
+  Examine(
+      {
+          {"group", Level::kWarning, "groupadd --system xschedd", [](Facts& f) { f.has_group = false; }},
+          {"group", Level::kOk, "you are root", [](Facts&) {}},
+          {"group", Level::kOk, "you are not in it", [](Facts& f) { f.is_root = false; }},
+          {"group", Level::kOk, "you are in group", [](Facts& f) { f.is_root = !(f.is_in_group = true); }},
+          {"service", Level::kOk, "active (running), watchdog 5s", [](Facts&) {}},
+          {"service", Level::kOk, "no systemd runs here", [](Facts& f) { f.service = {}; }},
+          {"service", Level::kWarning, "has no xschedd.service", [](Facts& f) { f.service.is_known = false; }},
+          {"service", Level::kError, "is failed (failed)",
+           [](Facts& f) { f.service.active = f.service.sub = "failed"; }},
+          {"service", Level::kWarning, "systemctl enable --now", [](Facts& f) { f.service.active = "inactive"; }},
+          {"service", Level::kWarning, "again 3 times", [](Facts& f) { f.service.restarts = 3; }},
+          {"service", Level::kWarning, "no watchdog", [](Facts& f) { f.service.watchdog = "infinity"; }},
+          {"service", Level::kWarning, "not started at boot", [](Facts& f) { f.service.enabled = "disabled"; }},
+      },
+      Good());
+}
+
+TEST_CASE("the doctor: other schedulers of GPU calls", "[doctor]") {
+  Examine(
+      {
+          {"conflicts", Level::kWarning, "LD_PRELOAD has libnvshare.so",
+           [](Facts& f) { f.environment["LD_PRELOAD"] = "/x/libnvshare.so"; }},
+          {"conflicts", Level::kWarning, "/etc/ld.so.preload has libvgpu.so",
+           [](Facts& f) { f.preloaded_for_all = "/x/libvgpu.so\n"; }},
+          {"conflicts", Level::kWarning, "MPS", [](Facts& f) { f.environment["CUDA_MPS_PIPE_DIRECTORY"] = "/tmp/x"; }},
+          {"conflicts", Level::kOk, "no other scheduler",
+           [](Facts& f) { f.environment["LD_PRELOAD"] = "/lib/xschedd/libxschedd-shim.so"; }},
+      },
+      Good());
+}
+
 TEST_CASE("the doctor's report, for people and for programs", "[doctor]") {
   Facts facts = Good();
   CHECK(ToJson(Examine(facts))["ok"] == true);
@@ -293,7 +332,8 @@ TEST_CASE("the doctor's report, for people and for programs", "[doctor]") {
   facts.client_socket.exists = false;
   const Report report = Examine(facts);
   CHECK(report.HasError());
-  const std::string text = Render(report);
+  const std::string text = Render(report, {});
+  CHECK(Render(report, {.colour = true}).find("\x1b[31merror") != std::string::npos);
   CHECK(text.find("error    client socket    no daemon: /run/xschedd/client.sock is not there; start it") !=
         std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);
@@ -302,6 +342,32 @@ TEST_CASE("the doctor's report, for people and for programs", "[doctor]") {
   CHECK(json["findings"][0]["level"] == "error");
   CHECK(json["findings"][0]["check"] == "client socket");
   CHECK(json["findings"][0]["fix"].get<std::string>().find("start it: systemctl") == 0);
+}
+
+TEST_CASE("the doctor's lines fit the terminal, and nothing of them is lost", "[doctor]") {
+  Facts facts = Good();
+  facts.shim.path = "/a/" + std::string(200, 'x') + "/libxschedd-shim.so";  // no blank to break at
+  facts.client_socket.exists = false;
+  const Report report = Examine(facts);
+  const auto words = [](std::string text) {
+    std::string all;
+    for (const char c : text) {
+      if (c != ' ' && c != '\n') all += c;
+    }
+    return all;
+  };
+  const std::string wide = Render(report, {});
+  for (const std::size_t width : {80, 100, 150}) {
+    const std::string text = Render(report, {.width = width});
+    CHECK(words(text) == words(wide));
+    std::size_t at = 0;
+    while (at < text.size()) {
+      const std::size_t end = text.find('\n', at);
+      if (text.find("xxx", at) > end) CHECK(end - at <= width);
+      at = end + 1;
+    }
+  }
+  CHECK(Render(report, {.width = 30}) == wide);
 }
 
 TEST_CASE("an ELF file says what it imports and which glibc it needs", "[doctor]") {

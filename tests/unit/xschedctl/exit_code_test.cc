@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tests/catch.h"
+#include "tools/xschedctl/exit_code_table.h"
 
 namespace xschedd::ctl {
 
@@ -26,10 +29,27 @@ TEST_CASE("a draining daemon refuses, a dead one is not there") {
 
 TEST_CASE("the help names every exit code") {
   const std::string help(ExitCodeHelp());
-  for (const auto code :
-       {ExitCode::kOk, ExitCode::kUsage, ExitCode::kNoDaemon, ExitCode::kPermission, ExitCode::kNoClient,
-        ExitCode::kRefused, ExitCode::kTimeout, ExitCode::kNoShim, ExitCode::kCannotExec, ExitCode::kNoCommand}) {
-    CHECK(help.find(fmt::format("\n  {:<5}", static_cast<int>(code))) != std::string::npos);
+  for (int number = 0; number < 256; ++number) {
+    bool is_one = false;
+    // No default: a new code is a warning here, and so an error.
+    switch (static_cast<ExitCode>(number)) {
+      case ExitCode::kOk:
+      case ExitCode::kFound:
+      case ExitCode::kUsage:
+      case ExitCode::kNoDaemon:
+      case ExitCode::kPermission:
+      case ExitCode::kNoClient:
+      case ExitCode::kRefused:
+      case ExitCode::kTimeout:
+      case ExitCode::kNoShim:
+      case ExitCode::kCannotExec:
+      case ExitCode::kNoCommand:
+        is_one = true;
+    }
+    CAPTURE(number);
+    CHECK((help.find(fmt::format("\n  {:<5}", number)) != std::string::npos) == is_one);
+    CHECK(std::any_of(ExitCodes().begin(), ExitCodes().end(),
+                      [&](const ExitCodeText& one) { return static_cast<int>(one.code) == number; }) == is_one);
   }
 }
 

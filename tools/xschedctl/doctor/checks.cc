@@ -23,6 +23,8 @@ std::span<const Check> Checks() {
   static constexpr Check kChecks[] = {
       {"client socket", CheckClientSocket},
       {"admin socket", CheckAdminSocket},
+      {"group", CheckGroup},
+      {"service", CheckService},
       {"versions", CheckVersions},
       {"shim", CheckShim},
       {"private library", CheckLibrary},
@@ -30,6 +32,7 @@ std::span<const Check> Checks() {
       {"device", CheckDevices},
       {"kernel", CheckKernel},
       {"environment", CheckEnvironment},
+      {"conflicts", CheckConflicts},
       {"preload", CheckPreload},
       {"root", CheckRoot},
       {"process", CheckProcess},

@@ -11,6 +11,8 @@ namespace xschedd::ctl {
 
 Findings CheckClientSocket(const Facts& facts);
 Findings CheckAdminSocket(const Facts& facts);
+Findings CheckGroup(const Facts& facts);
+Findings CheckService(const Facts& facts);
 Findings CheckVersions(const Facts& facts);
 Findings CheckShim(const Facts& facts);
 Findings CheckLibrary(const Facts& facts);
@@ -18,6 +20,7 @@ Findings CheckRuntimes(const Facts& facts);
 Findings CheckDevices(const Facts& facts);
 Findings CheckKernel(const Facts& facts);
 Findings CheckEnvironment(const Facts& facts);
+Findings CheckConflicts(const Facts& facts);
 Findings CheckPreload(const Facts& facts);
 Findings CheckRoot(const Facts& facts);
 Findings CheckProcess(const Facts& facts);

@@ -62,6 +62,50 @@ Findings CheckAdminSocket(const Facts& facts) {
   return findings;
 }
 
+Findings CheckGroup(const Facts& facts) {
+  if (!facts.has_group) {
+    return {Warning("there is no group xschedd: only root manages other users' programs",
+                    "systemd-sysusers makes it, or: groupadd --system xschedd; then restart xschedd")};
+  }
+  if (facts.is_root) return {Ok("there is a group xschedd; you are root")};
+  return {Ok(facts.is_in_group ? "you are in group xschedd" : "there is a group xschedd; you are not in it")};
+}
+
+Findings CheckService(const Facts& facts) {
+  const ServiceFacts& service = facts.service;
+  if (!service.has_manager) {
+    return {Ok("no systemd runs here: whoever started the daemon has to watch over it")};
+  }
+  if (!service.is_known) {
+    return {Warning("systemd has no xschedd.service: nobody starts the daemon at boot, or again after a crash",
+                    "install xschedd's package, or copy systemd/xschedd.service")};
+  }
+  const std::string state = service.active + " (" + service.sub + ")";
+  Findings findings;
+  if (service.active == "failed") {
+    findings.push_back(
+        Broken("xschedd.service is " + state, "look into journalctl -u xschedd; then systemctl restart xschedd"));
+  } else if (service.active != "active") {
+    findings.push_back(Warning("xschedd.service is " + state, "systemctl enable --now xschedd"));
+  }
+  if (service.restarts != 0) {
+    findings.push_back(Warning("systemd has started xschedd again " + std::to_string(service.restarts) +
+                                   (service.restarts == 1 ? " time" : " times"),
+                               "look into journalctl -u xschedd for why"));
+  }
+  if (service.watchdog.empty() || service.watchdog == "0" || service.watchdog == "infinity") {
+    findings.push_back(Warning("xschedd.service has no watchdog: a daemon that hangs stays",
+                               "set WatchdogSec= in the unit; systemctl revert xschedd takes ours"));
+  }
+  if (service.enabled != "enabled" && service.enabled != "static" && service.active == "active") {
+    findings.push_back(
+        Warning("xschedd.service is " + service.enabled + ": it is not started at boot", "systemctl enable xschedd"));
+  }
+  if (findings.empty())
+    findings.push_back(Ok("xschedd.service is " + state + ", watchdog " + service.watchdog + ", never restarted"));
+  return findings;
+}
+
 Findings CheckVersions(const Facts& facts) {
   Findings findings;
   // Neighbouring versions work together (common/versions.h).

@@ -98,6 +98,16 @@ const Trap kTraps[] = {
      }},
 };
 
+// Preloaded objects that hold GPU calls themselves: two gates, each of which knows nothing of the other.
+struct Rival {
+  std::string_view file;  // the beginning of its name
+  std::string_view what;
+};
+constexpr Rival kRivals[] = {
+    {"libshimhip.so", "XSched"},   {"libshimcuda.so", "XSched"}, {"libnvshare.so", "nvshare"},
+    {"libvgpu.so", "HAMi's vGPU"}, {"libgemhook.so", "Gemini"},
+};
+
 std::size_t Differences(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return std::max(a.size(), b.size());
   std::size_t count = 0;
@@ -134,6 +144,32 @@ Findings CheckEnvironment(const Facts& facts) {
     if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) findings.push_back(Unknown(name));
   }
   if (findings.empty()) findings.push_back(Ok("no variable that would surprise"));
+  return findings;
+}
+
+Findings CheckConflicts(const Facts& facts) {
+  const auto own = facts.environment.find("LD_PRELOAD");
+  const std::pair<std::string_view, std::string> lists[] = {
+      {"LD_PRELOAD", own != facts.environment.end() ? own->second : std::string()},
+      {"/etc/ld.so.preload", facts.preloaded_for_all},
+  };
+  Findings findings;
+  for (const auto& [where, list] : lists) {
+    for (const Rival& rival : kRivals) {
+      if (list.find(rival.file) == std::string::npos) continue;
+      findings.push_back(Warning(std::string(where) + " has " + std::string(rival.file) + " (" +
+                                     std::string(rival.what) + "): two schedulers hold the same calls",
+                                 "preload one of the two"));
+    }
+  }
+  const auto pipe = facts.environment.find("CUDA_MPS_PIPE_DIRECTORY");
+  if (pipe != facts.environment.end() && !pipe->second.empty()) {
+    findings.push_back(
+        Warning("CUDA_MPS_PIPE_DIRECTORY is set: under MPS kernels of several programs run side by side, "
+                "and what is in flight of a lower one is not preempted",
+                "unset it where priorities are to hold"));
+  }
+  if (findings.empty()) findings.push_back(Ok("no other scheduler of GPU calls is preloaded"));
   return findings;
 }
 

@@ -54,6 +54,17 @@ struct KernelFacts {
   bool has_future_write_seal = false;
 };
 
+// What systemd says of xschedd.service.
+struct ServiceFacts {
+  bool has_manager = false;  // systemd runs here
+  bool is_known = false;     // it has the unit
+  std::string active;        // "active", "failed", ...
+  std::string sub;           // "running", "auto-restart", ...
+  std::string enabled;       // "enabled", "disabled", ...
+  std::string watchdog;      // "30s"; "0" or "infinity": none
+  std::uint64_t restarts = 0;
+};
+
 // The folder tree of a container, or of a process in one.
 struct RootFacts {
   std::string dir;
@@ -106,6 +117,8 @@ struct Facts {
   std::vector<DeviceFileFacts> nvidia_devices;  // /dev/nvidiactl, /dev/nvidia0, ...
   std::string software_gpu;  // path of its libhsa-runtime64, if that is what a program here would get
   KernelFacts kernel;
+  ServiceFacts service;
+  std::string preloaded_for_all;  // content of /etc/ld.so.preload
 
   // Of this process, or of the one that was asked about.
   std::map<std::string, std::string> environment;

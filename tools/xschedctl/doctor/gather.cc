@@ -253,6 +253,33 @@ KernelFacts LookAtKernel() {
   return facts;
 }
 
+ServiceFacts LookAtService() {
+  ServiceFacts facts;
+  facts.has_manager = ::access("/run/systemd/system", F_OK) == 0;
+  if (!facts.has_manager) return facts;
+  FILE* const out = ::popen(
+      "systemctl show xschedd.service -p LoadState,ActiveState,SubState,UnitFileState,NRestarts,WatchdogUSec "
+      "2>/dev/null",
+      "re");
+  if (out == nullptr) return facts;
+  char line[512];
+  while (std::fgets(line, sizeof line, out) != nullptr) {
+    const std::string text(line, std::strcspn(line, "\n"));
+    const auto equals = text.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string name = text.substr(0, equals);
+    const std::string value = text.substr(equals + 1);
+    if (name == "LoadState") facts.is_known = value == "loaded";
+    if (name == "ActiveState") facts.active = value;
+    if (name == "SubState") facts.sub = value;
+    if (name == "UnitFileState") facts.enabled = value;
+    if (name == "NRestarts") facts.restarts = std::strtoull(value.c_str(), nullptr, 10);
+    if (name == "WatchdogUSec") facts.watchdog = value;
+  }
+  ::pclose(out);
+  return facts;
+}
+
 }  // namespace
 
 Facts Gather(const DoctorOptions& options) {
@@ -270,6 +297,9 @@ Facts Gather(const DoctorOptions& options) {
   LookForSoftwareGpu(&facts);
   LookForDevices(&facts);
   facts.kernel = LookAtKernel();
+  facts.service = LookAtService();
+  std::ifstream for_all("/etc/ld.so.preload");
+  facts.preloaded_for_all.assign(std::istreambuf_iterator<char>(for_all), {});
   std::sscanf(gnu_get_libc_version(), "%d.%d", &facts.glibc.emplace().first, &facts.glibc->second);
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text(*entry);

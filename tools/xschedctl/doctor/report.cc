@@ -22,12 +22,40 @@ Report Examine(const Facts& facts) {
   return report;
 }
 
-std::string Render(const Report& report) {
+namespace {
+
+Colour ColourOf(Level level) {
+  if (level == Level::kOk) return Colour::kGreen;
+  return level == Level::kWarning ? Colour::kYellow : Colour::kRed;
+}
+
+// Breaks between words, so that no line is wider than `width` (0: as wide as it is); further lines begin with blanks.
+std::string Wrapped(const std::string& text, std::size_t width, std::size_t indent) {
+  constexpr std::size_t kLeast = 20;  // narrower than this nobody reads
+  if (width < indent + kLeast) return text;
+  std::string out;
+  std::string_view rest = text;
+  while (DisplayWidth(rest) > width - indent) {
+    const std::string fitting = FirstCharacters(rest, width - indent + 1);
+    const std::size_t blank = fitting.rfind(' ');
+    const std::size_t end = blank == std::string::npos || blank == 0 ? std::min(rest.find(' '), rest.size()) : blank;
+    out += std::string(rest.substr(0, end)) + "\n" + std::string(indent, ' ');
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return out + std::string(rest);
+}
+
+constexpr std::size_t kTextColumn = 26;  // where the text of a line begins
+
+}  // namespace
+
+std::string Render(const Report& report, const TextStyle& style) {
   std::string text;
   for (const Report::Entry& entry : report.entries) {
     const std::string fix = entry.finding.fix.empty() ? "" : "; " + entry.finding.fix;
     text +=
-        fmt::format("{:<8} {:<16} {}\n", Name(entry.finding.level), entry.check, Harmless(entry.finding.what + fix));
+        Painted(fmt::format("{:<8}", Name(entry.finding.level)), ColourOf(entry.finding.level), style.colour) +
+        fmt::format(" {:<16} {}\n", entry.check, Wrapped(Harmless(entry.finding.what + fix), style.width, kTextColumn));
   }
   return text;
 }

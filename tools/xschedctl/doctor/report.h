@@ -6,6 +6,7 @@
 
 #include "tools/xschedctl/doctor/checks.h"
 #include "tools/xschedctl/render_json.h"
+#include "tools/xschedctl/table.h"
 
 namespace xschedd::ctl {
 
@@ -21,7 +22,7 @@ struct Report {
 
 Report Examine(const Facts& facts);
 // A line each: how bad, which check, what was found; what to do.
-std::string Render(const Report& report);
+std::string Render(const Report& report, const TextStyle& style);
 Json ToJson(const Report& report);
 
 }  // namespace xschedd::ctl

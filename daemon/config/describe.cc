@@ -1,0 +1,145 @@
+#include "daemon/config/describe.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace xschedd {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kVendor = "vendor";  // max_concurrent is not set
+constexpr std::string_view kPolicyName = "policy.name";
+
+std::string Text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+template <typename Value>
+void Put(Json& json, const char* key, const std::optional<Value>& value) {
+  if (value) json[key] = *value;
+}
+
+Json ToJson(const Rule& rule) {
+  Json json = Json::object();
+  Put(json, "uid", rule.uid);
+  Put(json, "gid", rule.gid);
+  Put(json, "exe", rule.exe);
+  Put(json, "cgroup", rule.cgroup);
+  Put(json, "container", rule.container);
+  Put(json, "group", rule.group);
+  Put(json, "priority", rule.priority);
+  Put(json, "weight", rule.weight);
+  Put(json, "join", rule.join);
+  if (!rule.passthrough.empty()) json["passthrough"] = rule.passthrough;
+  Put(json, "class", rule.metric_class);
+  return json;
+}
+
+Json ToJson(const Ceiling& ceiling, std::optional<std::uint32_t> uid) {
+  Json json = Json::object();
+  Put(json, "uid", uid);
+  Put(json, "priority", ceiling.priority);
+  Put(json, "weight", ceiling.weight);
+  return json;
+}
+
+struct Value {
+  std::string key;
+  Json value;
+};
+
+// What has a default, in the order of daemon/xschedd.toml.
+std::vector<Value> Values(const Config& config) {
+  const policy::Settings& policy = config.policy;
+  const Quota& quota = config.quota;
+  return {
+      {"passthrough", config.passthrough},
+      {"daemon.lease_ms", config.lease_ms},
+      {"daemon.activity_interval_ms", config.activity_interval_ms},
+      {"daemon.spin", config.spin},
+      {std::string(kPolicyName), policy::Text(policy.name)},
+      {"policy.linger_us", policy.linger_us},
+      {"policy.guard_ms_per_s", policy.guard_ms_per_s},
+      {"policy.window_us", policy.window_us},
+      {"policy.top_window_us", policy.top_window_us},
+      {"policy.max_concurrent", policy.max_concurrent ? Json(*policy.max_concurrent) : Json(kVendor)},
+      {"policy.turn_ms", policy.turn_ms},
+      {"policy.share_slack_us", policy.share_slack_us},
+      {"policy.laxity_margin_us", policy.laxity_margin_us},
+      {"policy.fair_quantum_ms", policy.fair_quantum_ms},
+      {"quota.connections_per_uid", quota.connections_per_uid},
+      {"quota.clients_per_uid", quota.clients_per_uid},
+      {"quota.queues_per_client", quota.queues_per_client},
+      {"quota.queues_per_uid", quota.queues_per_uid},
+      {"quota.devices_per_uid", quota.devices_per_uid},
+      {"quota.memory_kib_per_uid", quota.memory_kib_per_uid},
+      {"quota.watchers_per_uid", quota.watchers_per_uid},
+      {"quota.connects_per_s", quota.connects_per_s},
+      {"quota.messages_per_s", quota.messages_per_s},
+      {"quota.message_kib_per_s", quota.message_kib_per_s},
+      {"quota.calls_per_s", quota.calls_per_s},
+      {"quota.root_times", quota.root_times},
+      {"metrics.enabled", config.metrics.enabled},
+      {"metrics.address", config.metrics.address},
+  };
+}
+
+Setting FromFile(std::string key, const Json& value, std::uint32_t line) {
+  return {std::move(key), Text(value), "null", kFromFile, line};
+}
+
+}  // namespace
+
+std::vector<Setting> Describe(const Config& config) {
+  const std::vector<Value> values = Values(config);
+  const std::vector<Value> defaults = Values(Config{});
+  std::vector<Setting> settings;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    Setting setting{values[i].key, Text(values[i].value), Text(defaults[i].value)};
+    if (const auto line = config.lines.find(setting.key); line != config.lines.end()) {
+      setting.source = kFromFile;
+      setting.line = line->second;
+    }
+    settings.push_back(std::move(setting));
+  }
+  for (std::size_t i = 0; i < config.rules.size(); ++i)
+    settings.push_back(FromFile("rule." + std::to_string(i), ToJson(config.rules[i]), config.rules[i].line));
+  // In the order of the file, as the rules.
+  std::vector<std::pair<std::uint32_t, Json>> ceilings;
+  for (const auto& [uid, ceiling] : config.ceilings)
+    ceilings.emplace_back(ceiling.line, ToJson(ceiling, uid));
+  if (config.default_ceiling.line != 0)
+    ceilings.emplace_back(config.default_ceiling.line, ToJson(config.default_ceiling, std::nullopt));
+  std::sort(ceilings.begin(), ceilings.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < ceilings.size(); ++i)
+    settings.push_back(FromFile("ceiling." + std::to_string(i), ceilings[i].second, ceilings[i].first));
+  return settings;
+}
+
+std::vector<Setting> DescribeLive(const Config& config, const policy::Settings& file, bool option) {
+  std::vector<Setting> settings = Describe(config);
+  Config before = config;
+  before.policy = file;
+  const std::vector<Setting> then = Describe(before);
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    Setting& setting = settings[i];
+    const bool is_admins = setting.value != then[i].value;
+    if (!is_admins && (!option || setting.key != kPolicyName)) continue;
+    setting.source = is_admins ? kFromAdmin : kFromOption;
+    setting.line = 0;
+  }
+  return settings;
+}
+
+std::string_view UnitOf(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> kUnits[] = {
+      {"_ms_per_s", "ms/s"}, {"_kib_per_s", "KiB/s"}, {"_per_s", "1/s"}, {"_us", "us"}, {"_ms", "ms"},
+  };
+  for (const auto& [end, unit] : kUnits) {
+    if (key.ends_with(end)) return unit;
+  }
+  return key.find("_kib_") != std::string_view::npos ? "KiB" : "";
+}
+
+}  // namespace xschedd

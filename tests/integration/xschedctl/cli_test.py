@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""The command line itself: selectors everywhere, --dry-run, mistyped words, exit statuses in each document, and what a terminal
+is sent: colour, width, the pager. Usage: see ctl_world.py
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+import ctl_world
+from ctl_world import WithDaemon, WithFolder
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SELECTORS = {"--pid", "--uid", "--group", "--cgroup", "--exe", "--all"}
+BY_SELECTOR = ("ps", "top", "set", "hold", "release", "explain", "events")
+CHANGING = (["set"], ["hold"], ["release"], ["policy", "set"], ["reload"], ["drain"], ["run"])
+# Commands of other parts, whose pages show them.
+ELSEWHERE = {"metrics", "timeline"}
+COLOUR = re.compile(r"\x1b\[\d+m")
+
+
+class Words(WithFolder):
+    def options(self, *command):
+        said = self.ctl(*command, "--help").stdout
+        return set(re.findall(r"(--[a-z-]+)", "\n".join(re.findall(r"^  (\S+)", said, re.MULTILINE))))
+
+    def test_the_same_selectors_everywhere(self):
+        for command in BY_SELECTOR:
+            self.assertLessEqual(SELECTORS, self.options(command), command)
+
+    def test_what_changes_something_can_be_tried(self):
+        for command in CHANGING:
+            self.assertIn("--dry-run", self.options(*command), command)
+
+    def test_a_mistyped_word(self):
+        self.fails(2, "pss", says=['no command "pss"', "did you mean ps?"])
+        self.fails(2, "realese", "--all", says=["did you mean release?"])
+        self.fails(2, "policy", "sett", says=['no command "policy sett"', "did you mean set?"])
+        self.fails(2, "--jsno", "ps", says=['no option "--jsno"', "did you mean --json?"])
+        self.fails(2, "set", "--priorty", "5", "--all", says=['no option "--priorty" of set', "did you mean --priority?"])
+        self.fails(2, "zebra", says=['no command "zebra"; See xschedctl --help'])
+        self.fails(2, "\x1b[31m", says=['"?[31m"'])
+
+    def test_the_exit_statuses_are_the_same_in_each_document(self):
+        code = dict(re.findall(r"^  (k\w+) = (\d+),", (ROOT / "tools/xschedctl/exit_code.h").read_text(), re.MULTILINE))
+        table = dict(re.findall(r"^  (\d+) +(\S.*)$", self.ctl("--help").stdout.split("Exit status:")[1], re.MULTILINE))
+        self.assertEqual(sorted(map(int, code.values())), sorted(map(int, table)))
+        page = (ROOT / "docs/man/xschedctl.8").read_text().replace("\\-", "-").split(".Sh EXIT STATUS")[1].split(".Sh")[0]
+        entries = re.split(r"^\.It (\d+)$", page.split("\n.El")[0], flags=re.MULTILINE)[1:]
+        said = {number: " ".join(re.sub(r"^\.(Cm|Pp|Xr)? ?", "", line) for line in text.strip().splitlines())
+                for number, text in zip(entries[::2], entries[1::2])}
+
+        def plain(text):
+            return re.sub(r"[^a-z0-9-]+", " ", text.lower()).strip()
+        self.assertEqual({number: plain(text) for number, text in said.items()},
+                         {number: plain(text) for number, text in table.items()})
+        markdown = (ROOT / "docs/xschedctl.md").read_text().split("## Exit status")[1]
+        rows = dict(re.findall(r"^\| (\d+) \| (.*) \|$", markdown, re.MULTILINE))
+        self.assertEqual(set(rows), set(table))
+        for number, text in rows.items():
+            self.assertTrue(plain(text).startswith(plain(table[number]).split(" or a value")[0]), (number, text))
+
+    def test_a_session_of_each_command_is_recorded(self):
+        recorded = (ROOT / "docs/sessions.md").read_text()
+        inner = self.ctl("--help").stdout.split("Subcommands:\n")[1].split("\n\n")[0]
+        for name in set(re.findall(r"^  (\S+)", inner, re.MULTILINE)) - ELSEWHERE:
+            self.assertRegex(recorded, rf"(?m)^\$ xschedctl {name}\b", "make docs/sessions.md again: docs/sessions/record")
+
+    def test_run_says_what_it_would_start(self):
+        done = self.ctl("run", "--dry-run", "--shim", "/dev/null", "--priority", "5", "--deadline", "33ms", "--", "false", "\x1b[31m")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for part in ("would run: false ?[31m\n", "  LD_PRELOAD=/dev/null\n", "  XSCHEDD_PRIORITY=5\n",
+                     "  XSCHEDD_DEADLINE_US=33000\n", f"  XSCHEDD_RUNTIME_DIR={self.folder}\n", "nothing was started",
+                     "unscheduled until there is a daemon"):
+            self.assertIn(part, done.stdout)
+        self.fails(127, "run", "--shim", "/dev/null", "--", "/nowhere/at/all", says=["check its name"], warns=True)
+        self.fails(126, "run", "--shim", "/dev/null", "--", self.file("plain", "text"), says=["may execute"], warns=True)
+        self.fails(2, "run", "--dry-run", "--priority", "500", "--", "true", says=["-100 to 100"])
+
+    def test_version_tells_the_memory_that_it_speaks(self):
+        self.assertRegex(self.ctl("version").stdout, r"^xschedctl \S+ \(ABI \d+, layout [0-9a-f]{16}\)\n$")
+
+
+class Selecting(WithDaemon):
+    def test_explain(self):
+        high, low = self.held_pair()
+        for words, pids in (([low], [low]), (["--pid", low], [low]), (["--group", "ranks"], [high]),
+                            (["--all"], [high, low]), (["--uid", os.getuid(), "--pid", low], [low]),
+                            (["--exe", "fake_client"], [high, low]), ([low, "--seconds", 5], [low])):
+            done = self.ctl("--json", "explain", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(json.loads(line)["pid"] for line in done.stdout.splitlines()), sorted(pids), words)
+        self.fails(5, "explain", "--group", "nobody", says=["no client fits"])
+        self.fails(2, "explain", says=["--pid"])
+
+    def test_events(self):
+        high, low = self.held_pair()
+
+        def pids(*words):
+            done = self.ctl("--json", "events", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return {json.loads(line)["pid"] for line in done.stdout.splitlines()}
+        self.assertLessEqual({high, low}, pids())
+        for words, wanted in ((["--pid", low], {low}), (["--group", "ranks"], {high}), (["--group", "nobody"], set()),
+                              (["--exe", "fake_client"], {high, low}), (["--pid", high, "--pid", low], {high, low})):
+            self.assertEqual(pids(*words), wanted, words)
+
+    def test_events_that_follow_see_who_comes_later(self):
+        follower = subprocess.Popen([ctl_world.CTL, "--runtime-dir", self.folder, "--json", "events", "--follow", "--group",
+                                     "later"], stdout=subprocess.PIPE, text=True)
+        self.children.append(follower)
+        self.addCleanup(follower.stdout.close)
+        self.client("--group", "sooner")
+        # Until the follower is there nothing is seen: changes go on until one is.
+        later = self.client("--group", "later")
+        changer = subprocess.Popen(["sh", "-c", 'i=0; while i=$((i + 1)); do "$0" --runtime-dir "$1" set --priority '
+                                    '$((i % 9)) --all >&-; done', ctl_world.CTL, self.folder])
+        self.children.append(changer)
+        self.assertEqual({json.loads(follower.stdout.readline())["pid"] for _ in range(3)}, {later})
+
+    def test_top(self):
+        high, low = self.held_pair()
+        done = self.ctl("top", "--batch", "--frames", 1, "--pid", low)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(str(low), done.stdout)
+        self.assertNotRegex(done.stdout, rf"(?m)^ *{high} ")
+
+    def test_version_of_both(self):
+        self.assertRegex(self.ctl("version").stdout, r"\Axschedctl .*\ndaemon    \S+ \(pid \d+, ABI \d+, layout [0-9a-f]{16}, up .* m?s\)\n\Z")
+
+
+class OnTerminal(WithDaemon):
+    def test_colour_only_on_a_terminal_and_never_with_no_color(self):
+        self.held_pair()
+        for words in (["ps"], ["config", "show"], ["doctor"], ["config", "check", self.config], ["pss"]):
+            self.assertRegex(self.on_terminal(*words)[1], COLOUR, words)
+            self.assertNotRegex(self.on_terminal(*words, NO_COLOR="1")[1], COLOUR, words)
+            self.assertNotRegex(self.on_terminal(*words, TERM="dumb")[1], COLOUR, words)
+            piped = self.ctl(*words)
+            self.assertNotIn("\x1b", piped.stdout + piped.stderr, words)
+        for words in (["ps"], ["doctor"], ["config", "show"]):
+            self.assertNotIn("\x1b", self.on_terminal("--json", *words)[1], words)
+
+    def test_tables_fit_the_width(self):
+        self.held_pair()
+        for words in (["ps"], ["ps", "--devices"], ["config", "show"], ["set", "--priority", "1", "--all", "--dry-run"]):
+            for columns in (80, 120, 200):
+                # $COLUMNS, because the size may come after it has looked.
+                status, said = self.on_terminal(*words, columns=columns, NO_COLOR="1", COLUMNS=str(columns))
+                self.assertEqual(status, 0)
+                table = [line for line in said.splitlines() if not line.startswith("(")]
+                self.assertLessEqual(max(map(len, table)), columns, words)
+        doctor = self.on_terminal("doctor", NO_COLOR="1", COLUMNS="100")[1].splitlines()
+        self.assertLessEqual(max(len(line) for line in doctor if self.folder not in line and "/libxschedd" not in line), 100)
+        self.assertIn("WAITS-FOR", self.on_terminal("ps", NO_COLOR="1", COLUMNS="220")[1])
+        self.assertNotIn("WAITS-FOR", self.on_terminal("ps", NO_COLOR="1", COLUMNS="80")[1])
+        self.assertIn("WAITS-FOR", self.ctl("ps", COLUMNS="80").stdout)
+
+    def test_long_answers_come_by_a_pager(self):
+        mark = self.file("pager", "#!/bin/sh\necho PAGED\ncat\n")
+        os.chmod(mark, 0o755)
+        # The size of the terminal is set after its start: a shell in between waits for it.
+        def shown(*words, **more):
+            program = self.file("wait", 'while [ "$(stty size | cut -d" " -f1)" = 0 ]; do sleep 0.02; done; exec "$@"\n')
+            return self.in_shell(program, *words, **more)
+        self.assertIn("PAGED", shown("config", "show", rows=10, PAGER=mark))
+        self.assertIn("PAGED", shown("config", "show", rows=10, XSCHEDCTL_PAGER=mark, PAGER="false"))
+        for words, rows, more in ((["config", "show"], 100, {"PAGER": mark}), (["--no-pager", "config", "show"], 10, {"PAGER": mark}),
+                                  (["config", "show"], 10, {"PAGER": ""}), (["config", "show"], 10, {"PAGER": "cat"}),
+                                  (["config", "show"], 10, {"PAGER": "/nowhere/pager"})):
+            said = shown(*words, rows=rows, **more)
+            self.assertNotIn("PAGED", said, (words, rows, more))
+            self.assertIn("policy.turn_ms", said)
+        self.assertNotIn("PAGED", self.ctl("config", "show", PAGER=mark).stdout)
+
+    def in_shell(self, program, *words, rows, **more):
+        real = ctl_world.CTL
+        ctl_world.CTL = "/bin/sh"
+        try:
+            # on_terminal puts "--runtime-dir FOLDER" in front, which the shell is not to see.
+            wrapper = self.file("wrapper", f'exec sh {program} {real} --runtime-dir "$@"\n')
+            ctl_world.CTL = self.file("start", f'#!/bin/sh\nshift\nexec sh {wrapper} "$@"\n')
+            os.chmod(ctl_world.CTL, 0o755)
+            return self.on_terminal(*words, rows=rows, **more)[1]
+        finally:
+            ctl_world.CTL = real
+
+
+if __name__ == "__main__":
+    unittest.main(argv=ctl_world.take(sys.argv))

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""xschedctl config check and show, and what reload and drain would do. Usage: see ctl_world.py"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+import ctl_world
+from ctl_world import WithDaemon, WithFolder
+
+SHIPPED = pathlib.Path(__file__).resolve().parents[3] / "daemon/xschedd.toml"
+
+
+def settings(shown):
+    return {one["key"]: one for one in shown["settings"]}
+
+
+class Check(WithFolder):
+    BAD = ("lease_ms = 5\n[daemon]\nlease_ms = 1\nspin = 3\n[policy]\nname = \"best\"\n"
+           "[[rule]]\nuid = 1\npriority = 101\n[[rule]]\ngid = 5\n")
+
+    def test_all_errors_with_place_and_remedy(self):
+        bad = self.file("bad.toml", self.BAD)
+        done = self.ctl("config", "check", bad)
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        lines = done.stdout.splitlines()
+        self.assertEqual([re.match(r".*/bad\.toml:(\d+):\d+: error: .+; .+", line).group(1) for line in lines],
+                         ["1", "3", "4", "6", "9", "10"])
+        self.assertIn("give a number from 20 to 10000", lines[1])
+        self.assertIn("a [[rule]] that sets nothing; give it a priority", lines[5])
+        answer = self.json("config", "check", bad, status=1)
+        self.assertEqual([error["line"] for error in answer["errors"]], [1, 3, 4, 6, 9, 10])
+
+    def test_it_agrees_with_the_daemon(self):
+        for name, text in (("bad", self.BAD), ("syntax", "[policy\n"), ("good", "[policy]\nturn_ms = 5\n"),
+                           ("shipped", SHIPPED.read_text())):
+            path = self.file(name + ".toml", text)
+            daemon = subprocess.run([ctl_world.DAEMON, "--check-config", "--config", path], capture_output=True,
+                                    text=True, check=False, timeout=ctl_world.LIMIT_S)
+            ours = self.ctl("config", "check", path)
+            self.assertEqual(ours.returncode == 0, daemon.returncode == 0, name)
+            if daemon.returncode:
+                first = ours.stdout.splitlines()[0].replace(": error:", ":")
+                self.assertIn(first, daemon.stderr, name)
+            else:
+                self.assertEqual(ours.stdout, path + ": good\n")
+
+    def test_a_file_that_cannot_be_read(self):
+        self.fails(2, "config", "check", "/nowhere/x.toml", says=["/nowhere/x.toml", "No such file", "; "])
+        self.fails(2, "config", "check", self.folder, says=["Is a directory"])
+        self.fails(2, "config", "show", "--file", "/nowhere/x.toml", says=["/nowhere/x.toml"])
+        self.fails(1, "config", "show", "--file", self.file("bad.toml", "a = 1\n"), says=["bad.toml:1:1"])
+        self.fails(3, "config", "show", says=["--offline"])
+
+    def test_what_is_quoted_reaches_no_terminal(self):
+        done = self.ctl("config", "check", self.file("odd.toml", '"\\u001b[31m" = 1\n'))
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("\x1b", done.stdout)
+
+
+class Show(WithDaemon):
+    CONFIG = "[policy]\nturn_ms = 30\nlinger_us = 200\n\n[[rule]]\nexe = \"train\"\npriority = -20\n"
+
+    def test_each_value_says_where_it_is_from(self):
+        shown = settings(self.json("config", "show"))
+        turn, linger, lease = shown["policy.turn_ms"], shown["policy.linger_us"], shown["daemon.lease_ms"]
+        self.assertEqual((turn["value"], turn["default"], turn["unit"], turn["differs"]), (30, 25, "ms", True))
+        self.assertEqual((turn["source"], turn["line"]), ("file", 2))
+        self.assertEqual((linger["source"], linger["differs"]), ("file", False))
+        self.assertEqual((lease["source"], lease["line"]), ("default", None))
+        self.assertEqual(shown["rule.0"]["value"], {"exe": "train", "priority": -20})
+        self.assertEqual(shown["rule.0"]["line"], 5)
+        self.json("policy", "set", "share", "--turn", "40ms")
+        shown = settings(self.json("config", "show"))
+        self.assertEqual((shown["policy.turn_ms"]["value"], shown["policy.turn_ms"]["source"]), (40, "administrator"))
+        self.assertEqual((shown["policy.name"]["value"], shown["policy.name"]["source"]), ("share", "administrator"))
+        self.json("reload")
+        self.assertEqual(settings(self.json("config", "show"))["policy.turn_ms"]["source"], "file")
+
+    def test_every_key_of_the_configuration_is_shown(self):
+        table, keys = "", set()
+        for line in SHIPPED.read_text().splitlines():
+            if line.startswith("["):
+                table = line.strip("[]") + "."
+            match = re.match(r"(?:# )?([a-z_]+) = \S", line)
+            if match and not line.startswith("# [") and table != "rule.":
+                keys.add(table + match.group(1))
+            if line.startswith("# [["):
+                break
+        self.assertIn("policy.max_concurrent", keys)
+        self.assertLessEqual(keys, set(settings(self.json("config", "show"))))
+
+    def test_the_text(self):
+        text = self.ctl("config", "show", "--changed").stdout
+        self.assertRegex(text, r"policy\.turn_ms +30 ms +25 ms +yes +file, line 2\n")
+        self.assertRegex(text, r'rule\.0 +exe="train" priority=-20 +- +yes +file, line 5\n')
+        self.assertNotIn("linger_us", text)
+        self.assertIn(f"(2 of {len(self.json('config', 'show')['settings'])} settings differ", text)
+        self.assertIn(self.config, text)
+
+    def test_offline_is_what_the_file_says(self):
+        self.json("policy", "set", "--turn", "40ms")
+        shown = self.json("config", "show", "--file", self.config)
+        self.assertFalse(shown["in_force"])
+        self.assertEqual(settings(shown)["policy.turn_ms"]["value"], 30)
+
+    def test_the_daemons_option_goes_before_the_file(self):
+        self.daemon.kill()
+        self.daemon.wait()
+        self.start_daemon("--policy", "fifo")
+        name = settings(self.json("config", "show"))["policy.name"]
+        self.assertEqual((name["value"], name["source"], name["differs"]), ("fifo", "option", True))
+
+    def test_reload_says_what_it_would_change(self):
+        self.assertEqual(self.json("reload", "--dry-run")["changes"], [])
+        self.assertIn("would change nothing", self.ctl("reload", "--dry-run").stdout)
+        self.file("xschedd.toml", "[policy]\nturn_ms = 35\n")
+        would = self.json("reload", "--dry-run")
+        self.assertEqual({one["key"]: (one["before"], one["after"]) for one in would["changes"]},
+                         {"policy.turn_ms": (30, 35), "rule.0": ({"exe": "train", "priority": -20}, None)})
+        self.assertEqual(settings(self.json("config", "show"))["policy.turn_ms"]["value"], 30)
+        text = self.ctl("reload", "--dry-run").stdout
+        self.assertRegex(text, r"policy\.turn_ms +30 ms +35 ms\n")
+        self.assertIn("nothing was changed", text)
+        self.assertEqual(len(self.json("reload")["changes"]), 2)
+        self.assertEqual(settings(self.json("config", "show"))["policy.turn_ms"]["value"], 35)
+        self.file("xschedd.toml", "[policy]\nturn_ms = 0\n")
+        self.fails(6, "reload", "--dry-run", says=["xschedd.toml:2:11", "would change nothing"])
+        self.fails(6, "reload", says=["the old configuration stays"])
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv to become somebody else")
+    def test_it_is_for_administrators(self):
+        os.chmod(self.folder, 0o711)  # others reach the sockets
+        done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", ctl_world.CTL,
+                               "--runtime-dir", self.folder, "config", "show"], capture_output=True, text=True, check=False,
+                              timeout=ctl_world.LIMIT_S, env=ctl_world.environment())
+        self.assertEqual((done.returncode, done.stdout), (4, ""))
+        self.assertIn("GetConfig is for administrators", done.stderr)
+
+    def test_drain_says_whom_it_would_concern(self):
+        self.client()
+        self.assertEqual(self.json("drain", "--dry-run")["clients"], 1)
+        self.client()  # still let in
+
+
+if __name__ == "__main__":
+    unittest.main(argv=ctl_world.take(sys.argv))

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""What each command answers to --json, from a live daemon, beside the schemas that are installed (docs/json.md): a field that
+a schema does not know fails, and so does one that it knows and that is not there. Usage: see ctl_world.py
+"""
+
+import copy
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+import ctl_world
+from ctl_world import WithDaemon, WithFolder
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SCHEMAS = ROOT / "tools/xschedctl/schema"
+# Commands without an answer of their own in JSON, and why.
+WITHOUT = {"top": "a picture", "completion": "a script"}
+# Of other parts: whoever adds --json to one of these moves it from here to an answer below.
+ELSEWHERE = {"metrics", "timeline"}
+
+
+def schema(kind):
+    return json.loads((SCHEMAS / f"{kind}-1.json").read_text())
+
+
+def objects(part):
+    """Each schema of an object within `part`."""
+    if isinstance(part, dict):
+        if "object" in (part.get("type"), *(part["type"] if isinstance(part.get("type"), list) else [])):
+            yield part
+        for inner in part.values():
+            yield from objects(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from objects(inner)
+
+
+class Schemas(unittest.TestCase):
+    def test_none_lets_an_unknown_field_or_a_missing_one_pass(self):
+        for path in SCHEMAS.glob("*.json"):
+            for one in objects(json.loads(path.read_text())):
+                with self.subTest(path.name):
+                    self.assertIn("additionalProperties", one)
+                    if one["additionalProperties"] is False:
+                        self.assertEqual(set(one["required"]), set(one["properties"]))
+
+    def test_their_names_and_versions(self):
+        for path in SCHEMAS.glob("*.json"):
+            kind, version = path.stem.rsplit("-", 1)
+            one = json.loads(path.read_text())
+            self.assertEqual(one["$id"], f"urn:xschedd:xschedctl/{kind}/{version}")
+            self.assertEqual(one["properties"]["schema"], {"const": f"xschedctl/{kind}/{version}"})
+
+    def test_the_page_lists_each(self):
+        page = (ROOT / "docs/json.md").read_text()
+        self.assertEqual(set(re.findall(r"`xschedctl/([a-z-]+)/1`", page)), {path.stem[:-2] for path in SCHEMAS.glob("*.json")})
+
+
+@unittest.skipIf(jsonschema is None, "no jsonschema: install python3-jsonschema")
+class Answers(WithDaemon):
+    CONFIG = "[policy]\nturn_ms = 30\n[[rule]]\nuid = 61234\npriority = 3\n[[ceiling]]\nuid = 61234\npriority = 4\n"
+
+    def check(self, kind, *words, status=0):
+        done = self.ctl("--json", *words)
+        self.assertEqual(done.returncode, status, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertTrue(lines, words)
+        one = schema(kind)
+        jsonschema.Draft202012Validator.check_schema(one)
+        for line in lines:
+            answer = json.loads(line)
+            errors = [f"{'/'.join(map(str, error.path))}: {error.message}"
+                      for error in jsonschema.Draft202012Validator(one).iter_errors(answer)]
+            self.assertEqual(errors, [], words)
+        self.seen.setdefault(kind, []).extend(map(json.loads, lines))
+        self.used.add(" ".join(word for word in words[:2] if word in self.commands) or words[0])
+        return json.loads(lines[-1])
+
+    def setUp(self):
+        super().setUp()
+        self.seen, self.used = {}, set()
+        self.commands = set()
+        for name in self.listed():
+            self.commands |= {name, *self.listed(name)}
+
+    def listed(self, *path):
+        said = self.ctl(*path, "--help").stdout
+        inner = said.split("Subcommands:\n")[1].split("\n\n")[0] if "Subcommands:\n" in said else ""
+        return re.findall(r"^  (\S+)", inner, re.MULTILINE)
+
+    def test_each_command(self):
+        high, low = self.held_pair()
+        self.check("ps", "ps")
+        self.check("ps", "ps", "--devices")
+        for change in (["set", "--priority", "-7", "--pid", low], ["set", "--reset", "--pid", low, "--dry-run"],
+                       ["hold", "--pid", high], ["release", "--all"]):
+            self.check("change", *map(str, change))
+        self.check("policy", "policy", "get")
+        self.check("policy", "policy", "set", "--turn", "40ms")
+        self.check("policy", "policy", "set", "share", "--dry-run")
+        self.check("explain", "explain", str(low))
+        self.check("explain", "explain", "--all")
+        self.check("stats", "stats")
+        self.check("version", "version")
+        self.check("config-show", "config", "show")
+        self.check("config-show", "config", "show", "--changed")
+        self.check("config-show", "config", "show", "--file", self.config)
+        self.check("config-check", "config", "check", self.config)
+        self.check("config-check", "config", "check", self.file("bad.toml", "a = 1\n[policy]\nturn_ms = 0\n"), status=1)
+        self.check("reload", "reload", "--dry-run")
+        self.check("reload", "reload")
+        self.check("trace", "trace", "-o", os.path.join(self.folder, "trace.json"), "--seconds", "1")
+        self.check("run", "run", "--dry-run", "--priority", "5", "--shim", "/dev/null", "--", "true")
+        status = self.ctl("doctor").returncode
+        self.check("doctor", "doctor", status=status)
+        self.check("drain", "drain", "--dry-run")
+        self.check("drain", "drain")
+        self.check("event", "events")
+        kinds = {event["kind"] for event in self.seen["event"]}
+        self.assertLessEqual({"connected", "held", "hold", "release", "priority", "policy", "reloaded"}, kinds)
+        self.assertEqual(set(self.seen), {path.stem[:-2] for path in SCHEMAS.glob("*.json")})
+        top = set(self.listed())
+        self.assertEqual({name.split()[0] for name in self.used}, top - set(WITHOUT) - ELSEWHERE)
+
+    def test_an_answer_that_differs_is_seen(self):
+        self.held_pair()
+        answer = self.check("ps", "ps")
+        validator = jsonschema.Draft202012Validator(schema("ps"))
+        for spoil in (lambda a: a.update(new=1), lambda a: a.pop("policy"), lambda a: a["clients"][0].update(new=1),
+                      lambda a: a["clients"][0]["devices"][0].pop("held_ns"), lambda a: a.update(schema="xschedctl/ps/2"),
+                      lambda a: a["clients"][0].update(pid="4711")):
+            spoilt = copy.deepcopy(answer)
+            spoil(spoilt)
+            self.assertFalse(validator.is_valid(spoilt))
+
+
+class WithoutDaemon(WithFolder):
+    def test_version_says_that_there_is_no_daemon(self):
+        self.assertIsNone(self.json("version", status=3)["daemon"])
+
+    def test_what_has_no_json_says_so(self):
+        self.fails(2, "--json", "top", says=["top has no JSON"])
+        self.fails(2, "--json", "completion", "bash", says=["completion has no JSON"])
+        self.fails(2, "--json", "run", "--", "true", says=["--dry-run"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=ctl_world.take(sys.argv))

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""xschedctl doctor --self-test: it passes beside a daemon that schedules, leaves nothing behind, and does not pass where
+something that it claims to prove is broken. Usage: see ctl_world.py
+"""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+import ctl_world
+from ctl_world import WithDaemon, WithFolder
+
+
+class SelfTest(WithDaemon):
+    def outcome(self, *words, **more):
+        """(exit status, [(level, what)])"""
+        done = self.ctl("--json", "doctor", "--self-test", *words, **more)
+        findings = json.loads(done.stdout)["findings"]
+        return done.returncode, [(one["level"], one["what"]) for one in findings if one["check"] == "self test"]
+
+    def test_a_daemon_that_schedules(self):
+        _, found = self.outcome()
+        self.assertEqual({level for level, _ in found}, {"ok"}, found)
+        text = "\n".join(what for _, what in found)
+        for part in ("priority -50 and pid ", " at -60", "through the shim's symbols", "the lower was held for ",
+                     "the lower one went on within ", "both ended with exit code 0", "Not proved: that a GPU"):
+            self.assertIn(part, text)
+        self.assertEqual(self.json("ps")["clients"], [])
+        self.assertEqual(self.json("ps")["devices"], [])
+
+    def test_another_policy_is_said_to_prove_less(self):
+        self.json("policy", "set", "fifo")
+        _, found = self.outcome()
+        self.assertEqual([level for level, _ in found].count("warning"), 1, found)
+        self.assertIn("policy fifo", [what for level, what in found if level == "warning"][0])
+
+    def test_a_daemon_that_takes_nobody(self):
+        self.json("drain")
+        status, found = self.outcome()
+        self.assertEqual((status, found[-1][0]), (1, "error"), found)
+        self.assertIn("no session", found[-1][1])
+
+    def test_a_shim_that_does_nothing(self):
+        shim = os.path.join(self.folder, "libxschedd-shim.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, "-x", "c", "/dev/null"], check=True)
+        status, found = self.outcome("--shim", shim)
+        self.assertEqual((status, found[-1][0]), (1, "error"), found)
+
+    def test_a_client_that_is_held_by_others_is_found_out(self):
+        # Whoever holds its clients from outside breaks what the test wants to see.
+        done = subprocess.Popen([ctl_world.CTL, "--runtime-dir", self.folder, "--json", "doctor", "--self-test"],
+                                          stdout=subprocess.PIPE, text=True, env=ctl_world.environment())
+        self.children.append(done)
+        self.addCleanup(done.stdout.close)
+        self.wait(lambda: self.ctl("hold", "--exe", "self-test-client").returncode == 0 or done.poll() is not None, "the hold")
+        said = done.communicate(timeout=ctl_world.LIMIT_S)[0]
+        findings = json.loads(said)["findings"]
+        self.assertIn("error", [one["level"] for one in findings if one["check"] == "self test"], said)
+
+
+class WithoutDaemon(WithFolder):
+    def test_it_says_that_there_is_none(self):
+        done = self.ctl("doctor", "--self-test")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"error +self test +no daemon")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=ctl_world.take(sys.argv))

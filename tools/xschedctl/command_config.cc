@@ -1,0 +1,102 @@
+// `xschedctl config check` and `config show`: a file as the daemon would read it, and what is in force.
+#include <filesystem>
+#include <memory>
+
+#include "daemon/build_config.h"
+#include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/pager.h"
+#include "tools/xschedctl/render_config.h"
+
+namespace xschedd::ctl {
+namespace {
+
+struct ConfigOptions {
+  std::string file;
+  bool offline = false;
+  bool changed = false;
+};
+
+Outcome<std::string> ReadFile(const std::string& path) {
+  const auto text = ReadConfigFile(path, false);
+  if (!text)
+    return UsageFailure(
+        {text.error().what, "name the file to look at; the daemon's is " + std::string(kDefaultConfigPath)});
+  return **text;
+}
+
+Outcome<ExitCode> CheckFile(const std::string& given, const GlobalOptions& global) {
+  const std::string file = given.empty() ? kDefaultConfigPath : given;
+  const Outcome<std::string> text = ReadFile(file);
+  if (!text) return tl::unexpected<Failure>(text.error());
+  const Examined examined = ExamineConfig(*text, file);
+  Page(global.json ? Document("config-check", ToJson(file, examined)) : RenderErrors(file, examined, global.Style()),
+       global);
+  return examined.errors.empty() ? ExitCode::kOk : ExitCode::kFound;
+}
+
+// What a daemon that is started now would take, all but its options.
+Outcome<ShownConfig> FromFile(const std::string& given) {
+  ShownConfig shown;
+  shown.file = given.empty() ? kDefaultConfigPath : given;
+  Config config;
+  if (!given.empty() || std::filesystem::exists(shown.file)) {
+    const Outcome<std::string> text = ReadFile(shown.file);
+    if (!text) return tl::unexpected<Failure>(text.error());
+    const Result<Config> parsed = ParseConfig(*text, shown.file);
+    if (!parsed) return tl::unexpected<Failure>({ExitCode::kFound, parsed.error()});
+    config = *parsed;
+  } else {
+    shown.file.clear();
+  }
+  for (const Setting& setting : Describe(config)) {
+    v1::GetConfigResponse::Setting& to = shown.settings.emplace_back();
+    to.set_key(setting.key);
+    to.set_value(setting.value);
+    to.set_default_value(setting.default_value);
+    to.set_source(std::string(setting.source));
+    to.set_line(setting.line);
+  }
+  return shown;
+}
+
+Outcome<ShownConfig> FromDaemon(const GlobalOptions& global) {
+  Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
+  if (!client) {
+    Failure failure = client.error();
+    failure.error.remedy += ", or give --offline for what the file says";
+    return tl::unexpected<Failure>(std::move(failure));
+  }
+  const auto answer = client->Call(&v1::Admin::Stub::GetConfig, v1::GetConfigRequest());
+  if (!answer) return tl::unexpected<Failure>(answer.error());
+  return ShownConfig{answer->file(), true, {answer->settings().begin(), answer->settings().end()}};
+}
+
+Outcome<ExitCode> Show(const ConfigOptions& options, const GlobalOptions& global) {
+  const bool is_offline = options.offline || !options.file.empty();
+  const Outcome<ShownConfig> shown = is_offline ? FromFile(options.file) : FromDaemon(global);
+  if (!shown) return tl::unexpected<Failure>(shown.error());
+  Page(global.json ? Document("config-show", ToJson(*shown, options.changed))
+                   : RenderConfig(*shown, options.changed, global.Style()),
+       global);
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+std::vector<Command> AddConfig(CLI::App& app, const GlobalOptions& global) {
+  CLI::App* const config = app.add_subcommand("config", "Check a configuration file, or show what is in force");
+  config->require_subcommand(1);
+  auto options = std::make_shared<ConfigOptions>();
+  CLI::App* const check =
+      config->add_subcommand("check", "Read a file as the daemon would, and say all that is wrong; needs no daemon");
+  check->add_option("file", options->file, "the file (default: " + std::string(kDefaultConfigPath) + ")");
+  CLI::App* const show =
+      config->add_subcommand("show", "Show each setting that is in force, where it comes from, and its default");
+  show->add_flag("--changed", options->changed, "only what differs from the defaults");
+  show->add_flag("--offline", options->offline, "do not ask the daemon: show what the file says");
+  show->add_option("--file", options->file, "the file to show instead of the daemon's; asks no daemon");
+  return {{check, [=, &global] { return CheckFile(options->file, global); }},
+          {show, [=, &global] { return Show(*options, global); }}};
+}
+
+}  // namespace xschedd::ctl

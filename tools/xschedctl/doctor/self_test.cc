@@ -1,0 +1,192 @@
+#include "tools/xschedctl/doctor/self_test.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "common/clock.h"
+#include "tools/xschedctl/admin_client.h"
+#include "tools/xschedctl/doctor/self_test_client.h"
+#include "tools/xschedctl/units.h"
+
+namespace xschedd::ctl {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Low, so that no ceiling makes them equal.
+constexpr int kHigh = -50;
+constexpr int kLow = -60;
+// How long a step may take on a busy machine, and how often it is looked at: users have 50 calls a second.
+constexpr std::chrono::seconds kPatience{10};
+constexpr milliseconds kBetweenLooks{50};
+constexpr milliseconds kContest{3000};
+constexpr std::uint64_t kScheduled = 2;  // XSCHEDD_STATE_SCHEDULED
+
+bool Until(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  return true;
+}
+
+class Test {
+ public:
+  Test(const SelfTestPlace& place, AdminClient client)
+      : client_(std::move(client)), low_(place, kLow), high_(place, kHigh) {}
+
+  // Each returns whether to go on.
+  bool Attach() {
+    for (SelfTestClient* one : {&low_, &high_}) {
+      if (!one->IsRunning()) return Fail("its program cannot be started", "install all of xschedd's client");
+      std::optional<std::uint64_t> state;
+      const bool attached = Until([&] {
+        state = one->Ask("attach");
+        return !state || *state == kScheduled;
+      });
+      if (!state) return Fail("a client did not answer: it ended, or hangs", "its standard error, above, says why");
+      if (!attached) {
+        return Fail(fmt::format("a client got no session with the daemon within {} s", kPatience.count()),
+                    "look at the other lines here, and into journalctl -u xschedd for a refusal");
+      }
+    }
+    const auto low = Look(low_);
+    const auto high = Look(high_);
+    if (!low || !high) return Fail("the daemon does not list the clients", "look into journalctl -u xschedd");
+    is_comparable_ = low->priority_effective() < high->priority_effective() && policy_ == "priority" &&
+                     (low->group().empty() || low->group() != high->group());
+    Say(fmt::format(
+        "two clients have sessions, through {}: pid {} at priority {} and pid {} at {}, on a device that is "
+        "only pretended",
+        low->route().empty() ? "the shim" : "the shim's " + low->route(), high_.Pid(), high->priority_effective(),
+        low_.Pid(), low->priority_effective()));
+    if (!is_comparable_) {
+      findings_.push_back(
+          Warning(fmt::format("it cannot be tested that the lower one is held: policy {}, priorities {} and {}",
+                              policy_, high->priority_effective(), low->priority_effective()),
+                  "nothing, if policy and rules are meant to be so; policy priority, and no rule that fits these, can "
+                  "be tested"));
+    }
+    return true;
+  }
+
+  bool Contest() {
+    if (!low_.Ask("work") || !Until([&] { return CountOf(low_) > 4; }))
+      return Fail("the lower client does not get on although nobody is above it", kLookAtLog);
+    if (!high_.Ask("work")) return Fail("the higher client did not answer", kLookAtLog);
+    if (is_comparable_ && !Until([&] { return IsHeldForHigh(); })) {
+      return Fail("the lower client is not held while the higher one works", kLookAtLog);
+    }
+    const std::uint64_t begun = MonotonicNs();
+    const std::uint64_t held = HeldNs();
+    const std::uint64_t low = CountOf(low_);
+    const std::uint64_t high = CountOf(high_);
+    std::this_thread::sleep_for(kContest);
+    const std::uint64_t part = HeldNs() - held;
+    const std::uint64_t whole = MonotonicNs() - begun;
+    const std::string said =
+        fmt::format("while the higher one worked the lower was held for {} of {} and launched {} times, the higher {}",
+                    Share(std::min(part, whole), whole), Duration(whole), CountOf(low_) - low, CountOf(high_) - high);
+    if (is_comparable_ && part < whole / 2) return Fail(said, kLookAtLog);
+    Say(said);
+    return true;
+  }
+
+  bool Release() {
+    if (!high_.Ask("rest")) return Fail("the higher client did not come to rest", kLookAtLog);
+    const std::uint64_t rested = MonotonicNs();
+    const std::uint64_t before = CountOf(low_);
+    if (!Until([&] { return CountOf(low_) > before + 4; }))
+      return Fail("the lower client did not go on after the higher one had rested", kLookAtLog);
+    Say(fmt::format("the lower one went on within {} after the higher one had rested",
+                    Duration(MonotonicNs() - rested)));
+    return true;
+  }
+
+  bool End() {
+    const std::uint64_t low = low_.Pid();
+    const std::uint64_t high = high_.Pid();
+    if (!low_.Ask("rest")) return Fail("the lower client did not come to rest", kLookAtLog);
+    for (SelfTestClient* one : {&low_, &high_}) {
+      const auto status = one->End();
+      if (!status) return Fail("a client did not end", kLookAtLog);
+      if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
+        return Fail(fmt::format("a client ended wrongly (wait status {})", *status), kLookAtLog);
+    }
+    if (!Until([&] { return !Look(low) && !Look(high); })) return Fail("the daemon still lists them", kLookAtLog);
+    Say("both ended with exit code 0, and the daemon lists them no more");
+    findings_.push_back(
+        Ok("proved: preload, private library, session, priorities, hold and release by this daemon. Not proved: that a "
+           "GPU, its driver and its runtime work, nor the way in by ROCm's dispatch table (6.2 and later)"));
+    return true;
+  }
+
+  Findings Take() { return std::move(findings_); }
+
+ private:
+  static constexpr char kLookAtLog[] = "look at xschedctl events and into journalctl -u xschedd";
+
+  void Say(const std::string& what) { findings_.push_back(Ok(what)); }
+  bool Fail(const std::string& what, const std::string& fix) {
+    findings_.push_back(Broken(what, fix));
+    return false;
+  }
+
+  std::uint64_t CountOf(SelfTestClient& one) { return one.Ask("count").value_or(0); }
+
+  std::optional<v1::Client> Look(const SelfTestClient& one) { return Look(one.Pid()); }
+  std::optional<v1::Client> Look(std::uint64_t pid) {
+    v1::ListClientsRequest request;
+    request.mutable_selector()->add_pid(pid);
+    const auto answer = client_.Call(&v1::Admin::Stub::ListClients, request);
+    if (!answer || answer->clients().empty()) return std::nullopt;
+    policy_ = answer->policy();
+    return answer->clients(0);
+  }
+
+  v1::ClientDevice LowDevice() {
+    const auto low = Look(low_);
+    return low && !low->devices().empty() ? low->devices(0) : v1::ClientDevice();
+  }
+  bool IsHeldForHigh() {
+    const v1::ClientDevice device = LowDevice();
+    return device.state() == v1::CLIENT_STATE_HELD && device.held_for() == "pid " + std::to_string(high_.Pid());
+  }
+  std::uint64_t HeldNs() { return LowDevice().held_ns(); }
+
+  AdminClient client_;
+  SelfTestClient low_;
+  SelfTestClient high_;
+  std::string policy_;
+  bool is_comparable_ = false;
+  Findings findings_;
+};
+
+// Of this run, so that two at a time do not meet, and no GPU's.
+std::string PretendedAddress() {
+  const auto pid = static_cast<unsigned>(::getpid());
+  return fmt::format("ffff:{:02x}:{:02x}.{}", pid & 0xff, (pid >> 8) & 0x1f, (pid >> 13) & 7);
+}
+
+}  // namespace
+
+Findings SelfTest(const std::string& shim, const std::string& runtime_dir) {
+  std::error_code ignored;
+  const std::string folder =
+      SelfTestFolder(std::filesystem::read_symlink("/proc/self/exe", ignored).string(), XSCHEDD_LIBRARY_DIR);
+  if (shim.empty()) return {Broken("there is no shim to test", "install xschedd's client, or give --shim PATH")};
+  if (folder.empty()) return {Broken("its programs are not installed", "install all of xschedd's package")};
+  auto client = AdminClient::Connect(runtime_dir);
+  if (!client) return {Broken(client.error().error.what, client.error().error.remedy)};
+  Test test({shim, runtime_dir, folder, PretendedAddress()}, std::move(*client));
+  [[maybe_unused]] const bool done = test.Attach() && test.Contest() && test.Release() && test.End();
+  return test.Take();
+}
+
+}  // namespace xschedd::ctl

@@ -1,0 +1,18 @@
+// Every exit status of xschedctl with its words, as --help, the manual page and docs/xschedctl.md have them; tests
+// compare all of these. Thread rule: constants.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "tools/xschedctl/exit_code.h"
+
+namespace xschedd::ctl {
+
+struct ExitCodeText {
+  ExitCode code;
+  std::string_view text;
+};
+std::span<const ExitCodeText> ExitCodes();
+
+}  // namespace xschedd::ctl

@@ -1,0 +1,30 @@
+// The configuration, as `xschedctl config` and `reload` show it. Thread rule: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "admin.pb.h"
+#include "daemon/config/describe.h"
+#include "tools/xschedctl/render_json.h"
+#include "tools/xschedctl/render_text.h"
+
+namespace xschedd::ctl {
+
+// `is_running`: it is what a daemon has in force; else what `file` would bring. `file` empty: the defaults.
+struct ShownConfig {
+  std::string file;
+  bool is_running = false;
+  std::vector<v1::GetConfigResponse::Setting> settings;
+};
+// `only_changed`: leaves out what is as by default.
+std::string RenderConfig(const ShownConfig& config, bool only_changed, const TextStyle& style);
+Json ToJson(const ShownConfig& config, bool only_changed);
+
+std::string RenderErrors(const std::string& file, const Examined& examined, const TextStyle& style);
+Json ToJson(const std::string& file, const Examined& examined);
+
+std::string RenderReload(const v1::ReloadResponse& answer, bool dry_run, const TextStyle& style);
+Json ToJson(const v1::ReloadResponse& answer, bool dry_run);
+
+}  // namespace xschedd::ctl
