@@ -32,7 +32,10 @@ void Trace(Input& input) {
     if (input.Flag()) {
       v1::ListClientsResponse snapshot;
       FillMessage(input, snapshot);
-      timeline.Take(snapshot);
+      if (input.Flag())
+        timeline.Take(snapshot);
+      else
+        timeline.Sample(snapshot);
     } else {
       v1::Event event;
       FillMessage(input, event);

@@ -25,11 +25,12 @@ void ChromeTrace::NameLine(const Track& track, const std::string& name) {
       {{"ph", "M"}, {"name", "thread_name"}, {"pid", track.process}, {"tid", track.line}, {"args", {{"name", name}}}});
 }
 
-void ChromeTrace::Slice(const Track& track, std::string_view name, std::uint64_t start_ns, std::uint64_t end_ns,
-                        const Json& args) {
+void ChromeTrace::Slice(const Track& track, std::string_view name, std::string_view colour, std::uint64_t start_ns,
+                        std::uint64_t end_ns, const Json& args) {
   ++slices_;
   Write({{"ph", "X"},
          {"name", name},
+         {"cname", colour},
          {"pid", track.process},
          {"tid", track.line},
          {"ts", Us(start_ns)},

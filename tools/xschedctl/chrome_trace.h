@@ -23,7 +23,9 @@ class ChromeTrace {
 
   void NameProcess(std::uint64_t process, const std::string& name, int order);
   void NameLine(const Track& track, const std::string& name);
-  void Slice(const Track& track, std::string_view name, std::uint64_t start_ns, std::uint64_t end_ns, const Json& args);
+  // `colour`: one of the names that the format reserves.
+  void Slice(const Track& track, std::string_view name, std::string_view colour, std::uint64_t start_ns,
+             std::uint64_t end_ns, const Json& args);
   // A mark on a process, or on all (process 0).
   void Instant(std::uint64_t process, std::string_view name, std::uint64_t time_ns, const Json& args);
   // The values of `args` from `time_ns` on, as one chart.

@@ -18,11 +18,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How soon an interrupt is seen.
-constexpr milliseconds kLook{100};
+// How soon an interrupt is seen, and a sample is taken where nothing happens.
+constexpr milliseconds kLook{50};
 // What happened before the end has come when nothing came for this long.
 constexpr milliseconds kDrained{50};
 constexpr milliseconds kLiveLimit{5000};
+// How often work in flight and windows are looked at: so often, but at most a twentieth of the time.
+constexpr std::uint64_t kSampleNs = 50'000'000;
+constexpr std::uint64_t kSampleShare = 20;
 
 volatile sig_atomic_t interrupted = 0;
 
@@ -79,7 +82,18 @@ class Recorder {
         if (!snapshot) return tl::unexpected<Failure>(snapshot.error());
         timeline_->Take(*snapshot);
       }
+      if (const auto sampled = Sample(end); !sampled) return tl::unexpected<Failure>(sampled.error());
     }
+    return ExitCode::kOk;
+  }
+
+  Outcome<ExitCode> Sample(std::uint64_t end) {
+    const std::uint64_t begin = MonotonicNs();
+    if (begin < next_sample_ns_) return ExitCode::kOk;
+    const auto snapshot = client_.Call(&v1::Admin::Stub::ListClients, v1::ListClientsRequest());
+    if (!snapshot) return tl::unexpected<Failure>(snapshot.error());
+    if (snapshot->time_ns() < end) timeline_->Sample(*snapshot);
+    next_sample_ns_ = begin + std::max(kSampleNs, (MonotonicNs() - begin) * kSampleShare);
     return ExitCode::kOk;
   }
 
@@ -114,6 +128,7 @@ class Recorder {
   std::optional<Timeline> timeline_;
   std::uint64_t start_ns_ = 0;
   std::uint64_t end_ns_ = 0;
+  std::uint64_t next_sample_ns_ = 0;
 };
 
 Outcome<ExitCode> Trace(const std::string& path, std::uint32_t seconds, const GlobalOptions& global) {

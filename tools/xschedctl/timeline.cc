@@ -30,6 +30,22 @@ Json HeldArgs(const v1::Event& event) {
   return args;
 }
 
+// What stands on a slice: whom it waits for is to be seen without opening it.
+std::string Title(const std::string& state, const Json& args) {
+  if (args.contains("for_pid")) return fmt::format("{} for pid {}", state, args["for_pid"].get<std::uint64_t>());
+  if (args.contains("for")) return state + " for " + args["for"].get<std::string>();
+  if (args.contains("rule")) return state + ": " + args["rule"].get<std::string>();
+  return state;
+}
+
+// Colours of chrome://tracing; ui.perfetto.dev gives its own.
+std::string_view Colour(std::string_view state) {
+  if (state == kRunning) return "good";
+  if (state == kHeld) return "terrible";
+  if (state == kUnknown) return "black";
+  return "grey";
+}
+
 }  // namespace
 
 Timeline::Client& Timeline::ClientOf(std::uint64_t id, std::uint64_t pid) {
@@ -72,9 +88,17 @@ Timeline::Device& Timeline::DeviceOf(const std::string& address) {
   return place->second;
 }
 
+void Timeline::NameDevice(const std::string& address, const std::string& name) {
+  Device& device = DeviceOf(address);
+  if (name.empty() || device.name == name) return;
+  device.name = name;
+  trace_.NameProcess(device.process, Harmless(fmt::format("device {} ({})", address, name)), 0);
+}
+
 void Timeline::CloseSlice(Track& track, std::uint64_t time_ns) {
   if (time_ns <= track.since_ns) return;
-  trace_.Slice(track.place, track.state, track.since_ns, time_ns, track.args);
+  trace_.Slice(track.place, Harmless(Title(track.state, track.args)), Colour(track.state), track.since_ns, time_ns,
+               track.args);
   track.since_ns = time_ns;
 }
 
@@ -114,6 +138,8 @@ void Timeline::EndClient(std::uint64_t id, std::uint64_t time_ns) {
 void Timeline::Take(const v1::ListClientsResponse& snapshot) {
   taken_ns_ = last_ns_ = snapshot.time_ns();
   std::set<std::uint64_t> present;
+  for (const v1::Device& device : snapshot.devices())
+    NameDevice(device.pci_address(), device.name());
   for (const v1::Client& listed : snapshot.clients()) {
     present.insert(listed.id());
     Client& client = ClientOf(listed.id(), listed.pid());
@@ -126,7 +152,7 @@ void Timeline::Take(const v1::ListClientsResponse& snapshot) {
       const bool is_held = device.state() == v1::CLIENT_STATE_HELD || device.state() == v1::CLIENT_STATE_PASSING;
       const std::string_view state = Name(is_held ? v1::CLIENT_STATE_HELD : device.state());
       // Why is not in the list; the next event says it.
-      if (is_held) args["why"] = "waits for " + device.held_for();
+      if (is_held && !device.held_for().empty()) args["for"] = device.held_for();
       if (track.state == state) args = track.args;
       Enter(track, state, taken_ns_, std::move(args));
     }
@@ -187,6 +213,34 @@ bool Timeline::Add(const v1::Event& event) {
   if (!client.is_named) NameClient(client, command_of_(event.pid()));
   Enter(TrackOf(client, event.device(), event.time_ns()), state, event.time_ns(), std::move(args));
   return true;
+}
+
+void Timeline::Sample(const v1::ListClientsResponse& snapshot) {
+  const auto write = [&](std::uint64_t process, const std::string& name, const char* unit, std::int64_t& last,
+                         std::int64_t now) {
+    if (last == now) return;
+    last = now;
+    trace_.Counter(process, name, snapshot.time_ns(), {{unit, now}});
+  };
+  for (const v1::Device& device : snapshot.devices())
+    NameDevice(device.pci_address(), device.name());
+  std::map<std::string, std::int64_t> in_flight;
+  for (const auto& [address, device] : devices_)
+    in_flight[address] = 0;
+  for (const v1::Client& listed : snapshot.clients()) {
+    const auto client = clients_.find(listed.id());
+    if (client == clients_.end()) continue;
+    for (const v1::ClientDevice& listed_device : listed.devices()) {
+      const auto track = client->second.tracks.find(listed_device.device());
+      if (track == client->second.tracks.end()) continue;
+      in_flight[listed_device.device()] += listed_device.in_flight();
+      const std::string where = " on " + listed_device.device();
+      write(client->second.pid, "in flight" + where, "launches", track->second.in_flight, listed_device.in_flight());
+      write(client->second.pid, "window" + where, "us", track->second.window_us, listed_device.window_us());
+    }
+  }
+  for (auto& [address, device] : devices_)
+    write(device.process, "in flight", "launches", device.in_flight, in_flight[address]);
 }
 
 void Timeline::Mark(const v1::Event& event) {

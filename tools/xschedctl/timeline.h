@@ -1,5 +1,6 @@
 // From the daemon's events to a timeline: a track for each client and device that is at each moment untracked, idle,
-// running or held; counters for each device; marks for what administrators changed.
+// running or held (and for whom); counters for each device and, sampled, for each track: what is in flight, and the
+// window; marks for what administrators changed.
 //
 // It begins with a snapshot, so that clients are there that do nothing new during the recording. After an event LOST it
 // needs another one; what was between is "unknown". A track has no gaps and no overlaps from where it begins (start of
@@ -31,6 +32,8 @@ class Timeline {
   // In the order in which they come. One from before the last snapshot changes nothing. False: events were lost, and
   // Take must be called.
   bool Add(const v1::Event& event);
+  // What no event tells: work in flight and windows, as they are at this moment. Only changes are written.
+  void Sample(const v1::ListClientsResponse& snapshot);
   // Ends all tracks.
   void End(std::uint64_t time_ns);
 
@@ -43,6 +46,8 @@ class Timeline {
     std::string state;
     Json args;
     std::uint64_t since_ns = 0;
+    std::int64_t in_flight = -1;  // as last written; -1: not yet
+    std::int64_t window_us = -1;
   };
   struct Client {
     std::uint64_t pid = 0;
@@ -52,8 +57,10 @@ class Timeline {
   };
   struct Device {
     std::uint64_t process = 0;
+    std::string name;
     int running = 0;
     int held = 0;
+    std::int64_t in_flight = -1;
   };
 
   Client& ClientOf(std::uint64_t id, std::uint64_t pid);
@@ -61,6 +68,7 @@ class Timeline {
   // The track, made where there is none.
   Track& TrackOf(Client& client, const std::string& device, std::uint64_t time_ns);
   Device& DeviceOf(const std::string& address);
+  void NameDevice(const std::string& address, const std::string& name);
   void Enter(Track& track, std::string_view state, std::uint64_t time_ns, Json args = Json::object());
   void CloseSlice(Track& track, std::uint64_t time_ns);
   void Count(const std::string& device, const std::string& state, int change);

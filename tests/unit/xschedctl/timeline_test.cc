@@ -34,6 +34,7 @@ v1::ListClientsResponse Snapshot(std::uint64_t after_ns,
     v1::ClientDevice& device = *client.add_devices();
     device.set_device(kGpu);
     device.set_state(state);
+    if (state == v1::CLIENT_STATE_HELD) device.set_held_for("pid 1001");
   }
   return answer;
 }
@@ -73,7 +74,7 @@ TEST_CASE("a client that does nothing is there all the time") {
   recording.timeline.Take(Snapshot(0, {{1, v1::CLIENT_STATE_RUNNING}, {2, v1::CLIENT_STATE_HELD}}));
   const auto events = recording.Finish(9000);
   CHECK(Slices(events, 1001) == Strings{"running 0-9"});
-  CHECK(Slices(events, 1002) == Strings{"held 0-9"});
+  CHECK(Slices(events, 1002) == Strings{"held for pid 1001 0-9"});
   const bool named = std::any_of(events.begin(), events.end(), [](const Json& event) {
     return event["name"] == "process_name" && event["args"]["name"] == "pid 1001 python train.py";
   });
@@ -98,11 +99,11 @@ TEST_CASE("each event begins the state that it tells of, and held says for whom"
   recording.timeline.Add(At(6000, v1::EVENT_KIND_IDLE, 1));
   recording.timeline.Add(At(7000, v1::EVENT_KIND_UNTRACKED, 1));
   const auto events = recording.Finish(8000);
-  CHECK(Slices(events, 1001) == Strings{"untracked 0-1", "idle 1-2", "running 2-3", "held 3-4", "held 4-5",
-                                        "running 5-6", "idle 6-7", "untracked 7-8"});
+  CHECK(Slices(events, 1001) == Strings{"untracked 0-1", "idle 1-2", "running 2-3", "held for pid 7 3-4",
+                                        "held for pid 8 4-5", "running 5-6", "idle 6-7", "untracked 7-8"});
   std::vector<std::uint64_t> waited_for;
   for (const Json& event : events) {
-    if (event["name"] == "held") waited_for.push_back(event["args"]["for_pid"]);
+    if (event["args"].contains("for_pid")) waited_for.push_back(event["args"]["for_pid"]);
   }
   CHECK(waited_for == std::vector<std::uint64_t>{7, 8});
 }
@@ -137,6 +138,46 @@ TEST_CASE("counters count who runs and who is held") {
   CHECK(counts == std::vector<std::pair<int, int>>{{1, 0}, {1, 0}, {2, 0}, {1, 1}, {0, 1}, {0, 0}});
 }
 
+TEST_CASE("samples of work in flight and windows are counters, where they changed") {
+  Recording recording;
+  v1::ListClientsResponse now = Snapshot(0, {{1, v1::CLIENT_STATE_RUNNING}, {2, v1::CLIENT_STATE_RUNNING}});
+  v1::Device& gpu = *now.add_devices();
+  gpu.set_pci_address(kGpu);
+  gpu.set_name("a GPU");
+  recording.timeline.Take(now);
+  const auto sample = [&](std::uint64_t after_ns, std::uint32_t first, std::uint32_t second, std::uint32_t window) {
+    now.set_time_ns(kStart + after_ns);
+    now.mutable_clients(0)->mutable_devices(0)->set_in_flight(first);
+    now.mutable_clients(1)->mutable_devices(0)->set_in_flight(second);
+    now.mutable_clients(1)->mutable_devices(0)->set_window_us(window);
+    recording.timeline.Sample(now);
+  };
+  sample(1000, 3, 4, 0);
+  sample(2000, 3, 4, 500);
+  sample(3000, 4, 3, 500);
+  // One that no event has told of, and a device that it is on: not there yet.
+  v1::Client& unknown = *now.add_clients();
+  unknown.set_id(9);
+  unknown.add_devices()->set_device("0000:c2:00.0");
+  sample(4000, 4, 3, 500);
+  Strings counters;
+  bool is_named = false;
+  for (const Json& event : recording.Finish(5000)) {
+    is_named |= event["name"] == "process_name" && event["args"]["name"] == "device " + std::string(kGpu) + " (a GPU)";
+    if (event["ph"] != "C" || event["name"] == "clients") continue;
+    const bool is_device = event["pid"].get<std::uint64_t>() > (1u << 22);
+    counters.push_back((is_device ? "device" : event["pid"].dump()) + " " + event["name"].get<std::string>() + " " +
+                       event["args"].dump() + " " + event["ts"].dump());
+  }
+  CHECK(is_named);
+  const std::string at = " on " + std::string(kGpu);
+  CHECK(counters == Strings{"1001 in flight" + at + " {\"launches\":3} 1.0", "1001 window" + at + " {\"us\":0} 1.0",
+                            "1002 in flight" + at + " {\"launches\":4} 1.0", "1002 window" + at + " {\"us\":0} 1.0",
+                            "device in flight {\"launches\":7} 1.0", "1002 window" + at + " {\"us\":500} 2.0",
+                            "1001 in flight" + at + " {\"launches\":4} 3.0",
+                            "1002 in flight" + at + " {\"launches\":3} 3.0"});
+}
+
 TEST_CASE("changes by administrators are marks with their author") {
   Recording recording;
   recording.timeline.Take(Snapshot(0, {{1, v1::CLIENT_STATE_RUNNING}}));
@@ -164,7 +205,7 @@ TEST_CASE("what was lost is unknown until the next snapshot, and what that one k
   recording.timeline.Take(Snapshot(5000, {{1, v1::CLIENT_STATE_HELD}}));
   CHECK(recording.timeline.Add(At(4000, v1::EVENT_KIND_BUSY, 1)));  // from before the snapshot
   const auto events = recording.Finish(9000);
-  CHECK(Slices(events, 1001) == Strings{"running 0-1", "idle 1-2", "unknown 2-5", "held 5-9"});
+  CHECK(Slices(events, 1001) == Strings{"running 0-1", "idle 1-2", "unknown 2-5", "held for pid 1001 5-9"});
   CHECK(Slices(events, 1002) == Strings{"running 0-2", "unknown 2-5"});
 }
 

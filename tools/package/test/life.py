@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""The packages in a booted Debian 12: install, serve, restart, upgrade under live clients, remove, purge.
+
+Run by `life` in `booted`. Each step needs the one before: the first that fails ends it. Nothing depends on how long
+something takes; conditions are waited for. The last line is `N passed, N failed`.
+"""
+
+import json
+import sys
+
+from machine import Failed, Program, expect, files, property_of, run, wait_for
+
+GPU = "0000:c1:00.0"
+TEST = "/opt/test"
+SERVICE, SOCKETS = "xschedd.service", ("xschedd-client.socket", "xschedd-admin.socket")
+SHIM = "/usr/lib/x86_64-linux-gnu/xschedd/libxschedd-shim.so"
+INSTALLED = ("/usr/sbin/xschedd", "/usr/bin/xschedctl", SHIM, SHIM.replace("shim", "client"), "/usr/include/xschedd.h",
+             "/usr/share/man/man8/xschedd.8.gz", "/usr/share/man/man8/xschedctl.8.gz", "/usr/share/man/man5/xschedd.toml.5.gz",
+             "/usr/share/man/man7/xschedd-shim.7.gz", "/usr/share/bash-completion/completions/xschedctl",
+             "/usr/share/zsh/site-functions/_xschedctl", "/etc/xschedd/xschedd.toml", "/usr/share/doc/xschedd/copyright")
+
+
+class Life:
+    def __init__(self):
+        self.low = self.high = self.program = None
+        self.before = set()
+
+    def clients(self):
+        return json.loads(run("xschedctl", "--json", "ps"))["clients"]
+
+    def client(self, words):
+        return next((client for client in self.clients() if words in " ".join(map(str, client.values()))), None)
+
+    def look(self):
+        return dict(part.split("=") for part in self.low.ask("look").split())
+
+    def main_pid(self):
+        return int(property_of(SERVICE, "MainPID"))
+
+    # ---- steps, in this order
+    def depend(self):
+        """apt knows where what the packages need is; what it brings is there before, so that the end can be compared."""
+        run("apt-get", "update", "-q")
+        needed = run("sh", "-c", f"apt-get install -s --no-install-recommends {TEST}/packages/*.deb | sed -n 's/^Inst //p'")
+        names = [line.split()[0] for line in needed.splitlines() if "xschedd" not in line.split()[0]]
+        run("apt-get", "install", "-y", "-q", "--no-install-recommends", *names)
+        self.before = files()
+        return f"{len(names)} packages of Debian"
+
+    def install(self):
+        run("sh", "-c", f"apt-get install -y -q --no-install-recommends {TEST}/packages/*.deb")
+        for path in INSTALLED:
+            run("test", "-e", path)
+        conffiles = run("dpkg-query", "-W", "-f", "${Conffiles}", "xschedd")
+        expect("/etc/xschedd/xschedd.toml" in conffiles, f"the configuration is no conffile: {conffiles}")
+
+    def serve(self):
+        for unit in (SERVICE, *SOCKETS):
+            expect(run("systemctl", "is-active", unit) == "active", f"{unit} is not active")
+            expect(run("systemctl", "is-enabled", unit) == "enabled", f"{unit} is not enabled")
+        modes = run("stat", "-c", "%a %U:%G", "/run/xschedd/client.sock", "/run/xschedd/admin.sock").splitlines()
+        expect(modes == ["666 root:root", "660 root:xschedd"], f"sockets: {modes}")
+        return run("xschedctl", "version").replace("\n", "; ")
+
+    def verify(self):
+        said = run("systemd-analyze", "verify", SERVICE, *SOCKETS)
+        expect("xschedd" not in said, said)
+        return run("sh", "-c", f"systemd-analyze --no-pager security {SERVICE} | tail -n 1").encode("ascii", "ignore").decode()
+
+    def doctor(self):
+        """No GPU and no HIP are in the root: that the doctor says so is all that it may say."""
+        report = json.loads(run("xschedctl", "--json", "doctor", status=None))
+        wrong = [finding for finding in report["findings"] if finding["level"] not in ("ok", "note")]
+        expect(all(finding["check"] in ("devices", "runtimes", "hip", "libamdhip64") for finding in wrong), json.dumps(wrong, indent=1))
+        return f"{len(report['findings'])} findings, {len(wrong)} of them about the missing GPU and HIP"
+
+    def python(self):
+        return run("python3", "-c", "import xschedd; print(xschedd.__file__)")
+
+    def clients_come(self):
+        """One that is held, one that it is held for, and a program with the package's shim."""
+        self.low = Program(f"{TEST}/restart_tenant", "/run/xschedd", 0, GPU)
+        self.high = Program(f"{TEST}/restart_tenant", "/run/xschedd", 50, GPU)
+        self.program = Program("xschedctl", "run", "--priority", 20, "--", "python3", f"{TEST}/preloaded.py")
+        for tenant in (self.low, self.high):
+            expect(tenant.hear() == "ready", "a tenant did not start")
+            expect(tenant.ask("busy") == "ok", "a tenant is not busy")
+        wait_for(lambda: self.look()["bound"] == "1", "the one of less priority is held")
+        expect(self.program.ask("launch") == "0 1", "the program did not launch")
+        wait_for(lambda: self.client("preloaded.py"), "the program is a client")
+        mine = self.client("preloaded.py")
+        expect(mine["priority"] == 20, f"its hint is not taken: {mine}")
+        run("xschedctl", "set", "--pid", mine["pid"], "--priority", -7)
+
+    def survive(self, act):
+        """After `act` another daemon serves; memory, the held gate and what was set are as they were."""
+        before, old, mine = self.look(), self.main_pid(), self.client("preloaded.py")
+        wait_for(lambda: int(property_of(SERVICE, "NFileDescriptorStore")) >= 7, "systemd keeps state and memory")
+        stored = property_of(SERVICE, "NFileDescriptorStore")
+        said = act()
+        wait_for(lambda: self.main_pid() not in (0, old), "another daemon")
+        wait_for(lambda: run("xschedctl", "version", status=None) and property_of(SERVICE, "SubState") == "running", "it serves")
+        wait_for(lambda: self.look()["bound"] == "1", "the one of less priority is held again")
+        after = self.look()
+        expect({**after, "bound": 0} == {**before, "bound": 0}, f"memory or id changed: {before} {after}")
+        wait_for(lambda: self.client("preloaded.py"), "the program is a client again")
+        now = self.client("preloaded.py")
+        expect((now["priority"], now["pid"]) == (-7, mine["pid"]), f"what was set is lost: {now}")
+        launched = self.program.ask("launch").split()
+        expect(launched[0] == "0", f"the program cannot launch: {launched}")
+        return f"{stored} descriptors stored, pid {old} -> {self.main_pid()}" + (f"; {said}" if said else "")
+
+    def restart(self):
+        return self.survive(lambda: run("systemctl", "restart", SERVICE))
+
+    def crash(self):
+        return self.survive(lambda: run("systemctl", "kill", "-s", "KILL", SERVICE)) + \
+            f", NRestarts {property_of(SERVICE, 'NRestarts')}"
+
+    def watchdog(self):
+        """A daemon that stands still is ended by systemd, after WatchdogSec."""
+        def stop():
+            run("systemctl", "kill", "-s", "STOP", SERVICE)
+            wait_for(lambda: "Watchdog timeout" in run("journalctl", "-u", SERVICE, "--no-pager"), "systemd sees that it stands still")
+        return self.survive(stop)
+
+    def reload(self):
+        old = self.main_pid()
+        run("systemctl", "reload", SERVICE)
+        expect(self.main_pid() == old, "a reload restarted it")
+
+    def upgrade(self):
+        """The administrator's configuration stays, the sockets are not even closed for a moment, the new file serves."""
+        run("sh", "-c", "echo '# of the administrator' >>/etc/xschedd/xschedd.toml")
+        since = [property_of(unit, "ActiveEnterTimestampMonotonic") for unit in SOCKETS]
+        said = self.survive(lambda: run("sh", "-c", f"apt-get install -y -q --no-install-recommends {TEST}/upgrade/*.deb") and "")
+        expect(since == [property_of(unit, "ActiveEnterTimestampMonotonic") for unit in SOCKETS], "the sockets were closed")
+        expect("+higher" in run("dpkg-query", "-W", "-f", "${Version}", "xschedd"), "it was not upgraded")
+        expect(run("readlink", f"/proc/{self.main_pid()}/exe") == "/usr/sbin/xschedd", "the old file serves")
+        run("grep", "-q", "of the administrator", "/etc/xschedd/xschedd.toml")
+        return said
+
+    def socket_activation(self):
+        run("systemctl", "stop", SERVICE)
+        expect(property_of(SERVICE, "ActiveState") == "inactive", "it is not stopped")
+        run("xschedctl", "version")
+        expect(property_of(SERVICE, "ActiveState") == "active", "a connection did not start it")
+        wait_for(lambda: self.client("preloaded.py"), "the program connects again")
+
+    def remove(self):
+        run("apt-get", "remove", "-y", "-q", "xschedd", "xschedd-client", "libxschedd-dev", "python3-xschedd")
+        expect(property_of(SERVICE, "ActiveState") == "inactive", "it still runs")
+        run("test", "!", "-e", "/usr/sbin/xschedd")
+        run("test", "-e", "/etc/xschedd/xschedd.toml")
+        for i in range(3):
+            expect(self.program.ask("launch").split()[0] == "0", "a live program cannot launch any more")
+        expect(self.program.end() == 0, "a live program did not end well")
+        self.low.end()
+        self.high.end()
+
+    def purge(self):
+        run("apt-get", "purge", "-y", "-q", "xschedd", "xschedd-client", "libxschedd-dev", "python3-xschedd")
+        left, gone = files() - self.before, self.before - files()
+        expect(not left and not gone, f"left behind: {sorted(left)}; gone: {sorted(gone)}")
+        states = run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", "*xschedd*", status=None)
+        expect("rc " not in states and "ii " not in states, states)
+        failed = run("systemctl", "list-units", "--all", "--no-legend", "--plain", "xschedd*")
+        expect(not failed, f"systemd still knows {failed}")
+
+    def again(self):
+        """A package that was purged installs as on the first day."""
+        run("sh", "-c", f"apt-get install -y -q --no-install-recommends {TEST}/packages/xschedd_*.deb {TEST}/packages/xschedd-client_*.deb")
+        run("xschedctl", "version")
+        run("apt-get", "purge", "-y", "-q", "xschedd", "xschedd-client")
+        expect(files() == self.before, "something is left behind")
+
+    STEPS = (depend, install, serve, verify, doctor, python, clients_come, restart, crash, watchdog, reload, upgrade,
+             socket_activation, remove, purge, again)
+
+
+def main():
+    life, passed = Life(), 0
+    for step in Life.STEPS:
+        try:
+            said = step(life)
+        except Failed as failure:
+            print(f"FAIL  {step.__name__}: {failure}", flush=True)
+            print(run("journalctl", "--no-pager", "-n", "40", status=None), file=sys.stderr)
+            print(f"{passed} passed, 1 failed", flush=True)
+            return 1
+        print(f"ok    {step.__name__.replace('_', ' ')}" + (f": {said}" if said else ""), flush=True)
+        passed += 1
+    print(f"{passed} passed, 0 failed", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""The booted root of `booted`, from outside: commands, programs that are talked to, and what its files are."""
+
+import os
+import pathlib
+import subprocess
+import time
+
+LIMIT_S = 300.0
+ENVIRONMENT = {"HOME": "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive",
+               "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+               **{name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}}
+ENTER = ["nsenter", "-t", os.environ["XSCHEDD_LEADER"], "-a"]
+ROOT = pathlib.Path(os.environ["XSCHEDD_ROOT"])
+
+
+class Failed(Exception):
+    """A step did not give what it should; the text says what it gave."""
+
+
+def expect(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+def run(*command, status=0):
+    """What the command printed on both; fails unless it ends with `status` (None: whatever)."""
+    done = subprocess.run([*ENTER, *map(str, command)], env=ENVIRONMENT, text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+    expect(status is None or done.returncode == status, f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}")
+    return done.stdout.strip()
+
+
+def property_of(unit, name):
+    return run("systemctl", "show", "--property", name, "--value", unit)
+
+
+def wait_for(condition, what):
+    """Conditions, not times: the limit only keeps a failure from hanging."""
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.05)
+    raise Failed(f"never came: {what}")
+
+
+class Program:
+    """A program in the root that answers each line with a line."""
+
+    def __init__(self, *command, **environment):
+        self.process = subprocess.Popen([*ENTER, *map(str, command)], env={**ENVIRONMENT, **environment}, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def hear(self):
+        return self.process.stdout.readline().strip()
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.hear()
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(timeout=LIMIT_S)
+
+    def runs(self):
+        return self.process.poll() is None
+
+
+# What apt, dpkg and systemd write about what they do, whatever the package.
+OF_OTHERS = ("var/lib/apt", "var/lib/dpkg", "var/cache", "var/log", "var/tmp", "tmp", "opt/test", "proc", "sys", "dev", "run", "root",
+             "var/lib/systemd", "usr/lib/python3", "etc/ld.so.cache")
+
+
+def files():
+    """Every path of the root that no other program's business is, with what accounts say."""
+    found = {str(path.relative_to(ROOT)) for top in ROOT.iterdir() if not top.is_symlink() and top.name not in OF_OTHERS
+             for path in [top, *top.rglob("*")]}
+    kept = {path for path in found if not path.startswith(tuple(part + "/" for part in OF_OTHERS)) and path not in OF_OTHERS}
+    named = {line for line in run("sh", "-c", "find / -xdev -iname '*xschedd*' -not -path '/opt/test/*' -not -path '/proc/*'"
+                                  " -not -path '/var/cache/*'; find /run -name '*xsched*'; getent group | grep xsched",
+                                  status=None).splitlines()}
+    return kept | named | {line for file in ("etc/passwd", "etc/group", "etc/shadow", "etc/gshadow")
+                           for line in (ROOT / file).read_text().splitlines()}
