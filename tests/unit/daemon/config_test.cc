@@ -31,6 +31,8 @@ TEST_CASE("the shipped file is the defaults") {
   CHECK(config->policy == defaults.policy);
   CHECK(config->quota.connections_per_uid == defaults.quota.connections_per_uid);
   CHECK(config->quota.queues_per_client == defaults.quota.queues_per_client);
+  CHECK(config->metrics == defaults.metrics);
+  CHECK(!config->metrics.enabled);
   CHECK(config->rules.empty());
 }
 
@@ -105,6 +107,18 @@ weight = 200
   CHECK(config->WeightCeiling(1001) == 50);
 }
 
+TEST_CASE("metrics: an address and classes") {
+  const auto config = ParseConfig(
+      "[metrics]\nenabled = true\naddress = \"[::1]:80\"\n[[rule]]\nuid = 1\nclass = \"night_jobs-2\"\n", "x.toml");
+  REQUIRE(config);
+  CHECK((config->metrics.enabled && config->metrics.address == "[::1]:80"));
+  CHECK(config->rules.at(0).metric_class == "night_jobs-2");
+  CHECK(ErrorOf("[metrics]\naddress = \"localhost:80\"\n").find("x.toml:2:11: \"localhost:80\" is no address") == 0);
+  CHECK(ErrorOf("[metrics]\nport = 80\n").find("known are enabled, address") != std::string::npos);
+  CHECK(ErrorOf("[[rule]]\nuid = 1\nclass = \"Night\"\n").find("give at most 32 of a-z") != std::string::npos);
+  CHECK(ErrorOf("[[rule]]\nuid = 1\nclass = \"other\"\n").find("choose another name") != std::string::npos);
+}
+
 TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[policy]\nlinger = 1\n") ==
         "x.toml:2:1: unknown key \"linger\" in [policy]; known are name, linger_us, guard_ms_per_s, window_us, "
@@ -120,7 +134,7 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[[rule]]\nuid = 1\npriority = 101\n") ==
         "x.toml:3:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
   CHECK(ErrorOf("[[rule]]\npriority = 1\n").find("fits every client; give it a uid") != std::string::npos);
-  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("sets nothing; give it a priority, weight, join or passthrough") !=
+  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("sets nothing; give it a priority, weight, join, passthrough or class") !=
         std::string::npos);
   CHECK(
       ErrorOf("[[rule]]\ncontainer = \"my-container\"\nweight = 1\n") ==
