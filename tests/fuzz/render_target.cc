@@ -66,7 +66,8 @@ void Doctor(Input& input) {
   }
   facts.environment = process.environment;
   const ctl::Report report = ctl::Examine(facts);
-  CheckText(ctl::Render(report));
+  for (const std::size_t width : {0, 40})
+    CheckText(ctl::Render(report, {.width = width}));
   CheckJson(ctl::Line(ctl::ToJson(report)));
 }
 

@@ -39,7 +39,7 @@ std::string Title(const std::string& state, const Json& args) {
 }
 
 // Colours of chrome://tracing; ui.perfetto.dev gives its own.
-std::string_view Colour(std::string_view state) {
+std::string_view SliceColour(std::string_view state) {
   if (state == kRunning) return "good";
   if (state == kHeld) return "terrible";
   if (state == kUnknown) return "black";
@@ -97,7 +97,7 @@ void Timeline::NameDevice(const std::string& address, const std::string& name) {
 
 void Timeline::CloseSlice(Track& track, std::uint64_t time_ns) {
   if (time_ns <= track.since_ns) return;
-  trace_.Slice(track.place, Harmless(Title(track.state, track.args)), Colour(track.state), track.since_ns, time_ns,
+  trace_.Slice(track.place, Harmless(Title(track.state, track.args)), SliceColour(track.state), track.since_ns, time_ns,
                track.args);
   track.since_ns = time_ns;
 }
