@@ -166,7 +166,7 @@ TEST_CASE("of what a service manager hands over, only a pair of listening Unix s
       passed.push_back({"client", Listening(AF_UNIX, SOCK_STREAM)});
     }
     SECTION("one that listens under another name") {
-      passed = Passed("metrics", Listening(AF_UNIX, SOCK_STREAM));
+      passed = Passed("another", Listening(AF_UNIX, SOCK_STREAM));
     }
     CHECK(WhyNot(folder.Path(), std::move(passed)).find("is not expected") != std::string::npos);
   }
