@@ -31,7 +31,7 @@ Command AddMetrics(CLI::App& app, const GlobalOptions& global) {
             const Outcome<v1::MetricsText> answer = client->Call(&v1::Admin::Stub::GetMetrics, request);
             if (!answer) return tl::unexpected<Failure>(answer.error());
             const std::string text = HarmlessLines(answer->text());
-            Print(global.json ? Line({{"content_type", answer->content_type()}, {"text", text}}) : text);
+            Print(global.json ? Document("metrics", {{"content_type", answer->content_type()}, {"text", text}}) : text);
             return ExitCode::kOk;
           }};
 }
