@@ -141,10 +141,11 @@ class Life:
         return said
 
     def socket_activation(self):
+        # Live programs connect again, which starts it before anybody else can.
+        old = self.main_pid()
         run("systemctl", "stop", SERVICE)
-        expect(property_of(SERVICE, "ActiveState") == "inactive", "it is not stopped")
         run("xschedctl", "version")
-        expect(property_of(SERVICE, "ActiveState") == "active", "a connection did not start it")
+        expect(self.main_pid() not in (0, old), "a connection did not start it")
         wait_for(lambda: self.client("preloaded.py"), "the program connects again")
 
     def remove(self):
@@ -159,7 +160,7 @@ class Life:
         self.high.end()
 
     def purge(self):
-        run("apt-get", "purge", "-y", "-q", "xschedd", "xschedd-client", "libxschedd-dev", "python3-xschedd")
+        run("dpkg", "--purge", "xschedd", "xschedd-client", "libxschedd-dev", "python3-xschedd")
         left, gone = files() - self.before, self.before - files()
         expect(not left and not gone, f"left behind: {sorted(left)}; gone: {sorted(gone)}")
         states = run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", "*xschedd*", status=None)
@@ -171,7 +172,7 @@ class Life:
         """A package that was purged installs as on the first day."""
         run("sh", "-c", f"apt-get install -y -q --no-install-recommends {TEST}/packages/xschedd_*.deb {TEST}/packages/xschedd-client_*.deb")
         run("xschedctl", "version")
-        run("apt-get", "purge", "-y", "-q", "xschedd", "xschedd-client")
+        run("dpkg", "--purge", "xschedd", "xschedd-client")
         expect(files() == self.before, "something is left behind")
 
     STEPS = (depend, install, serve, verify, doctor, python, clients_come, restart, crash, watchdog, reload, upgrade,
