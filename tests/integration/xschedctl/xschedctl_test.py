@@ -374,7 +374,7 @@ class WithDaemon(WithFolder):
         self.assertLess(sum(one["dur"] for one in slices[late]), said["duration_ns"] / 1e3)
         self.assertEqual([one["name"] for one in slices[still]], ["idle"])
         states = [one["name"] for one in slices[low]]
-        self.assertEqual(states[:3], ["held", "running", "held"])
+        self.assertEqual(states[:3], [f"held for pid {high}", "running", f"held for pid {high}"])
         self.assertEqual(slices[low][2]["args"]["for_pid"], high)
         self.assertEqual([one["args"]["rule"] for one in slices[high] if one["name"] == "held"][0], "hold")
         marks = {event["name"]: event for event in events if event["ph"] == "i"}
