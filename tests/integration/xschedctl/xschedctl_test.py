@@ -376,7 +376,7 @@ class WithDaemon(WithFolder):
         states = [one["name"] for one in slices[low]]
         self.assertEqual(states[:3], [f"held for pid {high}", "running", f"held for pid {high}"])
         self.assertEqual(slices[low][2]["args"]["for_pid"], high)
-        self.assertEqual([one["args"]["rule"] for one in slices[high] if one["name"] == "held"][0], "hold")
+        self.assertEqual([one["args"]["rule"] for one in slices[high] if one["name"] == "held: hold"][:1], ["hold"])
         marks = {event["name"]: event for event in events if event["ph"] == "i"}
         self.assertLessEqual({"hold", "release", "policy"}, set(marks))
         self.assertIn("by uid", marks["hold"]["args"]["why"])
