@@ -117,7 +117,9 @@ class Node:
         process = subprocess.Popen(list(map(str, command)), text=True,
                                    stdin=subprocess.PIPE if interactive else subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=stderr,
-                                   env={**os.environ, **(environment or {})}, preexec_fn=end_with_parent)
+                                   # The HIP runtime's compiler leaves a folder behind where a program is killed.
+                                   env={**os.environ, "TMPDIR": str(self.dir), **(environment or {})},
+                                   preexec_fn=end_with_parent)
         self.processes.append(process)
         return process
 
