@@ -12,13 +12,13 @@
 
 #include <sys/types.h>
 
-#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 
 #include "daemon/ipc/fair_turns.h"
+#include "daemon/registry/processor_share.h"
 
 namespace xschedd {
 
@@ -29,31 +29,6 @@ inline constexpr std::uint64_t kMessageNs = 40'000;  // either way
 inline constexpr std::uint64_t kTurnNs = 25'000;     // reads and writes what a connection has, wakes gRPC
 inline constexpr std::uint64_t kByteNs = 100;        // frames of HTTP/2 that have nothing in them are the dearest
 }  // namespace cost
-
-// A share of processor time with something saved up, and a debt that is paid back.
-class ProcessorShare {
- public:
-  ProcessorShare(double share, double most_saved_ns)
-      : share_(share), most_saved_(most_saved_ns), saved_(most_saved_ns) {}
-
-  void Spend(std::uint64_t cost_ns, std::uint64_t now_ns) {
-    const auto passed = static_cast<double>(now_ns - std::min(last_ns_, now_ns));
-    if (last_ns_ != 0) saved_ = std::min(most_saved_, saved_ + passed * share_);
-    last_ns_ = now_ns;
-    saved_ -= static_cast<double>(cost_ns);
-  }
-  // Until the debt is paid back, in ns; 0: there is none.
-  std::uint64_t DebtNs(std::uint64_t now_ns) {
-    Spend(0, now_ns);
-    return saved_ >= 0 ? 0 : static_cast<std::uint64_t>(-saved_ / share_) + 1;
-  }
-
- private:
-  double share_;
-  double most_saved_;
-  double saved_;
-  std::uint64_t last_ns_ = 0;
-};
 
 class Intake {
  public:

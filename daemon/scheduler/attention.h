@@ -1,7 +1,8 @@
-// How much of the daemon's one thread a client may take with what it writes into its ledger: a share of a core, that is
-// smaller the more clients have something to say, so that all of them together leave half of the thread to everything
-// else (sessions, administrators, timers). Who has spent its share is left alone until it is paid back; its transitions
-// are then seen late, nobody else's are. Thread rule: one owner.
+// How much of the daemon's one thread a client may take with what it writes into its ledger, once all together take
+// more than half of a core (which is left to everything else: sessions, administrators, timers): a share of a core,
+// that is smaller the more clients have something to say. Who has spent its share then is left alone until it is paid
+// back; its transitions are seen late, nobody else's are. While the thread has time, nobody is limited. Thread rule:
+// one owner.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@ class Attention {
  public:
   static constexpr double kAll = 0.5;      // of a core, for all clients
   static constexpr double kMost = 0.25;    // for one
-  static constexpr double kLeast = 0.002;  // for one; a few hundred transitions a second, decided about one by one
+  static constexpr double kLeast = 0.002;  // for one
   static constexpr double kSaved = 4e6;    // ns: a burst after a quiet time
   static constexpr std::uint64_t kLeastPauseNs = 5'000'000;
   static constexpr std::uint64_t kMostPauseNs = 20'000'000;

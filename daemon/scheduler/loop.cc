@@ -107,9 +107,10 @@ void SchedulerLoop::Serve(Watched& watched) {
   const std::uint64_t now = MonotonicNs();
   if (scheduler_.Counts().changes != changes) told_.push_back(watched.client.id);
   speakers_.Note(watched.spoke, now);
-  watched.attention.Spend(std::min(now - began, kLongestServeNs), Share(), now);
+  Charge(watched, std::min(now - began, kLongestServeNs), now);
   const bool may_wake = watched.wakes.Take(now);
-  if (!may_wake || watched.attention.IsSpent()) {
+  watched.is_modest = watched.modest.Take(now);
+  if (!may_wake || IsToWait(watched, now)) {
     Pause(watched);
   } else if (!asleep && !watched.again) {
     watched.again = true;
@@ -140,11 +141,20 @@ void SchedulerLoop::DecideForTold() {
       const auto found = watched_.find(id);
       if (found == watched_.end()) continue;
       Watched& watched = *found->second;
-      watched.attention.Spend(cost, Share(), now);
-      if (watched.attention.IsSpent() && !watched.paused) Pause(watched);
+      Charge(watched, cost, now);
+      if (!watched.paused && IsToWait(watched, now)) Pause(watched);
     }
   }
   told_.clear();
+}
+
+void SchedulerLoop::Charge(Watched& watched, std::uint64_t cost_ns, std::uint64_t now_ns) {
+  watched.attention.Spend(cost_ns, Share(), now_ns);
+  all_.Spend(cost_ns, now_ns);
+}
+
+bool SchedulerLoop::IsToWait(const Watched& watched, std::uint64_t now_ns) {
+  return !watched.is_modest && watched.attention.IsSpent() && all_.DebtNs(now_ns) > 0;
 }
 
 void SchedulerLoop::Pause(Watched& watched) {

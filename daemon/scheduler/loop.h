@@ -5,9 +5,9 @@
 // another registration, and those that came together are served together and decided about once.
 //
 // A client that wakes the daemon more than kWakesPerSecond times a second, or takes more of its time than its share
-// (attention.h; reading its ledger and deciding about what it said count), is left alone for some milliseconds at a
-// time: its descriptor is taken out of the set, so that its writes cost the daemon nothing. Thread rule: the daemon's
-// one thread.
+// when there is none to spare (attention.h; reading its ledger and deciding about what it said count), is left alone
+// for some milliseconds at a time: its descriptor is taken out of the set, so that its writes cost the daemon nothing.
+// Thread rule: the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/registry/processor_share.h"
 #include "daemon/registry/token_bucket.h"
 #include "daemon/scheduler/attention.h"
 #include "daemon/scheduler/scheduler.h"
@@ -45,11 +46,17 @@ class SchedulerLoop {
  private:
   static constexpr double kWakesPerSecond = 20'000;
   static constexpr double kBurst = 2'000;
+  static constexpr double kMostSavedNs = 5e6;
+  // Nobody waits for so few, whatever they cost: somebody important shuts and opens a hundred gates with each.
+  static constexpr double kModestPerSecond = 125;
+  static constexpr double kModestBurst = 25;
 
   struct Watched {
     explicit Watched(Client& client_in) : client(client_in), wakes(kWakesPerSecond, kBurst) {}
     Client& client;
     TokenBucket wakes;
+    TokenBucket modest{kModestPerSecond, kModestBurst};
+    bool is_modest = true;  // so the last time that it was served
     Attention attention;
     std::uint64_t spoke = 0;                           // for Speakers
     std::unique_ptr<boost::asio::steady_timer> pause;  // made when it is first needed
@@ -62,6 +69,9 @@ class SchedulerLoop {
   void AwaitEvents();
   void OnEvents();
   void Serve(Watched& watched);
+  void Charge(Watched& watched, std::uint64_t cost_ns, std::uint64_t now_ns);
+  // It has had its share, and the thread has no time to spare.
+  bool IsToWait(const Watched& watched, std::uint64_t now_ns);
   void Pause(Watched& watched);
   // Decides about what the clients of `told_` said, at their expense.
   void DecideForTold();
@@ -76,7 +86,8 @@ class SchedulerLoop {
   std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> watched_;  // by client
   std::vector<std::uint64_t> again_;                                     // clients that have more to read
   Speakers speakers_;
-  std::vector<std::uint64_t> told_;  // clients that said something new since the last decision
+  ProcessorShare all_{Attention::kAll, kMostSavedNs};  // what all of them take
+  std::vector<std::uint64_t> told_;                    // clients that said something new since the last decision
   boost::asio::steady_timer look_;
   std::uint64_t look_armed_ns_ = policy::kNever;
   boost::asio::steady_timer lease_;
