@@ -37,7 +37,8 @@ void Passthrough::Configure(const std::vector<std::string>& from_daemon) {
     counters.reserve(entries.size());
     for (const PassthroughEntry& entry : entries)
       counters.push_back(&counts_[entry.Written()].passed);
-    active = new Active{{entries, entry_names_, entry_count_}, std::move(counters)};
+    kept_.emplace_back(new Active{{entries, entry_names_, entry_count_}, std::move(counters)});
+    active = kept_.back().get();
   }
   entries_ = std::move(entries);
   // release: see Match; the rules before the epoch, so that who sees the new epoch finds the new rules.

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -56,7 +57,8 @@ class Passthrough {
   const char* const* const entry_names_;
   const std::uint32_t entry_count_;
   CallerLibraries callers_;
-  std::atomic<const Active*> active_{nullptr};  // null: no rules. Replaced, never freed: it may be in use
+  std::atomic<const Active*> active_{nullptr};       // null: no rules
+  std::vector<std::unique_ptr<const Active>> kept_;  // all that there were: one may be in use
   std::atomic<std::uint32_t> epoch_{0};
   std::vector<PassthroughEntry> entries_;  // of `active_`
   std::map<std::string, Count> counts_;    // by rule as written; an entry stays for good
