@@ -55,7 +55,9 @@ Findings CheckRoot(const Facts& facts) {
   const auto mount = [&](const std::string& path) {
     return "bind-mount " + path.substr(0, path.rfind('/')) + " into it";
   };
-  if (!root.has_shim) findings.push_back(Broken(root.dir + " lacks " + facts.shim.path, mount(facts.shim.path)));
+  if (!root.has_shim && !facts.shim.path.empty()) {
+    findings.push_back(Broken(root.dir + " lacks " + facts.shim.path, mount(facts.shim.path)));
+  }
   if (!root.has_library && !facts.library.path.empty()) {
     findings.push_back(Broken(root.dir + " lacks " + facts.library.path, mount(facts.library.path)));
   }
