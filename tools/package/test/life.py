@@ -6,6 +6,7 @@ something takes; conditions are waited for. The last line is `N passed, N failed
 """
 
 import json
+import socket
 import sys
 
 from machine import Failed, Program, expect, files, property_of, run, wait_for
@@ -13,11 +14,15 @@ from machine import Failed, Program, expect, files, property_of, run, wait_for
 GPU = "0000:c1:00.0"
 TEST = "/opt/test"
 SERVICE, SOCKETS = "xschedd.service", ("xschedd-client.socket", "xschedd-admin.socket")
+METRICS = "xschedd-metrics.socket"
 SHIM = "/usr/lib/x86_64-linux-gnu/xschedd/libxschedd-shim.so"
 INSTALLED = ("/usr/sbin/xschedd", "/usr/bin/xschedctl", SHIM, SHIM.replace("shim", "client"), "/usr/include/xschedd.h",
              "/usr/share/man/man8/xschedd.8.gz", "/usr/share/man/man8/xschedctl.8.gz", "/usr/share/man/man5/xschedd.toml.5.gz",
              "/usr/share/man/man7/xschedd-shim.7.gz", "/usr/share/bash-completion/completions/xschedctl",
-             "/usr/share/zsh/site-functions/_xschedctl", "/etc/xschedd/xschedd.toml", "/usr/share/doc/xschedd/copyright")
+             "/usr/share/zsh/site-functions/_xschedctl", "/etc/xschedd/xschedd.toml", "/usr/share/doc/xschedd/copyright",
+             SHIM.replace("libxschedd-shim.so", "self-test/self-test-client"), "/usr/share/xschedd/grafana-dashboard.json",
+             "/usr/share/xschedd/prometheus-alerts.yml", "/usr/share/xschedd/prometheus-scrape.yml", "/usr/share/xschedd/schema/ps-1.json",
+             "/usr/share/doc/xschedd/metrics.md.gz", "/usr/share/doc/xschedd/json.md")
 
 
 class Life:
@@ -58,6 +63,8 @@ class Life:
         for unit in (SERVICE, *SOCKETS):
             expect(run("systemctl", "is-active", unit) == "active", f"{unit} is not active")
             expect(run("systemctl", "is-enabled", unit) == "enabled", f"{unit} is not enabled")
+        state = [run("systemctl", word, METRICS, status=None) for word in ("is-active", "is-enabled")]
+        expect(state == ["inactive", "disabled"], f"{METRICS}, which is for who wants it, is {state}")
         modes = run("stat", "-c", "%a %U:%G", "/run/xschedd/client.sock", "/run/xschedd/admin.sock").splitlines()
         expect(modes == ["666 root:root", "660 root:xschedd"], f"sockets: {modes}")
         return run("xschedctl", "version").replace("\n", "; ")
@@ -148,9 +155,43 @@ class Life:
         expect(self.main_pid() not in (0, old), "a connection did not start it")
         wait_for(lambda: self.client("preloaded.py"), "the program connects again")
 
+    def stop_all(self):
+        run("systemctl", "stop", "xschedd*")
+        self.all_inactive()
+
+    def all_inactive(self):
+        for unit in (SERVICE, *SOCKETS, METRICS):
+            expect(property_of(unit, "ActiveState") == "inactive", f"{unit} still runs")
+
+    def metrics(self):
+        """As docs/metrics.md switches them on; on another port, because this root has the network of the machine."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        place = f"/etc/systemd/system/{METRICS}.d"
+        run("sh", "-c", f"mkdir {place} && printf '[Socket]\\nListenStream=\\nListenStream=127.0.0.1:{port}\\n' >{place}/override.conf")
+        run("systemctl", "daemon-reload")
+        self.stop_all()
+        run("systemctl", "enable", "--now", METRICS)
+        run("systemctl", "start", SERVICE)
+
+        def scrape():
+            text = run("python3", "-c", "import urllib.request as r;"
+                       f" print(r.build_opener(r.ProxyHandler({{}})).open('http://127.0.0.1:{port}/metrics').read().decode())")
+            expect("xschedd_build_info{" in text, text)
+            return text
+        scrape()
+        # Nor does Prometheus bring back what is stopped as docs/troubleshooting.md has it.
+        self.stop_all()
+        run("systemctl", "start", METRICS, SERVICE)
+        text = scrape()
+        wait_for(lambda: self.client("preloaded.py"), "the program connects again")
+        run("rm", "-r", place)
+        return f"{len(text.splitlines())} lines"
+
     def remove(self):
         run("apt-get", "remove", "-y", "-q", "xschedd", "xschedd-client", "libxschedd-dev", "python3-xschedd")
-        expect(property_of(SERVICE, "ActiveState") == "inactive", "it still runs")
+        self.all_inactive()
         run("test", "!", "-e", "/usr/sbin/xschedd")
         run("test", "-e", "/etc/xschedd/xschedd.toml")
         for i in range(3):
@@ -176,7 +217,7 @@ class Life:
         expect(files() == self.before, "something is left behind")
 
     STEPS = (depend, install, serve, verify, doctor, python, clients_come, restart, crash, watchdog, reload, upgrade,
-             socket_activation, remove, purge, again)
+             socket_activation, metrics, remove, purge, again)
 
 
 def main():

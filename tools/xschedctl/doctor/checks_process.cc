@@ -82,8 +82,9 @@ Findings CheckSession(const Facts& facts) {
   if (!process.maps_library) return {};  // said already
   const std::string what = Pid(process) + " has no session with this daemon";
   if (!process.root.has_client_socket) {
-    return {Broken(what + ": " + facts.client_socket.path + " is not there in its container",
-                   "bind-mount the socket's folder, or set XSCHEDD_RUNTIME_DIR for the program")};
+    return {Broken(
+        what + ": " + facts.client_socket.path + " is not there in its container",
+        "bind-mount " + facts.client_socket.path + " itself (admin.sock is beside it), or set XSCHEDD_RUNTIME_DIR")};
   }
   return {Broken(what,
                  "look into journalctl -u xschedd for a refusal, and at the program's standard error with "

@@ -55,13 +55,16 @@ Findings CheckRoot(const Facts& facts) {
   const auto mount = [&](const std::string& path) {
     return "bind-mount " + path.substr(0, path.rfind('/')) + " into it";
   };
-  if (!root.has_shim) findings.push_back(Broken(root.dir + " lacks " + facts.shim.path, mount(facts.shim.path)));
+  if (!root.has_shim && !facts.shim.path.empty()) {
+    findings.push_back(Broken(root.dir + " lacks " + facts.shim.path, mount(facts.shim.path)));
+  }
   if (!root.has_library && !facts.library.path.empty()) {
     findings.push_back(Broken(root.dir + " lacks " + facts.library.path, mount(facts.library.path)));
   }
   if (!root.has_client_socket) {
     findings.push_back(Broken(root.dir + " lacks " + facts.client_socket.path + ": its programs find no daemon",
-                              mount(facts.client_socket.path)));
+                              // Not its folder: admin.sock is in it, too.
+                              "bind-mount " + facts.client_socket.path + " itself into it"));
   }
   if (!root.glibc) {
     findings.push_back(Broken(root.dir + " has no glibc that could be found: the shim needs one",
