@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 
 namespace xschedd {
@@ -10,6 +11,15 @@ namespace xschedd {
 using abi::kMaxDevices;
 using abi::kRingSize;
 using abi::TransitionKind;
+
+namespace {
+
+// Of memory that its owner may be writing: a plain load, but one that the compiler never makes a second time.
+std::uint32_t LoadOnce(const std::uint32_t& value) {
+  return std::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(value)).load(std::memory_order_relaxed);
+}
+
+}  // namespace
 
 // ---- client --------------------------------------------------------------------------------------------------------
 
@@ -98,10 +108,11 @@ LedgerReader::Drained LedgerReader::Drain() {
   }
   bool seen[kMaxDevices] = {};
   for (; tail_ != head; ++tail_) {
-    // Each field is read once, through a volatile view, so that check and use are of the same value.
-    const volatile abi::Transition& record = ledger_->ring[tail_ % kRingSize];
-    const std::uint32_t kind = record.kind;
-    const std::uint32_t slot = record.slot;
+    // Each field is read once, so that check and use are of the same value. relaxed: an honest client's are ordered by
+    // the head; another's may change while they are read.
+    const abi::Transition& record = ledger_->ring[tail_ % kRingSize];
+    const std::uint32_t kind = LoadOnce(record.kind);
+    const std::uint32_t slot = LoadOnce(record.slot);
     const bool known_kind = kind == static_cast<std::uint32_t>(TransitionKind::kBusy) ||
                             kind == static_cast<std::uint32_t>(TransitionKind::kIdle);
     if (!known_kind || slot >= kMaxDevices) {

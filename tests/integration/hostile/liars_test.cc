@@ -179,9 +179,10 @@ TEST_CASE("a ledger that is written over all the time, while the daemon reads an
     const std::array<std::uint64_t, 6> values{0, 1, 2, 63, ~0ull, 1ull << 40};
     while (!stop.load(std::memory_order_relaxed)) {
       const std::uint64_t value = values[random() % values.size()];
-      volatile abi::Transition& record = ledger->ring[random() % abi::kRingSize];
-      record.kind = static_cast<std::uint32_t>(value);
-      record.slot = static_cast<std::uint32_t>(values[random() % values.size()]);
+      abi::Transition& record = ledger->ring[random() % abi::kRingSize];
+      std::atomic_ref(record.kind).store(static_cast<std::uint32_t>(value), std::memory_order_relaxed);
+      std::atomic_ref(record.slot)
+          .store(static_cast<std::uint32_t>(values[random() % values.size()]), std::memory_order_relaxed);
       ledger->control.ring_head.store(random() % 3 == 0 ? value : random() % 1000, std::memory_order_relaxed);
       ledger->control.lost.store(random() % 2, std::memory_order_relaxed);
       abi::LedgerDevice& device = ledger->devices[0];

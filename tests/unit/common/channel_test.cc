@@ -185,9 +185,10 @@ TEST_CASE("hostile: a writer that scribbles all the time") {
       channel.ledger->control.ring_head.store(x % 3 == 0 ? x : x % 5000, std::memory_order_relaxed);
       channel.ledger->control.lost.store(x, std::memory_order_relaxed);
       // Changed between a check and a use, these would lead out of every table.
-      volatile abi::Transition& record = channel.ledger->ring[x % abi::kRingSize];
-      record.kind = x % 2 == 0 ? 1 : 0xffffffff;
-      record.slot = x % 4 < 2 ? abi::kMaxDevices - 1 : static_cast<std::uint32_t>(x >> 32);
+      abi::Transition& record = channel.ledger->ring[x % abi::kRingSize];
+      std::atomic_ref(record.kind).store(x % 2 == 0 ? 1 : 0xffffffff, std::memory_order_relaxed);
+      std::atomic_ref(record.slot)
+          .store(x % 4 < 2 ? abi::kMaxDevices - 1 : static_cast<std::uint32_t>(x >> 32), std::memory_order_relaxed);
       channel.ledger->devices[1].submitted.store(x % 5, std::memory_order_relaxed);
       channel.ledger->devices[1].completed.store(x % 7, std::memory_order_relaxed);
       channel.ledger->devices[x % abi::kMaxDevices].busy.store(static_cast<std::uint32_t>(x),
