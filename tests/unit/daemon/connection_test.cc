@@ -118,7 +118,7 @@ struct Table {
   std::shared_ptr<Connection> Find(int fd) { return connections.Find("fd:" + std::to_string(fd)); }
 
   Quotas quotas{Quota{}};
-  boost::asio::io_context io;            // ends before the quotas: its handlers keep connections
+  boost::asio::io_context io;             // ends before the quotas: its handlers keep connections
   boost::asio::steady_timer reactor{io};  // makes the loop's own descriptors now, not when there are none
   std::vector<UniqueFd> adopted;
   std::vector<int> gone;
