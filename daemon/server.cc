@@ -122,10 +122,11 @@ void Server::ServeMetrics() {
 }
 
 void Server::StopMetrics() {
-  const std::string address = metrics_http_.Address();
+  const bool is_own = metrics_http_.IsServing() && metrics_served_;
   metrics_http_.Stop();
-  constexpr std::string_view kUnix = "unix:";
-  if (metrics_served_ && address.starts_with(kUnix)) ::unlink(address.substr(kUnix.size()).c_str());
+  if (!is_own) return;
+  const auto address = ParseListenAddress(metrics_served_->address);
+  if (address && address->kind == ListenAddress::Kind::kUnix) ::unlink(address->host.c_str());
 }
 
 void Server::Run() {

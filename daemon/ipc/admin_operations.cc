@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
-#include "daemon/ipc/config_conversion.h"
+#include "daemon/config/conversion.h"
 #include "daemon/ipc/conversion.h"
 #include "daemon/ipc/selector.h"
 #include "daemon/scheduler/explain.h"

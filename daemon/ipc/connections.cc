@@ -195,9 +195,8 @@ void Connections::Adopt(const std::shared_ptr<Connection>& connection, UniqueFd 
   open_.emplace(fd, connection);
   if (connection->dead.is_open()) {
     AwaitEnd(connection->dead, asio::posix::stream_descriptor::wait_read, connection,
-             [this, weak = std::weak_ptr(connection)](const error_code& error) {
-               const auto still = weak.lock();
-               if (!error && still != nullptr) CloseIfOpen(*still);
+             [ended = Ended(connection)](const error_code& error) {
+               if (!error) ended();
              });
   }
   if (!connection->is_admin) AwaitUse(connection);
@@ -207,13 +206,9 @@ void Connections::Adopt(const std::shared_ptr<Connection>& connection, UniqueFd 
 
 void Connections::StartPump(const std::shared_ptr<Connection>& connection, UniqueFd socket, UniqueFd grpc) {
   const uid_t uid = connection->peer.uid;
-  connection->pump =
-      std::make_shared<Pump>(io_, std::move(socket), std::move(grpc), connection->is_admin ? nullptr : &intake_, uid,
-                             Pump::Callbacks{.ended =
-                                                 [this, weak = std::weak_ptr(connection)] {
-                                                   if (const auto still = weak.lock()) CloseIfOpen(*still);
-                                                 },
-                                             .pause = [this, uid] { return PauseOf(uid); }});
+  connection->pump = std::make_shared<Pump>(
+      io_, std::move(socket), std::move(grpc), connection->is_admin ? nullptr : &intake_, uid,
+      Pump::Callbacks{.ended = Ended(connection), .pause = [this, uid] { return PauseOf(uid); }});
   connection->pump->Start();
 }
 
@@ -256,8 +251,11 @@ bool Connections::IsOpen(const Connection& connection) const {
   return found != open_.end() && found->second.get() == &connection;
 }
 
-void Connections::CloseIfOpen(const Connection& connection) {
-  if (IsOpen(connection)) Close(connection.fd);
+std::function<void()> Connections::Ended(const std::shared_ptr<Connection>& connection) {
+  return [this, weak = std::weak_ptr(connection)] {
+    const auto still = weak.lock();
+    if (still != nullptr && IsOpen(*still)) Close(still->fd);
+  };
 }
 
 void Connections::CloseAll() {

@@ -101,7 +101,8 @@ class Connections {
   void AwaitUse(const std::shared_ptr<Connection>& connection);
   // Its number may be another's by now.
   bool IsOpen(const Connection& connection) const;
-  void CloseIfOpen(const Connection& connection);
+  // Closes `connection`, unless it is closed already, or gone.
+  std::function<void()> Ended(const std::shared_ptr<Connection>& connection);
   // How long this user's sessions wait for having sent too much; 0: they need not.
   std::chrono::milliseconds PauseOf(uid_t uid);
   // What speaks against the connection; none: nothing.

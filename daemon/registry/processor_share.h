@@ -3,19 +3,24 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace xschedd {
 
 class ProcessorShare {
  public:
-  ProcessorShare(double share, double most_saved_ns)
-      : share_(share), most_saved_(most_saved_ns), saved_(most_saved_ns) {}
+  // `share` of a processor. `longest_debt_ns`: more than is paid back in that time is forgiven.
+  ProcessorShare(double share, double most_saved_ns, double longest_debt_ns = std::numeric_limits<double>::infinity())
+      : share_(share), most_saved_(most_saved_ns), longest_debt_(longest_debt_ns), saved_(most_saved_ns) {}
+
+  // What has passed since the last call is paid at the new share already.
+  void SetShare(double share) { share_ = share; }
 
   void Spend(std::uint64_t cost_ns, std::uint64_t now_ns) {
     const auto passed = static_cast<double>(now_ns - std::min(last_ns_, now_ns));
     if (last_ns_ != 0) saved_ = std::min(most_saved_, saved_ + passed * share_);
     last_ns_ = now_ns;
-    saved_ -= static_cast<double>(cost_ns);
+    saved_ = std::max(saved_ - static_cast<double>(cost_ns), -share_ * longest_debt_);
   }
   // Until the debt is paid back, in ns; 0: there is none.
   std::uint64_t DebtNs(std::uint64_t now_ns) {
@@ -26,6 +31,7 @@ class ProcessorShare {
  private:
   double share_;
   double most_saved_;
+  double longest_debt_;
   double saved_;
   std::uint64_t last_ns_ = 0;
 };

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "daemon/registry/processor_share.h"
+
 namespace xschedd {
 
 class Attention {
@@ -26,23 +28,19 @@ class Attention {
 
   // The thread was with this client for `spent_ns`.
   void Spend(std::uint64_t spent_ns, double share, std::uint64_t now_ns) {
-    if (last_ns_ != 0)
-      saved_ = std::min(kSaved, saved_ + share * static_cast<double>(now_ns - std::min(last_ns_, now_ns)));
-    last_ns_ = now_ns;
-    // A debt is limited: one decision that took long must not cost seconds.
-    saved_ = std::max(saved_ - static_cast<double>(spent_ns), -share * static_cast<double>(kMostPauseNs));
+    account_.SetShare(share);
+    account_.Spend(spent_ns, now_ns);
   }
 
-  bool IsSpent() const { return saved_ < 0; }
+  bool IsSpent(std::uint64_t now_ns) { return account_.DebtNs(now_ns) > 0; }
   // How long it takes until the debt is paid back.
-  std::uint64_t PauseNs(double share) const {
-    const double debt = std::max(0.0, -saved_);
-    return std::clamp(static_cast<std::uint64_t>(debt / share), kLeastPauseNs, kMostPauseNs);
+  std::uint64_t PauseNs(std::uint64_t now_ns) {
+    return std::clamp(account_.DebtNs(now_ns), kLeastPauseNs, kMostPauseNs);
   }
 
  private:
-  double saved_ = kSaved;
-  std::uint64_t last_ns_ = 0;
+  // A debt is limited: one decision that took long must not cost seconds.
+  ProcessorShare account_{kMost, kSaved, kMostPauseNs};
 };
 
 // How many clients had something to say in the last second, or in the present one if that is more already.

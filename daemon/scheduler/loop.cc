@@ -153,15 +153,15 @@ void SchedulerLoop::Charge(Watched& watched, std::uint64_t cost_ns, std::uint64_
   all_.Spend(cost_ns, now_ns);
 }
 
-bool SchedulerLoop::IsToWait(const Watched& watched, std::uint64_t now_ns) {
-  return !watched.is_modest && watched.attention.IsSpent() && all_.DebtNs(now_ns) > 0;
+bool SchedulerLoop::IsToWait(Watched& watched, std::uint64_t now_ns) {
+  return !watched.is_modest && watched.attention.IsSpent(now_ns) && all_.DebtNs(now_ns) > 0;
 }
 
 void SchedulerLoop::Pause(Watched& watched) {
   Unregister(watched);
   watched.paused = true;
   if (watched.pause == nullptr) watched.pause = std::make_unique<asio::steady_timer>(io_);
-  watched.pause->expires_after(std::chrono::nanoseconds(watched.attention.PauseNs(Share())));
+  watched.pause->expires_after(std::chrono::nanoseconds(watched.attention.PauseNs(MonotonicNs())));
   watched.pause->async_wait([this, id = watched.client.id](const error_code& error) {
     const auto found = watched_.find(id);
     if (error || found == watched_.end()) return;

@@ -71,7 +71,7 @@ class SchedulerLoop {
   void Serve(Watched& watched);
   void Charge(Watched& watched, std::uint64_t cost_ns, std::uint64_t now_ns);
   // It has had its share, and the thread has no time to spare.
-  bool IsToWait(const Watched& watched, std::uint64_t now_ns);
+  bool IsToWait(Watched& watched, std::uint64_t now_ns);
   void Pause(Watched& watched);
   // Decides about what the clients of `told_` said, at their expense.
   void DecideForTold();

@@ -36,27 +36,13 @@ Outcome<ExitCode> CheckFile(const std::string& given, const GlobalOptions& globa
 
 // What a daemon that is started now would take, all but its options.
 Outcome<ShownConfig> FromFile(const std::string& given) {
-  ShownConfig shown;
-  shown.file = given.empty() ? kDefaultConfigPath : given;
-  Config config;
-  if (!given.empty() || std::filesystem::exists(shown.file)) {
-    const Outcome<std::string> text = ReadFile(shown.file);
-    if (!text) return tl::unexpected<Failure>(text.error());
-    const Result<Config> parsed = ParseConfig(*text, shown.file);
-    if (!parsed) return tl::unexpected<Failure>({ExitCode::kFound, parsed.error()});
-    config = *parsed;
-  } else {
-    shown.file.clear();
-  }
-  for (const Setting& setting : Describe(config)) {
-    v1::GetConfigResponse::Setting& to = shown.settings.emplace_back();
-    to.set_key(setting.key);
-    to.set_value(setting.value);
-    to.set_default_value(setting.default_value);
-    to.set_source(std::string(setting.source));
-    to.set_line(setting.line);
-  }
-  return shown;
+  const std::string file = given.empty() ? kDefaultConfigPath : given;
+  if (given.empty() && !std::filesystem::exists(file)) return Shown(Describe(Config()), "");
+  const Outcome<std::string> text = ReadFile(file);
+  if (!text) return tl::unexpected<Failure>(text.error());
+  const Result<Config> parsed = ParseConfig(*text, file);
+  if (!parsed) return tl::unexpected<Failure>({ExitCode::kFound, parsed.error()});
+  return Shown(Describe(*parsed), file);
 }
 
 Outcome<ShownConfig> FromDaemon(const GlobalOptions& global) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/config/conversion.h"
 #include "tools/xschedctl/table.h"
 
 namespace xschedd::ctl {
@@ -44,6 +45,12 @@ std::string Place(const std::string& file, const ConfigError& error) {
 }
 
 }  // namespace
+
+ShownConfig Shown(const std::vector<xschedd::Setting>& settings, const std::string& file) {
+  v1::GetConfigResponse said;
+  FillConfiguration(file, settings, said);
+  return {file, false, {said.settings().begin(), said.settings().end()}};
+}
 
 std::string RenderConfig(const ShownConfig& config, bool only_changed, const TextStyle& style) {
   Table table({{.header = "SETTING"},

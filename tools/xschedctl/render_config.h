@@ -17,6 +17,8 @@ struct ShownConfig {
   bool is_running = false;
   std::vector<v1::GetConfigResponse::Setting> settings;
 };
+// What a reader of files found.
+ShownConfig Shown(const std::vector<Setting>& settings, const std::string& file);
 // `only_changed`: leaves out what is as by default.
 std::string RenderConfig(const ShownConfig& config, bool only_changed, const TextStyle& style);
 Json ToJson(const ShownConfig& config, bool only_changed);

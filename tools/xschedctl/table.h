@@ -34,7 +34,6 @@ class Table {
   void Paint(std::size_t column, Colour colour);
   // `width` 0: as wide as it is. Lines end in '\n' and have no blanks before it.
   std::string Render(const TextStyle& style) const;
-  std::string Render(std::size_t width, bool with_header) const { return Render({width, with_header, false}); }
 
  private:
   std::vector<Column> columns_;

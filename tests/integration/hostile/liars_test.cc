@@ -145,7 +145,7 @@ TEST_CASE("attention: who wants all of the daemon's time gets a part, and a mode
     now += cost;
     speakers.Note(one.spoke, now);
     one.attention.Spend(cost, Attention::ShareOf(speakers.Count()), now);
-    if (one.attention.IsSpent()) one.paused_until = now + one.attention.PauseNs(Attention::ShareOf(speakers.Count()));
+    if (one.attention.IsSpent(now)) one.paused_until = now + one.attention.PauseNs(now);
   };
   for (std::size_t i = 0; now < end; ++i) {
     if (now >= next_modest) {

@@ -8,16 +8,7 @@ namespace xschedd::ctl {
 namespace {
 
 ShownConfig Shown(const Config& config) {
-  ShownConfig shown{"x.toml", false, {}};
-  for (const Setting& setting : Describe(config)) {
-    auto& to = shown.settings.emplace_back();
-    to.set_key(setting.key);
-    to.set_value(setting.value);
-    to.set_default_value(setting.default_value);
-    to.set_source(std::string(setting.source));
-    to.set_line(setting.line);
-  }
-  return shown;
+  return ctl::Shown(Describe(config), "x.toml");
 }
 
 const Json& Of(const Json& shown, const std::string& key) {

@@ -363,7 +363,7 @@ std::vector<TopLine> TopView::Compose(const TopModel& model, const std::vector<T
   lines.push_back({"", TopStyle::kPlain});
 
   // All rows are made, so that a column has one width wherever the list stands.
-  std::vector<std::string> table = Lines(MakeTable(rows, sort_, reverse_).Render(width, true));
+  std::vector<std::string> table = Lines(MakeTable(rows, sort_, reverse_).Render({.width = width}));
   const std::string header = table.front();
   table.erase(table.begin());
   lines.push_back({header, TopStyle::kHeader});

@@ -1,4 +1,4 @@
-#include "daemon/ipc/config_conversion.h"
+#include "daemon/config/conversion.h"
 
 #include <map>
 #include <string_view>
