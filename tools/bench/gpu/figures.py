@@ -90,3 +90,16 @@ def beside_peer(peer: dict, ours: dict) -> str:
 
 def median_ratio(pairs: List[tuple]) -> Optional[float]:
     return quantile([ours / native for native, ours in pairs], 0.5) if pairs else None
+
+
+def by_turns(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
+    """Short stretches in rounds, one of each way: the latencies of all rounds together, and what each round's rate was of the
+    native one beside it."""
+    result = {}
+    for way in rounds[0]:
+        requests = [ms for answers in rounds for _, ms in answers[way][high]["requests"]]
+        rates = [summary(answers[way], high)["total_per_s"] for answers in rounds]
+        native = [summary(answers["native"], high)["total_per_s"] for answers in rounds]
+        result[way] = {"high": quantiles(requests), "rates": rates,
+                       "of_native": [ours / its for its, ours in zip(native, rates)]}
+    return result

@@ -8,6 +8,7 @@ from typing import Dict, List, Optional
 
 import distribution
 import figures
+from benchlib.figures import quantile
 from scenarios import PROGRAMS, SCENARIOS
 
 SUBSTRATES = ("time-sliced", "mps")
@@ -104,6 +105,20 @@ def waits(results: Dict[str, dict]) -> List[str]:
                 lines.append(row(f"{name[len('waits '):]}, {group}", str(part["count"]), [f"{part['latency_ms']:.3f}", *(
                     "–" if part[column] is None else f"{part[column]:.3f}" for column in columns)]))
     return lines if len(lines) > 2 else []
+
+
+def pairs(results: Dict[str, dict]) -> List[str]:
+    lines = ["| by turns | | high p50 ms | p99 | background batches/s, median (least to most) | of the native stretch beside it |", "|---" * 6 + "|"]
+    for name, result in results.items():
+        for way, part in result.items() if name.startswith("pairs ") else ():
+            cells = [spread(part["rates"], "{:.1f}"), spread([100 * ratio for ratio in part["of_native"]], "{:.1f}") + " %"]
+            lines.append(row(name[len("pairs "):], way, [f"{part['high']['p50_ms']:.2f}", f"{part['high']['p99_ms']:.2f}", *cells]))
+    return lines if len(lines) > 2 else []
+
+
+def spread(values: List[float], form: str) -> str:
+    median, least, most = (form.format(value) for value in (quantile(values, 0.5), min(values), max(values)))
+    return f"{median} ({least} to {most})"
 
 
 def outputs(digests: Dict[str, List[str]]) -> List[str]:

@@ -1,0 +1,48 @@
+"""Each scenario in short stretches by turns: natively, under MPS's priority, under xschedd, and again. Where a host launches
+for most of a request, its core decides, and on a shared host a core's speed changes by a factor of two from one second to
+the next: only stretches that are neighbours in time can be compared.
+
+Thread rule: main thread.
+"""
+
+from typing import Dict, List
+
+import figures
+from beside import mps_server
+from bench import Bench
+from rig import Rig
+from scenarios import LOW, SCENARIOS, programs_of
+
+STRETCH_S = 3.0
+
+
+def by_turns(bench: Bench, substrate: str, rigs: Dict[str, Rig], low: Dict[str, Dict[str, str]]) -> None:
+    """`low`: by way, the environment of those below."""
+    scenarios = [SCENARIOS[name] for name in bench.options.scenarios]
+    tenants = {way: {program.name: rig.start(program, low.get(way) if program.priority == LOW else None)
+                     for program in programs_of(scenarios)} for way, rig in rigs.items()}
+    for rig in rigs.values():
+        rig.wait_ready()
+    for scenario in scenarios:
+        names = [asked.program for asked in scenario.asked] + list(scenario.background)
+        loads = {asked.program: asked.load for asked in scenario.asked}
+        rounds: List[Dict[str, dict]] = []
+        for number in range(-1, bench.options.rounds):
+            ways = list(rigs) if number % 2 == 0 else list(rigs)[::-1]
+            answers = {way: rigs[way].stretch([tenants[way][name] for name in names], STRETCH_S, loads) for way in ways}
+            if number >= 0:  # the first round warms up
+                rounds.append(answers)
+        bench.note(f"pairs {substrate} {scenario.name}", figures.by_turns(rounds, scenario.high.program))
+    for rig in rigs.values():
+        bench.close(rig)
+
+
+def time_sliced(bench: Bench) -> None:
+    by_turns(bench, "time-sliced", {"native": bench.rig(), "xschedd": bench.rig(daemon=bench.daemon(bench.policy()))}, {})
+
+
+def mps(bench: Bench) -> None:
+    with mps_server(bench) as (environment, low):
+        by_turns(bench, "mps", {"native": bench.rig(environment), "mps priority": bench.rig(environment),
+                                "xschedd": bench.rig(environment, bench.daemon(bench.policy("max_concurrent = 0")))},
+                 {"mps priority": low, "xschedd": low})
