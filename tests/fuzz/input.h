@@ -37,7 +37,7 @@ class Input {
   Number Take() {
     Number value{};
     const std::size_t count = std::min(sizeof value, size_);
-    std::memcpy(&value, data_, count);
+    if (count > 0) std::memcpy(&value, data_, count);  // of nothing there may be no address
     Skip(count);
     return value;
   }
