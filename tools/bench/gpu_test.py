@@ -171,18 +171,20 @@ class ByTurns(unittest.TestCase):
         ends = [(number + 1) * 3_000 * MS // batches for number in range(batches)]
         return {"high": asked(latencies), "loop": {"ends_ns": ends, "start_ns": 0, "cores": 1.0}}
 
+    def round(self, native, ours, latencies):
+        return {"alone": {"high": asked([1.0])}, "native": self.stretch(native, [2.0]), "xschedd": self.stretch(ours, latencies)}
+
     def test_each_stretch_is_compared_with_the_native_one_of_its_round(self) -> None:
         # The machine is half as fast in the second round: that is in no ratio.
-        rounds = [{"native": self.stretch(100, [1.0, 2.0]), "xschedd": self.stretch(99, [1.0])},
-                  {"native": self.stretch(50, [3.0]), "xschedd": self.stretch(49, [4.0])},
-                  {"native": self.stretch(100, [1.0]), "xschedd": self.stretch(97, [1.0])}]
-        result = figures.by_turns(rounds, "high")
+        result = figures.by_turns([self.round(100, 99, [1.0, 1.1]), self.round(50, 49, [4.0]), self.round(100, 97, [1.0])], "high")
         self.assertEqual([round(ratio, 3) for ratio in result["xschedd"]["of_native"]], [0.99, 0.98, 0.97])
         self.assertEqual(result["native"]["of_native"], [1.0, 1.0, 1.0])
-        self.assertEqual((result["native"]["high"]["count"], result["xschedd"]["high"]["max_ms"]), (4, 4.0))
+        self.assertEqual((result["xschedd"]["high"]["count"], result["xschedd"]["high"]["max_ms"]), (4, 4.0))
+        goals = figures.goals_by_turns(result, 0.5)
+        self.assertEqual({what: goal["ok"] for what, goal in goals.items()}, {"p50": True, "p99": False, "background kept": True})
         lines = report.pairs({"pairs mps bert": result, "mps native bert": {}})
-        self.assertEqual(len(lines), 4)
-        self.assertIn("| mps bert | xschedd |", lines[-1])
+        self.assertEqual(len(lines), 5)
+        self.assertIn("| mps bert | alone | 1.00 | 1.00 | – | – | – |", lines)
         self.assertIn("98.0 (97.0 to 99.0) %", lines[-1])
         self.assertEqual(report.pairs({"mps native bert": {}}), [])
 

@@ -98,8 +98,22 @@ def by_turns(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
     result = {}
     for way in rounds[0]:
         requests = [ms for answers in rounds for _, ms in answers[way][high]["requests"]]
-        rates = [summary(answers[way], high)["total_per_s"] for answers in rounds]
+        result[way] = {"high": quantiles(requests)}
+        if way == "alone":
+            continue
+        each = [summary(answers[way], high) for answers in rounds]
         native = [summary(answers["native"], high)["total_per_s"] for answers in rounds]
-        result[way] = {"high": quantiles(requests), "rates": rates,
-                       "of_native": [ours / its for its, ours in zip(native, rates)]}
+        result[way]["rates"] = [one["total_per_s"] for one in each]
+        result[way]["of_native"] = [one["total_per_s"] / its for its, one in zip(native, each)]
+        result[way]["cores_each"] = quantile([one["cores_each"] for one in each], 0.5)
     return result
+
+
+def goals_by_turns(result: Dict[str, dict], longest_kernel_ms: float) -> Dict[str, dict]:
+    """As `goals`, of what by_turns gives. Without what is said of cores."""
+    ours, alone = result["xschedd"], result["alone"]["high"]
+    values = {"p50": (ours["high"]["p50_ms"], 1.2 * alone["p50_ms"]),
+              "p99": (ours["high"]["p99_ms"], 1.1 * (alone["p99_ms"] + longest_kernel_ms))}
+    found = {what: {"value": value, "limit": limit, "ok": value <= limit} for what, (value, limit) in values.items()}
+    kept = quantile(ours["of_native"], 0.5)
+    return {**found, "background kept": {"value": kept, "limit": 0.97, "ok": kept >= 0.97}}

@@ -1,4 +1,4 @@
-"""Each scenario in short stretches by turns: natively, under MPS's priority, under xschedd, and again. Where a host launches
+"""Each scenario in short stretches by turns: alone, natively, under MPS's priority, under xschedd, and again. Where a host launches
 for most of a request, its core decides, and on a shared host a core's speed changes by a factor of two from one second to
 the next: only stretches that are neighbours in time can be compared.
 
@@ -29,7 +29,10 @@ def by_turns(bench: Bench, substrate: str, rigs: Dict[str, Rig], low: Dict[str, 
         rounds: List[Dict[str, dict]] = []
         for number in range(-1, bench.options.rounds):
             ways = list(rigs) if number % 2 == 0 else list(rigs)[::-1]
-            answers = {way: rigs[way].stretch([tenants[way][name] for name in names], STRETCH_S, loads) for way in ways}
+            high = scenario.high.program
+            answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, loads)}
+            for way in ways:
+                answers[way] = rigs[way].stretch([tenants[way][name] for name in names], STRETCH_S, loads)
             if number >= 0:  # the first round warms up
                 rounds.append(answers)
         bench.note(f"pairs {substrate} {scenario.name}", figures.by_turns(rounds, scenario.high.program))

@@ -79,6 +79,10 @@ def goals(results: Dict[str, dict]) -> List[str]:
             if peer is not None:
                 lines.append(f"{substrate} {name}: {figures.beside_peer(peer, parts[2])}")
     for name, result in results.items():
+        if name.startswith("pairs ") and "kernels" in results:
+            longest_ms = longest_kernel_ms(results, name.split(" ")[-1])
+            for what, goal in figures.goals_by_turns(result, longest_ms).items():
+                lines.append(f"by turns, {name[len('pairs '):]}: {what} {goal['value']:.3f}, goal {goal['limit']:.3f}: {verdict(goal['ok'])}")
         if name.startswith("share xschedd"):
             part = 0.75 if "75/25" in name else 0.25
             got, kept = (result["rates"]["large"] / result["total_per_s"],
@@ -108,10 +112,14 @@ def waits(results: Dict[str, dict]) -> List[str]:
 
 
 def pairs(results: Dict[str, dict]) -> List[str]:
-    lines = ["| by turns | | high p50 ms | p99 | background batches/s, median (least to most) | of the native stretch beside it |", "|---" * 6 + "|"]
+    lines = ["| by turns | | high p50 ms | p99 | background batches/s, median (least to most) | of the native stretch beside it | cores each |",
+             "|---" * 7 + "|"]
     for name, result in results.items():
         for way, part in result.items() if name.startswith("pairs ") else ():
-            cells = [spread(part["rates"], "{:.1f}"), spread([100 * ratio for ratio in part["of_native"]], "{:.1f}") + " %"]
+            cells = ["–"] * 3
+            if "rates" in part:
+                cells = [spread(part["rates"], "{:.1f}"), spread([100 * ratio for ratio in part["of_native"]], "{:.1f}") + " %",
+                         f"{part['cores_each']:.2f}"]
             lines.append(row(name[len("pairs "):], way, [f"{part['high']['p50_ms']:.2f}", f"{part['high']['p99_ms']:.2f}", *cells]))
     return lines if len(lines) > 2 else []
 
