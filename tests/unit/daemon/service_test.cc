@@ -250,10 +250,18 @@ TEST_CASE("a call that comes when its connection is forgotten already is not ser
   CHECK(policy.name().empty());
   v1::GetVersionResponse version;
   v1::ListClientsResponse clients;
+  v1::ChangeResponse changes;
+  v1::Stats stats;
   v1::ExplainResponse explanation;
+  v1::GetConfigResponse config;
   for (const grpc::Status& other : {Call(world, channel, &Async::GetVersion, v1::GetVersionRequest(), version),
                                     Call(world, channel, &Async::ListClients, v1::ListClientsRequest(), clients),
-                                    Call(world, channel, &Async::Explain, v1::ExplainRequest(), explanation)})
+                                    Call(world, channel, &Async::Set, v1::SetRequest(), changes),
+                                    Call(world, channel, &Async::Hold, v1::HoldRequest(), changes),
+                                    Call(world, channel, &Async::Release, v1::ReleaseRequest(), changes),
+                                    Call(world, channel, &Async::GetStats, v1::GetStatsRequest(), stats),
+                                    Call(world, channel, &Async::Explain, v1::ExplainRequest(), explanation),
+                                    Call(world, channel, &Async::GetConfig, v1::GetConfigRequest(), config)})
     CHECK(other.error_code() == grpc::StatusCode::UNAVAILABLE);
   Watcher watcher(world, channel);
   CHECK(watcher.Ended().error_code() == grpc::StatusCode::UNAVAILABLE);
