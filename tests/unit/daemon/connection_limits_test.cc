@@ -60,7 +60,6 @@ TEST_CASE("of those of one user who are too many only some are kept to be told, 
   std::vector<UniqueFd> waiting;
   for (int i = 0; i < kBeingRefused; ++i)
     waiting.push_back(table.Connect());
-  RunAWhile(table.io);
   for (const UniqueFd& one : waiting) {
     char byte;
     CHECK((::recv(one.Get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN));  // it has not said yet what it is
@@ -135,6 +134,8 @@ TEST_CASE("a connection that nobody uses is closed, and no other") {
   for (int i = 0; i < 4; ++i)
     peers.push_back(table.Admit());
   const auto connection = [&](std::size_t i) { return table.Find(table.adopted[i].Get()); };
+  for (std::size_t i = 0; i < peers.size(); ++i)
+    REQUIRE(connection(i) != nullptr);
   const int unused = table.adopted[0].Get();
   connection(1)->has_session = true;
   connection(2)->calls = 1;                                         // is watching events

@@ -97,6 +97,7 @@ TEST_CASE("a daemon that stops counts no further, however far it has come") {
   }
   test::RunAWhile(daemon.io);
   CHECK(told == 1);
+  CHECK(daemon.collector.Counts().last_cost_ns == 0);  // no count was finished
 }
 
 TEST_CASE("without a descriptor for it the daemon's memory is not known, and all else is told") {

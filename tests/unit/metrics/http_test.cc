@@ -167,7 +167,7 @@ TEST_CASE("without descriptors those who connect wait, and are served once there
   }
 }
 
-TEST_CASE("who connects too often waits, and nobody is lost") {
+TEST_CASE("who connects too often waits, and everybody is let go in the end") {
   Served served;
   std::vector<UniqueFd> clients;
   // 64 are taken at once; the others at a rate.
@@ -176,7 +176,7 @@ TEST_CASE("who connects too often waits, and nobody is lost") {
     Say(clients.back(), "GET / HTTP/1.1\r\n\r\n");
     if (i % 8 == 0) RunAWhile(served.io());
   }
-  SECTION("each has an answer") {
+  SECTION("with an answer, or because it was displaced") {
     for (const UniqueFd& client : clients)
       CheckWholeOrNothing(served.AnswerTo(client));
     served.CheckServes();
