@@ -102,8 +102,8 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
   }
 
  private:
+  // The first that happens to it in the loop.
   void Begin(const std::string& peer, bool replay) {
-    if (ended_) return;
     if (grpc::Status status = AdminService::Authorise(host_, peer, "WatchEvents", by_); !status.ok())
       return End(status);
     if (!by_.is_admin) {
@@ -156,7 +156,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
     waiting_.pop_front();
     if (!ok) return End(grpc::Status::CANCELLED);
     // Where events were left out, in order: after all that was kept before them.
-    if (lost_ != 0 && waiting_.size() < kMaxWaiting) {
+    if (lost_ != 0) {
       v1::Event lost;
       lost.set_kind(v1::EVENT_KIND_LOST);
       lost.set_time_ns(waiting_.empty() ? 0 : waiting_.back().message.time_ns());

@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <limits>
 
 #include "common/clock.h"
 #include "daemon/ipc/await_end.h"
@@ -30,10 +30,11 @@ constexpr std::chrono::milliseconds kRefusalLimit{2'000};
 constexpr std::uint64_t kDescriptorsEach = 8;
 constexpr std::uint64_t kDescriptorsKept = 256;  // for administrators, and for the daemon itself
 
-std::uint64_t CapacityOf(long descriptors) {
-  if (descriptors < 0) return std::numeric_limits<std::uint64_t>::max();
-  const auto all = static_cast<std::uint64_t>(descriptors);
-  return std::max<std::uint64_t>(2, (all - std::min(all / 2, kDescriptorsKept)) / kDescriptorsEach);
+// Of this process now. Without a limit there is none on Linux: the kernel refuses one beyond fs.nr_open.
+std::uint64_t Capacity() {
+  rlimit all{};
+  ::getrlimit(RLIMIT_NOFILE, &all);
+  return std::max<std::uint64_t>(2, (all.rlim_cur - std::min(all.rlim_cur / 2, kDescriptorsKept)) / kDescriptorsEach);
 }
 
 std::string MismatchText(const PreambleHello& hello) {
@@ -54,11 +55,7 @@ std::string MismatchText(const PreambleHello& hello) {
 }  // namespace
 
 Connections::Connections(asio::io_context& io, Quotas& quotas, Callbacks callbacks)
-    : io_(io),
-      quotas_(quotas),
-      intake_(io),
-      callbacks_(std::move(callbacks)),
-      capacity_(CapacityOf(::sysconf(_SC_OPEN_MAX))) {
+    : io_(io), quotas_(quotas), intake_(io), callbacks_(std::move(callbacks)), capacity_(Capacity()) {
   quotas_.SetCapacity(capacity_);
 }
 
@@ -170,9 +167,8 @@ bool Connections::WelcomeShim(Connection& connection, int socket, const Preamble
     Refuse(connection, equipped.error().Line());
     return false;
   }
-  if (::getrandom(connection.token, sizeof connection.token, 0) != static_cast<ssize_t>(sizeof connection.token)) {
-    std::memset(connection.token, 0, sizeof connection.token);  // an assertion, not a secret
-  }
+  // An assertion, not a secret: a kernel without this leaves zeros. So few bytes come whole or not at all.
+  [[maybe_unused]] const ssize_t filled = ::getrandom(connection.token, sizeof connection.token, 0);
   const bool sent = SendWelcome(socket, PreambleStatus::kOk, connection.token, connection.channel.get());
   // A lasting one's are stored when its client is listed.
   if (!connection.channel->IsLasting()) connection.channel->ForgetDescriptors();

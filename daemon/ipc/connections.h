@@ -53,9 +53,7 @@ struct Connection {
   boost::asio::steady_timer deadline;          // of the first session
 
   // What was sent made this much work, in ns of processor time (cost::).
-  void Charge(std::uint64_t cost_ns) {
-    if (pump != nullptr) pump->Charge(cost_ns);
-  }
+  void Charge(std::uint64_t cost_ns) { pump->Charge(cost_ns); }
 };
 
 class Connections {

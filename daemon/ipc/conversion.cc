@@ -179,7 +179,8 @@ void FillExplanation(const Explanation& explanation, v1::ExplainResponse& out) {
   for (const ExplainedCause& cause : explanation.causes) {
     v1::ExplainResponse::Cause& to = *out.add_causes();
     to.set_device(cause.device);
-    to.set_rule(cause.total.is_others ? "others" : std::string(RuleName(cause.total.reason.why)));
+    const std::string_view rule = cause.total.is_others ? "others" : RuleName(cause.total.reason.why);
+    to.set_rule(std::string(rule));
     to.set_reason(cause.text);
     to.set_for_pid(cause.total.reason.pid);
     to.set_count(cause.total.count);

@@ -39,7 +39,7 @@ class FirstBytesWait : public std::enable_shared_from_this<FirstBytesWait> {
  private:
   void Await() {
     socket_.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](const error_code& error) {
-      if (!error && !self->ended_) self->Look();
+      if (!error) self->Look();
     });
   }
 
@@ -47,10 +47,11 @@ class FirstBytesWait : public std::enable_shared_from_this<FirstBytesWait> {
     piece_.expires_after(next_piece_);
     next_piece_ = std::min(2 * next_piece_, kLongestPiece);
     piece_.async_wait([self = shared_from_this()](const error_code& error) {
-      if (!error && !self->ended_) self->Look();
+      if (!error) self->Look();
     });
   }
 
+  // Also once more after the end, where both were due together: then the socket is closed, and End has nothing to do.
   void Look() {
     PreambleHello hello{};
     const ssize_t size = ::recv(socket_.native_handle(), &hello, sizeof hello, MSG_PEEK | MSG_DONTWAIT);

@@ -72,7 +72,8 @@ class MetricsHttp::Session : public std::enable_shared_from_this<Session> {
     if (error && error.category() != http::make_error_code(http::error::bad_target).category()) return End();
     if (error == http::error::end_of_stream) return End();
     if (error) {
-      const bool is_long = error == http::error::header_limit || error == http::error::buffer_overflow;
+      // The buffer is as large as that: it is never the first to be full.
+      const bool is_long = error == http::error::header_limit;
       return Refuse(is_long ? http::status::request_header_fields_too_large : http::status::bad_request,
                     is_long ? "the request's headers are too long\n" : "this is no request for metrics\n");
     }

@@ -28,23 +28,21 @@ union AnyAddress {
 // The length that the kernel wants.
 socklen_t Fill(const ListenAddress& address, AnyAddress& out) {
   std::memset(&out, 0, sizeof out);
-  switch (address.kind) {
-    case ListenAddress::Kind::kUnix:
-      out.local.sun_family = AF_UNIX;
-      std::memcpy(out.local.sun_path, address.host.c_str(), address.host.size() + 1);
-      return sizeof out.local;
-    case ListenAddress::Kind::kIpv4:
-      out.v4.sin_family = AF_INET;
-      out.v4.sin_port = htons(address.port);
-      ::inet_pton(AF_INET, address.host.c_str(), &out.v4.sin_addr);
-      return sizeof out.v4;
-    case ListenAddress::Kind::kIpv6:
-      out.v6.sin6_family = AF_INET6;
-      out.v6.sin6_port = htons(address.port);
-      ::inet_pton(AF_INET6, address.host.c_str(), &out.v6.sin6_addr);
-      return sizeof out.v6;
+  if (address.kind == ListenAddress::Kind::kUnix) {
+    out.local.sun_family = AF_UNIX;
+    std::memcpy(out.local.sun_path, address.host.c_str(), address.host.size() + 1);
+    return sizeof out.local;
   }
-  return 0;
+  if (address.kind == ListenAddress::Kind::kIpv4) {
+    out.v4.sin_family = AF_INET;
+    out.v4.sin_port = htons(address.port);
+    ::inet_pton(AF_INET, address.host.c_str(), &out.v4.sin_addr);
+    return sizeof out.v4;
+  }
+  out.v6.sin6_family = AF_INET6;
+  out.v6.sin6_port = htons(address.port);
+  ::inet_pton(AF_INET6, address.host.c_str(), &out.v6.sin6_addr);
+  return sizeof out.v6;
 }
 
 // Makes room for a socket file, unless something else, or somebody who listens, is there.
@@ -64,7 +62,8 @@ Result<void> MakeRoom(const std::string& path, const AnyAddress& address, sockle
 
 Result<UniqueFd> Listen(const ListenAddress& address) {
   const bool is_unix = address.kind == ListenAddress::Kind::kUnix;
-  const std::string where = is_unix ? address.host : address.host + " port " + std::to_string(address.port);
+  std::string where = address.host;
+  if (!is_unix) where += " port " + std::to_string(address.port);
   AnyAddress to;
   const socklen_t size = Fill(address, to);
   UniqueFd socket(::socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -91,7 +90,7 @@ std::string ListensAt(int socket) {
   AnyAddress address;
   std::memset(&address, 0, sizeof address);
   socklen_t size = sizeof address;
-  if (::getsockname(socket, &address.any, &size) != 0) return "an unknown address";
+  ::getsockname(socket, &address.any, &size);
   char host[INET6_ADDRSTRLEN] = {};
   switch (address.any.sa_family) {
     case AF_UNIX:

@@ -120,7 +120,6 @@ void Pump::AwaitRoom(Way& way, void (Pump::*next)()) {
 }
 
 void Pump::End() {
-  if (stopped_) return;
   const auto self = shared_from_this();  // its owner may let go of it
   Stop();
   callbacks_.ended();

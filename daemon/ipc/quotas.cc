@@ -17,20 +17,25 @@ struct Words {
   std::string_view what;    // "uid 1000 has 5 ..." or "uid 1000 ..."
   std::string_view remedy;  // for the user
   std::string_view key;     // of [quota]
+  std::uint32_t Quota::*limit;
+  std::uint64_t unit = 1;  // that the limit is given in
 };
 
+constexpr std::uint64_t kKiB = 1024;
+
 constexpr Words kWords[kQuotaKinds] = {
-    {"connections", "connections", "close some", "connections_per_uid"},
-    {"clients", "clients", "end some", "clients_per_uid"},
-    {"queues", "queues", "destroy some", "queues_per_uid"},
-    {"devices", "devices attached, over all its clients", "end some clients", "devices_per_uid"},
+    {"connections", "connections", "close some", "connections_per_uid", &Quota::connections_per_uid},
+    {"clients", "clients", "end some", "clients_per_uid", &Quota::clients_per_uid},
+    {"queues", "queues", "destroy some", "queues_per_uid", &Quota::queues_per_uid},
+    {"devices", "devices attached, over all its clients", "end some clients", "devices_per_uid",
+     &Quota::devices_per_uid},
     {"memory", "bytes of names and of unread messages in the daemon", "use shorter names, and read what is sent",
-     "memory_kib_per_uid"},
-    {"watchers", "watchers of events", "end some", "watchers_per_uid"},
-    {"connects", "new connections a second", "connect less often", "connects_per_s"},
-    {"messages", "messages a second", "send fewer", "messages_per_s"},
-    {"message-bytes", "bytes of messages a second", "send fewer", "message_kib_per_s"},
-    {"calls", "administrative calls a second", "ask less often", "calls_per_s"},
+     "memory_kib_per_uid", &Quota::memory_kib_per_uid, kKiB},
+    {"watchers", "watchers of events", "end some", "watchers_per_uid", &Quota::watchers_per_uid},
+    {"connects", "new connections a second", "connect less often", "connects_per_s", &Quota::connects_per_s},
+    {"messages", "messages a second", "send fewer", "messages_per_s", &Quota::messages_per_s},
+    {"message-bytes", "bytes of messages a second", "send fewer", "message_kib_per_s", &Quota::message_kib_per_s, kKiB},
+    {"calls", "administrative calls a second", "ask less often", "calls_per_s", &Quota::calls_per_s},
 };
 
 }  // namespace
@@ -81,40 +86,15 @@ void Quotas::Holding::Reset() {
 }
 
 std::uint64_t Quotas::Limit(uid_t uid, QuotaKind kind) const {
-  constexpr std::uint64_t kKiB = 1024;
+  const Words& words = kWords[Index(kind)];
   const std::uint64_t times = uid == 0 ? limits_.root_times : 1;
-  const auto of = [&]() -> std::uint64_t {
-    switch (kind) {
-      case QuotaKind::kConnections:
-        return limits_.connections_per_uid;
-      case QuotaKind::kClients:
-        return limits_.clients_per_uid;
-      case QuotaKind::kQueues:
-        return limits_.queues_per_uid;
-      case QuotaKind::kDevices:
-        return limits_.devices_per_uid;
-      case QuotaKind::kMemory:
-        return limits_.memory_kib_per_uid * kKiB;
-      case QuotaKind::kWatchers:
-        return limits_.watchers_per_uid;
-      case QuotaKind::kConnects:
-        return limits_.connects_per_s;
-      case QuotaKind::kMessages:
-        return limits_.messages_per_s;
-      case QuotaKind::kMessageBytes:
-        return limits_.message_kib_per_s * kKiB;
-      case QuotaKind::kCalls:
-        return limits_.calls_per_s;
-    }
-    return 0;
-  };
-  const std::uint64_t limit = of() * times;
+  const std::uint64_t limit = limits_.*words.limit * words.unit * times;
   return kind == QuotaKind::kConnections && capacity_ != 0 ? std::min(limit, capacity_ / 2) : limit;
 }
 
 std::uint64_t Quotas::Held(uid_t uid, QuotaKind kind) const {
   const auto found = accounts_.find(uid);
-  return found == accounts_.end() || Index(kind) >= kHeldKinds ? 0 : found->second.held[Index(kind)];
+  return found == accounts_.end() ? 0 : found->second.held.at(Index(kind));
 }
 
 bool Quotas::Has(uid_t uid, QuotaKind kind, std::uint64_t now_ns) {
@@ -144,7 +124,8 @@ std::string Quotas::Reason(uid_t uid, QuotaKind kind) const {
   const std::string who = "uid " + std::to_string(uid);
   const std::string remedy = "; " + std::string(words.remedy) + ", or let an administrator raise ";
   const bool by_capacity = kind == QuotaKind::kConnections && capacity_ != 0 && limit == capacity_ / 2;
-  const std::string key = by_capacity ? "LimitNOFILE of xschedd" : std::string(words.key) + " in [quota]";
+  std::string key = std::string(words.key) + " in [quota]";
+  if (by_capacity) key = "LimitNOFILE of xschedd";
   if (Index(kind) < kHeldKinds) {
     return who + " has " + std::to_string(Held(uid, kind)) + " " + std::string(words.what) + ", and may have " +
            std::to_string(limit) + remedy + key;

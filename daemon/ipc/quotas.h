@@ -75,7 +75,7 @@ class Quotas {
   std::chrono::milliseconds Pause(uid_t uid) const;
 
   std::uint64_t Limit(uid_t uid, QuotaKind kind) const;
-  std::uint64_t Held(uid_t uid, QuotaKind kind) const;
+  std::uint64_t Held(uid_t uid, QuotaKind kind) const;  // one that is held
   std::uint64_t Refused(QuotaKind kind) const { return refused_[Index(kind)]; }
   // "uid 1000 has 2048 connections, as many as it may; close some, or ... connections_per_uid in [quota]".
   std::string Reason(uid_t uid, QuotaKind kind) const;

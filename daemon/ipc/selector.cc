@@ -39,7 +39,8 @@ std::string Describe(const v1::Selector& selector) {
   if (selector.has_group()) add("group \"" + CleanText(selector.group(), kTextLimit) + "\"");
   if (selector.has_cgroup()) add("cgroup \"" + CleanText(selector.cgroup(), kTextLimit) + "\"");
   if (selector.has_exe()) add("exe \"" + CleanText(selector.exe(), kTextLimit) + "\"");
-  return text.empty() ? "\"all\": nobody is connected" : text;
+  if (text.empty()) return "\"all\": nobody is connected";
+  return text;
 }
 
 }  // namespace xschedd

@@ -69,8 +69,8 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   }
 
   void SendConfiguration() override {
-    const Client* client = connection_ != nullptr ? host_.core.Clients().Find(connection_->client_id) : nullptr;
-    if (client == nullptr) return;
+    const Client* client = host_.core.Clients().Find(connection_->client_id);
+    if (client == nullptr) return;  // its connection is closed, and gRPC is about to say so
     v1::DaemonMessage message;
     FillConfiguration(*client, *message.mutable_configuration());
     Send(std::move(message));
@@ -137,12 +137,12 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     }
   }
 
-  // Tells client and log.
+  // Tells client and log. After hello.
   std::string OverQuota(QuotaKind kind, const std::string& consequence) {
     std::string why = host_.quotas.Reason(connection_->peer.uid, kind);
     host_.core.Refused(connection_->peer.uid,
                        "pid " + std::to_string(connection_->peer.pid) + ": " + why + consequence);
-    if (connection_->client_id != 0) Notice(why + consequence);
+    Notice(why + consequence);
     return why;
   }
 
@@ -333,24 +333,35 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     }
     v1::DaemonMessage message;
     message.mutable_notice()->set_text(text);
-    if (const std::uint64_t left_out = std::exchange(notices_left_out_, 0); left_out != 0) {
-      message.mutable_notice()->mutable_text()->append(" (" + std::to_string(left_out) +
+    if (notices_left_out_ != 0) {
+      message.mutable_notice()->mutable_text()->append(" (" + std::to_string(notices_left_out_) +
                                                        " notices before this were left out)");
     }
-    Send(std::move(message));
+    // Nor does a notice cost a client its session because another of the same user has used up the memory.
+    if (!memory_.Add(message.ByteSizeLong())) {
+      ++notices_left_out_;
+      return;
+    }
+    notices_left_out_ = 0;
+    Push(std::move(message));
   }
 
+  // Not after the end.
   void Send(v1::DaemonMessage message) {
     // The limit of Notice leaves room for configurations; a client that reads none of those either is let go.
-    if (!ended_ && outgoing_.size() >= 2 * kMaxWaitingNotices) {
-      End({grpc::StatusCode::RESOURCE_EXHAUSTED, "the client does not read; read the session's messages"});
+    if (outgoing_.size() >= 2 * kMaxWaitingNotices) {
+      return End({grpc::StatusCode::RESOURCE_EXHAUSTED, "the client does not read; read the session's messages"});
     }
-    if (ended_) return;
     if (!memory_.Add(message.ByteSizeLong())) {
       // Not at once: whoever sends this may be in the middle of something with the client.
       const std::string why = host_.quotas.Reason(connection_->peer.uid, QuotaKind::kMemory);
       return host_.Post([this, why] { End({grpc::StatusCode::RESOURCE_EXHAUSTED, why}); });
     }
+    Push(std::move(message));
+  }
+
+  // Its memory is taken already.
+  void Push(v1::DaemonMessage message) {
     connection_->Charge(cost::kMessageNs);
     outgoing_.push_back(std::move(message));
     if (outgoing_.size() == 1) StartWrite(&outgoing_.front());

@@ -21,12 +21,14 @@ std::string Errno() {
 }
 
 bool IsStream(int fd, bool may_be_tcp) {
-  int domain = 0;
+  // Of what is no socket both stay as they are.
+  int domain = AF_UNSPEC;
   int type = 0;
   socklen_t size = sizeof domain;
-  const bool is_known = ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
-                        (domain == AF_UNIX || (may_be_tcp && (domain == AF_INET || domain == AF_INET6)));
-  return is_known && ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+  ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+  ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size);
+  const bool is_known = domain == AF_UNIX || (may_be_tcp && (domain == AF_INET || domain == AF_INET6));
+  return is_known && type == SOCK_STREAM;
 }
 
 Result<UniqueFd> Bind(const std::string& path, mode_t mode, const group* owner) {

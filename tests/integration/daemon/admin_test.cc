@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/catch.h"
@@ -261,6 +262,61 @@ TEST_CASE("a reload that fails is answered with what is wrong, and the old confi
   CHECK(policy.linger_us() == 77);
 }
 
+TEST_CASE("a reload and a drain that are only tried change nothing, and say what they would") {
+  DaemonProcess daemon("[policy]\nlinger_us = 77\n");
+  FakeShim shim(daemon.Dir(), 0);
+  const auto reload = [&](v1::ReloadResponse& response) {
+    v1::ReloadRequest request;
+    request.set_dry_run(true);
+    grpc::ClientContext context;
+    return daemon.Admin().Reload(&context, request, &response);
+  };
+  v1::ReloadResponse wrong;
+  daemon.WriteConfig("[policy]\nlingerus = 1\n");
+  const grpc::Status refused = reload(wrong);
+  CHECK(refused.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+  CHECK(refused.error_message().find("a reload would change nothing") != std::string::npos);
+  daemon.WriteConfig("[policy]\nlinger_us = 78\n");
+  v1::ReloadResponse response;
+  REQUIRE(reload(response).ok());
+  REQUIRE(response.changes_size() == 1);
+  CHECK(response.changes(0).before() == "77");
+  CHECK(response.changes(0).after() == "78");
+  grpc::ClientContext contexts[2];
+  v1::Policy policy;
+  REQUIRE(daemon.Admin().GetPolicy(&contexts[0], {}, &policy).ok());
+  CHECK(policy.linger_us() == 77);
+  v1::DrainRequest drain;
+  drain.set_dry_run(true);
+  v1::DrainResponse drained;
+  REQUIRE(daemon.Admin().Drain(&contexts[1], drain, &drained).ok());
+  CHECK(drained.clients() == 1);
+  CHECK(FakeShim(daemon.Dir(), 0).HasSession());
+}
+
+TEST_CASE("a user's weight for its own clients counts behind an administrator's, and it is told so") {
+  DaemonProcess daemon;
+  FakeShim shim(daemon.Dir(), 0);
+  const auto user = v1::Admin::NewStub(
+      grpc::CreateChannel("unix:" + daemon.Dir() + "/client.sock", grpc::InsecureChannelCredentials()));
+  const auto set = [](v1::Admin::StubInterface& stub, std::uint32_t weight) {
+    v1::SetRequest request;
+    request.mutable_selector()->set_all(true);
+    request.set_weight(weight);
+    grpc::ClientContext context;
+    v1::ChangeResponse response;
+    REQUIRE(stub.Set(&context, request, &response).ok());
+    REQUIRE(response.changes_size() == 1);
+    return response.changes(0);
+  };
+  CHECK(set(*user, 300).weight_after() == 300);
+  CHECK(Find(daemon, shim.Welcome().client_id())->weight() == 300);
+  CHECK(set(daemon.Admin(), 200).weight_after() == 200);
+  const v1::ChangeResponse::Change kept = set(*user, 400);
+  CHECK(kept.weight_after() == 200);
+  CHECK(kept.note() == "kept; an administrator's weight goes before it");
+}
+
 TEST_CASE("a watcher that does not read loses events, is told how many, and delays nobody") {
   DaemonProcess daemon;
   std::vector<std::unique_ptr<FakeShim>> shims;
@@ -317,6 +373,18 @@ TEST_CASE("what is for administrators is refused at the clients' socket, and not
   refused(stub->Drain(&contexts[2], {}, &drained));
   v1::Stats stats;
   refused(stub->GetStats(&contexts[3], {}, &stats));
+  // Who asks again is told again, and counted; the log has it once.
+  const auto lines = [&] {
+    const std::string log = daemon.Log();
+    const std::string line = "called Drain on client.sock";
+    const std::size_t first = log.find(line);
+    return std::pair(first != std::string::npos, log.find(line, first + 1) != std::string::npos);
+  };
+  const std::uint64_t before = Stats(daemon).refused_total();
+  grpc::ClientContext once_more;
+  refused(stub->Drain(&once_more, {}, &drained));
+  CHECK(Stats(daemon).refused_total() == before + 1);
+  CHECK(lines() == std::pair(true, false));
   grpc::ClientContext context;
   REQUIRE(daemon.Admin().GetPolicy(&context, {}, &answer).ok());
   CHECK(answer.name() == "priority");

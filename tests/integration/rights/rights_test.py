@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import subprocess
+import tempfile
 from typing import Dict, List
 
 import rights_world
@@ -93,6 +94,33 @@ class Sockets(WithDaemon):
         others = self.client(uid=ALICE)
         self.assertEqual(self.call("Set", f"selector {{ pid: {others.pid} }} priority: 5", uid=0).status,
                          PERMISSION_DENIED)
+
+
+@needs_root
+class Group(WithDaemon):
+    """On a machine that has a group xschedd: its members are administrators. The daemon alone sees this /etc/group."""
+
+    MEMBER = 61235
+
+    def setUp(self) -> None:
+        if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+            self.skipTest("this machine gives no mount namespaces")
+        with open("/etc/group", encoding="utf-8") as file:
+            others = [line for line in file if not line.startswith("xschedd:")]
+        # pylint: disable-next=consider-using-with
+        groups = tempfile.NamedTemporaryFile("w", prefix="xschedd-group-", encoding="utf-8")
+        self.addCleanup(groups.close)
+        groups.write("".join(others) + f"xschedd:x:{self.MEMBER}:\n")
+        groups.flush()
+        os.chmod(groups.name, 0o644)
+        self.PREFIX = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"', groups.name]
+        super().setUp()
+
+    def test_members_are_administrators_and_others_are_not(self) -> None:
+        path = os.path.join(self.folder, "admin.sock")
+        self.assertEqual((os.stat(path).st_gid, stat.S_IMODE(os.stat(path).st_mode)), (self.MEMBER, 0o660))
+        self.assertEqual(self.call("GetStats", uid=self.MEMBER, on="admin").status, OK)
+        self.assertEqual(self.call("GetStats", uid=ALICE, on="admin").connect_error, errno.EACCES)
 
 
 @needs_root

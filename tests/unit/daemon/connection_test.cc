@@ -13,17 +13,25 @@
 #include <string>
 #include <vector>
 
-#include "common/preamble_client.h"
 #include "daemon/ipc/acceptor.h"
-#include "daemon/ipc/connections.h"
 #include "daemon/ipc/handshake.h"
 #include "tests/catch.h"
+#include "tests/unit/daemon/connection_table.h"
 #include "tests/unit/daemon/few_descriptors.h"
 
 using namespace xschedd;
 using std::chrono::milliseconds;
+using test::kPlain;
+using test::Pair;
+using test::RunAWhile;
+using test::RunUntil;
+using test::Say;
+using test::SayHelloOf;
+using test::Table;
 
 namespace {
+
+constexpr milliseconds kLong{30'000};
 
 // A listening socket without a file.
 class Listening {
@@ -48,82 +56,6 @@ class Listening {
   UniqueFd fd_;
   sockaddr_un address_{};
   socklen_t size_ = 0;
-};
-
-struct Pair {
-  Pair() {
-    int pair[2];
-    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
-    ours.Reset(pair[0]);
-    peers.Reset(pair[1]);
-  }
-  UniqueFd ours;
-  UniqueFd peers;
-};
-
-void Say(const UniqueFd& socket, std::string_view text) {
-  REQUIRE(::send(socket.Get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
-}
-
-void SayHelloOf(const UniqueFd& shim) {
-  const PreambleHello hello = MakeHello();
-  Say(shim, {reinterpret_cast<const char*>(&hello), sizeof hello});
-}
-
-// Runs the loop until `condition` holds, half a minute at most.
-template <typename Condition>
-bool RunUntil(boost::asio::io_context& io, Condition condition) {
-  for (int i = 0; i < 30'000; ++i) {
-    if (condition()) return true;
-    io.restart();
-    if (io.run_for(milliseconds(1)) == 0) ::usleep(1000);  // without work the loop does not wait
-  }
-  return false;
-}
-
-constexpr std::string_view kPlain = "PRI * HTTP/2.0\r\n\r\n";
-constexpr milliseconds kLong{30'000};
-
-// The table, with a gRPC that only keeps what it is given.
-struct Table {
-  Table()
-      : connections(io, quotas,
-                    {.adopt = [this](int fd) { adopted.emplace_back(fd); },
-                     .gone = [this](Connection& connection) { gone.push_back(connection.fd); },
-                     .refused = [this](uid_t, const std::string& why) { refused.push_back(why); },
-                     .equip = [](Connection& connection, const abi::Layout& layout) -> Result<void> {
-                       auto channel = Channel::Make(layout);
-                       if (!channel) return tl::unexpected(channel.error());
-                       connection.channel = std::move(*channel);
-                       return {};
-                     },
-                     .dropped = [](Connection&) {}}) {}
-  ~Table() { connections.CloseAll(); }
-
-  // A plain client that was let in: its end of the socket.
-  UniqueFd Admit() {
-    Pair pair;
-    const std::size_t before = adopted.size();
-    Say(pair.peers, kPlain);
-    connections.Accept(std::move(pair.ours), false);
-    REQUIRE(RunUntil(io, [&] { return adopted.size() > before; }));
-    return std::move(pair.peers);
-  }
-  void AllowConnections(std::uint32_t per_uid) {
-    Quota limits;
-    limits.connections_per_uid = per_uid;
-    limits.root_times = 1;
-    quotas.SetLimits(limits);
-  }
-  std::shared_ptr<Connection> Find(int fd) { return connections.Find("fd:" + std::to_string(fd)); }
-
-  Quotas quotas{Quota{}};
-  boost::asio::io_context io;             // ends before the quotas: its handlers keep connections
-  boost::asio::steady_timer reactor{io};  // makes the loop's own descriptors now, not when there are none
-  std::vector<UniqueFd> adopted;
-  std::vector<int> gone;
-  std::vector<std::string> refused;
-  Connections connections;
 };
 
 }  // namespace
@@ -177,6 +109,30 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     await(milliseconds(20));
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
     CHECK(first->error().what == "nothing was sent in time");
+  }
+  SECTION("one whose words somebody else has taken waits on") {
+    const UniqueFd other(::dup(pair.ours.Get()));
+    await(kLong);
+    Say(pair.peers, "x");
+    char byte;
+    test::RunWith(io, [&] { CHECK(::recv(other.Get(), &byte, 1, 0) == 1); });
+    CHECK(!first);
+    Say(pair.peers, kPlain);
+    REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
+    CHECK(first->has_value());
+  }
+  SECTION("one that says something in the moment when its time is over is answered once") {
+    const bool began = GENERATE(false, true);
+    if (began) Say(pair.peers, bytes.substr(0, 2));
+    await(milliseconds(1));
+    if (began) io.poll();
+    ::usleep(20'000);  // the limit, and the next look at what came in pieces
+    if (!began) Say(pair.peers, kPlain);
+    REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
+    CHECK((!began || !first->has_value()));
+    first.reset();
+    RunAWhile(io);
+    CHECK(!first);
   }
   SECTION("one that has gone") {
     pair.peers.Reset();
@@ -282,7 +238,7 @@ TEST_CASE("a connection is known by gRPC's name for it, until it ends") {
   CHECK(table.gone == std::vector<int>{fd});
   CHECK(table.Find(fd) == nullptr);
   table.connections.Close(fd);  // again, or one that never was: nothing
-  RunUntil(table.io, [looks = 0]() mutable { return ++looks > 5; });
+  RunAWhile(table.io);
   CHECK(table.gone.size() == 1);
 }
 
@@ -311,7 +267,7 @@ TEST_CASE("who goes before it was let in leaves nothing behind") {
     Pair pair;
     table.connections.Accept(std::move(pair.ours), false);
     pair.peers.Reset();
-    RunUntil(table.io, [looks = 0]() mutable { return ++looks > 5; });
+    RunAWhile(table.io);
   }
   CHECK(table.adopted.empty());
   CHECK(table.gone.empty());
@@ -392,7 +348,7 @@ TEST_CASE("a shim is welcomed, and refused while the daemon drains") {
   SECTION("and has gone meanwhile") {
     table.connections.Accept(std::move(pair.ours), false);
     pair.peers.Reset();
-    RunUntil(table.io, [looks = 0]() mutable { return ++looks > 5; });
+    RunAWhile(table.io);
     CHECK(table.adopted.empty());
   }
   CHECK(table.refused.size() == (drains ? 1 : 0));

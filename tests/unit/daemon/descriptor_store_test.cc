@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +15,7 @@
 #include "common/versions.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/few_descriptors.h"
+#include "tests/unit/daemon/folder.h"
 
 using namespace xschedd;
 
@@ -24,12 +25,9 @@ namespace {
 class Notified {
  public:
   explicit Notified(const char* most) : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    char folder[] = "/tmp/xschedd-store-XXXXXX";
-    REQUIRE(::mkdtemp(folder) != nullptr);
-    folder_ = folder;
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    const std::string path = folder_ + "/notify";
+    const std::string path = folder_.Path() + "/notify";
     path.copy(address.sun_path, sizeof address.sun_path - 1);
     REQUIRE(::bind(fd_.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
     ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
@@ -38,7 +36,6 @@ class Notified {
   ~Notified() {
     ::unsetenv("NOTIFY_SOCKET");
     ::unsetenv("FDSTORE");
-    std::filesystem::remove_all(folder_);
   }
   Notified(const Notified&) = delete;
   Notified& operator=(const Notified&) = delete;
@@ -55,7 +52,7 @@ class Notified {
 
  private:
   UniqueFd fd_;
-  std::string folder_;
+  const test::Folder folder_;
 };
 
 std::unique_ptr<Channel> MakeChannel() {
@@ -137,6 +134,18 @@ TEST_CASE("without descriptors nothing is stored, and nothing of it is forgotten
     CHECK(store.StoreChannel(*channel) == 0U);
   }
   CHECK(notified.Said().size() == 1);
+}
+
+TEST_CASE("a service manager that has gone is told nothing, and hinders nobody") {
+  std::optional<Notified> notified(std::in_place, "100");
+  ServiceManager manager;
+  DescriptorStore store(manager);
+  const std::string path = std::getenv("NOTIFY_SOCKET");
+  notified.reset();
+  ::setenv("NOTIFY_SOCKET", path.c_str(), 1);  // as the daemon knows it still
+  CHECK(store.StoreChannel(*MakeChannel()) == 0U);
+  CHECK(store.StoreChannel(*MakeChannel()) == 1U);
+  manager.Notify("STOPPING=1");
 }
 
 TEST_CASE("what an earlier daemon stored is taken by its name, and what nobody knows is given up") {

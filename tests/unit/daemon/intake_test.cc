@@ -19,9 +19,11 @@
 #include "daemon/ipc/fair_turns.h"
 #include "daemon/ipc/pump.h"
 #include "tests/catch.h"
+#include "tests/unit/daemon/loop.h"
 
 using namespace xschedd;
 using std::chrono::milliseconds;
+using test::RunUntil;
 
 namespace {
 
@@ -36,16 +38,6 @@ std::string Order(FairTurns<char>& turns, std::uint64_t cost) {
     turns.Charge(next->first, cost);
   }
   return order;
-}
-
-template <typename Condition>
-bool RunUntil(boost::asio::io_context& io, Condition condition) {
-  for (int i = 0; i < 30'000; ++i) {
-    if (condition()) return true;
-    io.restart();
-    io.run_for(milliseconds(1));
-  }
-  return false;
 }
 
 std::pair<UniqueFd, UniqueFd> MakePair() {
@@ -153,6 +145,17 @@ TEST_CASE("who has had much waits, a newcomer does not, and nobody saves up") {
   }
 }
 
+TEST_CASE("of thousands of users who have gone none is remembered, and who waits still has its turn") {
+  FairTurns<char> turns;
+  turns.Charge(kAlice, 10);
+  turns.Add(kAlice, 'a');
+  for (uid_t uid = 5'000; uid < 10'000; ++uid) {
+    turns.Add(uid, 'x');
+    REQUIRE(turns.Next()->first == uid);
+  }
+  CHECK(Order(turns, 10) == "a");
+}
+
 TEST_CASE("a share of the processor is saved up to a limit, and a debt is paid back") {
   ProcessorShare share(0.5, 10.0 * kMs);
   CHECK(share.DebtNs(1) == 0);
@@ -211,6 +214,26 @@ TEST_CASE("what was let in is paid for before more is") {
   CHECK(MonotonicNs() - began >= 40 * kMs);  // 20 + 10 less the 10 saved up, at half a core
 }
 
+TEST_CASE("whoever stops the intake is the last who had a turn") {
+  boost::asio::io_context io;
+  Intake intake(io);
+  int turns = 0;
+  const int last = GENERATE(1, 4);  // in the middle of a round, and at its end
+  for (int i = 0; i < 10; ++i) {
+    intake.Await(kAlice, [&] {
+      if (++turns == last) intake.Stop();
+      return std::uint64_t{0};
+    });
+  }
+  REQUIRE(RunUntil(io, [&] { return turns == last; }));
+  intake.Await(kBob, [&] {
+    ++turns;
+    return std::uint64_t{0};
+  });
+  test::RunAWhile(io);
+  CHECK(turns == last);
+}
+
 TEST_CASE("a pump changes nothing, either way, however much it is and however slowly it is read") {
   const bool is_admin = GENERATE(true, false);
   World world(is_admin);
@@ -240,6 +263,40 @@ TEST_CASE("a pump ends when one side does, once") {
   world.io.restart();
   world.io.run_for(milliseconds(5));
   CHECK(world.ended == 1);
+}
+
+TEST_CASE("a pump that is stopped carries nothing any more, whatever it waits for") {
+  World world(GENERATE(true, false));
+  const std::string much = Noise(3'000'000);
+  bool is_due = false;
+  SECTION("for the client") {
+    is_due = GENERATE(true, false);
+    if (is_due) test::Say(world.client_end, "x");
+  }
+  SECTION("for gRPC") {
+    is_due = GENERATE(true, false);
+    if (is_due) test::Say(world.grpc_end, "x");
+  }
+  SECTION("for room") {
+    CHECK(::send(world.grpc_end.Get(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0);
+    test::RunAWhile(world.io);
+    is_due = GENERATE(true, false);
+    char bytes[4096];
+    while (is_due && ::recv(world.client_end.Get(), bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
+    }
+  }
+  SECTION("for the user to have sent less") {
+    world.pause = milliseconds(5);
+    test::Say(world.client_end, "x");
+    test::RunAWhile(world.io);
+    is_due = GENERATE(true, false);
+    if (is_due) ::usleep(20'000);
+  }
+  test::RunWith(world.io, [&] { world.pump->Stop(); });
+  test::RunAWhile(world.io);
+  CHECK(world.ended == 0);
+  CHECK(test::IsClosed(world.client_end));
+  CHECK(test::IsClosed(world.grpc_end));
 }
 
 TEST_CASE("who costs much is read later, an administrator is not") {

@@ -15,37 +15,14 @@
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/unit/daemon/as_user.h"
 #include "tests/unit/daemon/few_descriptors.h"
+#include "tests/unit/daemon/folder.h"
 
 using namespace xschedd;
+using test::Folder;
 
 namespace {
-
-constexpr uid_t kNobody = 65534;
-
-class Folder {
- public:
-  Folder() {
-    char path[] = "/tmp/xschedd-sockets-XXXXXX";
-    REQUIRE(::mkdtemp(path) != nullptr);
-    path_ = path;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  const std::string& Path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-// Root's rights are put away while it lives.
-class AsNobody {
- public:
-  AsNobody() { REQUIRE(::seteuid(kNobody) == 0); }
-  ~AsNobody() { End(); }
-  AsNobody(const AsNobody&) = delete;
-  AsNobody& operator=(const AsNobody&) = delete;
-  static void End() { [[maybe_unused]] const int done = ::seteuid(0); }
-};
 
 mode_t ModeOf(const std::string& path) {
   struct stat status {};
@@ -55,16 +32,13 @@ mode_t ModeOf(const std::string& path) {
 
 UniqueFd Listening(int domain, int type) {
   UniqueFd fd(::socket(domain, type | SOCK_CLOEXEC, 0));
-  sockaddr_un local{};
-  local.sun_family = AF_UNIX;
-  sockaddr_in internet{};
-  internet.sin_family = AF_INET;
-  internet.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const bool is_local = domain == AF_UNIX;
   // The kernel chooses a name, or a port.
-  REQUIRE(::bind(fd.Get(),
-                 is_local ? reinterpret_cast<const sockaddr*>(&local) : reinterpret_cast<const sockaddr*>(&internet),
-                 is_local ? sizeof(sa_family_t) : sizeof internet) == 0);
+  sockaddr_storage address{};
+  address.ss_family = static_cast<sa_family_t>(domain);
+  if (domain == AF_INET) reinterpret_cast<sockaddr_in&>(address).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (domain == AF_INET6) reinterpret_cast<sockaddr_in6&>(address).sin6_addr = in6addr_loopback;
+  const socklen_t size = domain == AF_UNIX ? sizeof(sa_family_t) : sizeof address;
+  REQUIRE(::bind(fd.Get(), reinterpret_cast<const sockaddr*>(&address), size) == 0);
   REQUIRE(::listen(fd.Get(), 8) == 0);
   return fd;
 }
@@ -112,7 +86,7 @@ TEST_CASE("a user's sockets are the user's alone, and what a folder forbids is t
   std::vector<PassedDescriptor> none;
   REQUIRE(::chmod(folder.Path().c_str(), 0777) == 0);
   {
-    const AsNobody nobody;
+    const test::AsUser nobody(test::kNobody);
     const auto sockets = ListeningSockets::Open(own, none);
     REQUIRE(sockets);
     CHECK(ModeOf(own + "/client.sock") == 0600);
@@ -120,9 +94,15 @@ TEST_CASE("a user's sockets are the user's alone, and what a folder forbids is t
   }
   std::filesystem::remove(own + "/client.sock");
   REQUIRE(::chown(own.c_str(), 0, 0) == 0);  // the lock is the user's still
-  const AsNobody nobody;
+  const test::AsUser nobody(test::kNobody);
   CHECK(WhyNot(own).find("check the permissions of the folder") != std::string::npos);
   CHECK(WhyNot("/proc/xschedd").find("give --runtime-dir") != std::string::npos);
+}
+
+TEST_CASE("a folder whose name leaves no room for a socket's is told with the remedy") {
+  const Folder folder;
+  CHECK(WhyNot(folder.Path() + "/" + std::string(100, 'x')).find("choose a shorter --runtime-dir") !=
+        std::string::npos);
 }
 
 TEST_CASE("without descriptors for its sockets a daemon says so") {
@@ -147,6 +127,26 @@ TEST_CASE("of what a service manager hands over, only a pair of listening Unix s
     CHECK(passed[0].name == "state");
     sockets->Remove();  // there are no files of ours
   }
+  SECTION("a third for metrics, which may be of the internet") {
+    const bool is_alone = GENERATE(false, true);
+    std::vector<int> domains{AF_INET, AF_UNIX};
+    if (UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)).IsValid()) domains.push_back(AF_INET6);
+    for (const int domain : domains) {
+      auto passed = Passed("metrics", Listening(domain, SOCK_STREAM));
+      const int metrics = passed[0].fd.Get();
+      if (!is_alone) {
+        passed.push_back({"client", Listening(AF_UNIX, SOCK_STREAM)});
+        passed.push_back({"admin", Listening(AF_UNIX, SOCK_STREAM)});
+      }
+      auto sockets = ListeningSockets::Open(folder.Path(), passed);
+      REQUIRE(sockets);
+      CHECK(passed.empty());
+      CHECK(std::filesystem::exists(folder.Path() + "/client.sock") == is_alone);  // those it makes itself then
+      CHECK(sockets->TakeMetrics().Get() == metrics);
+      CHECK_FALSE(sockets->TakeMetrics().IsValid());
+      sockets->Remove();
+    }
+  }
   SECTION("what it must not be") {
     std::vector<PassedDescriptor> passed;
     SECTION("of the internet") {
@@ -164,6 +164,16 @@ TEST_CASE("of what a service manager hands over, only a pair of listening Unix s
     SECTION("two of a name") {
       passed = Passed("client", Listening(AF_UNIX, SOCK_STREAM));
       passed.push_back({"client", Listening(AF_UNIX, SOCK_STREAM)});
+    }
+    SECTION("two for metrics") {
+      passed = Passed("metrics", Listening(AF_INET, SOCK_STREAM));
+      passed.push_back({"metrics", Listening(AF_INET, SOCK_STREAM)});
+    }
+    SECTION("for metrics, of packets") {
+      passed = Passed("metrics", Listening(AF_UNIX, SOCK_SEQPACKET));
+    }
+    SECTION("for metrics, of a family that nobody speaks HTTP on") {
+      passed = Passed("metrics", UniqueFd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0)));
     }
     SECTION("one that listens under another name") {
       passed = Passed("another", Listening(AF_UNIX, SOCK_STREAM));

@@ -3,29 +3,19 @@
 
 #include <boost/asio/post.hpp>
 #include <functional>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "common/clock.h"
-#include "daemon/ipc/metrics_collector.h"
 #include "tests/catch.h"
+#include "tests/unit/daemon/few_descriptors.h"
+#include "tests/unit/daemon/loop.h"
+#include "tests/unit/metrics/some_daemon.h"
 
 using namespace xschedd;
-
-namespace {
-
-struct Daemon {
-  boost::asio::io_context io;
-  Core core{io, ConfigSource{}, Config{}};
-  Quotas quotas{Quota{}};
-  Connections connections{io, quotas, {}};
-  MetricsCollector collector{io, core, connections, quotas};
-
-  void Run(const bool& until) {
-    while (!until)
-      io.run_one();
-  }
-};
-
-}  // namespace
+using Daemon = test::SomeDaemon;
 
 TEST_CASE("those who ask together share an answer, and one format costs nothing where it is not asked for") {
   Daemon daemon;
@@ -86,6 +76,85 @@ TEST_CASE("others have their turn between the pieces") {
   CHECK(turns > 3);
   const std::uint64_t cost = daemon.collector.Counts().last_cost_ns;
   CHECK(cost > 0);
+}
+
+TEST_CASE("a daemon that stops counts no further, however far it has come") {
+  spdlog::set_level(spdlog::level::off);
+  Daemon daemon;
+  for (int i = 0; i < 2'000; ++i)
+    daemon.core.AddClient({});
+  daemon.io.poll();
+  int told = 0;
+  daemon.collector.Collect(MetricFormat::kOpenMetrics,
+                           [&](const MetricsCollector::Text& text) { told += text == nullptr ? 1 : 100; });
+  SECTION("it was about to begin") {
+    ::usleep(1'000);
+    test::RunWith(daemon.io, [&] { daemon.collector.Stop(); });
+  }
+  SECTION("it has counted some") {
+    daemon.io.run_one();  // the first piece of several
+    daemon.collector.Stop();
+  }
+  test::RunAWhile(daemon.io);
+  CHECK(told == 1);
+  CHECK(daemon.collector.Counts().last_cost_ns == 0);  // no count was finished
+}
+
+TEST_CASE("without a descriptor for it the daemon's memory is not known, and all else is told") {
+  Daemon daemon;
+  daemon.io.poll();
+  bool done = false;
+  daemon.collector.Collect(MetricFormat::kOpenMetrics, [&](const auto& text) {
+    CHECK(text->find("\nprocess_resident_memory_bytes 0\n") != std::string::npos);
+    CHECK(text->ends_with("# EOF\n"));
+    done = true;
+  });
+  const test::FewDescriptors none(0);
+  daemon.Run(done);
+}
+
+TEST_CASE("a device without clients makes room for another, and is told of no longer") {
+  spdlog::set_level(spdlog::level::off);
+  Daemon daemon;
+  const auto address = [](std::size_t i) { return "0000:" + std::to_string(10 + i) + ":00.0"; };
+  const auto come = [&](std::size_t device, std::initializer_list<int> priorities) {
+    std::vector<std::uint64_t> ids;
+    for (const int priority : priorities) {
+      NewClient fresh;
+      fresh.hints.priority = priority;
+      Client& client = daemon.core.AddClient(std::move(fresh));
+      REQUIRE(daemon.core.AttachDevice(client, {0, address(device), "GPU", "amd", 4, {}}));
+      ids.push_back(client.id);
+    }
+    return ids;
+  };
+  for (std::size_t i = 0; i < Meter::kMostDevices; ++i) {
+    for (const std::uint64_t id : come(i, {-5, 5}))
+      daemon.core.RemoveClient(id, "it ended");
+  }
+  constexpr std::size_t kNew = 2;
+  for (std::size_t i = 0; i < kNew; ++i)
+    come(Meter::kMostDevices + i, {5});
+  bool done = false;
+  std::string told;
+  daemon.collector.Collect(MetricFormat::kOpenMetrics, [&](const auto& text) {
+    told = *text;
+    done = true;
+  });
+  daemon.Run(done);
+  const auto rows = [&](std::size_t device) {
+    const std::string row = "\nxschedd_launches_total{hw_id=\"" + address(device) + "\"";
+    std::size_t count = 0;
+    for (std::size_t at = told.find(row); at != std::string::npos; at = told.find(row, at + 1))
+      ++count;
+    return count;
+  };
+  std::size_t all = 0;
+  for (std::size_t i = 0; i < Meter::kMostDevices; ++i)
+    all += rows(i);
+  CHECK(all == 2 * (Meter::kMostDevices - kNew));
+  for (std::size_t i = 0; i < kNew; ++i)
+    CHECK(rows(Meter::kMostDevices + i) == 1);
 }
 
 TEST_CASE("who waits when the daemon stops is told") {

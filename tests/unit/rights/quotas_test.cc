@@ -53,6 +53,22 @@ TEST_CASE("what a uid holds ends at its quota, hinders no other uid, and is give
   CHECK(!second.Add(~std::uint64_t{0}));
 }
 
+TEST_CASE("what belongs to nobody has no limit, and what is given to itself stays") {
+  Quota limits;
+  limits.queues_per_uid = 1;
+  Quotas quotas(limits);
+  Quotas::Holding nobodys;
+  CHECK(nobodys.Add(1'000'000));
+  nobodys.Remove(1'000'000);
+  Quotas::Holding own(quotas, kAlice, QuotaKind::kQueues);
+  REQUIRE(own.Add());
+  Quotas::Holding& same = own;
+  own = std::move(same);
+  CHECK(quotas.Held(kAlice, QuotaKind::kQueues) == 1);
+  own = std::move(nobodys);
+  CHECK(quotas.Held(kAlice, QuotaKind::kQueues) == 0);
+}
+
 TEST_CASE("no uid gets more than half of the connections that the daemon's descriptors last for") {
   Quotas quotas{Quota{}};
   CHECK(quotas.Limit(kAlice, QuotaKind::kConnections) == Quota{}.connections_per_uid);

@@ -1,0 +1,99 @@
+// Waiting for the end of a descriptor: an end that is only imagined is not told.
+#include "daemon/ipc/await_end.h"
+
+#include <memory>
+
+#include "tests/catch.h"
+#include "tests/unit/daemon/loop.h"
+
+using namespace xschedd;
+using test::Pair;
+using test::RunAWhile;
+using test::RunUntil;
+using test::Say;
+using Descriptor = boost::asio::posix::stream_descriptor;
+
+namespace {
+
+struct Awaited {
+  explicit Awaited(Descriptor::wait_type type = Descriptor::wait_read)
+      : descriptor(std::make_shared<Descriptor>(io, pair.ours.Release())) {
+    AwaitEnd(*descriptor, type, descriptor, [this](const boost::system::error_code& error) {
+      ++told;
+      failed = static_cast<bool>(error);
+    });
+  }
+  bool IsTold() {
+    return RunUntil(io, [this] { return told != 0; });
+  }
+
+  boost::asio::io_context io;
+  Pair pair;
+  std::shared_ptr<Descriptor> descriptor;
+  int told = 0;
+  bool failed = false;
+};
+
+}  // namespace
+
+TEST_CASE("an end is told once") {
+  Awaited awaited;
+  RunAWhile(awaited.io);
+  CHECK(awaited.told == 0);
+  awaited.pair.peers.Reset();
+  REQUIRE(awaited.IsTold());
+  CHECK_FALSE(awaited.failed);
+  RunAWhile(awaited.io);
+  CHECK(awaited.told == 1);
+}
+
+TEST_CASE("where only the end is waited for, something to read is none") {
+  Awaited awaited(Descriptor::wait_error);
+  Say(awaited.pair.peers, "x");
+  RunAWhile(awaited.io);
+  CHECK(awaited.told == 0);
+  awaited.pair.peers.Reset();
+  REQUIRE(awaited.IsTold());
+  CHECK_FALSE(awaited.failed);
+}
+
+TEST_CASE("what was to be read and is not there any more is no end") {
+  Awaited awaited;
+  int taken = 0;
+  // As often as it is said, it is taken: whoever looked in between was answered wrongly.
+  for (int i = 0; i < 20; ++i) {
+    Say(awaited.pair.peers, "x");
+    test::RunWith(awaited.io, [&] {
+      char byte;
+      taken += ::read(awaited.descriptor->native_handle(), &byte, 1) == 1 ? 1 : 0;
+    });
+  }
+  CHECK(taken == 20);
+  CHECK(awaited.told == 0);
+  awaited.pair.peers.Reset();
+  CHECK(awaited.IsTold());
+  CHECK_FALSE(awaited.failed);
+}
+
+TEST_CASE("who closes the descriptor is told so, and nothing is told of what is no more") {
+  Awaited awaited;
+  RunAWhile(awaited.io);
+  SECTION("closed") {
+    CloseForGood(*awaited.descriptor);
+    CloseForGood(*awaited.descriptor);  // again: nothing
+    REQUIRE(awaited.IsTold());
+    CHECK(awaited.failed);
+    CHECK(test::IsClosed(awaited.pair.peers));
+  }
+  SECTION("closed when its end was seen and not told yet") {
+    awaited.pair.peers.Reset();
+    test::RunWith(awaited.io, [&] { CloseForGood(*awaited.descriptor); });
+    REQUIRE(awaited.IsTold());
+    CHECK(awaited.failed);
+  }
+  SECTION("gone with what it was part of") {
+    awaited.descriptor.reset();
+    RunAWhile(awaited.io);
+    CHECK(awaited.told == 0);
+  }
+}

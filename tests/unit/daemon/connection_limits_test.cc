@@ -1,0 +1,150 @@
+// Connections that are too many, and such that nobody uses: who is told, and that nobody else is hindered.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "tests/catch.h"
+#include "tests/unit/daemon/as_user.h"
+#include "tests/unit/daemon/connection_table.h"
+
+using namespace xschedd;
+using test::Pair;
+using test::RunAWhile;
+using test::RunUntil;
+using test::Say;
+using test::Table;
+
+namespace {
+
+constexpr int kBeingRefused = 16;  // of one uid, who are let in only to be told (Connections)
+
+// A table for a daemon that may open so many files.
+std::unique_ptr<Table> TableOf(rlim_t descriptors) {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit few{descriptors, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  auto table = std::make_unique<Table>();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  return table;
+}
+
+// The other end of a connection that this user makes.
+UniqueFd ConnectAs(Table& table, uid_t uid) {
+  Pair pair;
+  if (uid != 0) {
+    const test::AsUser user(uid);
+    pair = Pair();
+  }
+  table.connections.Accept(std::move(pair.ours), false);
+  return std::move(pair.peers);
+}
+
+PreambleStatus StatusTold(const UniqueFd& shim) {
+  PreambleWelcome welcome{};
+  REQUIRE(::recv(shim.Get(), &welcome, sizeof welcome, MSG_DONTWAIT) == static_cast<ssize_t>(sizeof welcome));
+  return welcome.status;
+}
+
+}  // namespace
+
+TEST_CASE("of those of one user who are too many only some are kept to be told, the rest is told at once") {
+  Table table;
+  table.AllowConnections(1);
+  const UniqueFd first = table.Admit();
+  std::vector<UniqueFd> waiting;
+  for (int i = 0; i < kBeingRefused; ++i)
+    waiting.push_back(table.Connect());
+  for (const UniqueFd& one : waiting) {
+    char byte;
+    CHECK((::recv(one.Get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN));  // it has not said yet what it is
+  }
+  const UniqueFd next = table.Connect();
+  CHECK(StatusTold(next) == PreambleStatus::kQuota);
+  CHECK(test::IsClosed(next));
+  CHECK(table.refused.size() == kBeingRefused + 1);
+  // Those who go, or stay too long, make room.
+  waiting.resize(kBeingRefused / 2);
+  REQUIRE(RunUntil(table.io, [&] { return std::all_of(waiting.begin(), waiting.end(), &test::IsClosed); }));
+  CHECK(table.adopted.size() == 1);
+  const UniqueFd later = table.Admit();
+  CHECK_FALSE(table.Find(table.adopted[1].Get())->refusal.ok());
+  CHECK(table.Find(table.adopted[0].Get())->refusal.ok());
+}
+
+TEST_CASE("no more are let in than there are descriptors for, whoever comes") {
+  if (::geteuid() != 0) return;    // users are made by root
+  const auto table = TableOf(64);  // half of it at eight for each
+  std::vector<UniqueFd> let_in;
+  for (const uid_t uid : {0, 0, 1, 1})
+    let_in.push_back(ConnectAs(*table, uid));
+  CHECK(table->refused.empty());
+  const UniqueFd next = ConnectAs(*table, 2);
+  REQUIRE(table->refused.size() == 1);
+  CHECK(table->refused[0].find("(uid 2) was refused: xschedd has 4 connections of all users") != std::string::npos);
+  CHECK(table->refused[0].find("raise its LimitNOFILE") != std::string::npos);
+  CHECK(StatusTold(next) == PreambleStatus::kQuota);
+  CHECK(test::IsClosed(next));
+  // One of a user who has half of them is told what concerns it.
+  CHECK(StatusTold(ConnectAs(*table, 1)) == PreambleStatus::kQuota);
+  CHECK(table->refused.back().find("(uid 1) was refused: uid 1 has 2 connections") != std::string::npos);
+  SECTION("an administrator comes in") {
+    Pair administrator;
+    Say(administrator.peers, test::kPlain);
+    table->connections.Accept(std::move(administrator.ours), true);
+    CHECK(RunUntil(table->io, [&] { return table->adopted.size() == 1; }));
+  }
+  SECTION("and so does the next, when one has gone") {
+    let_in.pop_back();
+    RunAWhile(table->io);
+    const UniqueFd later = ConnectAs(*table, 2);
+    Say(later, test::kPlain);
+    CHECK(RunUntil(table->io, [&] { return table->adopted.size() == 1; }));
+    CHECK(table->Find(table->adopted[0].Get())->refusal.ok());
+  }
+}
+
+TEST_CASE("whose messages were too many bytes is not read until it has paid for them") {
+  Table table;
+  const UniqueFd peer = table.Admit();
+  const UniqueFd grpc(std::move(table.adopted[0]));
+  char bytes[64];
+  const auto read = [&] { return ::recv(grpc.Get(), bytes, sizeof bytes, MSG_DONTWAIT) > 0; };
+  REQUIRE(RunUntil(table.io, read));  // its first words
+  constexpr std::uint64_t kMuch = 1'000'000'000'000;
+  table.quotas.Charge(::geteuid(), QuotaKind::kMessageBytes, kMuch);
+  Say(peer, "more");
+  for (int i = 0; i < 10; ++i)
+    RunAWhile(table.io);
+  CHECK_FALSE(read());
+  Quota limits;
+  limits.message_kib_per_s = 4'000'000'000;
+  table.quotas.SetLimits(limits);
+  CHECK(RunUntil(table.io, read));
+}
+
+TEST_CASE("a connection that nobody uses is closed, and no other") {
+  Table table;
+  std::vector<UniqueFd> peers;
+  for (int i = 0; i < 4; ++i)
+    peers.push_back(table.Admit());
+  const auto connection = [&](std::size_t i) { return table.Find(table.adopted[i].Get()); };
+  for (std::size_t i = 0; i < peers.size(); ++i)
+    REQUIRE(connection(i) != nullptr);
+  const int unused = table.adopted[0].Get();
+  connection(1)->has_session = true;
+  connection(2)->calls = 1;                                         // is watching events
+  connection(3)->last_call_ns = MonotonicNs() + 3'600'000'000'000;  // called just now
+  REQUIRE(RunUntil(table.io, [&] { return !table.gone.empty(); }));
+  for (int i = 0; i < 20; ++i)
+    RunAWhile(table.io);  // the others' time is over, too
+  CHECK(table.gone == std::vector<int>{unused});
+  CHECK(test::IsClosed(peers[0]));
+  for (std::size_t i = 1; i < peers.size(); ++i)
+    CHECK(connection(i) != nullptr);
+}

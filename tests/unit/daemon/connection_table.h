@@ -1,0 +1,72 @@
+// The table of connections, with a gRPC that only keeps what it is given. Thread rule: the test's thread.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/preamble_client.h"
+#include "daemon/ipc/connections.h"
+#include "tests/catch.h"
+#include "tests/unit/daemon/loop.h"
+
+namespace xschedd::test {
+
+inline void SayHelloOf(const UniqueFd& shim) {
+  const PreambleHello hello = MakeHello();
+  Say(shim, {reinterpret_cast<const char*>(&hello), sizeof hello});
+}
+
+inline constexpr std::string_view kPlain = "PRI * HTTP/2.0\r\n\r\n";  // what a plain client says first
+
+struct Table {
+  Table()
+      : connections(io, quotas,
+                    {.adopt = [this](int fd) { adopted.emplace_back(fd); },
+                     .gone = [this](Connection& connection) { gone.push_back(connection.fd); },
+                     .refused = [this](uid_t, const std::string& why) { refused.push_back(why); },
+                     .equip = [](Connection& connection, const abi::Layout& layout) -> Result<void> {
+                       auto channel = Channel::Make(layout);
+                       if (!channel) return tl::unexpected(channel.error());
+                       connection.channel = std::move(*channel);
+                       return {};
+                     },
+                     .dropped = [](Connection&) {}}) {}
+  ~Table() { connections.CloseAll(); }
+
+  // A plain client that was let in: its end of the socket.
+  UniqueFd Admit() {
+    Pair pair;
+    const std::size_t before = adopted.size();
+    Say(pair.peers, kPlain);
+    connections.Accept(std::move(pair.ours), false);
+    REQUIRE(RunUntil(io, [&] { return adopted.size() > before; }));
+    return std::move(pair.peers);
+  }
+  // Somebody who has not said anything yet.
+  UniqueFd Connect() {
+    Pair pair;
+    connections.Accept(std::move(pair.ours), false);
+    return std::move(pair.peers);
+  }
+  void AllowConnections(std::uint32_t per_uid) {
+    Quota limits;
+    limits.connections_per_uid = per_uid;
+    limits.root_times = 1;
+    quotas.SetLimits(limits);
+  }
+  std::shared_ptr<Connection> Find(int fd) { return connections.Find("fd:" + std::to_string(fd)); }
+
+  Quotas quotas{Quota{}};
+  boost::asio::io_context io;             // ends before the quotas: its handlers keep connections
+  boost::asio::steady_timer reactor{io};  // makes the loop's own descriptors now, not when there are none
+  std::vector<UniqueFd> adopted;
+  std::vector<int> gone;
+  std::vector<std::string> refused;
+  Connections connections;
+};
+
+}  // namespace xschedd::test

@@ -1,0 +1,327 @@
+// The Admin service behind a real gRPC, with the daemon's loop in the test's hand: what happens between a call and its
+// turn in the loop. What each call does is tested with a real daemon (tests/integration/daemon,
+// tests/integration/rights).
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "daemon/ipc/admin_service.h"
+#include "daemon/ipc/rpc_server.h"
+#include "tests/catch.h"
+#include "tests/unit/daemon/few_descriptors.h"
+#include "tests/unit/daemon/loop.h"
+
+using namespace xschedd;
+using test::Pair;
+using test::RunUntil;
+
+namespace {
+
+Quota SmallQuota() {
+  Quota quota;
+  quota.root_times = 1;
+  quota.memory_kib_per_uid = 64;
+  return quota;
+}
+
+struct World {
+  World() {
+    PrepareGrpc();
+    auto started = RpcServer::Start({&service}, [this](std::string peer) {
+      const std::lock_guard lock(mutex);
+      unknown.push_back(std::move(peer));
+    });
+    REQUIRE(started);
+    rpc = std::move(*started);
+  }
+  ~World() {
+    metrics.Stop();
+    connections.CloseAll();
+    std::atomic<bool> stopped = false;
+    std::thread stopper([&] {
+      rpc->Stop();
+      stopped = true;
+    });
+    CHECK(RunUntil(io, [&] { return stopped.load(); }));
+    stopper.join();
+    rpc.reset();
+    core.Stop();
+    test::RunAWhile(io);
+  }
+
+  // As one who has connected to admin.sock, or to client.sock.
+  std::shared_ptr<grpc::Channel> Connect(bool is_admin) {
+    Pair pair;
+    connections.Accept(std::move(pair.ours), is_admin);
+    return grpc::CreateInsecureChannelFromFd("test", pair.peers.Release());
+  }
+  // As one whose connection has been forgotten, although gRPC has not heard of that yet.
+  std::shared_ptr<grpc::Channel> ConnectUnknown() const {
+    Pair pair;
+    rpc->Adopt(pair.ours.Release());
+    return grpc::CreateInsecureChannelFromFd("test", pair.peers.Release());
+  }
+
+  Quotas quotas{SmallQuota()};
+  boost::asio::io_context io;  // ends before the quotas: its handlers keep connections
+  Core core{io, ConfigSource{}, Config{}};
+  ServiceManager manager;  // none is there
+  DescriptorStore store{manager};
+  StateKeeper keeper{io, core, store};
+  Connections connections{io,
+                          quotas,
+                          {.adopt = [this](int fd) { rpc->Adopt(fd); },
+                           .gone = [](Connection&) {},
+                           .refused = [](uid_t, const std::string&) {},
+                           .equip = [](Connection&, const abi::Layout&) -> Result<void> { return {}; },
+                           .dropped = [](Connection&) {}}};
+  CommandReader commands;
+  Host host{io, core, connections, commands, quotas, keeper};
+  AdminOperations operations{core, connections, quotas};
+  MetricsCollector metrics{io, core, connections, quotas};
+  AdminService service{host, operations, metrics};
+  std::unique_ptr<RpcServer> rpc;
+  std::mutex mutex;
+  std::vector<std::string> unknown;  // who called what there is not
+};
+
+// A call, and its end.
+template <typename Request, typename Response>
+grpc::Status Call(World& world, const std::shared_ptr<grpc::Channel>& channel,
+                  void (v1::Admin::StubInterface::async_interface::*method)(grpc::ClientContext*, const Request*,
+                                                                            Response*,
+                                                                            std::function<void(grpc::Status)>),
+                  const Request& request, Response& response) {
+  const auto stub = v1::Admin::NewStub(channel);
+  grpc::ClientContext context;
+  grpc::Status status;
+  std::atomic<bool> done = false;
+  (stub->async()->*method)(&context, &request, &response, [&](const grpc::Status& is) {
+    status = is;
+    done = true;
+  });
+  REQUIRE(RunUntil(world.io, [&] { return done.load(); }));
+  return status;
+}
+
+using Async = v1::Admin::StubInterface::async_interface;
+
+// One who watches events, and what it has seen.
+class Watcher final : public grpc::ClientReadReactor<v1::Event> {
+ public:
+  Watcher(World& world, const std::shared_ptr<grpc::Channel>& channel, bool reads = true)
+      : world_(world), stub_(v1::Admin::NewStub(channel)), reads_(reads) {
+    stub_->async()->WatchEvents(&context_, &request_, this);
+    StartRead(&event_);
+    StartCall();
+  }
+  ~Watcher() override { End(); }
+
+  void OnReadDone(bool ok) override {
+    const std::lock_guard lock(mutex_);
+    if (!ok) return;
+    seen_.push_back(event_);
+    if (reads_) StartRead(&event_);
+  }
+  void OnDone(const grpc::Status& status) override {
+    const std::lock_guard lock(mutex_);
+    status_ = status;
+    done_ = true;
+  }
+
+  bool HasSeen(v1::EventKind kind) {
+    const auto has = [&] {
+      const std::lock_guard lock(mutex_);
+      return done_ || std::any_of(seen_.begin(), seen_.end(), [&](const v1::Event& e) { return e.kind() == kind; });
+    };
+    REQUIRE(RunUntil(world_.io, has));
+    const std::lock_guard lock(mutex_);
+    return std::any_of(seen_.begin(), seen_.end(), [&](const v1::Event& e) { return e.kind() == kind; });
+  }
+  std::vector<v1::EventKind> Kinds() {
+    const std::lock_guard lock(mutex_);
+    std::vector<v1::EventKind> kinds;
+    for (const v1::Event& event : seen_)
+      kinds.push_back(event.kind());
+    return kinds;
+  }
+  std::uint64_t Lost() {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t lost = 0;
+    for (const v1::Event& event : seen_)
+      lost += event.kind() == v1::EVENT_KIND_LOST ? event.count() : 0;
+    return lost;
+  }
+  // Reads on, where it did not.
+  void Read() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(reads_, true)) return;
+    }
+    StartRead(&event_);
+  }
+  // How it ended by itself.
+  grpc::Status Ended() {
+    REQUIRE(RunUntil(world_.io, [this] { return IsDone(); }));
+    return status_;
+  }
+  void End() {
+    context_.TryCancel();
+    CHECK(RunUntil(world_.io, [this] { return IsDone(); }));
+  }
+
+ private:
+  bool IsDone() {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+
+  World& world_;
+  const std::unique_ptr<v1::Admin::Stub> stub_;
+  grpc::ClientContext context_;
+  const v1::WatchEventsRequest request_;
+  v1::Event event_;
+  std::mutex mutex_;
+  std::vector<v1::Event> seen_;
+  grpc::Status status_;
+  bool reads_;
+  bool done_ = false;
+};
+
+Event EventOf(EventKind kind, std::uint32_t uid, std::uint64_t client_id) {
+  Event event;
+  event.kind = kind;
+  event.uid = uid;
+  event.client_id = client_id;
+  return event;
+}
+
+}  // namespace
+
+TEST_CASE("a server that gets no descriptor to look at itself with does not start, and says what to do") {
+  const World world;  // what gRPC opens once for all servers is there
+  const test::FewDescriptors none(0);
+  const auto server = RpcServer::Start({}, [](const std::string&) {});
+  REQUIRE_FALSE(server);
+  CHECK(server.error().Line().find("raise LimitNOFILE") != std::string::npos);
+}
+
+TEST_CASE("who calls what there is not is told so, and it is known who that was") {
+  World world;
+  const auto channel = world.Connect(false);
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  const grpc::Slice nothing;
+  const grpc::ByteBuffer request(&nothing, 1);
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  std::atomic<bool> done = false;
+  stub.UnaryCall(&context, "/xschedd.v1.Admin/Nonsense", grpc::StubOptions(), &request, &response,
+                 [&](const grpc::Status& is) {
+                   status = is;
+                   done = true;
+                 });
+  REQUIRE(RunUntil(world.io, [&] { return done.load(); }));
+  CHECK(status.error_code() == grpc::StatusCode::UNIMPLEMENTED);
+  const std::lock_guard lock(world.mutex);
+  REQUIRE(world.unknown.size() == 2);  // the first was the server itself, when it looked at the names of connections
+  const auto caller = world.connections.Find(world.unknown[1]);
+  REQUIRE(caller != nullptr);
+  CHECK(caller->peer.pid == ::getpid());
+}
+
+TEST_CASE("a call that comes when its connection is forgotten already is not served") {
+  World world;
+  const auto channel = world.ConnectUnknown();
+  v1::GetPolicyRequest request;
+  v1::Policy policy;
+  const grpc::Status status = Call(world, channel, &Async::GetPolicy, request, policy);
+  CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(policy.name().empty());
+  v1::GetVersionResponse version;
+  v1::ListClientsResponse clients;
+  v1::ChangeResponse changes;
+  v1::Stats stats;
+  v1::ExplainResponse explanation;
+  v1::GetConfigResponse config;
+  for (const grpc::Status& other : {Call(world, channel, &Async::GetVersion, v1::GetVersionRequest(), version),
+                                    Call(world, channel, &Async::ListClients, v1::ListClientsRequest(), clients),
+                                    Call(world, channel, &Async::Set, v1::SetRequest(), changes),
+                                    Call(world, channel, &Async::Hold, v1::HoldRequest(), changes),
+                                    Call(world, channel, &Async::Release, v1::ReleaseRequest(), changes),
+                                    Call(world, channel, &Async::GetStats, v1::GetStatsRequest(), stats),
+                                    Call(world, channel, &Async::Explain, v1::ExplainRequest(), explanation),
+                                    Call(world, channel, &Async::GetConfig, v1::GetConfigRequest(), config)})
+    CHECK(other.error_code() == grpc::StatusCode::UNAVAILABLE);
+  Watcher watcher(world, channel);
+  CHECK(watcher.Ended().error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(watcher.Kinds().empty());
+}
+
+TEST_CASE("metrics are for administrators, in the format that was asked for, until the daemon stops") {
+  World world;
+  const auto admin = world.Connect(true);
+  v1::GetMetricsRequest request;
+  v1::MetricsText text;
+  CHECK(Call(world, world.Connect(false), &Async::GetMetrics, request, text).error_code() ==
+        grpc::StatusCode::PERMISSION_DENIED);
+  REQUIRE(Call(world, admin, &Async::GetMetrics, request, text).ok());
+  CHECK(text.text().ends_with("# EOF\n"));
+  request.set_format(v1::METRICS_FORMAT_PROMETHEUS);
+  REQUIRE(Call(world, admin, &Async::GetMetrics, request, text).ok());
+  CHECK_FALSE(text.text().ends_with("# EOF\n"));
+  world.metrics.Stop();
+  CHECK(Call(world, admin, &Async::GetMetrics, request, text).error_code() == grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_CASE("a user who watches sees what concerns it, an administrator sees all") {
+  World world;
+  const bool is_admin = GENERATE(true, false);
+  Watcher watcher(world, world.Connect(is_admin));
+  REQUIRE(watcher.HasSeen(v1::EVENT_KIND_LIVE));
+  const std::uint32_t own = ::geteuid();
+  world.core.Events().Add(EventOf(EventKind::kHold, own + 1, 1));
+  world.core.Events().Add(EventOf(EventKind::kRefused, own + 1, 0));
+  world.core.Events().Add(EventOf(EventKind::kRefused, own, 0));
+  world.core.Events().Add(EventOf(EventKind::kPolicy, 0, 0));
+  world.core.Events().Add(EventOf(EventKind::kReloaded, 0, 0));
+  world.core.Events().Add(EventOf(EventKind::kRelease, own, 2));
+  REQUIRE(watcher.HasSeen(v1::EVENT_KIND_RELEASE));
+  const std::vector<v1::EventKind> all{v1::EVENT_KIND_LIVE,    v1::EVENT_KIND_HOLD,   v1::EVENT_KIND_REFUSED,
+                                       v1::EVENT_KIND_REFUSED, v1::EVENT_KIND_POLICY, v1::EVENT_KIND_RELOADED,
+                                       v1::EVENT_KIND_RELEASE};
+  const std::vector<v1::EventKind> owns{v1::EVENT_KIND_LIVE, v1::EVENT_KIND_POLICY, v1::EVENT_KIND_RELOADED,
+                                        v1::EVENT_KIND_RELEASE};
+  CHECK(watcher.Kinds() == (is_admin ? all : owns));
+}
+
+TEST_CASE("what a user does not read of events is kept as far as its quota of memory goes, and the rest counted") {
+  World world;
+  Quota quota = SmallQuota();
+  quota.memory_kib_per_uid = GENERATE(64, 2);  // of the second there is room for one at a time
+  world.quotas.SetLimits(quota);
+  Watcher watcher(world, world.Connect(false), false);
+  REQUIRE(watcher.HasSeen(v1::EVENT_KIND_LIVE));
+  // Each is as large as a reason may be; far more than sockets and gRPC hold.
+  Event event = EventOf(EventKind::kPolicy, 0, 0);
+  event.text.assign(1'000, 'x');
+  for (int i = 0; i < 5'000; ++i)
+    world.core.Events().Add(event);
+  CHECK(world.quotas.Held(::geteuid(), QuotaKind::kMemory) <= quota.memory_kib_per_uid * 1024);
+  watcher.Read();
+  REQUIRE(watcher.HasSeen(v1::EVENT_KIND_LOST));
+  CHECK(watcher.Lost() > 0);
+  CHECK(watcher.Lost() < 5'000);
+  watcher.End();
+  CHECK(RunUntil(world.io, [&] { return world.quotas.Held(::geteuid(), QuotaKind::kMemory) == 0; }));
+}

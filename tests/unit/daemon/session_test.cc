@@ -1,0 +1,298 @@
+// A session with a gRPC that is the test: it reads when the test wants, and says what gRPC says. What a session does
+// for a client that speaks to a real daemon is tested in tests/integration/daemon.
+#include <deque>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/unit/daemon/loop.h"
+// The session is in no header: gRPC alone knows it otherwise.
+#include "daemon/ipc/session_service.cc"  // NOLINT(bugprone-suspicious-include)
+
+using namespace xschedd;
+using test::Pair;
+using test::RunUntil;
+
+namespace {
+
+// What gRPC's reactor is to a session.
+class FakeStream {
+ public:
+  virtual ~FakeStream() = default;
+  virtual void OnReadDone(bool ok) = 0;
+  virtual void OnWriteDone(bool ok) = 0;
+  virtual void OnCancel() = 0;
+  virtual void OnDone() = 0;
+
+  void StartRead(v1::ClientMessage* message) { reading = message; }
+  void StartWrite(const v1::DaemonMessage* message) {
+    REQUIRE_FALSE(is_writing);
+    is_writing = true;
+    said.push_back(*message);
+  }
+  void Finish(const grpc::Status& status) {
+    REQUIRE_FALSE(is_finished);
+    is_finished = true;
+    ended = status;
+  }
+
+  v1::ClientMessage* reading = nullptr;
+  bool is_writing = false;
+  std::vector<v1::DaemonMessage> said;  // the last of them may not be written yet
+  bool is_finished = false;
+  grpc::Status ended;
+};
+
+using Session = SessionReactor<FakeStream>;
+
+Quota SmallQuota() {
+  Quota quota;
+  quota.root_times = 1;
+  quota.memory_kib_per_uid = 64;
+  return quota;
+}
+
+// A daemon, one connection of a client without shared memory, and its session.
+struct World {
+  explicit World(const Quota& quota = SmallQuota()) : quotas(quota) {
+    Pair pair;
+    test::Say(pair.peers, "PRI * HTTP/2.0\r\n\r\n");
+    connections.Accept(std::move(pair.ours), false);
+    peer = std::move(pair.peers);
+    REQUIRE(RunUntil(io, [this] { return grpc_end.IsValid(); }));
+  }
+  ~World() {
+    End();
+    connections.CloseAll();
+    Poll();
+    CHECK(sessions.empty());
+    CHECK(core.Clients().Clients().empty());
+    core.Stop();
+    Poll();
+  }
+
+  void Poll() {
+    io.restart();
+    io.poll();
+  }
+  void Begin() {
+    session = new Session(host, sessions, "fd:" + std::to_string(grpc_end.Get()));
+    Poll();
+  }
+  // As gRPC does it: what is under way fails, then the reactor goes.
+  void End() {
+    if (session == nullptr) return;
+    session->OnCancel();
+    if (std::exchange(session->reading, nullptr) != nullptr) session->OnReadDone(false);
+    if (std::exchange(session->is_writing, false)) session->OnWriteDone(false);
+    Poll();
+    std::exchange(session, nullptr)->OnDone();
+    Poll();
+  }
+  void Receive(v1::ClientMessage message) {
+    REQUIRE(session->reading != nullptr);
+    *std::exchange(session->reading, nullptr) = std::move(message);
+    session->OnReadDone(true);
+    Poll();
+  }
+  void SayHello() {
+    v1::ClientMessage message;
+    message.mutable_hello()->set_client_version("test");
+    Receive(std::move(message));
+    Written();
+  }
+  // All that waits is written.
+  void Written() {
+    while (session->is_writing) {
+      session->is_writing = false;
+      session->OnWriteDone(true);
+      Poll();
+    }
+  }
+  // One that is wrong: worth a notice.
+  void ReceiveNonsense() { Receive(v1::ClientMessage()); }
+  std::string LastNotice() const { return session->said.back().notice().text(); }
+  Client& OnlyClient() { return *core.Clients().Clients().begin()->second; }
+
+  Quotas quotas;
+  boost::asio::io_context io;  // ends before the quotas: its handlers keep connections
+  UniqueFd peer;
+  UniqueFd grpc_end;
+  Core core{io, ConfigSource{}, Config{}};
+  ServiceManager manager;  // none is there
+  DescriptorStore store{manager};
+  StateKeeper keeper{io, core, store};
+  Connections connections{io,
+                          quotas,
+                          {.adopt = [this](int fd) { grpc_end.Reset(fd); },
+                           .gone =
+                               [this](Connection& connection) {
+                                 core.RemoveClient(connection.client_id, "its connection closed");
+                                 connection.client_id = 0;
+                               },
+                           .refused = [](uid_t, const std::string&) {},
+                           .equip = [](Connection&, const abi::Layout&) -> Result<void> { return {}; },
+                           .dropped = [](Connection&) {}}};
+  CommandReader commands;
+  Host host{io, core, connections, commands, quotas, keeper};
+  std::set<ConfigurationSink*> sessions;
+  Session* session = nullptr;
+};
+
+v1::ClientMessage Passed(const std::string& rule, int count = 1) {
+  v1::ClientMessage message;
+  for (int i = 0; i < count; ++i) {
+    v1::ActivityBatch::Passed& passed = *message.mutable_activity()->add_passed();
+    passed.set_rule(rule);
+    passed.set_count(1);
+  }
+  return message;
+}
+
+}  // namespace
+
+TEST_CASE("a session on a connection that is closed ends, whenever that was noticed") {
+  World world;
+  SECTION("before it began") {
+    world.connections.CloseAll();
+    world.Begin();
+    CHECK(world.session->ended.error_message() == "the connection is closed already");
+  }
+  SECTION("before it said anything") {
+    world.Begin();
+    world.connections.CloseAll();
+    world.Receive(v1::ClientMessage());
+    CHECK(world.session->ended.error_message() == "the client is gone");
+  }
+  SECTION("in the middle: it is told of nothing any more") {
+    world.Begin();
+    world.SayHello();
+    world.connections.CloseAll();
+    CHECK(world.core.Clients().Clients().empty());
+    const std::size_t before = world.session->said.size();
+    for (ConfigurationSink* one : std::set(world.sessions))
+      one->SendConfiguration();
+    CHECK(world.session->said.size() == before);
+    world.Receive(v1::ClientMessage());
+    CHECK(world.session->ended.error_message() == "the client is gone");
+  }
+  CHECK(world.session->is_finished);
+  CHECK(world.session->ended.error_code() == grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_CASE("what was under way when a session ended harms nobody") {
+  World world;
+  world.Begin();
+  world.SayHello();
+  world.ReceiveNonsense();
+  REQUIRE(world.session->is_writing);
+  SECTION("a write") {
+    world.session->OnCancel();
+    world.session->is_writing = false;
+    world.session->OnWriteDone(GENERATE(true, false));
+  }
+  SECTION("a message") {
+    world.session->OnCancel();
+    *std::exchange(world.session->reading, nullptr) = v1::ClientMessage();
+    world.session->OnReadDone(true);
+  }
+  SECTION("a write that fails: gRPC tells the end itself") {
+    world.session->is_writing = false;
+    world.session->OnWriteDone(false);
+    world.Poll();
+    CHECK_FALSE(world.session->is_finished);
+    world.session->OnCancel();
+  }
+  const std::size_t before = world.session->said.size();
+  world.Poll();
+  CHECK(world.session->ended.error_code() == grpc::StatusCode::CANCELLED);
+  CHECK(world.session->said.size() == before);
+  CHECK(world.core.Clients().Clients().empty());
+}
+
+TEST_CASE("who does not read loses notices, and the next says how many") {
+  World world;
+  world.Begin();
+  world.SayHello();
+  constexpr int kWaiting = 32;
+  for (int i = 0; i < kWaiting + 8; ++i)
+    world.ReceiveNonsense();
+  const std::size_t before = world.session->said.size();
+  world.Written();
+  CHECK(world.session->said.size() == before + kWaiting - 1);
+  CHECK(world.LastNotice().find("left out)") == std::string::npos);
+  world.ReceiveNonsense();
+  CHECK(world.LastNotice().ends_with(" (8 notices before this were left out)"));
+}
+
+TEST_CASE("a user whose memory is used up is let go, and is told why") {
+  Quota quota = SmallQuota();
+  quota.memory_kib_per_uid = 4;
+  World world(quota);
+  world.Begin();
+  world.SayHello();
+  for (char rule = 'a'; rule < 'a' + 20; ++rule)
+    world.Receive(Passed(std::string(200, rule)));
+  // Notices are left out.
+  for (int i = 0; i < 20; ++i)
+    world.ReceiveNonsense();
+  CHECK_FALSE(world.session->is_finished);
+  // What must arrive, and is not read, is not.
+  for (int i = 0; i < 60 && !world.session->is_finished; ++i) {
+    for (ConfigurationSink* one : std::set(world.sessions))
+      one->SendConfiguration();
+    world.Poll();
+  }
+  CHECK(world.session->is_finished);
+  CHECK(world.session->ended.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
+  CHECK(world.session->ended.error_message().find("memory_kib_per_uid") != std::string::npos);
+  CHECK(world.quotas.Held(::getuid(), QuotaKind::kMemory) == 0);
+}
+
+TEST_CASE("rules for which a user has no memory left are not counted apart, and that costs nobody the session") {
+  Quota quota = SmallQuota();
+  // In the second there is no memory left to say so, either.
+  const auto [kib, length, can_say] = GENERATE(std::tuple(7U, 256, true), std::tuple(4U, 200, false));
+  quota.memory_kib_per_uid = kib;
+  const auto size = static_cast<std::size_t>(length);
+  World world(quota);
+  world.Begin();
+  world.SayHello();
+  for (char rule = 'a'; rule < 'a' + 20; ++rule) {
+    world.Receive(Passed(std::string(size, rule)));
+    world.Written();
+  }
+  CHECK_FALSE(world.session->is_finished);
+  const std::size_t kept = world.OnlyClient().passed.size();
+  CHECK(kept > 0);
+  CHECK(kept < 20);
+  int told = 0;
+  for (const v1::DaemonMessage& message : world.session->said)
+    told += message.notice().text().ends_with("; more rules are not counted apart") ? 1 : 0;
+  CHECK(told == (can_say ? 1 : 0));
+  // Those that are known count on.
+  world.Receive(Passed(std::string(size, 'a')));
+  CHECK(world.OnlyClient().passed.at(std::string(size, 'a')) == 2);
+}
+
+TEST_CASE("a batch of too many entries is left out, of either kind") {
+  World world;
+  world.Begin();
+  world.SayHello();
+  constexpr int kMany = 8'193;
+  SECTION("of rules") {
+    world.Receive(Passed("a", kMany));
+  }
+  SECTION("of queues") {
+    v1::ClientMessage message;
+    for (int i = 0; i < kMany; ++i)
+      message.mutable_activity()->add_queues();
+    world.Receive(std::move(message));
+  }
+  CHECK(world.LastNotice() == "a batch of more than 8192 entries was left out; send smaller ones");
+  CHECK(world.OnlyClient().passed.empty());
+}

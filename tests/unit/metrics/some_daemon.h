@@ -1,0 +1,21 @@
+// A daemon that nobody runs and nobody uses, to count metrics of. Thread rule: the test's thread.
+#pragma once
+
+#include "daemon/ipc/metrics_collector.h"
+
+namespace xschedd::test {
+
+struct SomeDaemon {
+  Quotas quotas{Quota{}};
+  boost::asio::io_context io;  // ends before the quotas: its handlers keep connections
+  Core core{io, ConfigSource{}, Config{}};
+  Connections connections{io, quotas, {}};
+  MetricsCollector collector{io, core, connections, quotas};
+
+  void Run(const bool& until) {
+    while (!until)
+      io.run_one();
+  }
+};
+
+}  // namespace xschedd::test
