@@ -69,6 +69,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   }
 
   void SendConfiguration() override {
+    if (ended_) return;
     const Client* client = host_.core.Clients().Find(connection_->client_id);
     if (client == nullptr) return;  // its connection is closed, and gRPC is about to say so
     v1::DaemonMessage message;
@@ -325,7 +326,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   }
 
   void Notice(const std::string& text) {
-    if (text.empty()) return;
+    if (text.empty() || ended_) return;
     // A client that does not read its notices loses them, and one that provokes thousands; the next says how many.
     if (outgoing_.size() >= kMaxWaitingNotices || !notices_.Take(MonotonicNs())) {
       ++notices_left_out_;
@@ -346,8 +347,9 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     Push(std::move(message));
   }
 
-  // Not after the end.
+  // Behind the end nothing is sent: gRPC would abort.
   void Send(v1::DaemonMessage message) {
+    if (ended_) return;
     // The limit of Notice leaves room for configurations; a client that reads none of those either is let go.
     if (outgoing_.size() >= 2 * kMaxWaitingNotices) {
       return End({grpc::StatusCode::RESOURCE_EXHAUSTED, "the client does not read; read the session's messages"});
