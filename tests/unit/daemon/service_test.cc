@@ -20,6 +20,7 @@
 #include "tests/catch.h"
 #include "tests/unit/daemon/few_descriptors.h"
 #include "tests/unit/daemon/loop.h"
+#include "tests/unit/daemon/services.h"
 
 using namespace xschedd;
 using test::Pair;
@@ -27,15 +28,8 @@ using test::RunUntil;
 
 namespace {
 
-Quota SmallQuota() {
-  Quota quota;
-  quota.root_times = 1;
-  quota.memory_kib_per_uid = 64;
-  return quota;
-}
-
-struct World {
-  World() {
+struct World : test::Services {
+  World() : Services(test::SmallQuota(), [this](int fd) { rpc->Adopt(fd); }) {
     PrepareGrpc();
     auto started = RpcServer::Start({&service}, [this](std::string peer) {
       const std::lock_guard lock(mutex);
@@ -72,21 +66,6 @@ struct World {
     return grpc::CreateInsecureChannelFromFd("test", pair.peers.Release());
   }
 
-  Quotas quotas{SmallQuota()};
-  boost::asio::io_context io;  // ends before the quotas: its handlers keep connections
-  Core core{io, ConfigSource{}, Config{}};
-  ServiceManager manager;  // none is there
-  DescriptorStore store{manager};
-  StateKeeper keeper{io, core, store};
-  Connections connections{io,
-                          quotas,
-                          {.adopt = [this](int fd) { rpc->Adopt(fd); },
-                           .gone = [](Connection&) {},
-                           .refused = [](uid_t, const std::string&) {},
-                           .equip = [](Connection&, const abi::Layout&) -> Result<void> { return {}; },
-                           .dropped = [](Connection&) {}}};
-  CommandReader commands;
-  Host host{io, core, connections, commands, quotas, keeper};
   AdminOperations operations{core, connections, quotas};
   MetricsCollector metrics{io, core, connections, quotas};
   AdminService service{host, operations, metrics};
@@ -307,7 +286,7 @@ TEST_CASE("a user who watches sees what concerns it, an administrator sees all")
 
 TEST_CASE("what a user does not read of events is kept as far as its quota of memory goes, and the rest counted") {
   World world;
-  Quota quota = SmallQuota();
+  Quota quota = test::SmallQuota();
   quota.memory_kib_per_uid = GENERATE(64, 2);  // of the second there is room for one at a time
   world.quotas.SetLimits(quota);
   Watcher watcher(world, world.Connect(false), false);

@@ -10,6 +10,7 @@
 
 #include "tests/catch.h"
 #include "tests/unit/daemon/loop.h"
+#include "tests/unit/daemon/services.h"
 // The session is in no header: gRPC alone knows it otherwise.
 #include "daemon/ipc/session_service.cc"  // NOLINT(bugprone-suspicious-include)
 
@@ -49,16 +50,15 @@ class FakeStream {
 
 using Session = SessionReactor<FakeStream>;
 
-Quota SmallQuota() {
-  Quota quota;
-  quota.root_times = 1;
-  quota.memory_kib_per_uid = 64;
-  return quota;
-}
-
 // A daemon, one connection of a client without shared memory, and its session.
-struct World {
-  explicit World(const Quota& quota = SmallQuota()) : quotas(quota) {
+struct World : test::Services {
+  explicit World(const Quota& quota = test::SmallQuota())
+      : Services(
+            quota, [this](int fd) { grpc_end.Reset(fd); },
+            [this](Connection& connection) {
+              core.RemoveClient(connection.client_id, "its connection closed");
+              connection.client_id = 0;
+            }) {
     Pair pair;
     test::Say(pair.peers, "PRI * HTTP/2.0\r\n\r\n");
     connections.Accept(std::move(pair.ours), false);
@@ -118,27 +118,8 @@ struct World {
   std::string LastNotice() const { return session->said.back().notice().text(); }
   Client& OnlyClient() { return *core.Clients().Clients().begin()->second; }
 
-  Quotas quotas;
-  boost::asio::io_context io;  // ends before the quotas: its handlers keep connections
   UniqueFd peer;
   UniqueFd grpc_end;
-  Core core{io, ConfigSource{}, Config{}};
-  ServiceManager manager;  // none is there
-  DescriptorStore store{manager};
-  StateKeeper keeper{io, core, store};
-  Connections connections{io,
-                          quotas,
-                          {.adopt = [this](int fd) { grpc_end.Reset(fd); },
-                           .gone =
-                               [this](Connection& connection) {
-                                 core.RemoveClient(connection.client_id, "its connection closed");
-                                 connection.client_id = 0;
-                               },
-                           .refused = [](uid_t, const std::string&) {},
-                           .equip = [](Connection&, const abi::Layout&) -> Result<void> { return {}; },
-                           .dropped = [](Connection&) {}}};
-  CommandReader commands;
-  Host host{io, core, connections, commands, quotas, keeper};
   std::set<ConfigurationSink*> sessions;
   Session* session = nullptr;
 };
@@ -230,7 +211,7 @@ TEST_CASE("who does not read loses notices, and the next says how many") {
 }
 
 TEST_CASE("a user whose memory is used up is let go, and is told why") {
-  Quota quota = SmallQuota();
+  Quota quota = test::SmallQuota();
   quota.memory_kib_per_uid = 4;
   World world(quota);
   world.Begin();
@@ -254,7 +235,7 @@ TEST_CASE("a user whose memory is used up is let go, and is told why") {
 }
 
 TEST_CASE("rules for which a user has no memory left are not counted apart, and that costs nobody the session") {
-  Quota quota = SmallQuota();
+  Quota quota = test::SmallQuota();
   // In the second there is no memory left to say so, either.
   const auto [kib, length, can_say] = GENERATE(std::tuple(7U, 256, true), std::tuple(4U, 200, false));
   quota.memory_kib_per_uid = kib;

@@ -1,0 +1,45 @@
+// What the daemon's services stand on, with the loop in the test's hand: no clients, no service manager. Thread rule:
+// the test's thread.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "daemon/ipc/host.h"
+
+namespace xschedd::test {
+
+// Nobody is privileged, and 64 KiB of memory are soon used up.
+inline Quota SmallQuota() {
+  Quota quota;
+  quota.root_times = 1;
+  quota.memory_kib_per_uid = 64;
+  return quota;
+}
+
+struct Services {
+  // `adopt`, `gone`: of a connection (Connections::Callbacks).
+  Services(
+      const Quota& quota, std::function<void(int)> adopt, std::function<void(Connection&)> gone = [](Connection&) {})
+      : quotas(quota),
+        connections(io, quotas,
+                    {.adopt = std::move(adopt),
+                     .gone = std::move(gone),
+                     .refused = [](uid_t, const std::string&) {},
+                     .equip = [](Connection&, const abi::Layout&) -> Result<void> { return {}; },
+                     .dropped = [](Connection&) {}}) {}
+
+  Quotas quotas;
+  boost::asio::io_context io;  // ends before the quotas: its handlers keep connections
+  Core core{io, ConfigSource{}, Config{}};
+  ServiceManager manager;  // none is there
+  DescriptorStore store{manager};
+  StateKeeper keeper{io, core, store};
+  Connections connections;
+  CommandReader commands;
+  Host host{io, core, connections, commands, quotas, keeper};
+};
+
+}  // namespace xschedd::test
