@@ -19,6 +19,12 @@ std::uint32_t LoadOnce(const std::uint32_t& value) {
   return std::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(value)).load(std::memory_order_relaxed);
 }
 
+// The other side of it.
+template <typename Value>
+void StoreOnce(Value& to, Value value) {
+  std::atomic_ref<Value>(to).store(value, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 // ---- client --------------------------------------------------------------------------------------------------------
@@ -47,7 +53,11 @@ bool LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t
       control.lost.fetch_add(1, std::memory_order_relaxed);
       std::atomic_thread_fence(std::memory_order_seq_cst);
     } else {
-      ledger_->ring[head % kRingSize] = abi::Transition{time_ns, static_cast<std::uint32_t>(kind), slot};
+      abi::Transition& record = ledger_->ring[head % kRingSize];
+      // relaxed: the head publishes them.
+      StoreOnce(record.time_ns, time_ns);
+      StoreOnce(record.kind, static_cast<std::uint32_t>(kind));
+      StoreOnce(record.slot, slot);
       // seq_cst: publishes the record, and pairs with daemon_sleeping (Dekker): either we see the daemon asleep and
       // wake it, or it sees this head before it sleeps.
       control.ring_head.store(head + 1, std::memory_order_seq_cst);

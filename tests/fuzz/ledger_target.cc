@@ -34,6 +34,7 @@ struct Peer {
 };
 
 constexpr std::uint32_t kWords = sizeof(abi::Ledger) / sizeof(std::uint32_t);
+constexpr std::uint32_t kRing = offsetof(abi::Ledger, ring) / sizeof(std::uint32_t);
 
 // Writes into one ledger for as long as it lives.
 class Scribbler {
@@ -48,7 +49,6 @@ class Scribbler {
   void Run(Peer& peer, std::uint32_t seed) {
     constexpr std::uint32_t kControl = offsetof(abi::Ledger, control) / 4;
     constexpr std::uint32_t kDevice = offsetof(abi::Ledger, devices) / 4;
-    constexpr std::uint32_t kRing = offsetof(abi::Ledger, ring) / 4;
     while (!stop_) {
       seed = seed * 1664525 + 1013904223;
       const std::uint32_t value = seed >> 7;
@@ -139,7 +139,14 @@ class World {
       case 2: {  // a record and the head, as an honest one does it but for its content
         auto& ledger = *static_cast<abi::Ledger*>(hostile.ledger_mapping.Address());
         const std::uint64_t head = ledger.control.ring_head;
-        ledger.ring[head % abi::kRingSize] = {input.Take<std::uint64_t>(), input.Byte() % 4u, input.Byte() % 80u};
+        const std::uint64_t time_ns = input.Take<std::uint64_t>();
+        const std::uint32_t kind = input.Byte() % 4u;
+        // By words: the other liar of the same ledger may be writing here.
+        const std::size_t at = kRing + head % abi::kRingSize * (sizeof(abi::Transition) / 4);
+        std::size_t word = at;
+        for (const std::uint32_t part :
+             {static_cast<std::uint32_t>(time_ns), static_cast<std::uint32_t>(time_ns >> 32), kind, input.Byte() % 80u})
+          hostile.Words()[word++].store(part, std::memory_order_relaxed);
         ledger.control.ring_head = head + 1 + input.Byte() % 3;
         break;
       }
