@@ -2,7 +2,7 @@
 //
 // gRPC knows no order among its connections: it reads what there is, on threads that serve administrators, too. So what
 // clients send is let in by turns before gRPC sees it, of each user in turn (fair_turns.h), and all together so much
-// that it is worth half a core. The rest waits where it is: in the clients' sockets. Administrators do not wait.
+// that it is worth three tenths of a core. The rest waits where it is: in the clients' sockets. Administrators do not wait.
 //
 // Costs are estimates in ns of processor time, of the loop and of gRPC's threads together. Measured with the churn of
 // tests/fault: 830 us for a connection, its session, three messages and its end. Too low an estimate lets in too much;
@@ -45,7 +45,7 @@ class Intake {
   void Stop();
 
  private:
-  static constexpr double kShare = 0.5;         // of a core
+  static constexpr double kShare = 0.3;         // of a core
   static constexpr double kMostSavedNs = 10e6;  // no more than this goes to gRPC at once: administrators wait behind it
   static constexpr int kTurnsAtOnce = 4;
   static constexpr std::uint64_t kLeastPauseNs = 1'000'000;
