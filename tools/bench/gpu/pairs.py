@@ -5,7 +5,7 @@ the next: only stretches that are neighbours in time can be compared.
 Thread rule: main thread.
 """
 
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 import figures
 from beside import mps_server
@@ -16,10 +16,11 @@ from scenarios import LOW, SCENARIOS, programs_of
 STRETCH_S = 3.0
 
 
-def by_turns(bench: Bench, substrate: str, rigs: Dict[str, Rig], low: Dict[str, Dict[str, str]]) -> None:
-    """`low`: by way, the environment of those below."""
+def by_turns(bench: Bench, substrate: str, rigs: Dict[str, Rig], low: Dict[str, Dict[str, str]],
+             above: Optional[Dict[str, Dict[str, str]]] = None) -> None:
+    """`low`, `above`: by way, what the environment of those below, and of the others, has in addition."""
     scenarios = [SCENARIOS[name] for name in bench.options.scenarios]
-    tenants = {way: {program.name: rig.start(program, low.get(way) if program.priority == LOW else None)
+    tenants = {way: {program.name: rig.start(program, (low if program.priority == LOW else above or {}).get(way))
                      for program in programs_of(scenarios)} for way, rig in rigs.items()}
     for rig in rigs.values():
         rig.wait_ready()
@@ -49,3 +50,22 @@ def mps(bench: Bench) -> None:
         by_turns(bench, "mps", {"native": bench.rig(environment), "mps priority": bench.rig(environment),
                                 "xschedd": bench.rig(environment, bench.daemon(bench.policy("max_concurrent = 0")))},
                  {"mps priority": low, "xschedd": low})
+
+
+# A stream of the highest priority that CUDA has, in the important tenants.
+STREAM = {"TENANT_STREAM_PRIORITY": "-5"}
+
+
+def streams(bench: Bench) -> None:
+    """What the driver's stream priorities give."""
+    by_turns(bench, "time-sliced streams", {"native": bench.rig(), "native, high stream": bench.rig(),
+                                            "xschedd, high stream": bench.rig(daemon=bench.daemon(bench.policy()))},
+             {}, {"native, high stream": STREAM, "xschedd, high stream": STREAM})
+
+
+def streams_mps(bench: Bench) -> None:
+    with mps_server(bench) as (environment, low):
+        by_turns(bench, "mps streams", {"native": bench.rig(environment), "native, high stream": bench.rig(environment),
+                                        "xschedd, high stream":
+                                            bench.rig(environment, bench.daemon(bench.policy("max_concurrent = 0")))},
+                 {"xschedd, high stream": low}, {"native, high stream": STREAM, "xschedd, high stream": STREAM})

@@ -79,7 +79,7 @@ def goals(results: Dict[str, dict]) -> List[str]:
             if peer is not None:
                 lines.append(f"{substrate} {name}: {figures.beside_peer(peer, parts[2])}")
     for name, result in results.items():
-        if name.startswith("pairs ") and "kernels" in results:
+        if name.startswith("pairs ") and "xschedd" in result and "kernels" in results:
             longest_ms = longest_kernel_ms(results, name.split(" ")[-1])
             for what, goal in figures.goals_by_turns(result, longest_ms).items():
                 lines.append(f"by turns, {name[len('pairs '):]}: {what} {goal['value']:.3f}, goal {goal['limit']:.3f}: {verdict(goal['ok'])}")

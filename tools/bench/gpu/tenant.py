@@ -14,11 +14,12 @@ usage: tenant.py KIND MODEL
 Commands come on standard input, answers go to standard output, one line of JSON each. The first answer says that the
 tenant is warm, with the SHA-256 of the model's output on a fixed input. Then each command is a stretch of time:
   {"start_ns": T, "end_ns": T, "rate": requests a second, "arrivals": "spread" or "poisson", "seed": N, "trace": bool}
-(CLOCK_MONOTONIC), and the answer what was done in it. Outside of its stretches a tenant does nothing. End of input ends it.
+(CLOCK_MONOTONIC; TENANT_STREAM_PRIORITY in the environment: on a stream of that priority), and the answer what was done in it. Outside of its stretches a tenant does nothing. End of input ends it.
 """
 
 import contextlib
 import json
+import os
 import sys
 import time
 
@@ -110,7 +111,9 @@ def serve(kind, model):
     import work
 
     torch.set_num_threads(1)
-    with work.mode(kind):
+    priority = os.environ.get("TENANT_STREAM_PRIORITY")
+    on = torch.cuda.stream(torch.cuda.Stream(priority=int(priority))) if priority else contextlib.nullcontext()
+    with on, work.mode(kind):
         began = time.monotonic()
         unit = work.make_work(kind, model)
         for _ in range(20):

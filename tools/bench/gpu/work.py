@@ -32,7 +32,9 @@ def capture(body, warm_up=3):
             body()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    # On the stream that there is, whose priority its kernels then have; the default one cannot be captured.
+    current = torch.cuda.current_stream()
+    with torch.cuda.graph(graph, stream=current if current != torch.cuda.default_stream() else None):
         result = body()
     return graph, result
 
