@@ -202,9 +202,11 @@ void Connections::Adopt(const std::shared_ptr<Connection>& connection, UniqueFd 
 
 void Connections::StartPump(const std::shared_ptr<Connection>& connection, UniqueFd socket, UniqueFd grpc) {
   const uid_t uid = connection->peer.uid;
-  connection->pump = std::make_shared<Pump>(
-      io_, std::move(socket), std::move(grpc), connection->is_admin ? nullptr : &intake_, uid,
-      Pump::Callbacks{.ended = Ended(connection), .pause = [this, uid] { return PauseOf(uid); }});
+  Pump::Callbacks callbacks;
+  callbacks.ended = Ended(connection);
+  callbacks.pause = [this, uid] { return PauseOf(uid); };
+  connection->pump = std::make_shared<Pump>(io_, std::move(socket), std::move(grpc),
+                                            connection->is_admin ? nullptr : &intake_, uid, std::move(callbacks));
   connection->pump->Start();
 }
 
