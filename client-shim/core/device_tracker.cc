@@ -411,24 +411,11 @@ void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
 
 bool DeviceTracker::IsFreshlyMarked(const StreamKey& key, std::uint64_t now_ns) const {
   const Lock lock(mutex_);
-  const auto is_fresh = [now_ns](const StreamState& stream) {
-    if (stream.pins > 0) return true;  // one is being recorded
-    return stream.admitted == 0 && IsMarked(stream) && now_ns < stream.recorded_ns + kFreshNs;
-  };
   const auto found = streams_.find(key);
-  if (found != streams_.end() && is_fresh(found->second)) return true;
-  if (key != StreamKey{}) return false;
-  // The legacy default stream is not ready before the streams are that it waits for (see EndSync).
-  bool is_any_fresh = false;
-  for (const auto& [other, stream] : streams_) {
-    if (stream.non_blocking) continue;
-    if (is_fresh(stream)) {
-      is_any_fresh = true;
-    } else if (stream.admitted > 0 || !IsStreamIdle(stream)) {
-      return false;
-    }
-  }
-  return is_any_fresh;
+  if (found == streams_.end()) return false;
+  const StreamState& stream = found->second;
+  if (stream.pins > 0) return true;  // one is being recorded
+  return stream.admitted == 0 && IsMarked(stream) && now_ns < stream.recorded_ns + kFreshNs;
 }
 
 bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) const {

@@ -147,22 +147,6 @@ TEST_CASE_METHOD(Fixture,
   CHECK_FALSE(tracker.IsFreshlyMarked(Key(16), before));
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "a query of the legacy default stream asks again because of a marker on a stream that it waits for",
-                 "[tracker]") {
-  const std::uint64_t before = xschedd::MonotonicNs();
-  tracker.NoteNonBlocking(Key(48).handle);
-  TryLaunch(Key(48));
-  tracker.EndSync(tracker.BeginSync(SyncScope::kStream, Key(48)), false);
-  CHECK_FALSE(tracker.IsFreshlyMarked(StreamKey{}, before));  // that one does not count
-  TryLaunch(Key(16));
-  tracker.EndSync(tracker.BeginSync(SyncScope::kStream, Key(16)), false);
-  CHECK(tracker.IsFreshlyMarked(StreamKey{}, before));
-  CHECK_FALSE(tracker.IsFreshlyMarked(StreamKey{}, xschedd::MonotonicNs() + DeviceTracker::kFreshNs));
-  TryLaunch(Key(32));  // work of the program, on another such stream
-  CHECK_FALSE(tracker.IsFreshlyMarked(StreamKey{}, before));
-}
-
 // An event of the program proves the launch; the agent's marker is behind that event.
 TEST_CASE_METHOD(Fixture, "a stream with nothing but a marker of ours on it is not the program's", "[tracker]") {
   const StreamKey key = Key(16);
