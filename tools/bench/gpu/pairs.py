@@ -25,18 +25,18 @@ def by_turns(bench: Bench, substrate: str, rigs: Dict[str, Rig], low: Dict[str, 
     for rig in rigs.values():
         rig.wait_ready()
     for scenario in scenarios:
+        high = scenario.high.program
         names = [asked.program for asked in scenario.asked] + list(scenario.background)
         loads = {asked.program: asked.load for asked in scenario.asked}
         rounds: List[Dict[str, dict]] = []
         for number in range(-1, bench.options.rounds):
             ways = list(rigs) if number % 2 == 0 else list(rigs)[::-1]
-            high = scenario.high.program
             answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, loads)}
             for way in ways:
                 answers[way] = rigs[way].stretch([tenants[way][name] for name in names], STRETCH_S, loads)
             if number >= 0:  # the first round warms up
                 rounds.append(answers)
-        bench.note(f"pairs {substrate} {scenario.name}", figures.by_turns(rounds, scenario.high.program))
+        bench.note(f"pairs {substrate} {scenario.name}", figures.by_turns(rounds, high))
     for rig in rigs.values():
         bench.close(rig)
 
