@@ -3,6 +3,8 @@
 // the main thread uses the explicit handle hipStreamPerThread beside them.
 //
 // Not here: an event by a null stream, because 5.2 has no hipEventRecord_spt.
+// Nor a query while another thread frees memory: 5.2.3's hipFree has the device's null stream wait for all streams, and a
+// query first has its stream wait for the null stream, so that one which has finished is "not ready", without xschedd, too.
 #include <thread>
 
 #include "turns.h"
@@ -71,6 +73,8 @@ void Work(const differential::Run& run, unsigned me, unsigned round, int device,
   lane.Number("flags", flags);
   lane.Number("priority", priority);
   CALL(lane, hipStreamSynchronize(hipStreamPerThread));
+  // Not while another thread may still query: see above.
+  shared.turns.WaitFor(kTurns * kThreads);
   for (differential::Values& one : values)
     one.Free(lane);
 }
