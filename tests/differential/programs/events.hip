@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "event_memory.h"
 #include "values.h"
 
 using differential::Lane;
@@ -43,11 +44,10 @@ void Flags(Lane& lane) {
     CALL(lane, hipEventRecord(event, nullptr));  // again
     CALL(lane, hipStreamSynchronize(nullptr));
     CALL(lane, hipEventQuery(event));
-    if (flags == (hipEventInterprocess | hipEventDisableTiming)) {
-      hipIpcEventHandle_t handle;
-      CALL(lane, hipIpcGetEventHandle(&handle, event));
-    }
+    hipIpcEventHandle_t handle{};
+    if ((flags & hipEventInterprocess) != 0) CALL(lane, hipIpcGetEventHandle(&handle, event));
     CALL(lane, hipEventDestroy(event));
+    differential::UnlinkEventMemory(handle);
   }
 }
 

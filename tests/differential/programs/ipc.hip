@@ -7,11 +7,9 @@
 //
 // ROCm 5.2.3 leaves the event's shared memory behind; its name is the handle, and the program removes it.
 #include <fcntl.h>
-#include <sys/mman.h>
-
-#include <cstring>
 
 #include "child.h"
+#include "event_memory.h"
 #include "tests/differential/transcript.h"
 #include "values.h"
 
@@ -95,11 +93,6 @@ int Child(const Run& run, const char* round) {
   return 0;
 }
 
-void Unlink(const hipIpcEventHandle_t& handle) {
-  const std::string name(handle.reserved, strnlen(handle.reserved, sizeof handle.reserved));
-  if (name.rfind("/hip_event", 0) == 0) shm_unlink(name.c_str());
-}
-
 // In every second round the child is held for a while.
 void TakeTurns(Run& run, unsigned round) {
   Lane& lane = run.main;
@@ -156,8 +149,8 @@ void TakeTurns(Run& run, unsigned round) {
   CALL(lane, hipEventDestroy(theirs));
   CALL(lane, hipEventDestroy(plain));
   CALL(lane, hipStreamDestroy(stream));
-  Unlink(handles.ours);
-  Unlink(handles.theirs);
+  differential::UnlinkEventMemory(handles.ours);
+  differential::UnlinkEventMemory(handles.theirs);
   values.Free(lane);
   other.Free(lane);
 }

@@ -3,8 +3,9 @@
 // the main thread uses the explicit handle hipStreamPerThread beside them.
 //
 // Not here: an event by a null stream, because 5.2 has no hipEventRecord_spt.
-// Nor a query while another thread frees memory: 5.2.3's hipFree has the device's null stream wait for all streams, and a
-// query first has its stream wait for the null stream, so that one which has finished is "not ready", without xschedd, too.
+// Nor a query while another thread frees memory: 5.2.3's hipFree has the device's null stream wait for all streams, and
+// a query first has its stream wait for the null stream, so that one which has finished is "not ready", without
+// xschedd, too.
 #include <thread>
 
 #include "turns.h"
