@@ -7,6 +7,7 @@ usage: tenant.py KIND MODEL
   decode    requests of 16 tokens, a synchronisation after each token
   loop      batches one after the other, a synchronisation after each
   train     steps of training, the loss read after each
+  distributed  the same by several processes on as many GPUs
   endless   batches one after the other, no synchronisation before the end
    or: tenant.py profile KIND:MODEL...     measures the kernels of one unit of each, and ends
    or: tenant.py start                     says how long PyTorch and a first kernel take, and ends
@@ -50,7 +51,7 @@ def requests(work, command):
 
 def batches(work, command):
     ends = []
-    while time.monotonic_ns() < command["end_ns"]:
+    while work.goes_on(command["end_ns"]):
         work.step()
         ends.append(time.monotonic_ns())
     return {"ends_ns": ends}
@@ -77,7 +78,7 @@ def obey(kind, work, command):
         if kind == "decode":
             work.token_ms.clear()
         cpu, began = time.process_time(), time.monotonic()
-        answer = {"loop": batches, "train": batches, "endless": endless}.get(kind, requests)(work, command)
+        answer = {"loop": batches, "train": batches, "distributed": batches, "endless": endless}.get(kind, requests)(work, command)
         answer["cores"] = (time.process_time() - cpu) / (time.monotonic() - began)
     if record is not None:
         answer["kernels"] = record.kernels

@@ -7,6 +7,7 @@ Thread rule: main thread.
 
 import copy
 import hashlib
+import os
 import time
 
 import torch
@@ -52,6 +53,9 @@ class Batches:
     def step(self):
         self.launch()
         torch.cuda.synchronize()
+
+    def goes_on(self, end_ns):
+        return time.monotonic_ns() < end_ns
 
     def digest(self):
         self.step()
@@ -139,6 +143,9 @@ class Training:
     def step(self):
         self.loss = self.launch().item()
 
+    def goes_on(self, end_ns):
+        return time.monotonic_ns() < end_ns
+
     def digest(self):
         self.begin()
         for _ in range(3):
@@ -146,9 +153,29 @@ class Training:
         return sha256(self.model.state_dict().values())
 
 
+class Distributed(Training):
+    """The same by several processes, one on each GPU, which average their gradients by NCCL (RANK, WORLD_SIZE, MASTER_ADDR and
+    MASTER_PORT as torchrun sets them)."""
+
+    def __init__(self, name):
+        self.rank = int(os.environ["RANK"])
+        torch.cuda.set_device(self.rank)
+        torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", self.rank))
+        super().__init__(name)
+        self.model = torch.nn.parallel.DistributedDataParallel(self.model, device_ids=[self.rank])
+        self.beginning = copy.deepcopy(self.model.state_dict())
+        self.begin()
+
+    def goes_on(self, end_ns):
+        """All stop behind the same step, or one would wait for the others for ever."""
+        late = torch.tensor([time.monotonic_ns() >= end_ns], dtype=torch.int32, device="cuda")
+        torch.distributed.all_reduce(late)
+        return late.item() == 0
+
+
 def mode(kind):
     """The context that all of a tenant's work is done in."""
-    return torch.inference_mode(kind != "train")
+    return torch.inference_mode(kind not in ("train", "distributed"))
 
 
 def make_work(kind, name):
@@ -158,6 +185,6 @@ def make_work(kind, name):
         return Requests(name, kind == "graph")
     if kind == "decode":
         return Decode(name)
-    if kind == "train":
-        return Training(name)
+    if kind in ("train", "distributed"):
+        return Training(name) if kind == "train" else Distributed(name)
     raise SystemExit(f"no kind {kind}")

@@ -1,0 +1,50 @@
+"""Two GPUs: a tenant that answers requests on the first, beside a training of one process on each GPU that average their gradients
+by NCCL. Whoever is held on the first GPU keeps its peer on the other waiting; so the processes of the training are also
+tried as one group.
+
+Thread rule: main thread.
+"""
+
+import socket
+from typing import Dict, Optional
+
+from bench import Bench
+from benchlib.processes import run_text
+from rig import Rig
+from scenarios import PROGRAMS, Program
+
+RANKS = ("rank0", "rank1")
+SECONDS = 10.0
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def training(rig: Rig, extra: Optional[Dict[str, str]] = None) -> list:
+    peers = {"WORLD_SIZE": str(len(RANKS)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), **(extra or {})}
+    return [rig.start(Program(name, "distributed", "resnet50"), {**peers, "RANK": str(number)}) for number, name in enumerate(RANKS)]
+
+
+def one_way(bench: Bench, way: str, rig: Rig, extra: Optional[Dict[str, str]] = None) -> None:
+    ranks = training(rig, extra)
+    high = rig.start(PROGRAMS["graph"])
+    rig.wait_ready()
+    if rig.daemon is None:
+        bench.keep("gpus graph alone", rig.stretch([high], SECONDS))
+    bench.keep(f"gpus {way} training alone", rig.stretch(ranks, SECONDS))
+    result = bench.keep(f"gpus {way} beside the training", rig.stretch([high, *ranks], SECONDS), high.name)
+    if rig.daemon is not None:
+        result["clients"] = rig.daemon.ask("ps")["clients"]
+    bench.close(rig)
+
+
+def gpus(bench: Bench) -> None:
+    count = len(run_text(["nvidia-smi", "-L"]).strip().splitlines())
+    if count < len(RANKS):
+        return print(f"gpus: needs {len(RANKS)} GPUs, here is {count}: left out", flush=True)
+    one_way(bench, "native", bench.rig())
+    one_way(bench, "xschedd", bench.rig(daemon=bench.daemon(bench.policy())))
+    one_way(bench, "xschedd, one group", bench.rig(daemon=bench.daemon(bench.policy())), {"XSCHEDD_GROUP": "training"})
