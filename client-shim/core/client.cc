@@ -205,7 +205,8 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
       std::max(board.LeaseUntilNs(), began + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
   std::optional<PreciseSleep> precise;
   for (;;) {
-    const std::uint64_t nap_ns = std::clamp(tracker->InFlightNs() / kNapsInFlight, kShortestNapNs, kLongestNapNs);
+    const std::uint64_t nap_ns =
+        std::clamp(tracker->InFlightNs(ticket->stream) / kNapsInFlight, kShortestNapNs, kLongestNapNs);
     tracker->MakeRoom(nap_ns);
     const std::uint32_t word = board.Word(slot);
     const std::uint64_t now = MonotonicNs();

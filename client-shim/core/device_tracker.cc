@@ -90,10 +90,12 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   if (window.us != 0) Reprice();
   counters_.window_limit = LaunchLimit(window, average_);
   const std::uint64_t cost_ns = costs_.CostNs(ticket->key);
-  if (!force && !HasRoom(window, in_flight_, cost_ns) && !captures_->Forbid()) return false;
+  const bool has_room = HasRoom(window, in_flight_, cost_ns) || HasRoom(window, CountedFor(ticket->stream), cost_ns);
+  if (!force && !has_room && !captures_->Forbid()) return false;
   ticket->weight_ns = WeightNs(window, cost_ns);
   in_flight_.Add(InFlight{1, ticket->weight_ns});
   StreamState& stream = Find(ticket->stream);
+  stream.in_flight.Add(InFlight{1, ticket->weight_ns});
   ++stream.admitted;
   ++stream.turn;
   ticket->admitted = true;
@@ -164,6 +166,7 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
       }
     } else {
       in_flight_.Remove(InFlight{1, ticket.weight_ns});
+      stream.in_flight.Remove(InFlight{1, ticket.weight_ns});
       if (ok) {
         ++counters_.completed;
         ++stream.activity.completions;
@@ -179,12 +182,22 @@ void DeviceTracker::MakeRoom(std::uint64_t nap_ns) {
   Lock lock(mutex_);
   others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
   PollLocked(lock);
-  for (const auto& [key, stream] : streams_) {
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
-      if (stream.batches[i].marker != nullptr) return;
-    }
+  // Each by itself: the marker of one that stands still tells nothing about the others.
+  MarkEach(lock,
+           [](const StreamKey&, const StreamState& stream) { return !IsStreamIdle(stream) && !HasMarker(stream); });
+}
+
+// What counts against the window for a launch on `key`. The other stream that has most in flight does not: it may stand
+// still, waiting for a peer of this process (a collective) or for this very stream. So a client with several streams
+// has two windows in flight at most.
+InFlight DeviceTracker::CountedFor(const StreamKey& key) const {
+  InFlight most;
+  for (const auto& [other, stream] : streams_) {
+    if (other != key && stream.in_flight.cost_ns > most.cost_ns) most = stream.in_flight;
   }
-  MarkEach(lock, [](const StreamKey&, const StreamState& stream) { return !IsStreamIdle(stream); });
+  InFlight counted = in_flight_;
+  counted.Remove(most);
+  return counted;
 }
 
 // ---- markers -------------------------------------------------------------------------------------------------------
@@ -544,6 +557,11 @@ std::vector<Activity> DeviceTracker::TakeActivity() {
 std::uint64_t DeviceTracker::InFlightNs() const {
   const Lock lock(mutex_);
   return in_flight_.cost_ns;
+}
+
+std::uint64_t DeviceTracker::InFlightNs(const StreamKey& stream) const {
+  const Lock lock(mutex_);
+  return CountedFor(stream).cost_ns;
 }
 
 bool DeviceTracker::IsBusy() const {

@@ -156,8 +156,10 @@ class DeviceTracker {
   void DeadlinesChanged();
 
   std::vector<Activity> TakeActivity();
-  // Known GPU time of what is in flight: the longest that a wait for room should take.
+  // Known GPU time of what is in flight: the longest that a wait for room should take. With a stream, of what stands in
+  // the way of a launch on it.
   std::uint64_t InFlightNs() const;
+  std::uint64_t InFlightNs(const StreamKey& stream) const;
   bool IsBusy() const;
 
  private:
@@ -177,6 +179,7 @@ class DeviceTracker {
     InFlight unmarked;  // launched since the last marker: an event of the program closes a batch, too
     InFlight carried;   // settled without a marker: measured with the next batch that has one
     LaunchMix carried_mix;
+    InFlight in_flight;          // admitted or launched, and not settled
     std::uint32_t entered = 0;   // threads between Enter and Leave
     std::uint32_t admitted = 0;  // of these, admitted
     std::uint32_t turn = 0;      // counts those admitted
@@ -208,9 +211,16 @@ class DeviceTracker {
   StreamState& Find(const StreamKey& key);
   static bool MayAgentMark(const StreamKey& key) { return key.thread == 0; }
   static bool IsStreamIdle(const StreamState& stream) { return stream.batches.Empty() && stream.open.launches == 0; }
+  static bool HasMarker(const StreamState& stream) {
+    for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
+      if (stream.batches[i].marker != nullptr) return true;
+    }
+    return false;
+  }
   static bool IsMarked(const StreamState& stream) {
     return stream.open.launches == 0 && (stream.batches.Empty() || stream.batches.Back().marker != nullptr);
   }
+  InFlight CountedFor(const StreamKey& key) const;
   std::uint64_t Close(StreamState& stream, LaunchKey timed);
   std::uint64_t CloseOpen(StreamState& stream);
   void Mark(Lock& lock, const StreamKey& key, LaunchKey timed);
@@ -251,7 +261,7 @@ class DeviceTracker {
   DurationEstimate average_;
   std::uint64_t next_batch_ = 1;
   std::uint32_t entered_ = 0;   // threads between Enter and Leave
-  InFlight in_flight_;          // admitted or launched, and not settled
+  InFlight in_flight_;          // of all streams
   std::uint32_t launched_ = 0;  // of these, launched
   std::uint32_t syncing_ = 0;   // threads in a call that will settle
   std::uint64_t last_submit_ns_ = 0;

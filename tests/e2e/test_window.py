@@ -56,6 +56,29 @@ class Window(harness.NodeTest):
         _, launches = self.left_over(5000)
         self.assertLessEqual(launches, 3)
 
+    def overlap(self, program):
+        """The part of the averages' time in which a layer ran, the last of each step left out, which has nothing beside it; and
+        how long all took the device, in ms."""
+        self.node.finish(program)
+        queues = {}
+        for record in self.node.dispatches(program.pid):
+            queues.setdefault(record["queue"], []).append((record["start_ns"], record["end_ns"]))
+        averages, layers = sorted(queues.values(), key=len)
+        averages = [span for number, span in enumerate(averages) if number % 4 != 3]
+        both = sum(max(0, min(end, last) - max(begin, first)) for begin, end in averages for first, last in layers)
+        return both / sum(end - begin for begin, end in averages), (layers[-1][1] - layers[0][0]) / 1e6
+
+    def test_a_collective_leaves_room_for_layers(self):
+        """What one stream has in flight may wait for a peer, or for another stream, and must not take the window from that."""
+        node = self.node
+        node.start_daemon()
+        native, native_ms = self.overlap(node.start("collective", 30, 1600, shim=False))
+        node.start_anchor(priority=50)
+        tracked, tracked_ms = self.overlap(node.start("collective", 30, 1600, priority=0))
+        print(f"layers ran for {100 * native:.0f} % of the averages' time natively, {100 * tracked:.0f} % with a window; "
+              f"{native_ms:.0f} and {tracked_ms:.0f} ms")
+        self.assertGreater(tracked, 0.5 * native)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -221,6 +221,30 @@ TEST_CASE_METHOD(Fixture, "a thread that waits for the window makes a marker whe
   CHECK(TryLaunch(Key(16), Window{500, 1}));
 }
 
+TEST_CASE_METHOD(Fixture, "a marker on a stream that stands still does not stand for another stream", "[tracker]") {
+  TryLaunch(Key(16));
+  tracker.MakeRoom(0);
+  TryLaunch(Key(32));
+  tracker.MakeRoom(0);
+  vendor.Finish(reinterpret_cast<void*>(32), 1000);
+  tracker.MakeRoom(0);
+  CHECK(sink.in_flight == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "one other stream may stand still and leave the window to the rest", "[tracker]") {
+  const Window window{500, 1};
+  REQUIRE(TryLaunch(Key(16), window));
+  CHECK_FALSE(TryLaunch(Key(16), window));
+  REQUIRE(TryLaunch(Key(32), window));
+  CHECK_FALSE(TryLaunch(Key(32), window));
+  CHECK_FALSE(TryLaunch(Key(48), window));  // two do not
+  Sync(SyncScope::kStream, Key(32));
+  CHECK(TryLaunch(Key(48), window));
+  CHECK_FALSE(TryLaunch(Key(32), window));
+  Sync(SyncScope::kStream, Key(48));
+  CHECK(TryLaunch(Key(32), window));
+}
+
 TEST_CASE_METHOD(Fixture, "GPU time is measured from the start marker, then from marker to marker", "[tracker]") {
   const Window window{500, 4};
   void* stream = reinterpret_cast<void*>(16);
