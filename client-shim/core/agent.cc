@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "client-shim/core/client.h"
+#include "client-shim/core/clock_offset.h"
 #include "client-shim/core/connection.h"
 #include "client-shim/core/seccomp.h"
 #include "common/clock.h"
@@ -270,6 +271,7 @@ bool Agent::StartStream(UniqueFd socket) {
 
 void Agent::Greet(const std::string& token) {
   const Vendor& vendor = client_->GetVendor();
+  greeted_ns_ = MonotonicNs();
   stream_->Send(HelloMessage{token, client_->GetEnvironment().group, client_->PriorityHint(), vendor.runtime,
                              vendor.route, client_->WeightHint(), client_->DeadlineHint()});
   devices_told_ = 0;
@@ -328,6 +330,7 @@ void Agent::Handle(const IncomingMessage& message) {
   if (const auto* welcome = std::get_if<WelcomeMessage>(&message)) {
     backoff_ns_ = 0;
     told_refusal_ = false;
+    session_->SetClockOffset(ClockOffset(welcome->monotonic_ns, greeted_ns_, MonotonicNs()));
     client_->SetDescription(welcome->client_id, welcome->effective_priority);
     configure(welcome->configuration);
     Info("scheduled as client " + std::to_string(welcome->client_id) + " at priority " +

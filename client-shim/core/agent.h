@@ -83,6 +83,7 @@ class Agent {
   std::uint64_t hurry_until_ns_ = 0;   // attempts follow each other quickly until then
   std::unique_ptr<GrpcStream> stream_;
   std::vector<std::unique_ptr<GrpcStream>> ended_streams_;
+  std::uint64_t greeted_ns_ = 0;
   std::uint64_t devices_told_ = 0;
   std::uint64_t next_attempt_ns_ = 0;
   std::uint64_t backoff_ns_ = 0;

@@ -138,7 +138,7 @@ void Client::SubmitBegin(Submission* submission) {
   Attach(device);
   const auto slot = static_cast<std::uint32_t>(device);
   if ((session->Board().Word(slot) & abi::kFlagMask) == 0) return;
-  if (MonotonicNs() >= session->Board().LeaseUntilNs()) return;
+  if (MonotonicNs() >= session->LeaseUntilNs()) return;
   if (submission->kind == SubmitKind::kOrdering) {
     WaitForTurn(session, slot, *submission);
     return;
@@ -202,7 +202,7 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
   // Work in flight may itself be waiting for what this thread is about to submit (a stream that waits for a value, a
   // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
   const std::uint64_t patience =
-      std::max(board.LeaseUntilNs(), began + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
+      std::max(session->LeaseUntilNs(), began + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
   std::optional<PreciseSleep> precise;
   for (;;) {
     const std::uint64_t nap_ns =
@@ -571,7 +571,7 @@ int Client::GetDeviceStatus(int device, xschedd_device_status* status) {
   if (session == nullptr) return XSCHEDD_ERROR_NOT_CONNECTED;
   const auto slot = static_cast<std::uint32_t>(device);
   const std::uint32_t word = session->Board().Word(slot);
-  const bool binds = MonotonicNs() < session->Board().LeaseUntilNs();
+  const bool binds = MonotonicNs() < session->LeaseUntilNs();
   status->held = binds && (word & abi::kHeld) != 0;
   status->tracked = binds && (word & abi::kFlagMask) != 0;
   status->window_us = session->Board().WindowUs(slot);

@@ -69,6 +69,7 @@ struct WelcomeMessage {
   std::uint64_t client_id = 0;
   int effective_priority = 0;
   SessionConfiguration configuration;
+  std::uint64_t monotonic_ns = 0;  // the daemon's CLOCK_MONOTONIC then; 0: it did not say
 };
 struct NoticeMessage {
   std::string text;

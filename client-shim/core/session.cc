@@ -47,6 +47,17 @@ void Session::Resume(int eventfd) {
   is_alive_.store(true, std::memory_order_release);
 }
 
+void Session::SetClockOffset(std::int64_t ahead_ns) {
+  clock_offset_ns_.store(ahead_ns, std::memory_order_relaxed);
+}
+
+std::uint64_t Session::LeaseUntilNs() const {
+  const std::uint64_t until = board_.LeaseUntilNs();
+  const std::int64_t ahead = clock_offset_ns_.load(std::memory_order_relaxed);
+  // 0: no gate has had flags yet.
+  return until == 0 ? 0 : until - static_cast<std::uint64_t>(ahead);
+}
+
 void Session::End() {
   is_alive_.store(false, std::memory_order_release);
   WakeWaiters();
@@ -61,6 +72,10 @@ void Session::WakeWaiters() {
 
 void Session::LedgerSink::Report(abi::TransitionKind kind, std::uint64_t deadline_ns) {
   if (!session->IsAlive()) return;
+  // By the daemon's clock.
+  if (deadline_ns != 0) {
+    deadline_ns += static_cast<std::uint64_t>(session->clock_offset_ns_.load(std::memory_order_relaxed));
+  }
   // release, before the record: abi.h.
   session->ledger_->Device(slot).deadline_ns.store(deadline_ns, std::memory_order_release);
   if (!session->ledger_->Report(slot, kind, MonotonicNs())) session->End();
@@ -86,7 +101,7 @@ bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uin
   session->Ledger().AddWaiter(slot);
   while (session->IsAlive()) {
     const std::uint32_t word = board.Word(slot);
-    const std::uint64_t lease = board.LeaseUntilNs();
+    const std::uint64_t lease = session->LeaseUntilNs();
     if ((word & abi::kHeld) == 0 || now >= lease) break;
     is_same = epoch.load(std::memory_order_acquire) == seen;
     if (!is_same) break;

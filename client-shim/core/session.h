@@ -27,7 +27,12 @@ class Session {
   // A daemon serves it again and is woken by `eventfd`. Its gates bind again if it had ended.
   void Resume(int eventfd);
 
+  // The daemon's CLOCK_MONOTONIC is so far ahead of this process's (clock_offset.h).
+  void SetClockOffset(std::int64_t ahead_ns);
+
   const BoardReader& Board() const { return board_; }
+  // The end of the lease by this process's CLOCK_MONOTONIC: flags in a gate bind until then.
+  std::uint64_t LeaseUntilNs() const;
   LedgerWriter& Ledger() { return *ledger_; }
   TrackerSink* Sink(std::uint32_t slot) { return &sinks_[slot]; }
 
@@ -54,6 +59,7 @@ class Session {
   DescriptorIdentity board_memory_;
   DescriptorIdentity ledger_memory_;
   std::atomic<bool> is_alive_{true};
+  std::atomic<std::int64_t> clock_offset_ns_{0};  // relaxed: a late view is a view from before the daemon's answer
   std::array<LedgerSink, abi::kMaxDevices> sinks_;
 };
 

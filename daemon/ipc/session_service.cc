@@ -213,6 +213,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     welcome.set_lease_ms(host_.core.Settings().lease_ms);
     welcome.set_effective_priority(client.effective.priority);
     FillConfiguration(client, *welcome.mutable_configuration());
+    welcome.set_monotonic_ns(MonotonicNs());
     Send(std::move(answer));
     sessions_.insert(this);
     if (connection_->channel == nullptr) {

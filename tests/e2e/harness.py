@@ -58,10 +58,11 @@ class Node:
         self.processes = []
 
     # ---- daemon ---------------------------------------------------------------------------------------------------
-    def start_daemon(self, *arguments):
+    def start_daemon(self, *arguments, before=()):
+        """`before`: a command in front of it."""
         log = open(self.dir / "daemon.log", "ab")
         self.daemon = subprocess.Popen(
-            [daemon_path, "--runtime-dir", self.runtime_dir, "--log-level", "debug", *arguments],
+            [*before, daemon_path, "--runtime-dir", self.runtime_dir, "--log-level", "debug", *arguments],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=end_with_parent)
         log.close()
         wait_for(self._daemon_answers, "the daemon answers")

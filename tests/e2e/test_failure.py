@@ -1,7 +1,10 @@
 """What happens when a side goes away: programs end with right results whatever becomes of the daemon, and the daemon
 forgets clients that die while held or busy."""
 
+import os
 import signal
+import subprocess
+import time
 import unittest
 
 import harness
@@ -12,10 +15,10 @@ MICROS = 1000
 
 
 class Failure(harness.NodeTest):
-    def start_pair(self):
-        """A low client that is held by a busy high one."""
+    def start_pair(self, before=()):
+        """A low client that is held by a busy high one. `before`: a command in front of the daemon."""
         node = self.node
-        node.start_daemon()
+        node.start_daemon(before=before)
         node.ctl("policy", "set", "--guard", 0)
         high = node.start_anchor(priority=50)
         low = node.start("default_stream", LAUNCHES, MICROS, priority=-10)
@@ -51,6 +54,30 @@ class Failure(harness.NodeTest):
         self.assertEqual(self.node.stop_daemon(signal.SIGTERM), 0)
         self.node.finish(low)
         self.node.tell(high, "stop")
+
+    def held_by_a_daemon_whose_clock_is_off_by(self, seconds):
+        """The gate binds by the daemon's clock while that lives, and no longer. The clients stay where they are, because they
+        share the device's clock."""
+        namespace = ["unshare", "--fork", "--kill-child=KILL", "--time", f"--monotonic={seconds}"]
+        if os.geteuid() != 0:
+            namespace += ["--user", "--map-current-user"]
+        if subprocess.run([*namespace, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no time namespaces here")
+        high, low = self.start_pair(namespace)
+        before = len(self.node.dispatches(low.pid))
+        time.sleep(1)
+        # One may have been under way when the gate was shut.
+        self.assertLessEqual(len(self.node.dispatches(low.pid)), before + 2)
+        self.node.stop_daemon(signal.SIGKILL)
+        self.node.finish(low)
+        self.node.tell(high, "stop")
+
+    def test_daemon_with_a_clock_ahead(self):
+        self.held_by_a_daemon_whose_clock_is_off_by(86400)
+
+    def test_daemon_with_a_clock_behind(self):
+        # It cannot be below zero.
+        self.held_by_a_daemon_whose_clock_is_off_by(-int(time.clock_gettime(time.CLOCK_MONOTONIC) / 2))
 
     def test_daemon_restarted_takes_its_clients_back(self):
         node = self.node

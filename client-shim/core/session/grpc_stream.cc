@@ -129,7 +129,8 @@ class GrpcStream::Reactor : public grpc::ClientBidiReactor<v1::ClientMessage, v1
     switch (incoming_.message_case()) {
       case v1::DaemonMessage::kWelcome: {
         const v1::Welcome& welcome = incoming_.welcome();
-        deliver_(WelcomeMessage{welcome.client_id(), welcome.effective_priority(), FromProto(welcome.configuration())});
+        deliver_(WelcomeMessage{welcome.client_id(), welcome.effective_priority(), FromProto(welcome.configuration()),
+                                welcome.monotonic_ns()});
         break;
       }
       case v1::DaemonMessage::kNotice:
