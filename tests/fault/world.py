@@ -219,13 +219,7 @@ class World(harness.Node):
         before = {tenant.name: tenant.diary.rounds for tenant in self.tenants}
         while self._crashed():
             pass
-        if self.manager.ends and len(self.manager.ends) > self.expected_ends:
-            pid, status, _, _ = self.manager.ends[-1]
-            if pid == self.starved:
-                self.deaths_of_memory += 1
-            else:
-                self.fail(f"the daemon {pid} ended by itself, wait status {status}: {self.manager.log_text()[-800:]}")
-            self.expected_ends = len(self.manager.ends)
+        self.look_at_ends()
         self.wait(self.manager.is_ready, "a daemon runs", 30.0)
         workers = [t for t in self.tenants if t.kind != "beside"]
         self.wait(lambda: all(t.diary.rounds > before.get(t.name, 0) or not t.look_ready() or t.process.poll() is not None
@@ -234,8 +228,18 @@ class World(harness.Node):
         self.wait(self._descriptors_as_before, self._many_descriptors, 10.0)
         while self._crashed():
             pass
+        self.look_at_ends()  # of this point, also where it was noticed only now
         self.judge_calls()
         self.read_log()
+
+    def look_at_ends(self):
+        """Nobody asked for an end that is not expected, and none is, but of a daemon that this point left no memory."""
+        for pid, status, _, _ in self.manager.ends[self.expected_ends:]:
+            if pid == self.starved:
+                self.deaths_of_memory += 1
+            else:
+                self.fail(f"the daemon {pid} ended by itself, wait status {status}: {self.manager.log_text()[-800:]}")
+        self.expected_ends = max(self.expected_ends, len(self.manager.ends))
 
     def laggards(self, workers, before):
         return ", ".join(t.name for t in workers if t.diary.rounds == before.get(t.name, 0))
