@@ -9,8 +9,7 @@ void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint6
   while (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) {
     const Batch batch = stream.batches.Pop();
     launched_ -= batch.work.launches;
-    in_flight_.Remove(batch.work);
-    stream.in_flight.Remove(batch.work);
+    RemoveInFlight(stream, batch.work);
     counters_.completed += batch.work.launches;
     stream.activity.completions += batch.work.launches;
     stream.carried.Add(batch.work);
@@ -109,19 +108,17 @@ void DeviceTracker::Account(const Measurement& done, std::optional<std::uint64_t
 // the window many times over before its first launch has settled.
 void DeviceTracker::Reprice() {
   if (!costs_.TakeJump()) return;
-  const auto reprice = [&](StreamState* stream, InFlight* work, const LaunchMix& mix) {
+  const auto reprice = [&](StreamState& stream, InFlight* work, const LaunchMix& mix) {
     const std::uint64_t cost_ns = costs_.SettledCostNs(mix);
     if (cost_ns == 0) return;
-    for (InFlight* all : {&in_flight_, &stream->in_flight}) {
-      all->cost_ns += cost_ns;
-      all->cost_ns -= std::min(all->cost_ns, work->cost_ns);
-    }
+    AddInFlight(stream, InFlight{0, cost_ns});
+    RemoveInFlight(stream, InFlight{0, work->cost_ns});
     work->cost_ns = cost_ns;
   };
   for (auto& [key, stream] : streams_) {
     for (std::size_t i = 0; i < stream.batches.Size(); ++i)
-      reprice(&stream, &stream.batches[i].work, stream.batches[i].mix);
-    reprice(&stream, &stream.open, stream.open_mix);
+      reprice(stream, &stream.batches[i].work, stream.batches[i].mix);
+    reprice(stream, &stream.open, stream.open_mix);
   }
 }
 

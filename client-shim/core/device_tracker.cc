@@ -90,12 +90,14 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   if (window.us != 0) Reprice();
   counters_.window_limit = LaunchLimit(window, average_);
   const std::uint64_t cost_ns = costs_.CostNs(ticket->key);
-  const bool has_room = HasRoom(window, in_flight_, cost_ns) || HasRoom(window, CountedFor(ticket->stream), cost_ns);
-  if (!force && !has_room && !captures_->Forbid()) return false;
+  // Where there is room beside everything, the streams need not be looked at.
+  if (!force && !HasRoom(window, in_flight_, cost_ns) && !HasRoom(window, CountedFor(ticket->stream), cost_ns) &&
+      !captures_->Forbid()) {
+    return false;
+  }
   ticket->weight_ns = WeightNs(window, cost_ns);
-  in_flight_.Add(InFlight{1, ticket->weight_ns});
   StreamState& stream = Find(ticket->stream);
-  stream.in_flight.Add(InFlight{1, ticket->weight_ns});
+  AddInFlight(stream, InFlight{1, ticket->weight_ns});
   ++stream.admitted;
   ++stream.turn;
   ticket->admitted = true;
@@ -165,8 +167,7 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
         Mark(lock, ticket.stream, is_timed ? ticket.key : 0);
       }
     } else {
-      in_flight_.Remove(InFlight{1, ticket.weight_ns});
-      stream.in_flight.Remove(InFlight{1, ticket.weight_ns});
+      RemoveInFlight(stream, InFlight{1, ticket.weight_ns});
       if (ok) {
         ++counters_.completed;
         ++stream.activity.completions;

@@ -220,6 +220,14 @@ class DeviceTracker {
   static bool IsMarked(const StreamState& stream) {
     return stream.open.launches == 0 && (stream.batches.Empty() || stream.batches.Back().marker != nullptr);
   }
+  void AddInFlight(StreamState& stream, const InFlight& part) {
+    in_flight_.Add(part);
+    stream.in_flight.Add(part);
+  }
+  void RemoveInFlight(StreamState& stream, const InFlight& part) {
+    in_flight_.Remove(part);
+    stream.in_flight.Remove(part);
+  }
   InFlight CountedFor(const StreamKey& key) const;
   std::uint64_t Close(StreamState& stream, LaunchKey timed);
   std::uint64_t CloseOpen(StreamState& stream);

@@ -44,6 +44,11 @@ def wait_for(condition, what, deadline_s=DEADLINE_S):
         time.sleep(0.005)
 
 
+# Of a daemon's configuration: one that gets no processor for a lease's time lets everybody go, and counts nothing. That is
+# right, and on a busy machine not what a test is about.
+LONG_LEASE = "\n[daemon]\nlease_ms = 10000\n"
+
+
 class Node:
     """One software GPU and, unless told otherwise, one daemon."""
 

@@ -85,9 +85,8 @@ class GpuTime(harness.NodeTest):
 
     def setUp(self):
         super().setUp()
-        # Without the daemon's word for the length of a lease clients run uncounted; a busy machine may take longer.
         config = self.node.dir / "xschedd.toml"
-        config.write_text("[daemon]\nlease_ms = 10000\n")
+        config.write_text(harness.LONG_LEASE)
         self.node.start_daemon("--config", config)
         # Somebody of another priority, so that clients are tracked.
         self.node.start_anchor(priority=50)

@@ -13,9 +13,6 @@ from harness import wait_for
 FIRST = harness.programs / "libpasser_a.so"
 SECOND = harness.programs / "libpasser_b.so"
 
-# A daemon that gets no processor for a lease's time lets everybody go: right, and not what is tested here.
-LONG_LEASE = "\n[daemon]\nlease_ms = 10000\n"
-
 
 class Passer:
     """A client that is told what to submit, and whose answers are read as they come."""
@@ -82,7 +79,7 @@ class PassthroughTest(harness.NodeTest):
         """A client of this node on hold, with what is to pass it; an idle, more important one makes it tracked."""
         node = self.node
         self.config = node.dir / "config.toml"
-        self.config.write_text((config or "") + LONG_LEASE)
+        self.config.write_text((config or "") + harness.LONG_LEASE)
         node.start_daemon("--config", self.config)
         self.anchor = node.start_anchor(priority=50)
         passer = Passer(node, passthrough, environment)
@@ -91,7 +88,7 @@ class PassthroughTest(harness.NodeTest):
         return passer
 
     def reload(self, config):
-        self.config.write_text(config + LONG_LEASE)
+        self.config.write_text(config + harness.LONG_LEASE)
         self.node.ctl("reload")
 
     def end(self, passer, *held):

@@ -42,9 +42,8 @@ class RouteTest(harness.NodeTest):
     def begin(self, program, *arguments, environment=None, daemon=True):
         """Starts a program beside a client of another priority."""
         if daemon:
-            # What is held stays held, however late a busy machine lets the daemon renew the lease.
             config = self.node.dir / "config.toml"
-            config.write_text("[daemon]\nlease_ms = 10000\n")
+            config.write_text(harness.LONG_LEASE)
             self.node.start_daemon("--config", config)
             self.anchor = self.node.start_anchor(priority=50)
         environment = {"E2E_CODE_OBJECT": str(harness.programs / "module_kernel.co"), **(environment or {})}

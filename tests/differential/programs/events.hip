@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "event_memory.h"
+#include "tests/e2e/programs/event_memory.h"
 #include "values.h"
 
 using differential::Lane;
@@ -47,7 +47,7 @@ void Flags(Lane& lane) {
     hipIpcEventHandle_t handle{};
     if ((flags & hipEventInterprocess) != 0) CALL(lane, hipIpcGetEventHandle(&handle, event));
     CALL(lane, hipEventDestroy(event));
-    differential::UnlinkEventMemory(handle);
+    e2e::UnlinkEventMemory(handle);
   }
 }
 

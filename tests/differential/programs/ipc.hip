@@ -9,8 +9,8 @@
 #include <fcntl.h>
 
 #include "child.h"
-#include "event_memory.h"
 #include "tests/differential/transcript.h"
+#include "tests/e2e/programs/event_memory.h"
 #include "values.h"
 
 using differential::Lane;
@@ -149,8 +149,8 @@ void TakeTurns(Run& run, unsigned round) {
   CALL(lane, hipEventDestroy(theirs));
   CALL(lane, hipEventDestroy(plain));
   CALL(lane, hipStreamDestroy(stream));
-  differential::UnlinkEventMemory(handles.ours);
-  differential::UnlinkEventMemory(handles.theirs);
+  e2e::UnlinkEventMemory(handles.ours);
+  e2e::UnlinkEventMemory(handles.theirs);
   values.Free(lane);
   other.Free(lane);
 }

@@ -1,11 +1,11 @@
 // Memory and an event of one process used by another one: the parent exports, the child attaches, waits for the
 // parent's work, writes and ends.
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "device_test.h"
+#include "tests/e2e/programs/event_memory.h"
 
 namespace {
 
@@ -78,8 +78,6 @@ int main(int argc, char** argv) {
   REQUIRE(waitpid(pid, &status, 0) == pid && status == 0);
   HIP(hipDeviceSynchronize());
   HIP(hipEventDestroy(done));
-  // ROCm 5.2.3 leaves the event's shared memory behind; its name is the handle.
-  const std::string name(event_handle.reserved, strnlen(event_handle.reserved, sizeof event_handle.reserved));
-  if (name.find("/hip_event") == 0) shm_unlink(name.c_str());
+  e2e::UnlinkEventMemory(event_handle);
   REQUIRE(all_equal(read_back(values, kCount), 5));
 }

@@ -40,7 +40,14 @@ def capture(body, warm_up=3):
     return graph, result
 
 
-class Batches:
+class Loop:
+    """What is done until a time has come."""
+
+    def goes_on(self, end_ns):
+        return time.monotonic_ns() < end_ns
+
+
+class Batches(Loop):
     """Forward passes of an input that stays on the device."""
 
     def __init__(self, name):
@@ -53,9 +60,6 @@ class Batches:
     def step(self):
         self.launch()
         torch.cuda.synchronize()
-
-    def goes_on(self, end_ns):
-        return time.monotonic_ns() < end_ns
 
     def digest(self):
         self.step()
@@ -115,7 +119,7 @@ class Decode:
         return sha256([self.logits, torch.tensor(self.text)])
 
 
-class Training:
+class Training(Loop):
     """Steps of ResNet-50 under bf16 autocast with momentum; the host reads each loss."""
 
     def __init__(self, name):
@@ -142,9 +146,6 @@ class Training:
 
     def step(self):
         self.loss = self.launch().item()
-
-    def goes_on(self, end_ns):
-        return time.monotonic_ns() < end_ns
 
     def digest(self):
         self.begin()
@@ -185,6 +186,8 @@ def make_work(kind, name):
         return Requests(name, kind == "graph")
     if kind == "decode":
         return Decode(name)
-    if kind in ("train", "distributed"):
-        return Training(name) if kind == "train" else Distributed(name)
+    if kind == "train":
+        return Training(name)
+    if kind == "distributed":
+        return Distributed(name)
     raise SystemExit(f"no kind {kind}")

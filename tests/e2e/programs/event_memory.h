@@ -8,11 +8,11 @@
 
 #include <string>
 
-namespace differential {
+namespace e2e {
 
 inline void UnlinkEventMemory(const hipIpcEventHandle_t& handle) {
   const std::string name(handle.reserved, strnlen(handle.reserved, sizeof handle.reserved));
   if (name.rfind("/hip_event", 0) == 0) shm_unlink(name.c_str());
 }
 
-}  // namespace differential
+}  // namespace e2e
