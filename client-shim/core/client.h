@@ -88,6 +88,10 @@ class Client {
  private:
   int DeviceOf(void* stream);
   static StreamKey KeyOf(void* stream);
+  // By which the daemon knows it.
+  static std::uint64_t QueueId(const StreamKey& key);
+  // The default stream goes by one name among us, whatever the program calls it.
+  static void* ByOneName(void* stream);
   void Attach(int device);
   DeviceTracker* Tracker(int device);
   DeviceTracker* ExistingTracker(int device) const {
