@@ -54,12 +54,15 @@ class GpuTime(harness.NodeTest):
               f"client {said / 1e6:.2f} ms, {100 * (said / real - 1):+.2f} %")
         return said / real
 
-    def measure(self, *processes):
-        """Runs what was started, and compares both accounts of each."""
-        self.run_all(*processes)
-        for process in processes:
-            with self.subTest(process.args[-7:-1]):
-                self.assertAlmostEqual(self.ratio(process), 1, delta=WITHIN)
+    def measure(self, *works):
+        """Runs these beside each other, and compares both accounts of each. A work: the arguments of `start`."""
+        def once():
+            processes = [self.start(*work) for work in works]
+            self.run_all(*processes)
+            for ratio in [self.ratio(process) for process in processes]:
+                self.assertAlmostEqual(ratio, 1, delta=WITHIN)
+
+        self.undisturbed(once)
 
     def run_first_alone(self, graphs, other):
         """Runs two, the second when the first has run by itself for a moment."""
@@ -92,51 +95,63 @@ class GpuTime(harness.NodeTest):
         self.node.start_anchor(priority=50)
 
     def test_one_stream(self):
-        self.measure(self.start(1, 200, WHOLE))
+        self.measure((1, 200, WHOLE))
 
     def test_one_stream_of_short_kernels(self):
-        self.measure(self.start(1, 20, WHOLE))
+        self.measure((1, 20, WHOLE))
 
     def test_streams_side_by_side(self):
-        self.measure(self.start(4, 400, PART))
+        self.measure((4, 400, PART))
 
     def test_streams_in_turn(self):
-        self.measure(self.start(4, 400, WHOLE))
+        self.measure((4, 400, WHOLE))
 
     def test_beside_a_competitor(self):
-        self.measure(self.start(1, 300, WHOLE), self.start(1, 1000, WHOLE))
+        self.measure((1, 300, WHOLE), (1, 1000, WHOLE))
 
     def test_streams_beside_a_competitor(self):
-        self.measure(self.start(3, 500, WHOLE), self.start(2, 1300, WHOLE))
+        self.measure((3, 500, WHOLE), (2, 1300, WHOLE))
 
     def test_module_launches_beside_a_competitor(self):
-        self.measure(self.start(1, 300, WHOLE, how="module"), self.start(1, 1000, WHOLE, how="packed-module"))
+        self.measure((1, 300, WHOLE, 1.0, "module"), (1, 1000, WHOLE, 1.0, "packed-module"))
 
     def test_ext_launches_beside_a_competitor(self):
-        self.measure(self.start(1, 300, WHOLE, how="ext"), self.start(1, 1000, WHOLE, how="ext-module"))
+        self.measure((1, 300, WHOLE, 1.0, "ext"), (1, 1000, WHOLE, 1.0, "ext-module"))
 
     def test_hcc_launches_beside_a_competitor(self):
-        self.measure(self.start(1, 300, WHOLE, how="hcc-module"), self.start(1, 1000, WHOLE))
+        self.measure((1, 300, WHOLE, 1.0, "hcc-module"), (1, 1000, WHOLE))
 
     def test_graphs(self):
-        self.measure(self.start(1, 300, WHOLE, how="graph"))
+        self.measure((1, 300, WHOLE, 1.0, "graph"))
 
     def test_graphs_after_a_moment_alone(self):
         node = self.node
-        graphs, flood = self.start(1, 300, WHOLE, 1.5, how="graph"), self.start(1, 700, WHOLE, 1.0)
-        self.run_first_alone(graphs, flood)
-        trace, begin = node.dispatches(graphs.pid), node.dispatches(flood.pid)[1]["start_ns"]
-        alone = sum(record["end_ns"] < begin for record in trace)
-        self.assertLess(alone, len(trace) / 2, "mostly beside the other")
-        self.assertAlmostEqual(self.ratio(graphs), 1, delta=WITHIN)
 
-    def test_shares_of_graphs(self):
+        def once():
+            graphs, flood = self.start(1, 300, WHOLE, 1.5, "graph"), self.start(1, 700, WHOLE)
+            self.run_first_alone(graphs, flood)
+            trace, begin = node.dispatches(graphs.pid), node.dispatches(flood.pid)[1]["start_ns"]
+            alone = sum(record["end_ns"] < begin for record in trace)
+            self.assertLess(alone, len(trace) / 2, "mostly beside the other")
+            self.assertAlmostEqual(self.ratio(graphs), 1, delta=WITHIN)
+
+        self.undisturbed(once)
+
+    def share_of_graphs(self, weight, other):
         self.node.ctl("policy", "set", "share")
-        for weight, other in ((300, 100), (100, 300)):
-            graphs = self.start(1, 300, WHOLE, 4, how="graph", weight=weight)
+
+        def once():
+            graphs = self.start(1, 300, WHOLE, 4, "graph", weight)
             share, _ = self.measure_shares(graphs, self.start(1, 700, WHOLE, 4, weight=other))
-            with self.subTest(weight):
-                self.assertAlmostEqual(share, 100 * weight / (weight + other), delta=POINTS)
+            self.assertAlmostEqual(share, 100 * weight / (weight + other), delta=POINTS)
+
+        self.undisturbed(once)
+
+    def test_larger_share_of_graphs(self):
+        self.share_of_graphs(300, 100)
+
+    def test_smaller_share_of_graphs(self):
+        self.share_of_graphs(100, 300)
 
 
 if __name__ == "__main__":

@@ -72,12 +72,16 @@ class Window(harness.NodeTest):
         """What one stream has in flight may wait for a peer, or for another stream, and must not take the window from that."""
         node = self.node
         node.start_daemon()
-        native, native_ms = self.overlap(node.start("collective", 30, 1600, shim=False))
         node.start_anchor(priority=50)
-        tracked, tracked_ms = self.overlap(node.start("collective", 30, 1600, priority=0))
-        print(f"layers ran for {100 * native:.0f} % of the averages' time natively, {100 * tracked:.0f} % with a window; "
-              f"{native_ms:.0f} and {tracked_ms:.0f} ms")
-        self.assertGreater(tracked, 0.5 * native)
+
+        def both_ways():
+            native, native_ms = self.overlap(node.start("collective", 30, 1600, shim=False))
+            tracked, tracked_ms = self.overlap(node.start("collective", 30, 1600, priority=0))
+            print(f"layers ran for {100 * native:.0f} % of the averages' time natively, {100 * tracked:.0f} % with a window; "
+                  f"{native_ms:.0f} and {tracked_ms:.0f} ms")
+            self.assertGreater(tracked, 0.5 * native)
+
+        self.undisturbed(both_ways)
 
 
 if __name__ == "__main__":
