@@ -76,14 +76,14 @@ PROGRAMS: Dict[str, Program] = {program.name: program for program in (
 
 SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
     Scenario("one-five", "ResNet-18 eager beside five loops of ResNet-50, batch 256", Asked("eager"), LOOPS),
-    Scenario("graph-five", "the same as a CUDA graph", Asked("graph"), LOOPS),
-    Scenario("poisson", "the same graph, 50 requests a second that know nothing of each other",
+    Scenario("graph-five", "ResNet-18 as a CUDA graph beside five loops of ResNet-50, batch 256", Asked("graph"), LOOPS),
+    Scenario("poisson", "the graph of ResNet-18 beside the five loops, Poisson arrivals at 50 a second",
              Asked("graph", Load(50, "poisson")), LOOPS),
-    Scenario("train", "the graph beside two loops that train ResNet-50, batch 128", Asked("graph"), TRAININGS),
+    Scenario("train", "the graph of ResNet-18 beside two loops that train ResNet-50, batch 128", Asked("graph"), TRAININGS),
     Scenario("bert", "BERT-base, batch 1, beside BERT-base, batch 64", Asked("bert"), ("bert64",)),
     Scenario("decode", "16 tokens of a GPT, each read by the host, beside prefill of 16 prompts of 1024",
              Asked("decode", Load(10)), ("prefill",)),
-    Scenario("three", "the graph above BERT-base, batch 1, above a loop of ResNet-50", Asked("graph"), LOOPS[:1],
+    Scenario("three", "the graph of ResNet-18 above BERT-base, batch 1, above a loop of ResNet-50", Asked("graph"), LOOPS[:1],
              (Asked("middle", Load(10)),)),
 )}
 
