@@ -11,7 +11,7 @@ import unittest
 import harness
 from harness import wait_for
 
-LAUNCHES = 300
+LAUNCHES = 1000
 MICROS = 1000
 
 
@@ -69,7 +69,7 @@ class Failure(harness.NodeTest):
         config.write_text("[daemon]\nlease_ms = 2000\n")  # long enough for a daemon that gets little of a busy machine
         node.start_daemon("--config", config, before=namespace)
         anchor = node.start_anchor(priority=50)
-        process = node.start("default_stream", 10 * LAUNCHES, MICROS)
+        process = node.start("default_stream", 3 * LAUNCHES, MICROS)
         self.hold_and_release(process, anchor)
 
         # Stopped, not killed: then it is the lease alone that lets go.

@@ -9,6 +9,8 @@ namespace e2e {
 struct Meeting {
   std::atomic<std::uint32_t> arrived[2];  // the round that each rank's kernel has reached
   std::atomic<std::uint32_t> missed;      // kernels that waited in vain
+  std::atomic<std::uint32_t> asked;       // by the test (at this place of the file): not 0 to end soon
+  std::atomic<std::uint32_t> last;        // the last round of both ranks, once it is known; 0 before
 };
 
 }  // namespace e2e
