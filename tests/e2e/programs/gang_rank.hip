@@ -1,7 +1,8 @@
 // One rank of a gang of two: its kernels run on a device of their own, and each waits for the other rank's of the same
 // round inside its host function, as a collective operation does.
 //
-//   gang_rank ROUNDS MICROS RANK DEVICE    the two ranks share the file $E2E_MEETING; they end sooner when asked to there
+//   gang_rank ROUNDS MICROS RANK DEVICE    the two ranks share the file $E2E_MEETING; they end sooner when asked to
+//   there
 //
 // Ends as the other programs do: wrong if a kernel waited for its partner in vain.
 #include <fcntl.h>
