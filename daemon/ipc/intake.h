@@ -2,7 +2,8 @@
 //
 // gRPC knows no order among its connections: it reads what there is, on threads that serve administrators, too. So what
 // clients send is let in by turns before gRPC sees it, of each user in turn (fair_turns.h), and all together so much
-// that it is worth three tenths of a core. The rest waits where it is: in the clients' sockets. Administrators do not wait.
+// that it is worth three tenths of a core. The rest waits where it is: in the clients' sockets. Administrators do not
+// wait.
 //
 // Costs are estimates in ns of processor time, of the loop and of gRPC's threads together. Measured with the churn of
 // tests/fault: 830 us for a connection, its session, three messages and its end. Too low an estimate lets in too much;

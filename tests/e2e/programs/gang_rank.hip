@@ -1,8 +1,9 @@
 // One rank of a gang of two: its kernels run on a device of their own, and each waits for the other rank's of the same
 // round inside its host function, as a collective operation does.
 //
-//   gang_rank ROUNDS MICROS RANK DEVICE    the two ranks share the file $E2E_MEETING; they end sooner when asked to
-//   there
+//   gang_rank ROUNDS MICROS RANK DEVICE    the two ranks share the file $E2E_MEETING
+//
+// They end sooner when they are asked to in that file.
 //
 // Ends as the other programs do: wrong if a kernel waited for its partner in vain.
 #include <fcntl.h>
