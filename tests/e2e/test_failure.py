@@ -65,9 +65,8 @@ class Failure(harness.NodeTest):
         if subprocess.run([*namespace, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
             self.skipTest("no time namespaces here")
         node = self.node
-        config = node.dir / "xschedd.toml"
-        config.write_text("[daemon]\nlease_ms = 2000\n")  # long enough for a daemon that gets little of a busy machine
-        node.start_daemon("--config", config, before=namespace)
+        # A lease that is long enough for a daemon that gets little of a busy machine.
+        node.start_daemon(config="[daemon]\nlease_ms = 2000\n", before=namespace)
         anchor = node.start_anchor(priority=50)
         process = node.start("default_stream", 3 * LAUNCHES, MICROS)
         self.hold_and_release(process, anchor)

@@ -95,9 +95,7 @@ class Gangs(harness.NodeTest):
 
     def test_a_rule_makes_a_gang(self):
         node = self.node
-        config = node.dir / "config.toml"
-        config.write_text('[[rule]]\nexe = "gang_rank"\njoin = "ranks"\n[[rule]]\nexe = "anchor"\npriority = 60\n')
-        node.start_daemon("--config", config)
+        node.start_daemon(config='[[rule]]\nexe = "gang_rank"\njoin = "ranks"\n[[rule]]\nexe = "anchor"\npriority = 60\n')
         other = node.start("anchor", environment=TWO_DEVICES, interactive=True)  # on the first device alone
         self.assertEqual(other.stdout.readline().strip(), "ready")
         follower = self.follow_events()

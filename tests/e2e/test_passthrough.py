@@ -78,9 +78,7 @@ class PassthroughTest(harness.NodeTest):
     def hold(self, *passthrough, config=None, **environment):
         """A client of this node on hold, with what is to pass it; an idle, more important one makes it tracked."""
         node = self.node
-        self.config = node.dir / "config.toml"
-        self.config.write_text((config or "") + harness.LONG_LEASE)
-        node.start_daemon("--config", self.config)
+        node.start_daemon(config=(config or "") + harness.LONG_LEASE)
         self.anchor = node.start_anchor(priority=50)
         passer = Passer(node, passthrough, environment)
         wait_for(lambda: node.device_state(passer.pid), "it is attached")
@@ -88,7 +86,7 @@ class PassthroughTest(harness.NodeTest):
         return passer
 
     def reload(self, config):
-        self.config.write_text(config + harness.LONG_LEASE)
+        self.node.config.write_text(config + harness.LONG_LEASE)
         self.node.ctl("reload")
 
     def end(self, passer, *held):
@@ -176,7 +174,7 @@ class Passthrough(PassthroughTest):
         self.assertTrue(passer.is_held("copy"))
         wrong = node.ctl("reload", check=False)
         self.assertEqual(wrong.returncode, 0)
-        self.config.write_text('passthrough = [\n  "hipMemcpyAsnc"]\n')
+        self.node.config.write_text('passthrough = [\n  "hipMemcpyAsnc"]\n')
         wrong = node.ctl("reload", check=False)
         self.assertNotEqual(wrong.returncode, 0)
         self.assertIn('config.toml:2:3: passthrough: "hipMemcpyAsnc" is no entry point that is gated; did you mean hipMemcpyAsync?',

@@ -12,9 +12,7 @@ class Priority(harness.NodeTest):
 
     def test_lower_waits_while_higher_is_busy(self):
         node = self.node
-        config = node.dir / "xschedd.toml"
-        config.write_text(harness.LONG_LEASE)
-        node.start_daemon("--config", config)
+        node.start_daemon(config=harness.LONG_LEASE)
         node.ctl("policy", "set", "--guard", 0)
         high = node.start_anchor(priority=50)
         low = node.start("default_stream", 1000, 1000, priority=-10)

@@ -42,9 +42,7 @@ class RouteTest(harness.NodeTest):
     def begin(self, program, *arguments, environment=None, daemon=True):
         """Starts a program beside a client of another priority."""
         if daemon:
-            config = self.node.dir / "config.toml"
-            config.write_text(harness.LONG_LEASE)
-            self.node.start_daemon("--config", config)
+            self.node.start_daemon(config=harness.LONG_LEASE)
             self.anchor = self.node.start_anchor(priority=50)
         environment = {"E2E_CODE_OBJECT": str(harness.programs / "module_kernel.co"), **(environment or {})}
         return self.node.start(program, *arguments, priority=-10, interactive=True, environment=environment)

@@ -69,7 +69,6 @@ class World(harness.Node):
                                       order=options.store_order, watchdog=not options.no_watchdog)
 
     def _make_folders(self):
-        self.config = self.dir / "xschedd.toml"
         self.config.write_text(CONFIG)
         self.clock = self.dir / "clock"
         self.clock.write_bytes(bytes(8))
