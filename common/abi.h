@@ -70,6 +70,9 @@ inline constexpr std::size_t kLine = 64;         // bytes; one cache line
 inline constexpr std::uint32_t kHeld = 1u << 0;
 inline constexpr std::uint32_t kTracked = 1u << 1;
 inline constexpr std::uint32_t kFlagMask = kHeld | kTracked;
+// With kTracked, not held: open though somebody more important is busy (the guard's turn). A reader that does not know
+// it loses nothing but a wider window; it is in no version's layout.
+inline constexpr std::uint32_t kGuarded = 1u << 2;
 inline constexpr std::uint32_t kGenerationShift = 8;
 
 using Word = std::atomic<std::uint32_t>;

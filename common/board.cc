@@ -11,7 +11,8 @@ namespace xschedd {
 namespace {
 
 std::uint32_t Flags(const GateSetting& setting) {
-  return (setting.held ? abi::kHeld : 0u) | (setting.tracked ? abi::kTracked : 0u);
+  return (setting.held ? abi::kHeld : 0u) | (setting.tracked ? abi::kTracked : 0u) |
+         (setting.guarded ? abi::kGuarded : 0u);
 }
 
 // The word is shared between processes, so no FUTEX_PRIVATE_FLAG. glibc has no wrapper for futex.
@@ -33,7 +34,7 @@ BoardWriter::BoardWriter(abi::Board* board, const abi::Layout& layout, MemoryIs 
     const std::uint32_t word = gate.word.load(std::memory_order_relaxed);
     settings_[slot] = {(word & abi::kHeld) != 0, (word & abi::kTracked) != 0,
                        gate.window_us.load(std::memory_order_relaxed),
-                       gate.window_floor.load(std::memory_order_relaxed)};
+                       gate.window_floor.load(std::memory_order_relaxed), (word & abi::kGuarded) != 0};
     flagged_ += (word & abi::kFlagMask) != 0 ? 1u : 0u;
   }
   WriteSummary();

@@ -19,6 +19,7 @@ struct GateSetting {
   bool tracked = false;
   std::uint32_t window_us = 0;     // µs of GPU time in flight; 0: no limit
   std::uint32_t window_floor = 0;  // launches always allowed in flight
+  bool guarded = false;            // open beside somebody more important who is busy
   bool operator==(const GateSetting&) const = default;
 };
 

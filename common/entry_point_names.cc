@@ -10,22 +10,18 @@ std::span<const EntryPointName> EntryPointNames() {
 #define XS_EACH(name, ...) {#name, false},
 #include "client-shim/hip/entry_points_each.inc"
 #undef XS_SUBMIT
-#undef XS_GATE
 #undef XS_COPY
 #undef XS_MULTI
 #define XS_SUBMIT(name, ...) {#name, true},
-#define XS_GATE(name, ...) {#name, true},
 #define XS_COPY(name, ...) {#name, true},
 #define XS_MULTI(name, ...) {#name, true},
 #include "client-shim/hip/entry_points.def"
 #include "client-shim/hip/entry_points_undef.inc"
 #include "client-shim/cuda/entry_points_each.inc"
 #undef XS_SUBMIT
-#undef XS_GATE
 #undef XS_COPY
 #undef XS_MULTI
 #define XS_SUBMIT(name, ...) {#name, true},
-#define XS_GATE(name, ...) {#name, true},
 #define XS_COPY(name, ...) {#name, true},
 #define XS_MULTI(name, ...) {#name, true},
 #include "client-shim/cuda/entry_points.def"

@@ -36,6 +36,10 @@ constexpr std::uint64_t kLongestAskingNs = 5'000'000;
 constexpr std::uintptr_t kLegacyHandle = 1;
 constexpr std::uintptr_t kPerThreadHandle = 2;
 
+bool IsNonBlocking(unsigned stream_flags) {
+  return (stream_flags & 1) != 0;  // hipStreamNonBlocking, CU_STREAM_NON_BLOCKING
+}
+
 bool IsDefaultStream(void* stream) {
   return reinterpret_cast<std::uintptr_t>(stream) <= kPerThreadHandle;
 }
@@ -62,7 +66,8 @@ struct Carried {
   DeviceTracker* tracker;  // null: nothing to do at the end
   Session* session;
   Ticket ticket;
-  std::uint64_t last_batch;  // what a call that drains its stream proves
+  std::uint64_t drained_batch;  // what a call that drains its stream proves, as in a Snapshot
+  std::uint64_t drained_epoch;
   std::uint32_t slot;
 };
 static_assert(sizeof(Carried) <= sizeof(Submission::core) && alignof(Carried) <= alignof(std::uint64_t) &&
@@ -81,7 +86,8 @@ To& As(From& words) {
 }
 
 Window WindowOf(const Session& session, std::uint32_t slot) {
-  return Window{session.Board().WindowUs(slot), session.Board().WindowFloor(slot)};
+  const BoardReader& board = session.Board();
+  return Window{board.WindowUs(slot), board.WindowFloor(slot), (board.Word(slot) & abi::kGuarded) != 0};
 }
 
 // The launch path looks at this instead of the board's summary while the program holds work of its own.
@@ -133,12 +139,8 @@ void Client::SubmitBegin(Submission* submission) {
   const auto slot = static_cast<std::uint32_t>(device);
   if ((session->Board().Word(slot) & abi::kFlagMask) == 0) return;
   if (MonotonicNs() >= session->LeaseUntilNs()) return;
-  if (submission->kind == SubmitKind::kOrdering) {
-    WaitForTurn(session, slot, *submission);
-    return;
-  }
   DeviceTracker* tracker = Tracker(device);
-  carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream), submission->key), 0, slot};
+  carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream), submission->key), 0, 0, slot};
   // What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as
   // the program launches it.
   const bool passes = WaitForTurn(session, slot, *submission);
@@ -150,7 +152,9 @@ void Client::SubmitBegin(Submission* submission) {
   tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time && !passes);
   submission->stop = carried.ticket.stop;
   if (submission->drains) {
-    carried.last_batch = tracker->BeginSync(SyncScope::kStream, carried.ticket.stream).last_batch;
+    const Snapshot before = tracker->BeginSync(SyncScope::kStream, carried.ticket.stream);
+    carried.drained_batch = before.last_batch;
+    carried.drained_epoch = before.epoch;
   }
 }
 
@@ -160,7 +164,7 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
   carried.tracker->Leave(carried.ticket, ok, submission->drains, WindowOf(*carried.session, carried.slot));
   if (submission->drains) {
     carried.tracker->EndSync(
-        Snapshot{SyncScope::kStream, carried.ticket.stream, carried.last_batch, carried.ticket.epoch}, ok);
+        Snapshot{SyncScope::kStream, carried.ticket.stream, carried.drained_batch, carried.drained_epoch}, ok);
   }
   agent_.WorkSubmitted();
 }
@@ -191,11 +195,13 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
                          Ticket* ticket) {
   const BoardReader& board = session->Board();
   if (tracker->Admit(ticket, WindowOf(*session, slot), false)) return;
-  const std::uint64_t began = MonotonicNs();
+  std::uint64_t began = MonotonicNs();
   // Work in flight may itself be waiting for what this thread is about to submit (a stream that waits for a value, a
   // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
-  const std::uint64_t patience =
-      std::max(session->LeaseUntilNs(), began + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
+  const auto patience_from = [&](std::uint64_t now) {
+    return std::max(session->LeaseUntilNs(), now + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
+  };
+  std::uint64_t patience = patience_from(began);
   std::optional<PreciseSleep> precise;
   for (;;) {
     const std::uint64_t nap_ns =
@@ -204,7 +210,12 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
     const std::uint32_t word = board.Word(slot);
     const std::uint64_t now = MonotonicNs();
     const bool is_bound = (word & abi::kFlagMask) != 0 && session->IsAlive() && now < patience;
-    const bool passes = is_bound && (word & abi::kHeld) != 0 && WaitForTurn(session, slot, submission);
+    const bool is_held = is_bound && (word & abi::kHeld) != 0;
+    const bool passes = is_held && WaitForTurn(session, slot, submission);
+    if (is_held) {  // that was the gate's time, not the window's
+      began = MonotonicNs();
+      patience = patience_from(began);
+    }
     if (tracker->Admit(ticket, WindowOf(*session, slot), passes || !is_bound)) return;
     if (now - began > kSpinNs) {
       if (!precise) precise.emplace();
@@ -327,7 +338,7 @@ DeviceTracker* Client::Tracker(int device) {
   if (DeviceTracker* tracker = entry.load(std::memory_order_relaxed)) return tracker;
   auto* tracker = new DeviceTracker(device, stub_.vendor, &captures_, &deadlines_);
   for (const auto& [stream, info] : streams_.All()) {
-    if (info.device == device && (info.flags & 1) != 0) tracker->NoteNonBlocking(stream);
+    if (info.device == device) tracker->NoteStream(stream, IsNonBlocking(info.flags));
   }
   Session* session = session_.load(std::memory_order_relaxed);
   tracker->Reset(session != nullptr ? session->Sink(static_cast<std::uint32_t>(device)) : nullptr);
@@ -339,8 +350,10 @@ void Client::StreamCreated(void* stream, int priority, unsigned flags) {
   const int device = stub_.vendor->current_device();
   if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
   streams_.Add(stream, StreamInfo{device, priority, flags, true});
-  if ((flags & 1) != 0) {  // hipStreamNonBlocking
-    if (DeviceTracker* tracker = ExistingTracker(device)) tracker->NoteNonBlocking(stream);
+  {
+    const std::lock_guard lock(
+        session_mutex_);  // either it is in the table when a tracker is made, or it is noted here
+    if (DeviceTracker* tracker = ExistingTracker(device)) tracker->NoteStream(stream, IsNonBlocking(flags));
   }
   Attach(device);
   agent_.Post(QueueCreatedMessage{reinterpret_cast<std::uintptr_t>(stream), static_cast<std::uint32_t>(device),
@@ -368,6 +381,14 @@ void Client::DeviceReset() {
     agent_.Post(QueueDestroyedMessage{reinterpret_cast<std::uintptr_t>(stream)});
   }
   if (DeviceTracker* tracker = ExistingTracker(device)) tracker->ForgetDevice();
+}
+
+void Client::CaptureBegun(void* stream) {
+  for (const auto& entry : trackers_) {
+    DeviceTracker* tracker = entry.load(std::memory_order_acquire);
+    if (tracker != nullptr) tracker->PrepareForCapture();
+  }
+  captures_.Begin(stream);
 }
 
 // ---- session -------------------------------------------------------------------------------------------------------

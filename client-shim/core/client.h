@@ -48,7 +48,7 @@ class Client {
   void StreamDestroying(void* stream);
   void DeviceCurrent(int device) { Attach(device); }
   void DeviceReset();
-  void CaptureBegun(void* stream, int mode) { captures_.Begin(stream, mode); }
+  void CaptureBegun(void* stream);
   void CaptureEnded(void* stream) { captures_.End(stream); }
   void Exiting();
   void Forked();

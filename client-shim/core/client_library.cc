@@ -49,7 +49,7 @@ const ClientTable kTable = {
     [](void* stream) { Guarded([&] { g_client->StreamDestroying(stream); }); },
     [](int device) { Guarded([&] { g_client->DeviceCurrent(device); }); },
     [] { Guarded([] { g_client->DeviceReset(); }); },
-    [](void* stream, int mode) { Guarded([&] { g_client->CaptureBegun(stream, mode); }); },
+    [](void* stream) { Guarded([&] { g_client->CaptureBegun(stream); }); },
     [](void* stream) { Guarded([&] { g_client->CaptureEnded(stream); }); },
     [] { Guarded([] { g_client->Exiting(); }); },
     [] { g_client->Forked(); },

@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include "client-shim/core/device_tracker.h"
+#include "common/clock.h"
 
 namespace xschedd::shim {
 
 void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch) {
+  if (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) stream.progress_ns = MonotonicNs();
   while (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) {
     const Batch batch = stream.batches.Pop();
     launched_ -= batch.work.launches;
@@ -47,6 +49,7 @@ void DeviceTracker::Measure(Lock& lock) {
     std::optional<std::uint64_t> from, to;
     void* unused = nullptr;
     if (may_ask) {
+      const RelaxedThread relaxed(*vendor_);
       to = clock_.TimeOf(done.marker);
       if (done.start != nullptr) from = clock_.TimeOf(done.start);
       if (clock_.WantsOrigin(to)) {
@@ -70,6 +73,7 @@ void DeviceTracker::Measure(Lock& lock) {
   MatchStamps();
   gpu_time_.EndRound();
   is_measuring_ = false;
+  unpinned_.notify_all();
 }
 
 // What the timed launch that was expected last took; 0: not known yet.

@@ -1,7 +1,5 @@
 #include "client-shim/core/device_tracker.h"
 
-#include <sched.h>
-
 #include <algorithm>
 
 #include "common/clock.h"
@@ -19,6 +17,9 @@ constexpr std::uint64_t kSyncPollNs = 2'000'000;
 
 // How much later than it said a thread that waits for the window may look again.
 constexpr std::uint64_t kOversleepNs = 60'000;
+
+// A stream whose work has not moved for so long, and twice what it is known to cost, stands still.
+constexpr std::uint64_t kStillNs = 5'000'000;
 
 // Events remembered at most; a program that records more without destroying them loses the exactness, not the count.
 constexpr std::size_t kMaxEvents = 4096;
@@ -39,6 +40,7 @@ void DeviceTracker::Reset(TrackerSink* sink) {
     StreamState fresh;
     fresh.pins = stream.pins;
     fresh.own_marker = stream.own_marker;
+    fresh.progress_ns = stream.progress_ns;
     fresh.non_blocking = stream.non_blocking;
     fresh.activity.stream = key;
     stream = std::move(fresh);
@@ -90,13 +92,13 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   if (window.us != 0) Reprice();
   counters_.window_limit = LaunchLimit(window, average_);
   const std::uint64_t cost_ns = costs_.CostNs(ticket->key);
+  StreamState& stream = Find(ticket->stream);
   // Where there is room beside everything, the streams need not be looked at.
-  if (!force && !HasRoom(window, in_flight_, cost_ns) && !HasRoom(window, CountedFor(ticket->stream), cost_ns) &&
-      !captures_->Forbid()) {
+  if (!force && !HasRoom(window, in_flight_, cost_ns) && !MayRunSideBySide(window, stream.in_flight, cost_ns) &&
+      !HasRoom(window, CountedFor(ticket->stream, MonotonicNs()), cost_ns) && !captures_->Forbid()) {
     return false;
   }
   ticket->weight_ns = WeightNs(window, cost_ns);
-  StreamState& stream = Find(ticket->stream);
   AddInFlight(stream, InFlight{1, ticket->weight_ns});
   ++stream.admitted;
   ++stream.turn;
@@ -109,10 +111,10 @@ void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
   if (ticket->epoch != epoch_ || captures_->Forbid()) return;
   StreamState& stream = Find(ticket->stream);
   const bool was_idle = IsStreamIdle(stream);
-  ++stream.pins;  // keeps `stream` where it is
+  const Pin pin(this, &stream);
   // A thread that launches on the stream at the same time could come before the stop event and be counted behind it.
   if (may_time && vendor_->next_stamp != nullptr && timer_.IsUsable() && stream.admitted == 1 &&
-      MayAgentMark(ticket->stream)) {
+      ticket->stream.thread == 0) {
     const std::uint64_t now = MonotonicNs();
     const InFlight with{stream.unmarked.launches + 1, stream.unmarked.cost_ns + ticket->weight_ns};
     const bool is_marked = !was_idle && IsMarkerDue(window, with, ticket->weight_ns, now - stream.marked_at_ns);
@@ -124,9 +126,7 @@ void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
   }
   if (was_idle && !stream.is_anchored && ticket->epoch == epoch_) {
     void* marker = TakeMarker(lock);
-    lock.unlock();
-    const bool recorded = marker != nullptr && vendor_->record_marker(device_, marker, ticket->stream.handle);
-    lock.lock();
+    const bool recorded = marker != nullptr && Record(lock, marker, ticket->stream);
     if (recorded && ticket->epoch == epoch_ && !stream.is_anchored) {
       stream.start = marker;
       stream.is_anchored = true;
@@ -135,7 +135,6 @@ void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
       GiveMarker(marker);
     }
   }
-  --stream.pins;
 }
 
 void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Window& window) {
@@ -156,15 +155,16 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
     if (ok && !finished) {
       const std::uint64_t now = MonotonicNs();
       ++launched_;
+      if (IsStreamIdle(stream)) stream.progress_ns = now;
       stream.open.Add(InFlight{1, ticket.weight_ns});
       stream.unmarked.Add(InFlight{1, ticket.weight_ns});
       stream.open_mix.Add(ticket.key);
       last_submit_ns_ = now;
       const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
-      // Only the thread itself can reach its own default stream: no agent will mark it later.
-      if (is_timed || !MayAgentMark(ticket.stream) ||
+      // Where nobody else may mark the stream later, this is the moment.
+      if (is_timed || captures_->Any() || !MayMarkElsewhere(ticket.stream) ||
           IsMarkerDue(window, stream.unmarked, ticket.weight_ns, now - stream.marked_at_ns)) {
-        Mark(lock, ticket.stream, is_timed ? ticket.key : 0);
+        Mark(lock, ticket.stream, is_timed ? ticket.key : 0, From::kOwnLaunch);
       }
     } else {
       RemoveInFlight(stream, InFlight{1, ticket.weight_ns});
@@ -184,19 +184,23 @@ void DeviceTracker::MakeRoom(std::uint64_t nap_ns) {
   others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
   PollLocked(lock);
   // Each by itself: the marker of one that stands still tells nothing about the others.
-  MarkEach(lock,
-           [](const StreamKey&, const StreamState& stream) { return !IsStreamIdle(stream) && !HasMarker(stream); });
+  MarkEach(lock, [](const StreamState& stream) { return !IsStreamIdle(stream) && !HasMarker(stream); });
 }
 
-// What counts against the window for a launch on `key`. The other stream that has most in flight does not: it may stand
-// still, waiting for a peer of this process (a collective) or for this very stream. So a client with several streams
-// has two windows in flight at most.
-InFlight DeviceTracker::CountedFor(const StreamKey& key) const {
+// What counts against the window for a launch on `key`. The other stream that has most in flight does not: it may wait
+// for a peer of this process (a collective) or for this very stream. Nor do others that stand still: several
+// communicators may wait for their peers at once. So a client has two windows in flight at most on streams that move.
+InFlight DeviceTracker::CountedFor(const StreamKey& key, std::uint64_t now_ns) const {
   InFlight most;
-  for (const auto& [other, stream] : streams_) {
-    if (other != key && stream.in_flight.cost_ns > most.cost_ns) most = stream.in_flight;
-  }
   InFlight counted = in_flight_;
+  for (const auto& [other, stream] : streams_) {
+    if (other == key) continue;
+    if (stream.in_flight.launches > 0 && now_ns > stream.progress_ns + kStillNs + 2 * stream.in_flight.cost_ns) {
+      counted.Remove(stream.in_flight);
+    } else if (stream.in_flight.cost_ns > most.cost_ns) {
+      most = stream.in_flight;
+    }
+  }
   counted.Remove(most);
   return counted;
 }
@@ -208,6 +212,7 @@ DeviceTracker::StreamState& DeviceTracker::Find(const StreamKey& key) {
   if (is_new) {
     found->second.activity.stream = key;
     found->second.non_blocking = non_blocking_.count(key.handle) != 0;
+    if (key != StreamKey{} && !found->second.non_blocking) blocking_.insert(key.handle);
   }
   return found->second;
 }
@@ -219,9 +224,25 @@ void* DeviceTracker::TakeMarker(Lock& lock) {
     return marker;
   }
   lock.unlock();
-  void* marker = vendor_->create_marker(device_);
+  void* marker = nullptr;
+  {
+    const RelaxedThread relaxed(*vendor_);
+    marker = vendor_->create_marker(device_);
+  }
   lock.lock();
   return marker;
+}
+
+// With the lock released for the call.
+bool DeviceTracker::Record(Lock& lock, void* marker, const StreamKey& key) {
+  lock.unlock();
+  bool is_recorded = false;
+  {
+    const RelaxedThread relaxed(*vendor_);
+    is_recorded = vendor_->record_marker(device_, marker, key.handle);
+  }
+  lock.lock();
+  return is_recorded;
 }
 
 std::uint64_t DeviceTracker::Close(StreamState& stream, LaunchKey timed) {
@@ -239,14 +260,17 @@ std::uint64_t DeviceTracker::CloseOpen(StreamState& stream) {
 
 // Records a marker behind everything launched on the stream so far. The batch is closed before the lock is released for
 // the call, so that a launch of another thread meanwhile is not covered by a marker that may be in front of it.
-void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed) {
+void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From from) {
   if (captures_->Forbid()) return;
   const std::uint64_t epoch = epoch_;
   StreamState& stream = Find(key);
-  ++stream.pins;  // keeps `stream` where it is
+  const Pin pin(this, &stream);
+  std::optional<Captures::Elsewhere> elsewhere;
+  if (from == From::kElsewhere && !elsewhere.emplace(captures_).IsAllowed()) return;
   void* marker = TakeMarker(lock);
-  if (marker == nullptr || epoch != epoch_ || IsStreamIdle(stream)) {
-    --stream.pins;
+  // Asked last, and under the lock: a blocking stream that is made from now on waits (NoteStream).
+  const bool may_mark = from == From::kOwnLaunch || MayMarkElsewhere(key);
+  if (marker == nullptr || epoch != epoch_ || IsStreamIdle(stream) || !may_mark) {
     GiveMarker(marker);
     return;
   }
@@ -254,11 +278,11 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed) {
   stream.own_marker = kRecording;
   stream.unmarked = InFlight{};
   stream.marked_at_ns = last_submit_ns_;
-  lock.unlock();
-  const bool recorded = vendor_->record_marker(device_, marker, key.handle);
-  lock.lock();
-  --stream.pins;
-  if (stream.pins == 0) stream.own_marker = next_batch_++;
+  const bool is_barrier = from == From::kElsewhere && key == StreamKey{};
+  marking_legacy_ += is_barrier ? 1 : 0;
+  const bool recorded = Record(lock, marker, key);
+  marking_legacy_ -= is_barrier ? 1 : 0;
+  if (stream.pins == 1) stream.own_marker = next_batch_++;
   if (recorded && epoch == epoch_) {
     stream.recorded_ns = MonotonicNs();
     for (std::size_t i = stream.batches.Size(); i > 0; --i) {
@@ -277,11 +301,11 @@ void DeviceTracker::MarkEach(Lock& lock, Wanted wanted) {
   std::optional<StreamKey> last;
   for (;;) {
     auto next = last ? streams_.upper_bound(*last) : streams_.begin();
-    while (next != streams_.end() && !(MayAgentMark(next->first) && wanted(next->first, next->second)))
+    while (next != streams_.end() && !(MayMarkElsewhere(next->first) && wanted(next->second)))
       ++next;
     if (next == streams_.end()) return;
     last = next->first;
-    Mark(lock, *last, 0);
+    Mark(lock, *last, 0, From::kElsewhere);
   }
 }
 
@@ -312,8 +336,11 @@ void DeviceTracker::PollLocked(Lock& lock) {
     if (count == 0) break;
     const StreamKey reached = candidates[count - 1].key;
     lock.unlock();
-    for (std::size_t i = 0; i < count; ++i)
-      candidates[i].state = vendor_->query_marker(candidates[i].marker);
+    {
+      const RelaxedThread relaxed(*vendor_);
+      for (std::size_t i = 0; i < count; ++i)
+        candidates[i].state = vendor_->query_marker(candidates[i].marker);
+    }
     lock.lock();
     if (epoch != epoch_) break;
     bool is_any_done = false;
@@ -333,6 +360,7 @@ void DeviceTracker::PollLocked(Lock& lock) {
     last = reached;
   }
   is_polling_ = false;
+  unpinned_.notify_all();
   Measure(lock);
   AfterSettling();
 }
@@ -391,11 +419,10 @@ Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
   Lock lock(mutex_);
   const std::uint64_t epoch = epoch_;
   const auto is_open = [](const StreamState& stream) { return stream.open.launches > 0; };
-  if (scope == SyncScope::kDevice) {
-    MarkEach(lock, [&](const StreamKey&, const StreamState& stream) { return is_open(stream); });
-  }
+  if (scope == SyncScope::kDevice) MarkEach(lock, is_open);
   const auto own = streams_.find(key);
-  if (scope != SyncScope::kQuery && own != streams_.end() && is_open(own->second)) Mark(lock, key, 0);
+  if (scope == SyncScope::kStream && own != streams_.end() && is_open(own->second))
+    Mark(lock, key, 0, From::kElsewhere);
   if (epoch != epoch_) return Snapshot{};
   for (auto& [other, stream] : streams_)
     CloseOpen(stream);
@@ -409,12 +436,9 @@ void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
   if (syncing_ > 0) --syncing_;
   if (!ok) return;
   for (auto& [key, stream] : streams_) {
-    const bool is_same = key == snapshot.stream;
-    // The legacy default stream waits for all streams of its device that are not made non-blocking; that of another
-    // thread counts among these.
-    const bool is_behind_legacy = snapshot.stream.handle == nullptr && !stream.non_blocking;
-    if (snapshot.scope == SyncScope::kDevice || is_same ||
-        (snapshot.scope == SyncScope::kStream && is_behind_legacy && key.handle != nullptr && key.thread == 0)) {
+    const bool is_covered =
+        snapshot.scope == SyncScope::kEvent ? key == snapshot.stream : IsWaitedFor(snapshot.stream, key, stream);
+    if (snapshot.scope == SyncScope::kDevice || is_covered) {
       Settle(key, stream, snapshot.last_batch);
       if (snapshot.scope != SyncScope::kEvent && stream.own_marker <= snapshot.last_batch) stream.own_marker = 0;
     }
@@ -434,20 +458,20 @@ bool DeviceTracker::IsFreshlyMarked(const StreamKey& key, std::uint64_t now_ns) 
 
 bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) const {
   const Lock lock(mutex_);
-  const auto found = streams_.find(key);
-  if (found == streams_.end()) return false;
-  const StreamState& stream = found->second;
-  if (stream.own_marker == 0 || stream.admitted > 0 || stream.open.launches > 0) return false;
-  for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
-    if (stream.batches[i].work.launches > 0) return false;
+  bool is_behind = false;
+  for (const auto& [other, stream] : streams_) {
+    if (!IsWaitedFor(key, other, stream)) continue;
+    if (stream.admitted > 0 || stream.in_flight.launches > 0) return false;
+    is_behind = is_behind || stream.own_marker != 0;
   }
-  return true;
+  return is_behind;
 }
 
 void DeviceTracker::LeaveOwnMarker(const StreamKey& key) {
   const Lock lock(mutex_);
-  const auto found = streams_.find(key);
-  if (found != streams_.end()) found->second.own_marker = 0;
+  for (auto& [other, stream] : streams_) {
+    if (IsWaitedFor(key, other, stream)) stream.own_marker = 0;
+  }
 }
 
 void DeviceTracker::EventRecorded(void* event, const StreamKey& key) {
@@ -479,13 +503,13 @@ Snapshot DeviceTracker::BeginEventSync(void* event) {
 DeviceTracker::Attention DeviceTracker::Tick(std::uint64_t now_ns) {
   Lock lock(mutex_);
   if (launched_ == 0) return Attention::kNone;
-  if (captures_->Forbid()) return Attention::kSoon;
+  if (captures_->Forbid()) return Attention::kNone;
   // A thread in a synchronising call settles; one that waits for the window polls. The agent only stands by.
   if (now_ns < others_look_ns_ || (syncing_ > 0 && now_ns < last_poll_ns_ + kSyncPollNs)) return Attention::kLater;
   if (syncing_ > 0) {
     last_poll_ns_ = now_ns;
   } else if (now_ns - last_submit_ns_ >= kQuietNs) {
-    MarkEach(lock, [](const StreamKey&, const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });
+    MarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });
   }
   PollLocked(lock);
   return launched_ == 0 ? Attention::kNone : Attention::kSoon;
@@ -493,23 +517,31 @@ DeviceTracker::Attention DeviceTracker::Tick(std::uint64_t now_ns) {
 
 // ---- streams -------------------------------------------------------------------------------------------------------
 
-void DeviceTracker::NoteNonBlocking(void* stream) {
-  const Lock lock(mutex_);
-  non_blocking_[stream] = true;
+void DeviceTracker::PrepareForCapture() {
+  Lock lock(mutex_);
+  MarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream); });
+}
+
+void DeviceTracker::NoteStream(void* handle, bool non_blocking) {
+  Lock lock(mutex_);
+  if (non_blocking) {
+    non_blocking_.insert(handle);
+    return;
+  }
+  blocking_.insert(handle);
+  // From now on a marker on the legacy default stream is a barrier in this one's way; one may be under way.
+  unpinned_.wait(lock, [this] { return marking_legacy_ == 0; });
 }
 
 void DeviceTracker::ForgetStream(void* handle) {
   Lock lock(mutex_);
   non_blocking_.erase(handle);
+  blocking_.erase(handle);
   const auto found = streams_.find(StreamKey{handle, 0});
   if (found == streams_.end()) return;
   StreamState& stream = found->second;
   // Recording takes microseconds; the runtime would make the destroying thread wait just the same.
-  while (stream.pins > 0) {
-    lock.unlock();
-    sched_yield();
-    lock.lock();
-  }
+  unpinned_.wait(lock, [&stream] { return stream.pins == 0; });
   // The runtime finishes what is left of a destroyed stream in its own time: nothing can be asked about it any more.
   CloseOpen(stream);
   Settle(found->first, stream, next_batch_);
@@ -521,18 +553,14 @@ void DeviceTracker::ForgetStream(void* handle) {
 
 void DeviceTracker::ForgetDevice() {
   Lock lock(mutex_);
-  const auto is_in_use = [this] {
-    return is_measuring_ || is_polling_ ||
-           std::any_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.pins > 0; });
-  };
-  while (is_in_use()) {
-    lock.unlock();
-    sched_yield();
-    lock.lock();
-  }
+  unpinned_.wait(lock, [this] {
+    return !is_measuring_ && !is_polling_ &&
+           std::all_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.pins == 0; });
+  });
   streams_.clear();
   events_.clear();
   non_blocking_.clear();
+  blocking_.clear();
   pool_.clear();
   unmeasured_.Clear();
   clock_.Forget();
@@ -562,7 +590,7 @@ std::uint64_t DeviceTracker::InFlightNs() const {
 
 std::uint64_t DeviceTracker::InFlightNs(const StreamKey& stream) const {
   const Lock lock(mutex_);
-  return CountedFor(stream).cost_ns;
+  return CountedFor(stream, MonotonicNs()).cost_ns;
 }
 
 bool DeviceTracker::IsBusy() const {

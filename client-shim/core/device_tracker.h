@@ -18,17 +18,25 @@
 // daemon has to know), idle when nothing is left. Reports are made under the lock, so that they reach the ring in
 // order.
 //
+// Where a marker may be recorded: inside the program's own launch on that stream, in front of it and behind it; on
+// other streams only while nothing is captured (captures.h), and never on the legacy default stream of a program that
+// has blocking streams. There a marker is a barrier between them: it waits for what they have, and what they get next
+// waits for it. Inside a launch on the default stream that is what the launch itself is; elsewhere a correct program
+// could stand still by it. So such a launch has a marker of its own, always.
+//
 // Thread rule: any thread. The lock is never held over a call of the runtime, nor over a wait. In steady state nothing
 // is allocated between Enter and Leave.
 #pragma once
 
 #include <array>
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "client-shim/core/captures.h"
@@ -96,9 +104,9 @@ struct Activity {
 
 class DeviceTracker {
  public:
-  // All three outlive the tracker. While a capture forbids it, the runtime is left alone: nothing is recorded, queried
-  // or measured, and the window lets everybody in, because nothing could be waited for.
-  DeviceTracker(int device, const Vendor* vendor, const Captures* captures, const Deadlines* deadlines)
+  // All three outlive the tracker. Once the process exits, the runtime is left alone: nothing is recorded, queried or
+  // measured, and the window lets everybody in, because nothing could be waited for.
+  DeviceTracker(int device, const Vendor* vendor, Captures* captures, const Deadlines* deadlines)
       : device_(device), vendor_(vendor), captures_(captures), deadlines_(deadlines), clock_(vendor) {}
 
   // ---- session
@@ -119,7 +127,7 @@ class DeviceTracker {
   void MakeRoom(std::uint64_t nap_ns);
 
   // ---- proofs of completion
-  // Closes what is open, with a marker behind it (but for a query), so that its GPU time is known.
+  // Closes what is open, with a marker behind it where one may be recorded, so that its GPU time is known.
   Snapshot BeginSync(SyncScope scope, const StreamKey& stream);
   void EndSync(const Snapshot& snapshot, bool ok);
   // The same around an event: EventRecorded remembers how far the stream had come. BeginEventSync gives what `event`
@@ -133,7 +141,8 @@ class DeviceTracker {
   bool IsFreshlyMarked(const StreamKey& stream, std::uint64_t now_ns) const;
   // Whether all that the program has submitted to the stream is known to have finished, but a marker of ours, of
   // whatever age, may not be reached yet: one behind an event that the program has waited for, or one that another
-  // thread was recording while the program synchronised.
+  // thread was recording while the program synchronised. Of the legacy default stream: the same of all streams that it
+  // waits for.
   bool IsBehindOwnMarker(const StreamKey& stream) const;
   // That marker is behind something that nobody knows of here (a wait for an event or a value): no longer so.
   void LeaveOwnMarker(const StreamKey& stream);
@@ -146,9 +155,14 @@ class DeviceTracker {
   // kLater: other threads look after it at the moment.
   Attention Tick(std::uint64_t now_ns);
 
+  // ---- captures
+  // Before a capture begins: marks what nobody could mark while it lasts.
+  void PrepareForCapture();
+
   // ---- streams
-  void NoteNonBlocking(void* stream);
-  // Nobody touches the stream after this returns. May wait for an agent that is recording on it.
+  // A stream that the program has made, before it has work: whether the legacy default stream does not wait for it.
+  void NoteStream(void* stream, bool non_blocking);
+  // Nobody touches the stream after this returns. Waits for a thread that is recording on it.
   void ForgetStream(void* stream);
   // The device is about to be reset: its streams and markers go.
   void ForgetDevice();
@@ -191,6 +205,7 @@ class DeviceTracker {
     // 0: none; kRecording: it is being recorded.
     std::uint64_t own_marker = 0;
     std::uint64_t recorded_ns = 0;    // when a marker of ours was recorded last
+    std::uint64_t progress_ns = 0;    // when work on it settled last, or when it got its first after it had none
     std::uint64_t busy_since_ns = 0;  // kept while there are deadlines
     std::uint32_t pins = 0;           // threads that record on it with the lock released
     bool non_blocking = false;
@@ -208,8 +223,35 @@ class DeviceTracker {
   };
   using Lock = std::unique_lock<std::mutex>;
 
+  // While it lives a stream stays where it is, though the lock is released meanwhile. The lock is held at both ends.
+  class Pin {
+   public:
+    Pin(DeviceTracker* tracker, StreamState* stream) : tracker_(tracker), stream_(stream) { ++stream_->pins; }
+    ~Pin() {
+      if (--stream_->pins == 0) tracker_->unpinned_.notify_all();
+    }
+    Pin(const Pin&) = delete;
+    Pin& operator=(const Pin&) = delete;
+
+   private:
+    DeviceTracker* const tracker_;
+    StreamState* const stream_;
+  };
+  enum class From { kOwnLaunch, kElsewhere };  // the call in which a marker is recorded
+
   StreamState& Find(const StreamKey& key);
-  static bool MayAgentMark(const StreamKey& key) { return key.thread == 0; }
+  // Whether the legacy default stream of this device has others that wait for it and that it waits for.
+  bool HasBlockingStreams() const { return !blocking_.empty(); }
+  // Whether success of a synchronisation with `key` says that `other`, a stream in the state `state`, has finished,
+  // too. The legacy default stream waits for all streams of its device that are not made non-blocking, but not for the
+  // default streams of threads.
+  static bool IsWaitedFor(const StreamKey& key, const StreamKey& other, const StreamState& state) {
+    return key == other || (key == StreamKey{} && other.thread == 0 && !state.non_blocking);
+  }
+  // Whether a marker may be recorded on the stream outside of its own launches.
+  bool MayMarkElsewhere(const StreamKey& key) const {
+    return key.thread == 0 && !(key == StreamKey{} && HasBlockingStreams());
+  }
   static bool IsStreamIdle(const StreamState& stream) { return stream.batches.Empty() && stream.open.launches == 0; }
   static bool HasMarker(const StreamState& stream) {
     for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
@@ -228,10 +270,11 @@ class DeviceTracker {
     in_flight_.Remove(part);
     stream.in_flight.Remove(part);
   }
-  InFlight CountedFor(const StreamKey& key) const;
+  InFlight CountedFor(const StreamKey& key, std::uint64_t now_ns) const;
   std::uint64_t Close(StreamState& stream, LaunchKey timed);
   std::uint64_t CloseOpen(StreamState& stream);
-  void Mark(Lock& lock, const StreamKey& key, LaunchKey timed);
+  void Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From from);
+  bool Record(Lock& lock, void* marker, const StreamKey& key);
   template <typename Wanted>
   void MarkEach(Lock& lock, Wanted wanted);
   void Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch);
@@ -250,14 +293,17 @@ class DeviceTracker {
 
   const int device_;
   const Vendor* const vendor_;
-  const Captures* const captures_;
+  Captures* const captures_;
   const Deadlines* const deadlines_;
   mutable std::mutex mutex_;
+  std::condition_variable unpinned_;  // a stream, or the streams as a whole: is_polling_, is_measuring_
+  std::uint32_t marking_legacy_ = 0;  // threads that record on the legacy default stream outside of a launch
   TrackerSink* sink_ = nullptr;
   std::uint64_t epoch_ = 1;
   std::map<StreamKey, StreamState> streams_;
   std::unordered_map<void*, Snapshot> events_;
-  std::unordered_map<void*, bool> non_blocking_;
+  std::unordered_set<void*> non_blocking_;
+  std::unordered_set<void*> blocking_;  // not the legacy default stream itself
   std::vector<void*> pool_;  // markers for use; never destroyed, their number is that of markers pending at once
   RingQueue<Measurement> unmeasured_;
   bool is_measuring_ = false;  // one thread at a time, with the lock released

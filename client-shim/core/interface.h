@@ -13,7 +13,7 @@
 
 namespace xschedd::shim {
 
-inline constexpr std::uint32_t kInterfaceVersion = 4;
+inline constexpr std::uint32_t kInterfaceVersion = 5;
 inline constexpr char kStartSymbol[] = "xschedd_client_start";
 
 // ---- stub → library ------------------------------------------------------------------------------------------------
@@ -25,6 +25,9 @@ struct Stamp {
   std::uint64_t start_ns;
   std::uint64_t end_ns;
 };
+
+// hipStreamCaptureModeRelaxed, CU_STREAM_CAPTURE_MODE_RELAXED.
+inline constexpr int kCaptureModeRelaxed = 2;
 
 // What a launch launches, where it is one kernel: what the compiler's launch syntax calls it by, or a module's
 // function.
@@ -55,9 +58,11 @@ struct Vendor {
   // on. False: none. No call of the runtime, so it may be made under a lock.
   bool (*next_stamp)(std::uint64_t* cursor, Stamp* out);
   bool (*device_uuid)(int device, char* out, std::size_t size);
-  // The calling thread belongs to the library: what it calls is never gated, and captures elsewhere in the process do
-  // not forbid it to (hipThreadExchangeStreamCaptureMode, relaxed).
+  // The calling thread belongs to the library: what it calls is never gated.
   void (*adopt_thread)();
+  // Sets the calling thread's capture mode and returns the one before; -1: the runtime has none
+  // (hipThreadExchangeStreamCaptureMode).
+  int (*exchange_capture_mode)(int mode);
   // The kernel's name as the runtime has it, C++ names mangled; the string is the runtime's and may be gone at the next
   // call of it. `stream`: what the kernel is about to be launched on. Null: not known. No part of a capture.
   const char* (*kernel_name)(const KernelRef& kernel, void* stream);
@@ -78,22 +83,16 @@ struct StubTable {
 
 // ---- library → stub ------------------------------------------------------------------------------------------------
 
-enum class SubmitKind : std::uint32_t {
-  kWork,      // counted: GPU time
-  kOrdering,  // gated only
-};
-
 // Lives on the stack of a wrapper from submit_begin to submit_end.
 struct Submission {
   void* stream;         // null: the legacy default stream of the current device
   const void* caller;   // where the application called from
   std::uint32_t entry;  // entry number
-  SubmitKind kind;
-  bool drains;        // success proves that the stream has nothing left of what it had before the call
-  bool may_time;      // the wrapper can launch with a stop event
-  KernelRef kernel;   // what is launched, for rules that go by its name
-  std::uint64_t key;  // what is launched: equal for launches that should take equally long; 0: not known
-  void* stop;         // from submit_begin: an event to launch with, as the kernel's stop event; null: a plain launch
+  bool drains;          // success proves that the stream has nothing left of what it had before the call
+  bool may_time;        // the wrapper can launch with a stop event
+  KernelRef kernel;     // what is launched, for rules that go by its name
+  std::uint64_t key;    // what is launched: equal for launches that should take equally long; 0: not known
+  void* stop;           // from submit_begin: an event to launch with, as the kernel's stop event; null: a plain launch
   std::uint64_t core[14];  // the core's own
 };
 
@@ -122,7 +121,7 @@ struct ClientTable {
   void (*stream_destroying)(void* stream);  // before the real call: nobody touches the stream afterwards
   void (*device_current)(int device);       // the calling thread now works on `device`
   void (*device_reset)();                   // all streams and markers of the current device are about to go
-  void (*capture_begun)(void* stream, int mode);
+  void (*capture_begun)(void* stream);      // before the real call
   void (*capture_ended)(void* stream);
   // The process is exiting: no call of the runtime any more, which is about to be torn down. Waits a few milliseconds
   // at most for one that is under way.

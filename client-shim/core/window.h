@@ -29,6 +29,7 @@ class DurationEstimate {
 struct Window {
   std::uint32_t us = 0;     // GPU time in flight; 0: no limit
   std::uint32_t floor = 0;  // launches always allowed
+  bool guarded = false;     // somebody more important is busy: what is in flight is in his way
   bool operator==(const Window&) const = default;
 };
 
@@ -63,6 +64,16 @@ inline std::uint64_t WeightNs(const Window& window, std::uint64_t cost_ns) {
 inline bool HasRoom(const Window& window, const InFlight& in_flight, std::uint64_t cost_ns) {
   if (window.us == 0 || in_flight.launches < Floor(window)) return true;
   return cost_ns != 0 && in_flight.cost_ns + cost_ns <= std::uint64_t{window.us} * 1000;
+}
+
+// Whether a launch on a stream that has nothing in flight may go beside those of other streams, whatever they have in
+// flight. The window bounds what somebody more important waits for when he becomes busy; a kernel much longer than the
+// window, or of unknown length, makes him wait just the same, and streams that take turns with such kernels stand still
+// where they would natively run side by side.
+inline bool MayRunSideBySide(const Window& window, const InFlight& on_stream, std::uint64_t cost_ns) {
+  constexpr std::uint64_t kMuchLonger = 4;
+  return !window.guarded && on_stream.launches == 0 &&
+         (cost_ns == 0 || cost_ns >= kMuchLonger * std::uint64_t{window.us} * 1000);
 }
 
 // Launches that fit at the current average, for display. Before anything is measured, the floor.

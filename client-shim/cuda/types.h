@@ -13,6 +13,7 @@ using Result = int;  // CUresult, an enum
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kErrorNotReady = 600;
 inline constexpr Result kErrorNotSupported = 801;
+inline constexpr Result kErrorWrongThread = 908;  // CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
 
 using Handle = void*;  // CUcontext, CUfunction, CUgraphExec, CUarray, ...
 using Stream = void*;  // CUstream
@@ -20,10 +21,6 @@ using Event = void*;   // CUevent
 // 64 bits from CUDA 3.2 on, 32 before. A register or stack slot either way, and ours leaves its upper half alone.
 using DevicePtr = uint64_t;
 using MemLocation = uint64_t;  // CUmemLocation, passed by value: two 32-bit numbers in one register
-
-inline constexpr int kCaptureModeGlobal =
-    0;  // CU_STREAM_CAPTURE_MODE_GLOBAL; that of cuStreamBeginCapture without `mode`
-inline constexpr int kCaptureModeRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 
 // CU_STREAM_PER_THREAD; CU_STREAM_LEGACY is 1. The same numbers as HIP's, which is what the core knows.
 inline constexpr uintptr_t kPerThreadStream = 2;

@@ -183,8 +183,10 @@ bool DeviceUuid(int device, char* out, size_t size) {
 
 void AdoptThread() {
   ++g_depth;
-  int mode = kCaptureModeRelaxed;
-  if (g_cuda.exchange_capture_mode != nullptr) (void)g_cuda.exchange_capture_mode(&mode);
+}
+
+int ExchangeCaptureMode(int mode) {
+  return g_cuda.exchange_capture_mode != nullptr && g_cuda.exchange_capture_mode(&mode) == kSuccess ? mode : -1;
 }
 
 // From CUDA 12.3 on. A launch takes a CUkernel in place of a function; each of the two calls refuses the other's
@@ -285,6 +287,7 @@ const Vendor* MakeVendor() {
       .next_stamp = nullptr,  // the driver tells the time of events only
       .device_uuid = DeviceUuid,
       .adopt_thread = AdoptThread,
+      .exchange_capture_mode = ExchangeCaptureMode,
       .kernel_name = KernelName,
   };
   return &vendor;

@@ -56,15 +56,15 @@ Function RealOrAbsent(uint32_t entry) {
     return Slow args;                                            \
   }
 
-#define XS_SUBMISSION(name, params, args, stream, kind, drains)                                 \
+#define XS_SUBMISSION(name, params, args, stream, drains)                                       \
   struct Wrap_##name {                                                                          \
     XS_SLOW Result Slow params {                                                                \
       const ClientTable* client = ClientForWork();                                              \
       const auto real = XS_REAL(name, params);                                                  \
       if (client == nullptr) return real args;                                                  \
       const Inside inside;                                                                      \
-      Submission submission = MakeSubmission(stream, kEntry_##name, kind, drains, XS_CALLER);   \
-      if (kind == SubmitKind::kWork) submission.key = LaunchKey(kEntry_##name, XS_LIST args);   \
+      Submission submission = MakeSubmission(stream, kEntry_##name, drains, XS_CALLER);         \
+      submission.key = LaunchKey(kEntry_##name, XS_LIST args);                                  \
       submission.kernel = KernelOf(kEntry_##name, XS_LIST args);                                \
       client->submit_begin(&submission);                                                        \
       const Result result = real args;                                                          \
@@ -75,11 +75,9 @@ Function RealOrAbsent(uint32_t entry) {
   };
 
 #define XS_SUBMIT(name, since, params, args, stream) \
-  XS_SUBMISSION(name, params, args, stream, SubmitKind::kWork, false)
-#define XS_GATE(name, since, params, args, stream) \
-  XS_SUBMISSION(name, params, args, stream, SubmitKind::kOrdering, false)
+  XS_SUBMISSION(name, params, args, stream, false)
 #define XS_COPY(name, since, params, args, stream, proves) \
-  XS_SUBMISSION(name, params, args, stream, SubmitKind::kWork, proves)
+  XS_SUBMISSION(name, params, args, stream, proves)
 
 // More streams than this in one call are launched all the same, the rest uncounted.
 constexpr unsigned kMaxMulti = 16;
@@ -94,7 +92,7 @@ constexpr unsigned kMaxMulti = 16;
       Submission submissions[kMaxMulti];                                                                              \
       unsigned used = 0;                                                                                              \
       for (; used < count && used < kMaxMulti; ++used) {                                                              \
-        submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, SubmitKind::kWork, false, XS_CALLER);    \
+        submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, false, XS_CALLER);                       \
         submissions[used].kernel = KernelOf(list[used]);                                                              \
         client->submit_begin(&submissions[used]);                                                                     \
       }                                                                                                               \
@@ -218,15 +216,16 @@ constexpr unsigned kMaxMulti = 16;
     }                                                           \
   };
 
-// Before the real call: from then on a marker of another thread would break the capture.
-#define XS_CAPTURE(name, since, params, args, stream, mode)     \
+// Before the real call: from then on a marker that is recorded elsewhere could break the capture. One that the wrong
+// thread tries to end goes on.
+#define XS_CAPTURE(name, since, params, args, stream)           \
   struct Wrap_##name {                                          \
     static Result Call params {                                 \
       const ClientTable* client = ClientForWork();              \
       const auto real = XS_REAL(name, params);                  \
       if (client == nullptr) return real args;                  \
       const Inside inside;                                      \
-      client->capture_begun(stream, mode);                      \
+      client->capture_begun(stream);                            \
       const Result result = real args;                          \
       if (result != kSuccess) client->capture_ended(stream);    \
       return result;                                            \
@@ -241,7 +240,7 @@ constexpr unsigned kMaxMulti = 16;
       if (client == nullptr) return real args;                  \
       const Inside inside;                                      \
       const Result result = real args;                          \
-      client->capture_ended(stream);                            \
+      if (result != kErrorWrongThread) client->capture_ended(stream); \
       return result;                                            \
     }                                                           \
   };

@@ -12,6 +12,7 @@ using HipError = int;  // hipError_t, an enum
 inline constexpr HipError kHipSuccess = 0;
 inline constexpr HipError kHipErrorNotReady = 600;
 inline constexpr HipError kHipErrorNotSupported = 801;
+inline constexpr HipError kHipErrorWrongThread = 908;  // hipErrorStreamCaptureWrongThread
 
 using Handle = void*;  // hipFunction_t, hipGraphExec_t, hipArray_t, ...
 using Stream = void*;  // hipStream_t

@@ -34,7 +34,6 @@ struct Functions {
 Functions g_hip;
 
 constexpr int kMultiprocessorCount = 63;  // hipDeviceAttributeMultiprocessorCount, the same from ROCm 4.5 on
-constexpr int kCaptureModeRelaxed = 2;    // hipStreamCaptureModeRelaxed
 
 template <typename Function>
 void Find(Function* function, const char* name) {
@@ -157,8 +156,10 @@ bool DeviceUuid(int device, char* out, size_t size) {
 
 void AdoptThread() {
   ++g_depth;
-  int mode = kCaptureModeRelaxed;
-  if (g_hip.exchange_capture_mode != nullptr) (void)g_hip.exchange_capture_mode(&mode);
+}
+
+int ExchangeCaptureMode(int mode) {
+  return g_hip.exchange_capture_mode != nullptr && g_hip.exchange_capture_mode(&mode) == kHipSuccess ? mode : -1;
 }
 
 // Both are look-ups that set no error; the first loads the kernel's code where the launch that follows would.
@@ -229,12 +230,24 @@ const Vendor* MakeVendor() {
 
   static char runtime[32];
   FormatVersion(RuntimeVersion(), runtime);
-  static const Vendor vendor = {"amd",         runtime,         IsTablePatched() ? "dispatch table" : "symbols",
-                                CurrentDevice, DeviceOfStream,  PciAddress,
-                                DeviceName,    ComputeUnits,    IsCapturing,
-                                CreateMarker,  RecordMarker,    QueryMarker,
-                                ElapsedNs,     NextKernelStamp, DeviceUuid,
-                                AdoptThread,   KernelName};
+  static const Vendor vendor = {"amd",
+                                runtime,
+                                IsTablePatched() ? "dispatch table" : "symbols",
+                                CurrentDevice,
+                                DeviceOfStream,
+                                PciAddress,
+                                DeviceName,
+                                ComputeUnits,
+                                IsCapturing,
+                                CreateMarker,
+                                RecordMarker,
+                                QueryMarker,
+                                ElapsedNs,
+                                NextKernelStamp,
+                                DeviceUuid,
+                                AdoptThread,
+                                ExchangeCaptureMode,
+                                KernelName};
   return &vendor;
 }
 

@@ -5,12 +5,11 @@
 
 namespace xschedd::shim {
 
-inline Submission MakeSubmission(void* stream, std::uint32_t entry, SubmitKind kind, bool drains, const void* caller) {
+inline Submission MakeSubmission(void* stream, std::uint32_t entry, bool drains, const void* caller) {
   Submission submission;  // its words for the core stay as they are: this is the launch path of a tracked client
   submission.stream = stream;
   submission.caller = caller;
   submission.entry = entry;
-  submission.kind = kind;
   submission.drains = drains;
   submission.may_time = false;
   submission.kernel = KernelRef{};

@@ -11,6 +11,10 @@ bool Binds(const policy::Gate& gate) {
   return gate.held || gate.tracked;
 }
 
+GateSetting SettingOf(const policy::Gate& gate) {
+  return {gate.held, gate.tracked, gate.window_us, gate.window_floor, gate.why == policy::Why::kGuard};
+}
+
 // History::Sample wants half a second between two; a little less, so that none is just missed.
 constexpr std::uint64_t kSampleNs = 450 * policy::kNsPerMs;
 
@@ -80,7 +84,7 @@ void Scheduler::AlignBoard(Client& client) {
   for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
     const auto found = client.attachments.find(slot);
     const policy::Gate gate = found != client.attachments.end() ? found->second->gate : policy::Gate{};
-    if (!board.Set(slot, {gate.held, gate.tracked, gate.window_us, gate.window_floor})) continue;
+    if (!board.Set(slot, SettingOf(gate))) continue;
     if (!gate.held && client.channel->Ledger().HasWaiters(slot)) board.WakeGate(slot);
     ++counts_.gate_writes;
   }
@@ -287,7 +291,7 @@ void Scheduler::WriteGate(Attachment& attachment, const policy::Gate& gate, std:
   UpdateLease(client, Binds(attachment.gate), Binds(gate), now_ns);
   attachment.gate = gate;
   BoardWriter& board = client.channel->Board();
-  if (!board.Set(attachment.slot, {gate.held, gate.tracked, gate.window_us, gate.window_floor})) return;
+  if (!board.Set(attachment.slot, SettingOf(gate))) return;
   if (!gate.held && client.channel->Ledger().HasWaiters(attachment.slot)) board.WakeGate(attachment.slot);
   ++counts_.gate_writes;
 }

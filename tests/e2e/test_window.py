@@ -84,6 +84,33 @@ class Window(harness.NodeTest):
         self.assert_measured(both_ways, lambda parts: parts[1] > 0.5 * parts[0],
                              "the parts of the averages' time in which layers ran, natively and with a window")
 
+    def side_by_side(self, program):
+        """How many of its kernels the device ran at a time, on average."""
+        self.assertEqual(program.stdout.readline().strip(), "ready")
+        self.node.tell(program, "go")
+        self.assertEqual(program.stdout.readline().strip(), "done")
+        records = self.node.dispatches(program.pid)[1:]
+        program.kill()
+        span = max(r["end_ns"] for r in records) - min(r["start_ns"] for r in records)
+        return sum(r["end_ns"] - r["start_ns"] for r in records) / span
+
+    def test_long_kernels_of_several_streams_run_side_by_side(self):
+        """Kernels much longer than the window make an important client wait for one of them, with a window or without."""
+        node = self.node
+        node.start_daemon()
+        node.start_anchor(priority=50)
+
+        def both_ways():
+            arguments = ("streams", 4, 40000, 2, 1, 2)
+            native = self.side_by_side(node.start(*arguments, shim=False, interactive=True))
+            tracked = self.side_by_side(node.start(*arguments, priority=0, interactive=True))
+            print(f"kernels at a time: {native:.2f} natively, {tracked:.2f} with a window")
+            self.assertGreater(native, 1.5)
+            return native, tracked
+
+        self.assert_measured(both_ways, lambda parts: parts[1] > 0.8 * parts[0],
+                             "kernels at a time, natively and with a window")
+
 
 if __name__ == "__main__":
     unittest.main()

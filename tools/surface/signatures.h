@@ -50,5 +50,6 @@ constexpr bool kTravelsAlike<OurResult(Ours...), TheirResult(Theirs...)> = [] {
 static_assert(hipMemcpyDeviceToHost == kDeviceToHost, "hipMemcpyDeviceToHost");
 static_assert(hipErrorNotReady == kHipErrorNotReady, "hipErrorNotReady");
 static_assert(hipErrorNotSupported == kHipErrorNotSupported, "hipErrorNotSupported");
+static_assert(hipErrorStreamCaptureWrongThread == kHipErrorWrongThread, "hipErrorStreamCaptureWrongThread");
 static_assert(hipStreamCaptureModeRelaxed == 2 && hipStreamNonBlocking == 1, "flags of streams and captures");
 static_assert(hipDeviceAttributeMultiprocessorCount == 63, "hipDeviceAttributeMultiprocessorCount");

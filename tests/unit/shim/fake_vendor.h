@@ -56,6 +56,7 @@ class FakeVendor {
         [](std::uint64_t* cursor, Stamp* out) { return current->NextStamp(cursor, out); },
         [](int, char*, std::size_t) { return false; },
         [] {},
+        [](int mode) { return std::exchange(current->capture_mode, mode); },
         [](const KernelRef&, void*) -> const char* { return nullptr; }};
     return &vendor;
   }
@@ -63,6 +64,8 @@ class FakeVendor {
   std::function<void()> while_recording;  // what another thread does during the next call that records
   bool refuses_to_record = false;
   bool keeps_record = true;  // for TakeRecorded
+  int capture_mode = 0;      // global, as threads begin
+  bool is_relaxed_in_calls = true;
   std::size_t records = 0;
   std::size_t queries = 0;
   std::vector<Stamp> stamps;  // that the runtime has read of timed kernels
@@ -78,6 +81,7 @@ class FakeVendor {
   void* Create() { return markers.emplace_back(std::make_unique<Marker>()).get(); }
   bool Record(void* marker, void* stream) {
     if (while_recording) std::exchange(while_recording, nullptr)();
+    is_relaxed_in_calls = is_relaxed_in_calls && capture_mode == kCaptureModeRelaxed;
     if (refuses_to_record) return false;
     ++records;
     *static_cast<Marker*>(marker) = Marker{stream, true, false, 0};
@@ -86,6 +90,7 @@ class FakeVendor {
   }
   MarkerState Query(void* marker) {
     ++queries;
+    is_relaxed_in_calls = is_relaxed_in_calls && capture_mode == kCaptureModeRelaxed;
     return static_cast<Marker*>(marker)->is_done ? MarkerState::kDone : MarkerState::kPending;
   }
   bool NextStamp(std::uint64_t* cursor, Stamp* out) {

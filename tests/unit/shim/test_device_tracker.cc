@@ -91,7 +91,7 @@ TEST_CASE_METHOD(Fixture, "one stream proves nothing about another", "[tracker]"
 }
 
 TEST_CASE_METHOD(Fixture, "the legacy default stream proves blocking streams, not the others", "[tracker]") {
-  tracker.NoteNonBlocking(reinterpret_cast<void*>(32));
+  tracker.NoteStream(reinterpret_cast<void*>(32), true);
   TryLaunch(StreamKey{});
   TryLaunch(Key(16));
   TryLaunch(Key(32));
@@ -232,7 +232,7 @@ TEST_CASE_METHOD(Fixture, "a marker on a stream that stands still does not stand
 }
 
 TEST_CASE_METHOD(Fixture, "one other stream may stand still and leave the window to the rest", "[tracker]") {
-  const Window window{500, 1};
+  const Window window{500, 1, true};
   REQUIRE(TryLaunch(Key(16), window));
   CHECK_FALSE(TryLaunch(Key(16), window));
   REQUIRE(TryLaunch(Key(32), window));
@@ -243,6 +243,36 @@ TEST_CASE_METHOD(Fixture, "one other stream may stand still and leave the window
   CHECK_FALSE(TryLaunch(Key(32), window));
   Sync(SyncScope::kStream, Key(48));
   CHECK(TryLaunch(Key(32), window));
+}
+
+TEST_CASE_METHOD(Fixture, "several streams that stand still leave the window to the rest", "[tracker]") {
+  const Window window{500, 1, true};
+  const auto stand_still = [] {
+    const std::uint64_t until = xschedd::MonotonicNs() + 10'000'000;
+    while (xschedd::MonotonicNs() < until) {
+    }
+  };
+  REQUIRE(TryLaunch(Key(16), window));
+  REQUIRE(TryLaunch(Key(32), window));
+  CHECK_FALSE(TryLaunch(Key(48), window));
+  stand_still();
+  CHECK(TryLaunch(Key(48), window));
+  CHECK_FALSE(TryLaunch(Key(48), window));
+}
+
+TEST_CASE_METHOD(Fixture, "streams with launches of unknown length run side by side, one each", "[tracker]") {
+  const Window window{500, 1};
+  for (std::uintptr_t stream = 16; stream < 26; ++stream)
+    CHECK(TryLaunch(Key(stream), window));
+  CHECK_FALSE(TryLaunch(Key(16), window));
+  CHECK(sink.in_flight == 10);
+}
+
+TEST_CASE_METHOD(Fixture, "while somebody more important is busy they do not", "[tracker]") {
+  const Window window{500, 1, true};
+  CHECK(TryLaunch(Key(16), window));
+  CHECK(TryLaunch(Key(17), window));  // the one that may stand still
+  CHECK_FALSE(TryLaunch(Key(18), window));
 }
 
 TEST_CASE_METHOD(Fixture, "GPU time is measured from the start marker, then from marker to marker", "[tracker]") {
@@ -298,8 +328,54 @@ TEST_CASE_METHOD(Fixture, "while a thread synchronises the agent leaves the runt
   CHECK(tracker.Tick(xschedd::MonotonicNs()) == DeviceTracker::Attention::kNone);
 }
 
-TEST_CASE_METHOD(Fixture, "a capture that forbids it: nothing recorded or queried, and nobody waits", "[tracker]") {
-  captures.Begin(reinterpret_cast<void*>(64), 0);
+TEST_CASE_METHOD(Fixture, "during a capture launches are marked by their own threads, and nobody else records",
+                 "[tracker]") {
+  TryLaunch(Key(16));
+  TryLaunch(Key(32));
+  captures.Begin(reinterpret_cast<void*>(64));
+  vendor.TakeRecorded();
+  tracker.MakeRoom(0);
+  tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
+  Snapshot snapshot = tracker.BeginSync(SyncScope::kDevice, StreamKey{});
+  tracker.EndSync(snapshot, false);
+  CHECK(vendor.TakeRecorded().empty());
+  TryLaunch(Key(16));
+  CHECK(vendor.TakeRecorded().size() == 1);
+  // The window binds, and the agent sees the end of what is marked.
+  CHECK_FALSE(TryLaunch(Key(16), Window{500, 1}));
+  vendor.Finish(reinterpret_cast<void*>(16), 1000);
+  tracker.Tick(xschedd::MonotonicNs() + 2'000'000);
+  CHECK(sink.in_flight == 1);
+  CHECK(TryLaunch(Key(16), Window{500, 1}));
+  captures.End(reinterpret_cast<void*>(64));
+  vendor.TakeRecorded();
+  tracker.Tick(xschedd::MonotonicNs() + 3'000'000);
+  CHECK(vendor.TakeRecorded().size() == 1);  // behind what was launched on the other before
+}
+
+TEST_CASE_METHOD(Fixture, "what is unmarked is marked before a capture begins", "[tracker]") {
+  TryLaunch(Key(16));
+  TryLaunch(Key(32));
+  vendor.TakeRecorded();
+  tracker.PrepareForCapture();
+  CHECK(vendor.TakeRecorded().size() == 2);
+  tracker.PrepareForCapture();
+  CHECK(vendor.TakeRecorded().empty());
+}
+
+TEST_CASE_METHOD(Fixture, "the runtime is called in relaxed mode, and the thread has its own again", "[tracker]") {
+  for (const int mode : {0, 1, 2}) {
+    vendor.capture_mode = mode;
+    TryLaunch(Key(16), Window{500, 1});
+    tracker.MakeRoom(0);
+    Sync(SyncScope::kDevice, StreamKey{});
+    CHECK(vendor.is_relaxed_in_calls);
+    CHECK(vendor.capture_mode == mode);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "once the process exits the runtime is left alone, and nobody waits", "[tracker]") {
+  captures.ForbidForGood();
   const Window window{500, 1};
   CHECK(TryLaunch(Key(16), window));
   CHECK(TryLaunch(Key(16), window));
@@ -309,6 +385,60 @@ TEST_CASE_METHOD(Fixture, "a capture that forbids it: nothing recorded or querie
   CHECK(vendor.Recorded() == 0);
   CHECK(vendor.queries == 0);
   CHECK(sink.in_flight == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "beside blocking streams the legacy default stream is marked inside its launches only",
+                 "[tracker]") {
+  const auto record_elsewhere = [this] {
+    tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
+    tracker.MakeRoom(0);
+    tracker.PrepareForCapture();
+    tracker.EndSync(tracker.BeginSync(SyncScope::kDevice, StreamKey{}), false);
+    tracker.EndSync(tracker.BeginSync(SyncScope::kStream, StreamKey{}), false);
+  };
+  TryLaunch(StreamKey{});
+  vendor.TakeRecorded();
+  tracker.NoteStream(reinterpret_cast<void*>(16), false);
+  record_elsewhere();
+  CHECK(vendor.TakeRecorded().empty());
+  TryLaunch(StreamKey{});
+  CHECK(vendor.TakeRecorded().size() == 1);
+  record_elsewhere();
+  CHECK(vendor.TakeRecorded().empty());
+  // With the last of them gone it is a stream like any other.
+  tracker.ForgetStream(reinterpret_cast<void*>(16));
+  tracker.NoteStream(reinterpret_cast<void*>(32), true);
+  TryLaunch(StreamKey{});
+  vendor.TakeRecorded();
+  tracker.Tick(xschedd::MonotonicNs() + 2'000'000);
+  CHECK(vendor.TakeRecorded().size() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "a query of the legacy default stream may meet our marker on a stream that it waits for",
+                 "[tracker]") {
+  tracker.NoteStream(reinterpret_cast<void*>(32), true);
+  for (const std::uintptr_t other : {std::uintptr_t{16}, std::uintptr_t{32}}) {
+    TryLaunch(Key(other));
+    vendor.while_recording = [&] { Sync(SyncScope::kStream, Key(other)); };
+    tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
+    CHECK(tracker.IsBehindOwnMarker(StreamKey{}) == (other == 16));
+    tracker.LeaveOwnMarker(StreamKey{});
+    CHECK_FALSE(tracker.IsBehindOwnMarker(StreamKey{}));
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "a call that drains its stream is no longer under way after a change of session",
+                 "[tracker]") {
+  Ticket ticket = tracker.Enter(Key(16), 0);
+  tracker.Reset(&sink);
+  const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
+  tracker.Leave(ticket, true, true, kNoWindow);
+  tracker.EndSync(snapshot, true);
+  // The agent looks after what comes next.
+  TryLaunch(Key(16));
+  const std::size_t before = vendor.Recorded();
+  tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
+  CHECK(vendor.Recorded() == before + 1);
 }
 
 TEST_CASE_METHOD(Fixture, "an event proves what was launched before it was recorded", "[tracker]") {

@@ -1,4 +1,8 @@
 // The small tables: captures in progress, streams.
+#include <atomic>
+#include <optional>
+#include <thread>
+
 #include "client-shim/core/captures.h"
 #include "client-shim/core/stream_table.h"
 #include "tests/catch.h"
@@ -11,22 +15,52 @@ void* Handle(std::uintptr_t value) {
 }
 }  // namespace
 
-TEST_CASE("captures: relaxed ones forbid nothing, others do until they end", "[captures]") {
+TEST_CASE("captures: while one is open nothing is recorded elsewhere", "[captures]") {
   Captures captures;
   CHECK_FALSE(captures.Any());
-  captures.Begin(Handle(16), Captures::kRelaxed);
+  CHECK(Captures::Elsewhere(&captures).IsAllowed());
+  captures.Begin(Handle(16));
+  captures.Begin(Handle(32));
   CHECK(captures.Any());
-  CHECK_FALSE(captures.Forbid());
-  captures.Begin(Handle(32), 0);
-  captures.Begin(Handle(48), 1);
-  captures.End(Handle(32));
-  CHECK(captures.Forbid());
-  captures.End(Handle(48));
-  CHECK_FALSE(captures.Forbid());
+  CHECK_FALSE(Captures::Elsewhere(&captures).IsAllowed());
+  captures.End(Handle(16));
   CHECK(captures.Any());
   captures.End(Handle(99));  // never begun: no effect
-  captures.End(Handle(16));
+  captures.End(Handle(32));
   CHECK_FALSE(captures.Any());
+  CHECK(Captures::Elsewhere(&captures).IsAllowed());
+}
+
+TEST_CASE("captures: one begins behind the record that is under way", "[captures]") {
+  Captures captures;
+  std::optional<Captures::Elsewhere> record(std::in_place, &captures);
+  REQUIRE(record->IsAllowed());
+  std::atomic<bool> is_recording{true};
+  bool began_meanwhile = false;
+  std::thread capturing([&] {
+    captures.Begin(Handle(16));
+    began_meanwhile = is_recording.load();
+  });
+  while (!captures.Any())
+    std::this_thread::yield();
+  is_recording.store(false);
+  record.reset();
+  capturing.join();
+  CHECK_FALSE(began_meanwhile);
+}
+
+TEST_CASE("captures: a record that does not return keeps no capture from beginning", "[captures]") {
+  Captures captures;
+  const Captures::Elsewhere record(&captures);
+  captures.Begin(Handle(16));
+  CHECK(captures.Any());
+}
+
+TEST_CASE("captures: a process that exits calls the runtime no more", "[captures]") {
+  Captures captures;
+  CHECK_FALSE(captures.Forbid());
+  captures.ForbidForGood();
+  CHECK(captures.Forbid());
 }
 
 TEST_CASE("stream table: what was added is found until it is removed", "[streams]") {

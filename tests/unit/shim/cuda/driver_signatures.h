@@ -37,7 +37,7 @@ static_assert(offsetof(CUDA_LAUNCH_PARAMS, hStream) == offsetof(LaunchParams, st
 static_assert(sizeof(CUDA_LAUNCH_PARAMS) == sizeof(LaunchParams));
 static_assert(CUDA_SUCCESS == kSuccess && CUDA_ERROR_NOT_READY == kErrorNotReady);
 static_assert(CUDA_ERROR_NOT_SUPPORTED == kErrorNotSupported);
-static_assert(CU_STREAM_CAPTURE_MODE_RELAXED == kCaptureModeRelaxed &&
-              CU_STREAM_CAPTURE_MODE_GLOBAL == kCaptureModeGlobal);
+static_assert(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD == kErrorWrongThread);
+static_assert(CU_STREAM_CAPTURE_MODE_RELAXED == 2, "client-shim/core/interface.h");
 static_assert(CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM == kPerThreadFlag && CU_STREAM_NON_BLOCKING == 1);
 static_assert(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == 16, "client-shim/cuda/vendor.cc");

@@ -47,7 +47,7 @@ const ClientTable kTable = {
     [](void*) {},
     [](int device) { g_counts.devices |= 1u << device; },
     [] {},
-    [](void*, int) {},
+    [](void*) {},
     [](void*) {},
     [] {},
     [] { ++g_counts.forks; },
