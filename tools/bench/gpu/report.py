@@ -32,7 +32,7 @@ def table(results: Dict[str, dict]) -> List[str]:
              "|---|---|---|---|---|---|---|---|"]
     for name, result in results.items():
         first, _, rest = name.partition(" ")
-        if first not in (*SUBSTRATES, "gpus") and not (first in ("share", "fault") and "total_per_s" in result):
+        if first not in (*SUBSTRATES, "gpus", "strangers") and not (first in ("share", "fault") and "total_per_s" in result):
             continue
         lines.append(row(first, rest, cells(result.get("high"), result, reference(first, rest, results))))
         if "token" in result.get("high", {}):
@@ -48,6 +48,8 @@ def reference(first: str, rest: str, results: Dict[str, dict]) -> Optional[dict]
         return results["share native"] if "xschedd" in rest else None
     if first == "gpus":
         return results.get("gpus native training alone")
+    if first == "strangers":
+        return results.get(f"strangers native {rest.partition(' ')[2]}")
     if first == "fault":
         what = rest.rpartition(" ")[0]
         return results.get(f"fault {what} native") or results.get(f"fault {what} fifo")

@@ -8,6 +8,7 @@ usage: tenant.py KIND MODEL
   loop      batches one after the other, a synchronisation after each
   train     steps of training, the loss read after each
   distributed  the same by several processes on as many GPUs
+  stranger  work by another library: jax, cupy, triton, compiled, captures
   endless   batches one after the other, no synchronisation before the end
    or: tenant.py profile KIND:MODEL...     measures the kernels of one unit of each, and ends
    or: tenant.py start                     says how long PyTorch and a first kernel take, and ends
@@ -78,7 +79,7 @@ def obey(kind, work, command):
         if kind == "decode":
             work.token_ms.clear()
         cpu, began = time.process_time(), time.monotonic()
-        answer = {"loop": batches, "train": batches, "distributed": batches, "endless": endless}.get(kind, requests)(work, command)
+        answer = {"loop": batches, "stranger": batches, "train": batches, "distributed": batches, "endless": endless}.get(kind, requests)(work, command)
         answer["cores"] = (time.process_time() - cpu) / (time.monotonic() - began)
     if record is not None:
         answer["kernels"] = record.kernels

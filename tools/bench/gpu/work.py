@@ -190,4 +190,8 @@ def make_work(kind, name):
         return Training(name)
     if kind == "distributed":
         return Distributed(name)
+    if kind == "stranger":
+        import stranger_work
+
+        return stranger_work.unit(name)
     raise SystemExit(f"no kind {kind}")
