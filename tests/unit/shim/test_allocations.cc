@@ -1,4 +1,5 @@
-// The tracked path allocates nothing in steady state. Counts every `new` of this test program.
+// The tracked path allocates nothing in steady state, and stays whole where there is no memory. Counts every `new` of
+// this test program, and refuses one.
 // A sanitizer has allocation functions of its own, which these would be mixed with: it goes without this test.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #include <atomic>
@@ -11,17 +12,19 @@
 
 namespace {
 std::atomic<std::size_t> g_allocations{0};
-}
+std::atomic<std::size_t> g_refused{0};  // number of the one that fails; 0: none
+}  // namespace
 
-void* operator new(std::size_t size) {
-  g_allocations.fetch_add(1, std::memory_order_relaxed);
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  const std::size_t number = g_allocations.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (number == g_refused.load(std::memory_order_relaxed)) throw std::bad_alloc();
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
   std::free(memory);
 }
 
@@ -68,6 +71,35 @@ TEST_CASE("launches, markers, waits and synchronisations of a tracked client all
   const std::size_t before = g_allocations.load();
   work();
   CHECK(g_allocations.load() == before);
+}
+
+TEST_CASE("a stream of a client that has run out of memory can be destroyed", "[tracker]") {
+  constexpr std::uintptr_t kStream = 16;
+  bool has_failed = true;
+  for (std::size_t number = 1; has_failed; ++number) {
+    FakeVendor vendor;
+    vendor.keeps_record = false;
+    Captures captures;
+    Deadlines deadlines;
+    NoSink sink;
+    DeviceTracker tracker(0, vendor.Table(), &captures, &deadlines);
+    tracker.Reset(&sink);
+    has_failed = false;
+    g_refused.store(g_allocations.load() + number);
+    try {
+      for (int i = 0; i < 20; ++i) {
+        Ticket ticket = tracker.Enter(StreamKey{reinterpret_cast<void*>(kStream), 0}, 1);
+        tracker.Admit(&ticket, Window{500, 2}, true);
+        tracker.Start(&ticket, Window{500, 2}, false);
+        tracker.Leave(ticket, true, false, Window{500, 2});
+      }
+    } catch (const std::bad_alloc&) {
+      has_failed = true;
+    }
+    g_refused.store(0);
+    tracker.ForgetStream(reinterpret_cast<void*>(kStream));  // comes back
+    REQUIRE(number < 1000);
+  }
 }
 
 #endif
