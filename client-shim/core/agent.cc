@@ -12,6 +12,7 @@
 #include "client-shim/core/client.h"
 #include "client-shim/core/clock_offset.h"
 #include "client-shim/core/connection.h"
+#include "client-shim/core/own_scheduling.h"
 #include "client-shim/core/seccomp.h"
 #include "common/clock.h"
 
@@ -120,10 +121,11 @@ void* Agent::Run(void* self) {
     pthread_setname_np(pthread_self(), "xschedd-agent");
     // Sleeps of tens of microseconds are to be that long; the default slack is another 50.
     prctl(PR_SET_TIMERSLACK, 1000);
+    LeaveTheMakersScheduling();
   }
   auto* agent = static_cast<Agent*>(self);
   try {
-    agent->client_->GetVendor().adopt_thread();
+    agent->InRuntime([&] { agent->client_->GetVendor().adopt_thread(); });
     agent->Loop();
   } catch (...) {
     agent->client_->GiveUp();
@@ -186,13 +188,18 @@ void Agent::Loop() {
 }
 
 DeviceTracker::Attention Agent::Watch(std::uint64_t now_ns) {
-  // seq_cst, with the fence before the trackers look at what is forbidden: either they see that the process exits, or
-  // the exiting thread sees us in here.
-  is_in_runtime_.store(true, std::memory_order_seq_cst);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  const auto attention = client_->TickTrackers(now_ns);
-  is_in_runtime_.store(false, std::memory_order_seq_cst);
+  auto attention = DeviceTracker::Attention::kNone;
+  InRuntime([&] { attention = client_->TickTrackers(now_ns); });
   return attention;
+}
+
+// All that calls the runtime on the agent's thread does so in here; nothing does once the process exits.
+template <typename Body>
+void Agent::InRuntime(Body body) {
+  // seq_cst, both: either we see that the process exits, or the exiting thread sees us in here.
+  is_in_runtime_.store(true, std::memory_order_seq_cst);
+  if (!client_->IsExiting()) body();
+  is_in_runtime_.store(false, std::memory_order_seq_cst);
 }
 
 void Agent::Sleep(std::uint64_t until_ns) {
@@ -216,7 +223,7 @@ void Agent::Connect() {
     client_->GiveUp();
     return;
   }
-  auto connection = ConnectToDaemon(kConnectTimeoutMs, &eventfd_, session_);
+  auto connection = ConnectToDaemon(kConnectTimeoutMs, &eventfd_, session_, client_->PublishedSession(), &sessions_);
   if (!connection) {
     const ConnectError& failure = connection.error();
     if (failure.is_refusal) {
@@ -293,11 +300,13 @@ void Agent::SendDevices() {
     DeviceMessage message;
     message.slot = slot;
     message.vendor = vendor.vendor;
-    if (vendor.pci_address(device, text, sizeof text)) message.pci_address = text;
-    if (vendor.device_name(device, text, sizeof text)) message.name = text;
-    message.compute_units = vendor.compute_units(device);
-    if (vendor.device_uuid(device, text, sizeof text)) message.uuid = text;
-    stream_->Send(message);
+    InRuntime([&] {
+      if (vendor.pci_address(device, text, sizeof text)) message.pci_address = text;
+      if (vendor.device_name(device, text, sizeof text)) message.name = text;
+      message.compute_units = vendor.compute_units(device);
+      if (vendor.device_uuid(device, text, sizeof text)) message.uuid = text;
+      stream_->Send(message);
+    });
   }
 }
 

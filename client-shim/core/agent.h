@@ -14,12 +14,12 @@
 
 #include "client-shim/core/control_stream.h"
 #include "client-shim/core/host_descriptor.h"
+#include "client-shim/core/session.h"
 #include "client-shim/core/session/grpc_stream.h"
 
 namespace xschedd::shim {
 
 class Client;
-class Session;
 
 class Agent {
  public:
@@ -41,7 +41,7 @@ class Agent {
   void DevicesChanged();
   // What the stream number `stream` brings; of an earlier one, nothing is wanted any more.
   void Deliver(unsigned stream, IncomingMessage message);
-  // After Captures::ForbidForGood: returns when the agent is not in a call of the runtime, or after a few milliseconds.
+  // Once Client::IsExiting: returns when the agent is not in a call of the runtime, or after a few milliseconds.
   void WaitUntilOutOfRuntime() const;
 
  private:
@@ -51,6 +51,8 @@ class Agent {
   void Greet(const std::string& token);
   void SendDevices();
   DeviceTracker::Attention Watch(std::uint64_t now_ns);
+  template <typename Body>
+  void InRuntime(Body body);
   void Handle(const IncomingMessage& message);
   bool StartStream(UniqueFd socket);
   void DropSession(const EndMessage& end);
@@ -78,9 +80,10 @@ class Agent {
   // The agent's own.
   GrpcThread* grpc_thread_ = nullptr;  // from the first connection on
   HostDescriptor eventfd_;             // the session's way to wake the daemon, one number for all sessions
-  Session* session_ = nullptr;         // the last one
-  std::uint64_t kept_until_ns_ = 0;    // its gates stay in force without a stream until then; 0: they do not
-  std::uint64_t hurry_until_ns_ = 0;   // attempts follow each other quickly until then
+  SessionPool sessions_;
+  Session* session_ = nullptr;        // the last one
+  std::uint64_t kept_until_ns_ = 0;   // its gates stay in force without a stream until then; 0: they do not
+  std::uint64_t hurry_until_ns_ = 0;  // attempts follow each other quickly until then
   std::unique_ptr<GrpcStream> stream_;
   std::vector<std::unique_ptr<GrpcStream>> ended_streams_;
   std::uint64_t greeted_ns_ = 0;

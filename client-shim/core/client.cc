@@ -129,7 +129,8 @@ void Client::SubmitBegin(Submission* submission) {
   carried.tracker = nullptr;
   submission->stop = nullptr;
   if (own_holds_.Any()) WaitWhileOwnHeld(*submission);
-  Session* session = session_.load(std::memory_order_acquire);
+  SessionUse use(session_);
+  Session* const session = use.Get();
   if (session == nullptr) return;
   // Nothing runs when a capturing stream is given work; the launch of the graph is what counts.
   if (captures_.Any() && stub_.vendor->is_capturing(submission->stream)) return;
@@ -141,6 +142,7 @@ void Client::SubmitBegin(Submission* submission) {
   if (MonotonicNs() >= session->LeaseUntilNs()) return;
   DeviceTracker* tracker = Tracker(device);
   carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream), submission->key), 0, 0, slot};
+  use.Keep();  // until SubmitEnd
   // What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as
   // the program launches it.
   const bool passes = WaitForTurn(session, slot, *submission);
@@ -166,6 +168,7 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
     carried.tracker->EndSync(
         Snapshot{SyncScope::kStream, carried.ticket.stream, carried.drained_batch, carried.drained_epoch}, ok);
   }
+  SessionUse::End(carried.session);
   agent_.WorkSubmitted();
 }
 
@@ -401,8 +404,8 @@ void Client::BeginSession(Session* session) {
       DeviceTracker* tracker = trackers_[slot].load(std::memory_order_relaxed);
       if (tracker != nullptr) tracker->Reset(session->Sink(slot));
     }
-    // release: the session is complete.
-    session_.store(session, std::memory_order_release);
+    // The session is complete. seq_cst: see SessionUse.
+    session_.store(session, std::memory_order_seq_cst);
     if (before != nullptr) before->End();
   }
   PointSummary();
@@ -420,7 +423,7 @@ void Client::PointSummary() {
 void Client::EndSession() {
   client_id_.store(0, std::memory_order_relaxed);
   const std::lock_guard lock(session_mutex_);
-  Session* session = session_.exchange(nullptr, std::memory_order_acq_rel);
+  Session* session = session_.exchange(nullptr, std::memory_order_seq_cst);
   PointSummary();
   if (session == nullptr) return;
   // Before its end, so that they can leave a level that is right: a restarted daemon may look at this ledger.
@@ -441,6 +444,7 @@ void Client::GiveUp() {
 }
 
 void Client::Exiting() {
+  is_exiting_.store(true, std::memory_order_seq_cst);
   captures_.ForbidForGood();
   Release(OwnHolds::kAllDevices);  // nobody is left to do it
   agent_.WaitUntilOutOfRuntime();

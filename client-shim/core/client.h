@@ -76,6 +76,7 @@ class Client {
   // A new session: from here on it is the one that threads obey. EndSession: they run freely again.
   void BeginSession(Session* session);
   void EndSession();
+  const Session* PublishedSession() const { return session_.load(std::memory_order_relaxed); }
   void SetDescription(std::uint64_t client_id, int effective_priority);
   // What the daemon wants passed through, in addition to the environment's. Threads that wait at a gate ask again.
   void SetPassthrough(const std::vector<std::string>& entries);
@@ -83,6 +84,8 @@ class Client {
   ActivityMessage TakeActivity();
   std::uint64_t AttachedDevices() const { return attached_.load(std::memory_order_relaxed); }
   std::vector<QueueCreatedMessage> LiveQueues() const;
+  // The program's exit handlers run, and the runtime is about to be torn down. seq_cst: see Agent::InRuntime.
+  bool IsExiting() const { return is_exiting_.load(std::memory_order_seq_cst); }
   bool HasGivenUp() const { return gave_up_.load(std::memory_order_relaxed); }
 
  private:
@@ -124,6 +127,7 @@ class Client {
   std::atomic<std::uint64_t> client_id_{0};
   std::atomic<int> effective_priority_{0};
   std::atomic<bool> gave_up_{false};
+  std::atomic<bool> is_exiting_{false};
   Agent agent_;
 };
 

@@ -118,7 +118,8 @@ int Client::ReleaseStream(void* stream) {
 // ---- what the program asks -----------------------------------------------------------------------------------------
 
 int Client::GetStatus(xschedd_status* status) {
-  Session* session = session_.load(std::memory_order_acquire);
+  const SessionUse use(session_);
+  Session* const session = use.Get();
   status->state = HasGivenUp()         ? XSCHEDD_STATE_INERT
                   : session != nullptr ? XSCHEDD_STATE_SCHEDULED
                                        : XSCHEDD_STATE_UNSCHEDULED;
@@ -144,7 +145,8 @@ int Client::GetStatus(xschedd_status* status) {
 
 int Client::GetDeviceStatus(int device, xschedd_device_status* status) {
   if (HasGivenUp()) return XSCHEDD_ERROR_INERT;
-  Session* session = session_.load(std::memory_order_acquire);
+  const SessionUse use(session_);
+  Session* const session = use.Get();
   if (session == nullptr) return XSCHEDD_ERROR_NOT_CONNECTED;
   const auto slot = static_cast<std::uint32_t>(device);
   const std::uint32_t word = session->Board().Word(slot);

@@ -45,7 +45,8 @@ Failure OtherVersion(const PreambleWelcome& welcome) {
 
 }  // namespace
 
-tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd, Session* before) {
+tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd, Session* before,
+                                                       const Session* published, SessionPool* sessions) {
   const std::string path = ClientSocketPath(RuntimeDir());
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -108,13 +109,10 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescr
   Result<Mapping> ledger = MapSharedMemory(descriptors[1].Get(), layout->ledger_bytes, Access::kReadWrite);
   if (!ledger) return Failure(ConnectError{ledger.error(), true});
   if (!eventfd->Set(std::move(descriptors[2]))) return OutOfDescriptors();
-  const Result<Session*> session = Session::Make(static_cast<const abi::Board*>(board->Address()),
-                                                 static_cast<abi::Ledger*>(ledger->Address()), eventfd->Get(), *layout);
+  const Result<Session*> session =
+      sessions->Take(std::move(*board), std::move(*ledger), eventfd->Get(), *layout, published);
   if (!session) return Failure(ConnectError{session.error(), true});
   (*session)->SetMemory(descriptors[0].Get(), descriptors[1].Get());
-  // From here on the memory is the session's, which is for good.
-  board->Leak();
-  ledger->Leak();
   return Connection{std::move(socket), std::move(token), *session};
 }
 

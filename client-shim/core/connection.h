@@ -23,7 +23,9 @@ struct ConnectError {
 };
 
 // Takes at most about `timeout_ms` for each of its steps. `eventfd` becomes the session's way to wake the daemon.
-// `before`: the last session, which goes on where the daemon brings its memory again; may be null.
-tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd, Session* before);
+// `before`: the last session, which goes on where the daemon brings its memory again; may be null. `published`: as
+// SessionPool::Take wants it.
+tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescriptor* eventfd, Session* before,
+                                                       const Session* published, SessionPool* sessions);
 
 }  // namespace xschedd::shim

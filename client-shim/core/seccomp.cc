@@ -54,6 +54,10 @@ constexpr std::array kCalls{
     Call{SYS_prctl, "prctl", false},
     Call{SYS_clock_nanosleep, "clock_nanosleep", false},
     Call{SYS_gettid, "gettid", false},
+    Call{SYS_sched_getscheduler, "sched_getscheduler", false},
+    Call{SYS_sched_setscheduler, "sched_setscheduler", false},
+    Call{SYS_sched_getaffinity, "sched_getaffinity", false},
+    Call{SYS_sched_setaffinity, "sched_setaffinity", false},
 };
 
 bool HasFilter() {

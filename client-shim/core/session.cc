@@ -1,11 +1,15 @@
 #include "client-shim/core/session.h"
 
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
+#include <cstring>
+#include <string>
 
 #include "common/clock.h"
 
@@ -18,15 +22,71 @@ constexpr std::uint64_t kSliceNs = 10'000'000;
 
 }  // namespace
 
-Result<Session*> Session::Make(const abi::Board* board, abi::Ledger* ledger, int eventfd, const abi::Layout& layout) {
-  const Result<BoardReader> reader = BoardReader::Open(board, layout);
-  if (!reader) return tl::unexpected(reader.error());
-  const Result<LedgerWriter*> writer = LedgerWriter::Open(ledger, board, eventfd, layout);
-  if (!writer) return tl::unexpected(writer.error());
-  return new Session(*reader, *writer);
+Result<Session*> SessionPool::Take(Mapping board, Mapping ledger, int eventfd, const abi::Layout& layout,
+                                   const Session* published) {
+  for (Session* session : sessions_) {
+    const bool is_free = session != published && session->users_.load() == 0;  // seq_cst: see SessionUse
+    const bool fits = session->board_bytes_ == layout.board_bytes && session->ledger_bytes_ == layout.ledger_bytes;
+    if (is_free && fits) return session->MoveIn(&board, &ledger, eventfd, layout);
+  }
+  const Result<Session*> session = Session::Make(&board, &ledger, eventfd, layout);
+  if (session) sessions_.push_back(*session);
+  return session;
 }
 
-Session::Session(const BoardReader& board, LedgerWriter* ledger) : board_(board), ledger_(ledger) {
+Result<Session*> Session::Make(Mapping* board, Mapping* ledger, int eventfd, const abi::Layout& layout) {
+  const auto* const board_memory = static_cast<const abi::Board*>(board->Address());
+  const Result<BoardReader> reader = BoardReader::Open(board_memory, layout);
+  if (!reader) return tl::unexpected(reader.error());
+  const Result<LedgerWriter*> writer =
+      LedgerWriter::Open(static_cast<abi::Ledger*>(ledger->Address()), board_memory, eventfd, layout);
+  if (!writer) return tl::unexpected(writer.error());
+  auto* const session = new Session(*reader, std::unique_ptr<LedgerWriter>(*writer),
+                                    static_cast<abi::Ledger*>(ledger->Address()), eventfd, layout);
+  board->Leak();
+  ledger->Leak();
+  return session;
+}
+
+Result<Session*> Session::MoveIn(Mapping* board, Mapping* ledger, int eventfd, const abi::Layout& layout) {
+  const auto* const board_memory = static_cast<const abi::Board*>(board->Address());
+  // Refused where it is, before it replaces anything.
+  if (const Result<BoardReader> reader = BoardReader::Open(board_memory, layout); !reader) {
+    return tl::unexpected(reader.error());
+  }
+  Result<LedgerWriter*> writer =
+      LedgerWriter::Open(static_cast<abi::Ledger*>(ledger->Address()), board_memory, eventfd, layout);
+  if (!writer) return tl::unexpected(writer.error());
+  delete *writer;
+  board_object_ = ledger_object_ = DescriptorIdentity();
+  // One step for whoever reads there: he finds the one memory or the other.
+  const auto move = [](Mapping* from, const void* to) {
+    const bool is_moved = ::mremap(from->Address(), from->Size(), from->Size(), MREMAP_MAYMOVE | MREMAP_FIXED,
+                                   const_cast<void*>(to)) != MAP_FAILED;
+    if (is_moved) from->Leak();
+    return is_moved;
+  };
+  if (!move(ledger, ledger_memory_) || !move(board, board_.Raw())) {
+    return Fail("cannot map the daemon's shared memory: " + std::string(std::strerror(errno)),
+                "raise the limit of memory (ulimit -v)");
+  }
+  writer = LedgerWriter::Open(ledger_memory_, board_.Raw(), eventfd, layout);
+  if (!writer) return tl::unexpected(writer.error());
+  ledger_.reset(*writer);
+  eventfd_ = eventfd;
+  clock_offset_ns_.store(0, std::memory_order_relaxed);
+  is_alive_.store(true, std::memory_order_release);
+  return this;
+}
+
+Session::Session(const BoardReader& board, std::unique_ptr<LedgerWriter> ledger, abi::Ledger* ledger_memory,
+                 int eventfd, const abi::Layout& layout)
+    : board_(board),
+      ledger_memory_(ledger_memory),
+      ledger_(std::move(ledger)),
+      board_bytes_(layout.board_bytes),
+      ledger_bytes_(layout.ledger_bytes),
+      eventfd_(eventfd) {
   for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
     sinks_[slot].session = this;
     sinks_[slot].slot = slot;
@@ -34,16 +94,18 @@ Session::Session(const BoardReader& board, LedgerWriter* ledger) : board_(board)
 }
 
 void Session::SetMemory(int board_fd, int ledger_fd) {
-  board_memory_ = DescriptorIdentity(board_fd);
-  ledger_memory_ = DescriptorIdentity(ledger_fd);
+  board_object_ = DescriptorIdentity(board_fd);
+  ledger_object_ = DescriptorIdentity(ledger_fd);
 }
 
 bool Session::IsIn(int board_fd, int ledger_fd) const {
-  return board_memory_.IsBehind(board_fd) && ledger_memory_.IsBehind(ledger_fd);
+  return board_object_.IsBehind(board_fd) && ledger_object_.IsBehind(ledger_fd);
 }
 
 void Session::Resume(int eventfd) {
-  ledger_->SetEventFd(eventfd);
+  // All eventfds look alike: under the number of the one before, nothing about it is to be remembered anew.
+  if (eventfd != eventfd_) ledger_->SetEventFd(eventfd);
+  eventfd_ = eventfd;
   is_alive_.store(true, std::memory_order_release);
 }
 

@@ -1,25 +1,27 @@
 // One session's shared memory, as threads that submit see it.
-// A Session is made by the agent, published by an atomic pointer and never freed: a thread may be reading its board at
-// any time until the process ends. A daemon that brings other memory means a new Session; one that has been restarted
-// brings the same, and it goes on: never are there two for one ledger, whose ring has one writer.
-// Thread rule: any thread, except for what is marked as the agent's.
+// A Session is made by the agent, published by an atomic pointer and never freed, nor its memory unmapped: a thread on
+// the launch path may be reading its board at any time until the process ends. A daemon that brings other memory means
+// another Session; one that has been restarted brings the same, and it goes on: never are there two for one ledger,
+// whose ring has one writer. A session that is over and that no thread uses any more (SessionUse) takes in the memory
+// of the next but one, so that there are two, however often daemons come and go (SessionPool). Thread rule: any thread,
+// except for what is marked as the agent's.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "client-shim/core/device_tracker.h"
 #include "common/board.h"
 #include "common/ledger.h"
+#include "common/shared_memory.h"
 
 namespace xschedd::shim {
 
 class Session {
  public:
-  // `board` and `ledger` are the session's for good; `eventfd` is a number that may be another session's later.
-  static Result<Session*> Make(const abi::Board* board, abi::Ledger* ledger, int eventfd, const abi::Layout& layout);
-
   // ---- the agent's
   // Which memory objects it lives in.
   void SetMemory(int board_fd, int ledger_fd);
@@ -44,6 +46,9 @@ class Session {
   void WakeWaiters();
 
  private:
+  friend class SessionPool;
+  friend class SessionUse;
+
   class LedgerSink : public TrackerSink {
    public:
     void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) override;
@@ -52,15 +57,64 @@ class Session {
     std::uint32_t slot = 0;
   };
 
-  Session(const BoardReader& board, LedgerWriter* ledger);
+  Session(const BoardReader& board, std::unique_ptr<LedgerWriter> ledger, abi::Ledger* ledger_memory, int eventfd,
+          const abi::Layout& layout);
+  static Result<Session*> Make(Mapping* board, Mapping* ledger, int eventfd, const abi::Layout& layout);
+  // What is mapped there comes to the addresses of this session's memory, which is given back. Nobody uses it.
+  Result<Session*> MoveIn(Mapping* board, Mapping* ledger, int eventfd, const abi::Layout& layout);
 
-  BoardReader board_;
-  LedgerWriter* ledger_;
-  DescriptorIdentity board_memory_;
-  DescriptorIdentity ledger_memory_;
+  const BoardReader board_;
+  abi::Ledger* const ledger_memory_;
+  std::unique_ptr<LedgerWriter> ledger_;
+  const std::size_t board_bytes_;
+  const std::size_t ledger_bytes_;
+  std::atomic<std::uint32_t> users_{0};
+  int eventfd_;
+  DescriptorIdentity board_object_;
+  DescriptorIdentity ledger_object_;
   std::atomic<bool> is_alive_{true};
   std::atomic<std::int64_t> clock_offset_ns_{0};  // relaxed: a late view is a view from before the daemon's answer
   std::array<LedgerSink, abi::kMaxDevices> sinks_;
+};
+
+// The agent's: all sessions that there have been.
+class SessionPool {
+ public:
+  // A session in this memory, which is the session's from then on. `eventfd` is a number that may be another session's
+  // later. `published`: the session that threads may begin to use; may be null.
+  Result<Session*> Take(Mapping board, Mapping ledger, int eventfd, const abi::Layout& layout,
+                        const Session* published);
+
+ private:
+  std::vector<Session*> sessions_;
+};
+
+// A thread's use of the session that is published: it stays what it is for so long. Null: there is none.
+class SessionUse {
+ public:
+  explicit SessionUse(const std::atomic<Session*>& published) {
+    // seq_cst, all: the agent publishes another and then looks whether this one is used. Either it sees us here, or we
+    // see the other. A Session is never freed, so counting in one that is over does no harm.
+    for (session_ = published.load(); session_ != nullptr; session_ = published.load()) {
+      session_->users_.fetch_add(1);
+      if (published.load() == session_) return;
+      session_->users_.fetch_sub(1);
+    }
+  }
+  ~SessionUse() {
+    if (session_ != nullptr) End(session_);
+  }
+  SessionUse(const SessionUse&) = delete;
+  SessionUse& operator=(const SessionUse&) = delete;
+
+  Session* Get() const { return session_; }
+  // The use goes on until End(Get()).
+  void Keep() { session_ = nullptr; }
+  // release: what this thread did with it is over for who sees it unused.
+  static void End(Session* session) { session->users_.fetch_sub(1, std::memory_order_release); }
+
+ private:
+  Session* session_;
 };
 
 // Waits until the gate of `slot` lets the caller through: it is not held, its lease is over, or the session has ended.

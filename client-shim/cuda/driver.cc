@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client-shim/cuda/vendor.h"
+#include "client-shim/stub/client.h"
 #include "client-shim/stub/elf_objects.h"
 #include "client-shim/stub/launch_path.h"
 #include "client-shim/stub/say.h"
@@ -53,20 +54,22 @@ void PointAt(const abi::Word* word) {
 
 bool ResolveDriver() {
   if (g_is_resolved.load(std::memory_order_acquire)) return true;
+  // Not under the lock: the loader has one of its own, under which a library's constructor may be on its way here.
+  const ElfObject driver = FindObjectByName(kDriverPrefix);
+  if (!driver.IsFound()) return false;
+  // It must not be unmapped under the client's feet.
+  KeepLoaded(driver);
   pthread_mutex_lock(&g_lock);
   if (!g_is_resolved.load(std::memory_order_relaxed)) {
-    const ElfObject driver = FindObjectByName(kDriverPrefix);
-    if (driver.IsFound()) {
-      for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
-        void* found = FindSymbol(driver, kEntryNames[entry]);
-        g_real[entry].store(found != nullptr ? found : reinterpret_cast<void*>(&Absent), std::memory_order_relaxed);
-      }
-      g_driver = driver;
-      g_is_resolved.store(true, std::memory_order_release);
+    for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
+      void* found = FindSymbol(driver, kEntryNames[entry]);
+      g_real[entry].store(found != nullptr ? found : reinterpret_cast<void*>(&Absent), std::memory_order_relaxed);
     }
+    g_driver = driver;
+    g_is_resolved.store(true, std::memory_order_release);
   }
   pthread_mutex_unlock(&g_lock);
-  return g_is_resolved.load(std::memory_order_acquire);
+  return true;
 }
 
 void* DriverSymbol(const char* name) {

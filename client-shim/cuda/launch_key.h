@@ -30,6 +30,11 @@ inline uint64_t LaunchKey(uint32_t entry, const LaunchConfig* config, Handle fun
     key = MixKey(key, uint64_t{config->grid[i]} << 32 | config->block[i]);
   return key;
 }
+// An item of a list.
+inline uint64_t ItemKey(uint32_t entry, const LaunchParams& item) {
+  return LaunchKey(entry, item.function, item.grid[0], item.grid[1], item.grid[2], item.block[0], item.block[1],
+                   item.block[2]);
+}
 inline uint64_t LaunchKey(uint32_t entry, Handle function, int gx, int gy, Stream = nullptr) {
   return LaunchKey(entry, function, static_cast<unsigned>(gx), static_cast<unsigned>(gy), 1u, 1u, 1u, 1u);
 }

@@ -13,6 +13,8 @@ namespace {
 // see: the last error that cudaGetLastError gives is cudart's own.
 struct Functions {
   Result (*driver_version)(int*);
+  Result (*device_count)(int*);
+  Result (*primary_state)(int, unsigned*, int*);
   Result (*context_device)(int*);
   Result (*get_current)(Handle*);
   Result (*push_current)(Handle);
@@ -127,6 +129,14 @@ void* CreateMarker(int) {
   return calloc(1, sizeof(Marker));
 }
 
+Event CreateEvent() {
+  const auto create = []() -> void* {
+    Event event = nullptr;
+    return g_cuda.event_create(&event, kTimed) == kSuccess ? event : nullptr;
+  };
+  return g_past_events.MakeApart(create, [](Event event) { (void)g_cuda.event_destroy(event); });
+}
+
 bool RecordMarker(int device, void* marker, void* stream) {
   auto* const m = static_cast<Marker*>(marker);
   const Handle context = ContextOfStream(device, stream);
@@ -136,10 +146,8 @@ bool RecordMarker(int device, void* marker, void* stream) {
       (void)g_cuda.event_destroy(m->event);
       m->event = nullptr;
     }
-    if (m->event == nullptr && g_cuda.event_create(&m->event, kTimed) != kSuccess) {
-      m->event = nullptr;
-      return false;
-    }
+    if (m->event == nullptr) m->event = CreateEvent();
+    if (m->event == nullptr) return false;
     m->context = context;
     return g_cuda.event_record(m->event, stream) == kSuccess;
   });
@@ -215,6 +223,19 @@ void FormatVersion(int version, char* out) {
 
 }  // namespace
 
+PastHandles g_past_events;
+
+int DeviceCount() {
+  int count = 0;
+  return g_cuda.device_count != nullptr && g_cuda.device_count(&count) == kSuccess ? count : 0;
+}
+
+bool IsPrimaryActive(int device) {
+  unsigned flags = 0;
+  int active = 1;
+  return g_cuda.primary_state == nullptr || g_cuda.primary_state(device, &flags, &active) != kSuccess || active != 0;
+}
+
 int CurrentDevice() {
   if (g_on_behalf_of >= 0) return g_on_behalf_of;
   int device = -1;
@@ -245,6 +266,8 @@ OnBehalfOf::~OnBehalfOf() {
 
 const Vendor* MakeVendor() {
   Find(&g_cuda.driver_version, "cuDriverGetVersion");
+  Find(&g_cuda.device_count, "cuDeviceGetCount");
+  Find(&g_cuda.primary_state, "cuDevicePrimaryCtxGetState");
   Find(&g_cuda.context_device, "cuCtxGetDevice");
   Find(&g_cuda.get_current, "cuCtxGetCurrent");
   Find(&g_cuda.push_current, "cuCtxPushCurrent_v2");

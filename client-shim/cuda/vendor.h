@@ -5,10 +5,19 @@
 
 #include "client-shim/core/interface.h"
 #include "client-shim/cuda/types.h"
+#include "client-shim/stub/past_handles.h"
 
 namespace xschedd::shim::cuda {
 
 const Vendor* MakeVendor();
+
+// Of the events that the program has destroyed.
+extern PastHandles g_past_events;
+
+// How many devices the driver has.
+int DeviceCount();
+// Whether the primary context of `device` is there; true where the driver does not say.
+bool IsPrimaryActive(int device);
 
 // The device of the calling thread's current context, -1 without one.
 int CurrentDevice();

@@ -82,17 +82,24 @@ Function RealOrAbsent(uint32_t entry) {
 // More streams than this in one call are launched all the same, the rest uncounted.
 constexpr unsigned kMaxMulti = 16;
 
+// More entries than devices are an error, which the driver finds before it reads the list: it may not be that long.
+inline bool MayReadList(const void* list, unsigned count) {
+  return list != nullptr && count <= static_cast<unsigned>(DeviceCount());
+}
+
 #define XS_MULTI(name, since, params, args, list, count)                                                              \
   struct Wrap_##name {                                                                                                \
     XS_SLOW Result Slow params {                                                                                      \
       const ClientTable* client = ClientForWork();                                                                    \
       const auto real = XS_REAL(name, params);                                                                        \
-      if (client == nullptr || list == nullptr) return real args;                                                     \
+      if (client == nullptr) return real args;                                                                        \
       const Inside inside;                                                                                            \
+      if (!MayReadList(list, count)) return real args;                                                                \
       Submission submissions[kMaxMulti];                                                                              \
       unsigned used = 0;                                                                                              \
       for (; used < count && used < kMaxMulti; ++used) {                                                              \
         submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, false, XS_CALLER);                       \
+        submissions[used].key = ItemKey(kEntry_##name, list[used]);                                                   \
         submissions[used].kernel = KernelOf(list[used]);                                                              \
         client->submit_begin(&submissions[used]);                                                                     \
       }                                                                                                               \
@@ -146,20 +153,20 @@ constexpr unsigned kMaxMulti = 16;
 #define XS_RECORD(name, since, params, args, event, stream) \
   XS_THEN(name, params, args, client->event_recorded(event, stream))
 
+// From here on: told whether or not anything is gated at the moment, because what was missed could not be learnt later.
+
 #define XS_EVENT_END(name, since, params, args, event)          \
   struct Wrap_##name {                                          \
-    XS_SLOW Result Slow params {                                \
+    static Result Call params {                                 \
       const ClientTable* client = ClientIfRunning();            \
       const auto real = XS_REAL(name, params);                  \
+      g_past_events.Add(event);                                 \
       if (client == nullptr) return real args;                  \
       const Inside inside;                                      \
       client->event_destroyed(event);                           \
       return real args;                                         \
     }                                                           \
-    XS_CALL(name, params, args)                                 \
   };
-
-// From here on: told whether or not anything is gated at the moment, because what was missed could not be learnt later.
 
 #define XS_STREAM_OF(name, params, args, out, priority, flags, device)                        \
   struct Wrap_##name {                                                                        \
@@ -216,6 +223,33 @@ constexpr unsigned kMaxMulti = 16;
     }                                                           \
   };
 
+// A primary context goes with the last of those who have retained it. Forgotten before, as what is destroyed must not be
+// touched; afterwards, where not all were seen.
+#define XS_PRIMARY_RETAIN(name, since, params, args, device)    \
+  struct Wrap_##name {                                          \
+    static Result Call params {                                 \
+      ResolveDriver();                                          \
+      const Result result = XS_REAL(name, params) args;         \
+      if (result == kSuccess) g_retained.Add(device);           \
+      return result;                                            \
+    }                                                           \
+  };
+#define XS_PRIMARY_RELEASE(name, since, params, args, device)   \
+  struct Wrap_##name {                                          \
+    static Result Call params {                                 \
+      const ClientTable* client = ClientIfRunning();            \
+      const auto real = XS_REAL(name, params);                  \
+      const int retained = g_retained.Remove(device);           \
+      const Inside inside;                                      \
+      if (retained == 1 && client != nullptr) ForgetDevice(client, device); \
+      const Result result = real args;                          \
+      if (result != kSuccess && retained > 0) g_retained.Add(device); \
+      const bool may_be_gone = result == kSuccess && retained != 1 && client != nullptr; \
+      if (may_be_gone && !IsPrimaryActive(device)) ForgetDevice(client, device); \
+      return result;                                            \
+    }                                                           \
+  };
+
 // Before the real call: from then on a marker that is recorded elsewhere could break the capture. One that the wrong
 // thread tries to end goes on.
 #define XS_CAPTURE(name, since, params, args, stream)           \
@@ -264,6 +298,27 @@ void ForgetDevice(const ClientTable* client, int device) {
   const OnBehalfOf other(device);
   client->device_reset();
 }
+
+// How often the program has retained each device's primary context, as far as it was seen. Thread rule: any thread.
+class Retained {
+ public:
+  // relaxed: a program that releases in one thread what another uses has put these in order.
+  void Add(int device) {
+    if (IsKept(device)) counts_[device].fetch_add(1, std::memory_order_relaxed);
+  }
+  // One fewer; returns how many there were. 0: more are released than were seen to be retained.
+  int Remove(int device) {
+    int count = IsKept(device) ? counts_[device].load(std::memory_order_relaxed) : 0;
+    while (count > 0 && !counts_[device].compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) {
+    }
+    return count;
+  }
+
+ private:
+  static bool IsKept(int device) { return device >= 0 && device < static_cast<int>(abi::kMaxDevices); }
+  std::atomic<int> counts_[abi::kMaxDevices] = {};
+};
+Retained g_retained;
 
 #include "client-shim/cuda/entry_points.def"
 #include "client-shim/cuda/entry_points_undef.inc"

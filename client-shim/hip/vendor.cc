@@ -24,6 +24,7 @@ struct Functions {
   HipError (*is_capturing)(Stream, int*);
   HipError (*exchange_capture_mode)(int*);
   HipError (*event_create)(Event*);
+  HipError (*event_destroy)(Event);
   HipError (*event_record)(Event, Stream);
   HipError (*event_query)(Event);
   HipError (*event_elapsed)(float*, Event, Event);
@@ -100,9 +101,16 @@ bool OnDevice(int device, Body body) {
 }
 
 void* CreateMarker(int device) {
+  const auto create = []() -> void* {
+    Event event = nullptr;
+    return g_hip.event_create(&event) == kHipSuccess ? event : nullptr;
+  };
+  const auto destroy = [](Event event) { (void)g_hip.event_destroy(event); };
   Event marker = nullptr;
-  const bool made =
-      g_hip.event_create != nullptr && OnDevice(device, [&] { return g_hip.event_create(&marker) == kHipSuccess; });
+  const bool made = g_hip.event_create != nullptr && g_hip.event_destroy != nullptr && OnDevice(device, [&] {
+                      marker = g_past_events.MakeApart(create, destroy);
+                      return marker != nullptr;
+                    });
   if (!made) ForgetError();
   return made ? marker : nullptr;
 }
@@ -203,6 +211,8 @@ void FormatVersion(int version, char* out) {
 
 }  // namespace
 
+PastHandles g_past_events;
+
 int DeviceCount() {
   int count = 0;
   return g_hip.device_count != nullptr && g_hip.device_count(&count) == kHipSuccess ? count : 0;
@@ -221,6 +231,7 @@ const Vendor* MakeVendor() {
   Find(&g_hip.is_capturing, "hipStreamIsCapturing");
   Find(&g_hip.exchange_capture_mode, "hipThreadExchangeStreamCaptureMode");
   Find(&g_hip.event_create, "hipEventCreate");
+  Find(&g_hip.event_destroy, "hipEventDestroy");
   Find(&g_hip.event_record, "hipEventRecord");
   Find(&g_hip.event_query, "hipEventQuery");
   Find(&g_hip.event_elapsed, "hipEventElapsedTime");

@@ -2,10 +2,14 @@
 #pragma once
 
 #include "client-shim/core/interface.h"
+#include "client-shim/stub/past_handles.h"
 
 namespace xschedd::shim {
 
 const Vendor* MakeVendor();
+
+// Of the events that the program has destroyed.
+extern PastHandles g_past_events;
 
 // Of the runtime; 0 where it does not say. After MakeVendor.
 int DeviceCount();

@@ -66,6 +66,7 @@ void AfterForkInChild() {
 
 // Registered after the runtime was loaded, so it runs before the runtime's own destructors.
 void AtExit() {
+  const Inside inside;
   if (const ClientTable* client = g_client.load(std::memory_order_acquire)) client->exiting();
 }
 
@@ -174,11 +175,9 @@ void Start(FrontEnd* front_end) {
 const ClientTable* StartClient(FrontEnd* front_end) {
   if (g_stage.load(std::memory_order_acquire) == kFresh) {
     const int saved_errno = errno;
+    const Inside inside;
     pthread_mutex_lock(&g_start_lock);
-    if (g_stage.load(std::memory_order_relaxed) == kFresh) {
-      const Inside inside;
-      Start(front_end);
-    }
+    if (g_stage.load(std::memory_order_relaxed) == kFresh) Start(front_end);
     pthread_mutex_unlock(&g_start_lock);
     errno = saved_errno;
   }
@@ -210,6 +209,7 @@ void NoteDevice(FrontEnd* front_end, int device) {
   // relaxed: a set that only grows.
   if ((front_end->devices_seen.load(std::memory_order_relaxed) & bit) != 0) return;
   front_end->devices_seen.fetch_or(bit, std::memory_order_relaxed);
+  const Inside inside;
   if (const ClientTable* client = RunningClient(front_end)) client->device_current(device);
 }
 

@@ -11,6 +11,8 @@
 // Thread rule: read by any thread; written by whoever starts, ends or renews the session.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 
 #include "common/abi.h"
@@ -37,12 +39,29 @@ template <Route route>
 // initial-exec: the stub is there from program start, so its thread-local variables have a fixed place.
 extern __thread int g_depth __attribute__((tls_model("initial-exec")));
 
+// While it lives, the thread is not cancelled either: it may hold locks and is counted as submitting, and no call of a
+// GPU runtime is a cancellation point that a program could rely on. A cancellation that comes meanwhile acts at the
+// program's own next cancellation point.
 class Inside {
  public:
-  Inside() { ++g_depth; }
-  ~Inside() { --g_depth; }
+  Inside() {
+    ++g_depth;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type_);
+  }
+  ~Inside() {
+    --g_depth;
+    pthread_setcancelstate(cancel_state_, nullptr);
+    // A thread that has asked to be cancelled at any moment may end here. By the type, because where enabling ends it,
+    // glibc 2.36 does not say PTHREAD_CANCELED to who joins it.
+    if (cancel_type_ != PTHREAD_CANCEL_DEFERRED) pthread_setcanceltype(cancel_type_, nullptr);
+  }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
+
+ private:
+  int cancel_state_;
+  int cancel_type_;
 };
 
 }  // namespace xschedd::shim

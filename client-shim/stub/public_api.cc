@@ -4,6 +4,7 @@
 
 #include "client-shim/include/xschedd.h"
 #include "client-shim/stub/client.h"
+#include "client-shim/stub/launch_path.h"
 #include "common/abi.h"
 
 namespace {
@@ -79,6 +80,7 @@ XSCHEDD_API const char* xschedd_result_text(int result) {
 XSCHEDD_API int xschedd_set_priority(int priority) {
   if (!IsPriorityOrNone(priority)) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const Inside inside;
   if (const ClientTable* client = RunningClient()) return client->set_priority(priority);
   RememberPriority(priority);
   return XSCHEDD_ERROR_NOT_CONNECTED;
@@ -87,6 +89,7 @@ XSCHEDD_API int xschedd_set_priority(int priority) {
 XSCHEDD_API int xschedd_set_weight(unsigned weight) {
   if (!IsWeightOrNone(weight)) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const Inside inside;
   if (const ClientTable* client = RunningClient()) return client->set_weight(weight);
   RememberWeight(weight);
   return XSCHEDD_ERROR_NOT_CONNECTED;
@@ -95,6 +98,7 @@ XSCHEDD_API int xschedd_set_weight(unsigned weight) {
 XSCHEDD_API int xschedd_set_deadline(xschedd_count us) {
   if (us > kDeadlineMaxUs) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const Inside inside;
   if (const ClientTable* client = RunningClient()) return client->set_deadline(us);
   RememberDeadline(us);
   return XSCHEDD_ERROR_NOT_CONNECTED;
@@ -111,6 +115,7 @@ XSCHEDD_API int xschedd_set_group(const char* group) {
 XSCHEDD_API int xschedd_set_stream_priority(void* stream, int priority) {
   if (!IsPriorityOrNone(priority)) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const Inside inside;
   const ClientTable* client = RunningClient();
   return client != nullptr ? client->set_stream_priority(stream, priority) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
@@ -118,6 +123,7 @@ XSCHEDD_API int xschedd_set_stream_priority(void* stream, int priority) {
 XSCHEDD_API int xschedd_set_stream_weight(void* stream, unsigned weight) {
   if (!IsWeightOrNone(weight)) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const Inside inside;
   const ClientTable* client = RunningClient();
   return client != nullptr ? client->set_stream_weight(stream, weight) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
@@ -125,6 +131,7 @@ XSCHEDD_API int xschedd_set_stream_weight(void* stream, unsigned weight) {
 XSCHEDD_API int xschedd_set_stream_deadline(void* stream, xschedd_count us) {
   if (us > kDeadlineMaxUs) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const Inside inside;
   const ClientTable* client = RunningClient();
   return client != nullptr ? client->set_stream_deadline(stream, us) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
@@ -132,6 +139,7 @@ XSCHEDD_API int xschedd_set_stream_deadline(void* stream, xschedd_count us) {
 XSCHEDD_API int xschedd_hold(int device, xschedd_count max_us) {
   if (!IsHoldDevice(device) || !IsHoldTime(max_us)) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const Inside inside;
   const ClientTable* client = RunningClient();
   return client != nullptr ? client->hold(device, max_us) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
@@ -139,6 +147,7 @@ XSCHEDD_API int xschedd_hold(int device, xschedd_count max_us) {
 XSCHEDD_API int xschedd_release(int device) {
   if (!IsHoldDevice(device)) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const Inside inside;
   const ClientTable* client = RunningClient();
   return client != nullptr ? client->release(device) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
@@ -146,12 +155,14 @@ XSCHEDD_API int xschedd_release(int device) {
 XSCHEDD_API int xschedd_hold_stream(void* stream, xschedd_count max_us) {
   if (!IsHoldTime(max_us)) return XSCHEDD_ERROR_INVALID;
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const Inside inside;
   const ClientTable* client = RunningClient();
   return client != nullptr ? client->hold_stream(stream, max_us) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
 XSCHEDD_API int xschedd_release_stream(void* stream) {
   if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const Inside inside;
   const ClientTable* client = RunningClient();
   return client != nullptr ? client->release_stream(stream) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
@@ -160,6 +171,7 @@ XSCHEDD_API int xschedd_get_status(xschedd_status* status) {
   if (!HasSize(status)) return XSCHEDD_ERROR_INVALID;
   xschedd_status whole{};
   int result = XSCHEDD_OK;
+  const Inside inside;
   if (const ClientTable* client = RunningClient()) {
     result = client->get_status(&whole);
   } else {
@@ -174,6 +186,7 @@ XSCHEDD_API int xschedd_get_device_status(int device, xschedd_device_status* sta
   if (!HasSize(status) || !IsHoldDevice(device) || device == XSCHEDD_ALL_DEVICES) return XSCHEDD_ERROR_INVALID;
   xschedd_device_status whole{};
   int result = IsUnscheduled() ? XSCHEDD_ERROR_INERT : XSCHEDD_ERROR_NOT_CONNECTED;
+  const Inside inside;
   if (const ClientTable* client = RunningClient()) result = client->get_device_status(device, &whole);
   CopyOut(whole, status);
   return result;

@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "client-shim/core/standard_error.h"
+#include "client-shim/stub/launch_path.h"
 
 namespace xschedd::shim {
 
@@ -22,7 +23,10 @@ void Say(const char* a, const char* b, const char* c, const char* d, const char*
       line[length++] = *part;
   }
   line[length++] = '\n';
-  WriteStandardError(line, length);
+  {
+    const Inside inside;  // the thread does not end in a line of ours
+    WriteStandardError(line, length);
+  }
   errno = saved_errno;
 }
 

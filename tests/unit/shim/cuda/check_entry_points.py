@@ -22,7 +22,6 @@ HARMLESS = re.compile(
     r'^cuStreamIsCapturing\w*|^cuStreamCopyAttributes\w*|'
     r'^cuEventCreate|^cuEvent(Get|Set)\w*|'
     r'^cuCtxSet(Flags|Limit|CacheConfig|SharedMemConfig)|^cuCtxResetPersistingL2Cache|'
-    r'^cuDevicePrimaryCtxRetain|'  # makes nothing current
     r'^cuGraph\w*Node\w*|^cuGraphicsResource\w*|'  # edits of a graph; cuGraphicsResourceGet...
     r'^cuDevice(Register|Unregister)AsyncNotification|'
     r'^cuLaunchAttribute\w*')

@@ -3,6 +3,7 @@
 // FAKE_CUDA
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "client-shim/include/xschedd.h"
 
@@ -114,6 +117,79 @@ void GetProcAddress(void* library, const Driver& driver) {
   EXPECT(get("cuNothing", &found, 12000, 0, nullptr) == 500);
 }
 
+// One item for each entry of the list, with a key of its own; a list that the driver refuses is not read.
+void MultiDevice(void* library, void* client, const Driver& driver) {
+  struct Item {  // CUDA_LAUNCH_PARAMS
+    void* function = reinterpret_cast<void*>(0x60);
+    unsigned grid[3] = {1, 2, 3}, block[3] = {4, 5, 6}, shared = 0;
+    void* stream = nullptr;
+    void** arguments = nullptr;
+  } list[2];
+  const auto multi = Look<int (*)(const void*, unsigned, unsigned)>(library, "cuLaunchCooperativeKernelMultiDevice");
+  const auto key = Look<std::uint64_t (*)()>(client, "fake_client_last_key");
+  const unsigned long long before = Submitted();
+  EXPECT(multi(list, 2, 5) == 0 && driver.Was("cuLaunchCooperativeKernelMultiDevice", 7));
+  EXPECT(Submitted() == before + 2 && key() != 0);
+  const std::uint64_t of_six = key();
+  list[1].block[2] = 7;
+  EXPECT(multi(list, 2, 0) == 0 && key() != of_six);
+  // The list has two entries, whatever the count says.
+  EXPECT(multi(list, 1u << 30, 0) == 1 && Submitted() == before + 4);
+}
+
+// A primary context that others still have is not forgotten.
+void PrimaryContext(void* library, void* client) {
+  const auto resets = Look<int (*)()>(client, "fake_client_resets");
+  const auto retain = Look<int (*)(void**, int)>(library, "cuDevicePrimaryCtxRetain");
+  const auto release = Look<int (*)(int)>(library, "cuDevicePrimaryCtxRelease_v2");
+  const auto unseen = Look<int (*)()>(library, "fake_cuda_retain_unseen");
+  const int before = resets();
+  void* context = nullptr;
+  EXPECT(retain(&context, 3) == 0 && context != nullptr && retain(&context, 3) == 0);
+  EXPECT(release(3) == 0 && resets() == before);
+  EXPECT(release(5) == 201 && resets() == before);
+  EXPECT(release(3) == 0 && resets() == before + 1);
+  EXPECT(release(3) == 201 && resets() == before + 1);
+  // One that was retained where nobody saw it.
+  unseen();
+  unseen();
+  EXPECT(release(3) == 0 && resets() == before + 1);
+  EXPECT(release(3) == 0 && resets() == before + 2);
+}
+
+// A marker is never made at the handle of an event that the program has destroyed.
+void PastEvents(void* library, void* client) {
+  const auto create = Look<int (*)(void**, unsigned)>(library, "cuEventCreate");
+  const auto destroy = Look<int (*)(void*)>(library, "cuEventDestroy_v2");
+  const auto mark = Look<void* (*)(int, void*)>(client, "fake_client_mark");
+  const auto recorded = Look<void* (*)()>(library, "fake_cuda_recorded");
+  EXPECT(IsShim(reinterpret_cast<void*>(destroy)));
+  void* event = nullptr;
+  EXPECT(create(&event, 0) == 0 && destroy(event) == 0);
+  EXPECT(mark(3, nullptr) != nullptr && recorded() != nullptr && recorded() != event);
+  void* again = nullptr;
+  EXPECT(create(&again, 0) == 0 && again == event);  // given back, as it would be without us
+}
+
+// Several threads at once, from the first call on: each launch is looked at once and arrives whole.
+void Threads(Launch launch, const Driver& driver) {
+  constexpr int kThreads = 8, kLaunches = 2000;
+  const unsigned long long before = Submitted();
+  const int calls = driver.calls();
+  std::vector<std::thread> threads;
+  for (long t = 0; t < kThreads; ++t) {
+    threads.emplace_back([=, &driver] {
+      for (int i = 0; i < kLaunches; ++i) {
+        const int result = launch(nullptr, 1, 2, 3, 4, 5, 6, 7, reinterpret_cast<void*>(t * 1000), nullptr, nullptr);
+        if (result != 0 || !driver.Was("cuLaunchKernel", 28 + t * 1000)) _exit(3);
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT(Submitted() == before + kThreads * kLaunches && driver.calls() == calls + kThreads * kLaunches);
+}
+
 int Main(const std::string& mode, const char* path) {
   // Before any driver is there, nobody may be led to believe that it is.
   EXPECT(dlsym(RTLD_DEFAULT, "cuLaunchKernel") == nullptr && dlerror() != nullptr);
@@ -157,6 +233,15 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(dlsym(RTLD_DEFAULT, "cuGraphLaunch") == nullptr && dlerror() != nullptr);
 
   GetProcAddress(library, driver);
+  void* const client = dlopen(std::getenv("XSCHEDD_CLIENT_LIB"), RTLD_NOW | RTLD_NOLOAD);
+  MultiDevice(library, client, driver);
+  PrimaryContext(library, client);
+  PastEvents(library, client);
+  Threads(launch, driver);
+  EXPECT(Look<int (*)()>(client, "fake_client_cancellable")() == 0);
+
+  // A driver that the program has closed stays where the client works with it.
+  EXPECT(dlclose(library) == 0 && dlopen(path, RTLD_NOW | RTLD_NOLOAD) == library);
 
   // A child of fork is let alone; the parent is not disturbed.
   const unsigned long long before = Submitted();

@@ -1,6 +1,9 @@
 // A client library that counts: every call is looked at, nothing waits. It stands in for libxschedd-client.so by
 // XSCHEDD_CLIENT_LIB. A priority that is not 0 is the stop event that whatever can be timed is launched with.
-// Thread rule: one thread.
+// Thread rule: any thread; what is said of the last call, one thread.
+#include <pthread.h>
+
+#include <atomic>
 #include <utility>
 
 #include "client-shim/core/interface.h"
@@ -10,8 +13,9 @@ using namespace xschedd::shim;
 namespace {
 
 struct Counts {
-  int begins = 0, ends = 0, failed = 0, syncs = 0, forks = 0, hints = 0;
+  std::atomic<int> begins = 0, ends = 0, failed = 0, syncs = 0, forks = 0, hints = 0, resets = 0;
   unsigned last_entry = 0;
+  std::uint64_t last_key = 0;
   const void* last_caller = nullptr;
   void* last_stream = nullptr;
   bool last_drains = false;
@@ -19,61 +23,113 @@ struct Counts {
   void* forgotten = nullptr;
   unsigned devices = 0;  // bits
   void* stop = nullptr;
+  std::atomic<int> cancellable = 0;  // calls that came with cancellation enabled: interface.h forbids it
 };
 Counts g_counts;
+
+void SeeCancelState() {
+  int state = PTHREAD_CANCEL_ENABLE;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+  if (state == PTHREAD_CANCEL_ENABLE) ++g_counts.cancellable;
+}
 const xschedd::abi::Word g_look{1};
+const Vendor* g_vendor = nullptr;
 
 const ClientTable kTable = {
     kInterfaceVersion,
     [](Submission* submission) {
+      SeeCancelState();
       ++g_counts.begins;
       g_counts.last_entry = submission->entry;
+      g_counts.last_key = submission->key;
       g_counts.last_caller = submission->caller;
       g_counts.last_stream = submission->stream;
       g_counts.last_drains = submission->drains;
       if (submission->may_time) submission->stop = g_counts.stop;
     },
     [](Submission*, bool ok) {
+      SeeCancelState();
       ++g_counts.ends;
       g_counts.failed += ok ? 0 : 1;
     },
-    [](Sync*, SyncScope, void*) { ++g_counts.syncs; },
-    [](Sync*, bool) {},
-    [](const Sync*) { return false; },
-    [] {},
-    [](void* event, void*) { g_counts.recorded = event; },
-    [](void* event) { g_counts.forgotten = event; },
-    [](void*, int, unsigned) {},
-    [](void*) {},
-    [](int device) { g_counts.devices |= 1u << device; },
-    [] {},
-    [](void*) {},
-    [](void*) {},
-    [] {},
+    [](Sync*, SyncScope, void*) {
+      SeeCancelState();
+      ++g_counts.syncs;
+    },
+    [](Sync*, bool) { SeeCancelState(); },
+    [](const Sync*) {
+      SeeCancelState();
+      return false;
+    },
+    [] { SeeCancelState(); },
+    [](void* event, void*) {
+      SeeCancelState();
+      g_counts.recorded = event;
+    },
+    [](void* event) {
+      SeeCancelState();
+      g_counts.forgotten = event;
+    },
+    [](void*, int, unsigned) { SeeCancelState(); },
+    [](void*) { SeeCancelState(); },
+    [](int device) {
+      SeeCancelState();
+      g_counts.devices |= 1u << device;
+    },
+    [] {
+      SeeCancelState();
+      ++g_counts.resets;
+    },
+    [](void*) { SeeCancelState(); },
+    [](void*) { SeeCancelState(); },
+    [] { SeeCancelState(); },
     [] { ++g_counts.forks; },
     [](int priority) {
+      SeeCancelState();
       g_counts.stop = reinterpret_cast<void*>(static_cast<std::uintptr_t>(priority));
       return XSCHEDD_OK;
     },
     [](unsigned weight) {
+      SeeCancelState();
       g_counts.hints += static_cast<int>(weight);
       return XSCHEDD_OK;
     },
     [](std::uint64_t us) {
+      SeeCancelState();
       g_counts.hints += static_cast<int>(us);
       return XSCHEDD_OK;
     },
-    [](void*, int) { return XSCHEDD_OK; },
-    [](void*, unsigned) { return XSCHEDD_OK; },
+    [](void*, int) {
+      SeeCancelState();
+      return XSCHEDD_OK;
+    },
+    [](void*, unsigned) {
+      SeeCancelState();
+      return XSCHEDD_OK;
+    },
     [](void*, std::uint64_t us) {
+      SeeCancelState();
       g_counts.hints += static_cast<int>(us);
       return XSCHEDD_OK;
     },
-    [](int, std::uint64_t) { return XSCHEDD_OK; },
-    [](int) { return XSCHEDD_OK; },
-    [](void*, std::uint64_t) { return XSCHEDD_OK; },
-    [](void*) { return XSCHEDD_OK; },
+    [](int, std::uint64_t) {
+      SeeCancelState();
+      return XSCHEDD_OK;
+    },
+    [](int) {
+      SeeCancelState();
+      return XSCHEDD_OK;
+    },
+    [](void*, std::uint64_t) {
+      SeeCancelState();
+      return XSCHEDD_OK;
+    },
+    [](void*) {
+      SeeCancelState();
+      return XSCHEDD_OK;
+    },
     [](xschedd_status* status) {
+      SeeCancelState();
       // The one door that a program has to a client library.
       status->state = XSCHEDD_STATE_SCHEDULED;
       status->submitted = static_cast<unsigned long long>(g_counts.begins);
@@ -83,7 +139,10 @@ const ClientTable kTable = {
       status->client_id = reinterpret_cast<unsigned long long>(g_counts.last_caller);
       return XSCHEDD_OK;
     },
-    [](int, xschedd_device_status*) { return XSCHEDD_OK; },
+    [](int, xschedd_device_status*) {
+      SeeCancelState();
+      return XSCHEDD_OK;
+    },
 };
 
 }  // namespace
@@ -101,11 +160,27 @@ extern "C" __attribute__((visibility("default"))) void* fake_client_take_recorde
 extern "C" __attribute__((visibility("default"))) void* fake_client_take_forgotten() {
   return std::exchange(g_counts.forgotten, nullptr);
 }
+extern "C" __attribute__((visibility("default"))) std::uint64_t fake_client_last_key() {
+  return g_counts.last_key;
+}
+extern "C" __attribute__((visibility("default"))) int fake_client_resets() {
+  return g_counts.resets;
+}
+// What the core would record next on a device, as a marker; null where it cannot.
+extern "C" __attribute__((visibility("default"))) void* fake_client_mark(int device, void* stream) {
+  void* const marker = g_vendor->create_marker(device);
+  return marker != nullptr && g_vendor->record_marker(device, marker, stream) ? marker : nullptr;
+}
+extern "C" __attribute__((visibility("default"))) int fake_client_cancellable() {
+  return g_counts.cancellable;
+}
 extern "C" __attribute__((visibility("default"))) unsigned fake_client_devices() {
   return g_counts.devices;
 }
 
 extern "C" __attribute__((visibility("default"))) const ClientTable* xschedd_client_start(const StubTable* stub) {
+  SeeCancelState();
+  g_vendor = stub->vendor;
   stub->set_summary(&g_look);
   return &kTable;
 }

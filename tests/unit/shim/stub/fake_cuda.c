@@ -1,7 +1,7 @@
 /* A libcuda of a few functions, to test the ways in without a GPU: what it answers and how it behaves is made up, but
  * that versions of a function are exports of their own, and that cuGetProcAddress chooses among them by CUDA version
  * and flag, is as driver 580 does it. With FAKE_CUDA_INNER it hands out inner functions instead of its exports. Thread
- * rule: one thread. */
+ * rule: any thread; what the last call was is known of the calling thread. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -9,13 +9,14 @@
 #define EXPORT __attribute__((visibility("default")))
 #define INNER __attribute__((noinline)) static
 
-static int calls;         /* real functions reached */
-static long last;         /* the sum of the last call's arguments, to see that none is lost on the way */
-static const char* which; /* the last real function */
-static void* current = (void*)0x10;
+static int calls;                  /* real functions reached */
+static __thread long last;         /* the sum of the last call's arguments, to see that none is lost on the way */
+static __thread const char* which; /* the last real function */
+static __thread void* current = (void*)0x10;
+static int retained; /* of the primary context */
 
 static int note(const char* name, long sum, int result) {
-  ++calls;
+  __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
   which = name;
   last = sum;
   return result;
@@ -101,6 +102,49 @@ EXPORT int cuCtxGetDevice(int* device) {
 }
 EXPORT int cuCtxSetCurrent(void* context) {
   return current = context, 0;
+}
+
+EXPORT int cuDeviceGetCount(int* count) {
+  return *count = 2, 0;
+}
+EXPORT int cuLaunchCooperativeKernelMultiDevice(const void* list, unsigned count, unsigned flags) {
+  (void)list;
+  return note("cuLaunchCooperativeKernelMultiDevice", (long)(count + flags), count > 2 ? 1 : 0);
+}
+/* A context that is left is destroyed; one that nobody has is an error. */
+EXPORT int cuDevicePrimaryCtxRetain(void** out, int device) {
+  *out = (void*)0x10;
+  return __atomic_add_fetch(&retained, 1, __ATOMIC_RELAXED), device == 3 ? 0 : 101;
+}
+EXPORT int cuDevicePrimaryCtxRelease_v2(int device) {
+  if (device != 3 || retained == 0) return 201;
+  return __atomic_sub_fetch(&retained, 1, __ATOMIC_RELAXED), 0;
+}
+EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
+  return *flags = 0, *active = device == 3 && retained > 0, 0;
+}
+EXPORT int fake_cuda_retain_unseen(void) {
+  return __atomic_add_fetch(&retained, 1, __ATOMIC_RELAXED);
+}
+/* Of three handles the one that was given back last comes first, as a heap has it. */
+static char events[3];
+static void* given_back[3] = {&events[0], &events[1], &events[2]};
+static int left = 3;
+EXPORT int cuEventCreate(void** out, unsigned flags) {
+  (void)flags;
+  if (left == 0) return 2;
+  return *out = given_back[--left], 0;
+}
+EXPORT int cuEventDestroy_v2(void* event) {
+  return given_back[left++] = event, 0;
+}
+static void* last_recorded;
+EXPORT int cuEventRecord(void* event, void* stream) {
+  (void)stream;
+  return last_recorded = event, 0;
+}
+EXPORT void* fake_cuda_recorded(void) {
+  return last_recorded;
 }
 
 EXPORT int cuGetProcAddress(const char* name, void** out, int version, uint64_t flags);

@@ -100,6 +100,7 @@ REAL int real_set_context(void* context) {
   fake_hip_device = (int)(intptr_t)context;
   return 0;
 }
+REAL int real_event_destroy(void* event);
 REAL int real_version(int* version) {
   *version = 60200000;
   return 0;
@@ -109,6 +110,7 @@ REAL int real_version(int* version) {
 enum {
   kConfigure = 13,
   kSetContext = 29,
+  kEventDestroy = 78,
   kElapsed = 79,
   kLaunchByPtr = 210,
   kMultiDevice = 212,
@@ -168,6 +170,7 @@ static void prepare(void) {
   table.entries[kMemcpy] = (function)real_memcpy;
   table.entries[kMemcpyPerThread] = (function)real_memcpy;
   table.entries[kInstantiate] = (function)real_instantiate;
+  table.entries[kEventDestroy] = (function)real_event_destroy;
   table.entries[kElapsed] = (function)real_elapsed;
   table.entries[kSetContext] = (function)real_set_context;
 #ifdef FAKE_HIP_TABLE
@@ -260,6 +263,24 @@ EXPORT int hipDeviceGetPCIBusId(char* out, int size, int device) {
 }
 EXPORT int hipGetDevice(int* device) {
   *device = fake_hip_device;
+  return 0;
+}
+/* Of three handles the one that was given back last comes first, as a heap has it. */
+static char events[3];
+static void* given_back[3] = {&events[0], &events[1], &events[2]};
+static int left = 3;
+EXPORT int hipEventCreate(void** out) {
+  if (left == 0) return 2;
+  return *out = given_back[--left], 0;
+}
+REAL int real_event_destroy(void* event) {
+  return given_back[left++] = event, 0;
+}
+EXPORT int hipEventDestroy(void* event) {
+  return CALL(kEventDestroy, int (*)(void*))(event);
+}
+EXPORT int hipEventRecord(void* event, void* stream) {
+  (void)event, (void)stream;
   return 0;
 }
 EXPORT int hip_not_an_entry_point(void) {

@@ -2,6 +2,7 @@
 // once. usage: stub_program linked|dlopen|none FAKE_HIP
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -219,6 +220,28 @@ void CheckUnusualEntryPoints(void* hip) {
   EXPECT((devices() & 1u << 5) != 0);
 }
 
+// A marker is never made at the handle of an event that the program has destroyed.
+void CheckPastEvents(void* hip) {
+  void* client = dlopen(std::getenv("XSCHEDD_CLIENT_LIB"), RTLD_NOW | RTLD_NOLOAD);
+  const auto create = Look<int (*)(void**)>(hip, "hipEventCreate");
+  const auto destroy = Look<int (*)(void*)>(hip, "hipEventDestroy");
+  const auto mark = Look<void* (*)(int, void*)>(client, "fake_client_mark");
+  void* event = nullptr;
+  EXPECT(create(&event) == 0 && destroy(event) == 0);
+  void* const marker = mark(5, nullptr);  // the current device
+  EXPECT(marker != nullptr && marker != event);
+  void* again = nullptr;
+  EXPECT(create(&again) == 0 && again == event);  // given back, as it would be without us
+}
+
+// No call into the client library can be cancelled, and the program's threads can be afterwards as before.
+void CheckCancellation() {
+  void* client = dlopen(std::getenv("XSCHEDD_CLIENT_LIB"), RTLD_NOW | RTLD_NOLOAD);
+  EXPECT(Look<int (*)()>(client, "fake_client_cancellable")() == 0);
+  int state = PTHREAD_CANCEL_DISABLE;
+  EXPECT(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state) == 0 && state == PTHREAD_CANCEL_ENABLE);
+}
+
 int Main(const std::string& mode, const char* path) {
   // Before any HIP is there, nobody may be led to believe that it is.
   if (mode == "dlopen") {
@@ -315,6 +338,8 @@ int Main(const std::string& mode, const char* path) {
   const unsigned long long before = Status().submitted;
   EXPECT(global(nullptr, Dim3{}, Dim3{}, nullptr, 0, nullptr) == 0);
   EXPECT(Status().submitted == before + 1);
+  CheckPastEvents(hip);
+  CheckCancellation();
   // A child of fork is let alone; the parent is not disturbed.
   const pid_t child = fork();
   if (child == 0) {
