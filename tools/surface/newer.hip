@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   NEVER(hipModuleGetFunction(&function, module, "scale_add"));
   ONCE(hipExtModuleLaunchKernel(function, 64, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr, nullptr, nullptr, 0));
   ONCE(hipModuleLaunchCooperativeKernel(function, 1, 1, 1, 64, 1, 1, 0, stream, arguments));
-  ONCE(hipLaunchHostFunc(stream, [](void*) {}, nullptr));
+  NEVER(hipLaunchHostFunc(stream, [](void*) {}, nullptr));
   NEVER(hipConfigureCall(dim3(1), dim3(64), 0, stream));
   NEVER(hipSetupArgument(&y, 8, 0));
   NEVER(hipSetupArgument(&x, 8, 8));
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   NEVER(hipEventCreate(&event));
   NEVER(hipEventRecordWithFlags(event, stream, 0));
   NEVER(hipEventSynchronize(event));
-  ONCE(hipStreamBatchMemOp(stream, 1, &operation, 0));
+  NEVER(hipStreamBatchMemOp(stream, 1, &operation, 0));
   hipGraph_t graph;
   hipGraphExec_t executable;
   hipGraphInstantiateParams with{};
