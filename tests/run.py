@@ -13,6 +13,7 @@ import unittest
 class Program(unittest.TestProgram):
     def runTests(self):
         self.verbosity = max(self.verbosity, 2)  # so that the log of one that hangs ends with its name
+        self.warnings = None  # of pipes that a test leaves to its end
         exits, self.exit = self.exit, False
         super().runTests()
         for test, reason in self.result.skipped:
