@@ -90,7 +90,8 @@ Window WindowOf(const Session& session, std::uint32_t slot) {
   return Window{board.WindowUs(slot), board.WindowFloor(slot), (board.Word(slot) & abi::kGuarded) != 0};
 }
 
-// The launch path looks at this instead of the board's summary while the program holds work of its own.
+// The launch path looks at this instead of the board's summary while the program holds work of its own, and after the
+// end of a session that left markers.
 const abi::Word kLook{1};
 
 Environment ReadEnvironment(const StubTable& stub) {
@@ -233,7 +234,6 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
 void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
   auto& carried = As<CarriedSync>(sync->core);
   carried.tracker = nullptr;
-  if (session_.load(std::memory_order_acquire) == nullptr) return;
   if (scope == SyncScope::kEvent) {
     for (const auto& entry : trackers_) {
       DeviceTracker* tracker = entry.load(std::memory_order_acquire);
@@ -256,7 +256,9 @@ void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
 
 void Client::SyncEnd(Sync* sync, bool ok) {
   const auto& carried = As<CarriedSync>(sync->core);
-  if (carried.tracker != nullptr) carried.tracker->EndSync(carried.snapshot, ok);
+  if (carried.tracker == nullptr) return;
+  carried.tracker->EndSync(carried.snapshot, ok);
+  if (session_.load(std::memory_order_acquire) == nullptr) PointSummary();
 }
 
 bool Client::QueryAgain(const Sync& sync) {
@@ -417,7 +419,16 @@ void Client::PointSummary() {
   stub_.set_summary(HasGivenUp()         ? nullptr
                     : own_holds_.Any()   ? &kLook
                     : session != nullptr ? session->Board().SummaryWord()
+                    : HasOwnMarkers()    ? &kLook
                                          : nullptr);
+}
+
+// Of sessions that have ended. A query that finds one unfinished has to be asked again, as it was with the session.
+bool Client::HasOwnMarkers() const {
+  return std::any_of(trackers_.begin(), trackers_.end(), [](const std::atomic<DeviceTracker*>& entry) {
+    const DeviceTracker* tracker = entry.load(std::memory_order_acquire);
+    return tracker != nullptr && tracker->HasOwnMarkers();
+  });
 }
 
 void Client::EndSession() {

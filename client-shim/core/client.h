@@ -106,6 +106,7 @@ class Client {
   void TellDeadlines();
   void WaitWhileOwnHeld(const Submission& submission);
   void PointSummary();
+  bool HasOwnMarkers() const;
   int TellPriority(bool changed);
   int TellWeight(bool changed);
   int Tell(const HintMessage& hint, bool changed = true);
@@ -117,7 +118,7 @@ class Client {
   Wish<std::uint32_t> weight_;
   Deadlines deadlines_;
   OwnHolds own_holds_;
-  std::mutex summary_mutex_;  // orders what the launch path looks at; nothing else is locked under it
+  std::mutex summary_mutex_;  // orders what the launch path looks at; only trackers are locked under it
   StreamTable streams_;
   Passthrough passthrough_;
   std::mutex session_mutex_;  // orders making a tracker against a change of session

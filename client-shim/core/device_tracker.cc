@@ -467,6 +467,11 @@ bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) const {
   return is_behind;
 }
 
+bool DeviceTracker::HasOwnMarkers() const {
+  const Lock lock(mutex_);
+  return std::any_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.own_marker != 0; });
+}
+
 void DeviceTracker::LeaveOwnMarker(const StreamKey& key) {
   const Lock lock(mutex_);
   for (auto& [other, stream] : streams_) {

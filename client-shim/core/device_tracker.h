@@ -144,6 +144,9 @@ class DeviceTracker {
   // thread was recording while the program synchronised. Of the legacy default stream: the same of all streams that it
   // waits for.
   bool IsBehindOwnMarker(const StreamKey& stream) const;
+  // Whether that may be so for any stream now or later: a marker of ours was recorded, and nothing has shown yet that
+  // it is reached.
+  bool HasOwnMarkers() const;
   // That marker is behind something that nobody knows of here (a wait for an event or a value): no longer so.
   void LeaveOwnMarker(const StreamKey& stream);
   // Looks at the oldest marker of each stream.

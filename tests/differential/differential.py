@@ -31,6 +31,7 @@ sys.dont_write_bytecode = True
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent / "e2e"))
 
+import evidence  # noqa: E402
 import harness  # noqa: E402
 import hostile  # noqa: E402
 
@@ -44,17 +45,17 @@ MOST_LINES = 60  # of a difference are printed
 
 
 class Result:
-    """What a run of the program gave: its lanes' lines, its exit status, its standard error without xschedd's own lines."""
+    """What a run of the program gave: its lanes' lines, its exit status, its standard error but for what the shim is
+    expected to say."""
 
-    def __init__(self, out, err, status, hung):
+    def __init__(self, mode, out, err, status, hung):
         self.hung = hung
         self.lanes = {}
         for line in out.splitlines():
             lane, _, text = line.partition(": ")
             self.lanes.setdefault(lane, []).append(text)
-        own = [line for line in err.splitlines() if line.startswith(("xschedd", "xschedctl"))]
-        self.said = "\n".join(own)  # shown with a difference, and not part of it
-        self.lanes["standard error"] = [WHEN_AND_WHO.sub(r"\1", line) for line in err.splitlines() if line not in own]
+        self.said = [line for line in err.splitlines() if evidence.is_expected(mode, line)]
+        self.lanes["standard error"] = [WHEN_AND_WHO.sub(r"\1", line) for line in err.splitlines() if line not in self.said]
         self.lanes["exit status"] = ["hung: killed" if hung else str(status)]
 
     def failed_checks(self):
@@ -107,7 +108,7 @@ class Conversation:
 
     def _is_held_or_gone(self, pid):
         """Gone: on a machine so loaded that the lease ran out, the process went on, and what it went on to was its end."""
-        client = self.node.clients().get(pid)
+        client = self.scheduler.program.look().get(pid)
         return client is None or any(device["state"] == "held" for device in client["devices"])
 
     def _bring_about(self, what, pid):
@@ -128,10 +129,10 @@ Case = collections.namedtuple("Case", "program seed devices rounds modes referen
 
 
 def run(case, mode):
-    """Runs the program once; returns its Result and what the scheduler did."""
+    """Runs the program once; returns its Result, what the scheduler did, and what should have been seen and was not."""
     node = harness.Node()
     node.kernels.append(PROGRAMS / "libdifferential_kernels.so")
-    environment = {"SOFTGPU_DEVICES": str(case.devices)}
+    environment = {"SOFTGPU_DEVICES": str(case.devices), "XSCHEDD_LOG": "info"}
     scheduler = None
     try:
         if mode == "no-daemon":
@@ -151,9 +152,16 @@ def run(case, mode):
         if not ended:
             process.send_signal(signal.SIGKILL)
             process.wait()
-        result = Result(conversation.out.decode(errors="replace"), conversation.err.decode(errors="replace"),
+        result = Result(mode, conversation.out.decode(errors="replace"), conversation.err.decode(errors="replace"),
                         process.returncode, hung=not ended)
-        return result, scheduler.done if scheduler else []
+        missing = []
+        if mode == "no-daemon":
+            missing = evidence.missing_without_daemon(result.said)
+        elif mode == "untracked":
+            missing = evidence.missing_untracked(node)
+        elif scheduler:
+            missing = scheduler.program.missing()
+        return result, scheduler.done if scheduler else [], missing
     finally:
         node.close()
 
@@ -171,7 +179,7 @@ def difference(reference, other):
 
 def compare(case):
     """All of one case: a list of (mode, whether it passed, what to print)."""
-    reference, _ = run(case, "reference")
+    reference, _, _ = run(case, "reference")
     where = f"{case.program}, seed {case.seed}, {case.devices} device{'s' if case.devices > 1 else ''}"
     shown = [f"{lane}: {line}" for lane, lines in reference.lanes.items() for line in lines] if case.show else []
     if reference.hung:
@@ -182,14 +190,15 @@ def compare(case):
     left_out = re.findall(r"^// Not in mode (\S+):", SOURCES[case.program].read_text(), re.MULTILINE)
     for mode in ["reference"] * (case.references - 1) + [mode for mode in case.modes if mode not in left_out]:
         begin = time.monotonic()
-        result, done = run(case, mode)
+        result, done, missing = run(case, mode)
         lines = difference(reference, result)
+        lines += [f"NOT SHOWN: {what}" for what in missing]
         text = [f"{where}, {mode}: {'DIFFERS' if lines else 'same'}, {sum(map(len, result.lanes.values()))} lines, "
                 f"{time.monotonic() - begin:.1f} s, {len(done)} actions of the scheduler"]
         if lines:
             text += ["  " + line for line in lines[:MOST_LINES]]
             text += [f"  ... and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
-            text += ["  xschedd said: " + (result.said or "nothing"), "  the scheduler did, last: " + "; ".join(done[-12:])]
+            text += ["  xschedd said: " + ("; ".join(result.said) or "nothing"), "  the scheduler did, last: " + "; ".join(done[-12:])]
         found.append((mode, not lines, "\n".join(text)))
     return found
 

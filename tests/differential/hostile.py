@@ -7,9 +7,12 @@ seeded generator; when it happens is not: the moments are the machine's. Thread 
 
 import signal
 
+import evidence
+
 PRIORITIES = (-50, -10, 10, 10, 30, 80)  # the competitors' is 10
 COMPETITOR_PRIORITY = 10
 WINDOWS = ("0", "100us", "200us", "500us", "2ms")
+NO_CLIENT_FITS = 5  # of xschedctl's exit codes
 POLICIES = ("priority", "priority", "priority", "share", "fair", "fifo", "deadline", "laxity")
 
 
@@ -24,8 +27,26 @@ class Scheduler:
         self.pinned = False  # the program asked for a hold: nothing is done until it asks for a release
         self.unfinished = None  # what the next call of act() must do
         self.done = []  # what was done, for the report of a failure
+        self.program = None  # evidence.Watched
         self.competitors = [
             node.start_anchor(COMPETITOR_PRIORITY, device, {"SOFTGPU_DEVICES": str(devices)}) for device in range(devices)]
+        self.program = evidence.Watched(node, self.competitors)
+        # So that the program's first work is held, whatever it is.
+        self._ctl("policy", "set", "priority", "--window", "500us", "--top-window", "2ms")
+        for competitor in self.competitors:
+            self._tell(competitor, "start 2000")
+        self.opening = self._open()
+
+    def _open(self):
+        """The beginning, the same each time: held, then let through as the most important one, and only then whatever comes.
+        Yields the seconds until it is to go on."""
+        while not self.program.was_held:
+            self.program.look()
+            yield 0.01
+        while self.program.submitted == 0 or not self.program.has_window:
+            for pid in self.program.look():
+                self._ctl("set", "--pid", pid, "--priority", PRIORITIES[-1])
+            yield 0.01
         self._policy()
         for competitor in self.competitors:
             self._compete(competitor)
@@ -34,6 +55,9 @@ class Scheduler:
         """One or a few changes; returns the seconds until the next call."""
         if self.pinned or self.pid is None:
             return 0.01
+        pause = next(self.opening, None)
+        if pause is not None:
+            return pause
         if self.unfinished:
             return self._finish()
         actions = [self._hold_briefly, self._hold_briefly, self._hold_a_while, self._priority, self._priority, self._policy,
@@ -49,7 +73,7 @@ class Scheduler:
         self._finish()
 
     def hold(self, pid):
-        self._ctl("hold", "--pid", pid)
+        self.node.ctl("hold", "--pid", pid)
 
     def release(self, pid):
         self._ctl("release", "--pid", pid)
@@ -57,7 +81,10 @@ class Scheduler:
 
     def _ctl(self, *arguments):
         self.done.append(" ".join(map(str, arguments)))
-        self.node.ctl(*arguments, check=False)  # the client may not be there yet, or no more
+        result = self.node.ctl(*arguments, check=False)
+        # A client may not be there yet, or no more, or not again.
+        if result.returncode != 0 and not (result.returncode == NO_CLIENT_FITS and "--pid" in arguments):
+            raise AssertionError(f"xschedctl {self.done[-1]}: {result.returncode}: {result.stderr}")
 
     def _hold_briefly(self):
         for _ in range(self.numbers.randint(1, 4)):
@@ -90,7 +117,9 @@ class Scheduler:
 
     def _compete(self, competitor=None):
         competitor = competitor or self.numbers.choice(self.competitors)
-        word = self.numbers.choice(("stop", "start 300", "start 300", "start 2000"))
+        self._tell(competitor, self.numbers.choice(("stop", "start 300", "start 300", "start 2000")))
+
+    def _tell(self, competitor, word):
         self.done.append(f"competitor: {word}")
         self.node.tell(competitor, word)
 

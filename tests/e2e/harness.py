@@ -150,6 +150,11 @@ class Node:
         out, err = process.communicate(timeout=deadline_s)
         if process.returncode != 0 or "right:" not in out:
             raise AssertionError(f"{process.args[-3:]}: exit code {process.returncode}\n{out}\n{err}\n{self.daemon_log()}")
+        return self.verdict(out)
+
+    @staticmethod
+    def verdict(out):
+        """(launches, submissions) of a program's last line."""
         words = out.split("right:")[1].replace(",", "").split()
         return int(words[0]), int(words[2])
 
@@ -192,9 +197,10 @@ class NodeTest(unittest.TestCase):
         """Fails unless one of three measurements is right. For comparisons of times, which a busy machine can spoil; whatever
         else `measure` asserts has to hold each time."""
         values = []
-        for _ in range(3):
+        for retries in range(3):
             values.append(measure())
             if is_right(values[-1]):
+                print(f"measured: {retries} retries", flush=True)  # tests/tally.py counts them
                 return
             print(f"not right: {values[-1]}", flush=True)
         self.fail(f"{what}: {values}")
@@ -203,7 +209,8 @@ class NodeTest(unittest.TestCase):
     def hold_and_release(self, process, anchor, pid=None, traced=True):
         """Holds and releases a client (`pid`: where the process that was started is not the one that launches) that is
         under way beside an idle anchor. Fails unless nothing of it reached the device in between, while the anchor's
-        work did. Without a trace the daemon's count of calls that it let through stands for the device's."""
+        work did. Without a trace the daemon's count of calls that it let through stands for the device's. Returns how
+        many kernels had reached the device, and how many calls the daemon had counted, while it was held."""
         node = self.node
         pid = pid or process.pid
 
@@ -231,5 +238,7 @@ class NodeTest(unittest.TestCase):
         node.tell(anchor, "work 20 1000")
         self.assertEqual(anchor.stdout.readline().strip(), "done")
         self.assertEqual(count(), done, "launches reached the device while held")
-        self.assertGreater(int(node.device_state(pid)["held_ns"]), 0)
+        state = node.device_state(pid)
+        self.assertGreater(int(state["held_ns"]), 0)
         node.ctl("release", "--pid", pid)
+        return done, int(state["submitted"])

@@ -88,15 +88,21 @@ class Failure(harness.NodeTest):
 
     def test_daemon_restarted_takes_its_clients_back(self):
         node = self.node
-        high, low = self.start_pair()
-        node.stop_daemon(signal.SIGKILL)
         node.start_daemon()
-        # On a busy machine the low one may have come to its end while there was no daemon.
-        wait_for(lambda: {high.pid, low.pid} <= set(node.clients()) or low.poll() is not None, "both clients are back")
-        wait_for(lambda: node.device_state(low.pid).get("state") == "held" or low.poll() is not None,
-                 "the policy is restored")
-        node.tell(high, "stop")
-        node.finish(low)
+        node.ctl("policy", "set", "--guard", 0)
+        high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
+        for client in (low, high):
+            node.tell(client, "start 1000")
+        for attempt in ("before", "after"):
+            wait_for(lambda: node.device_state(low.pid).get("state") == "held", f"the low client is held {attempt} the restart")
+            self.assertEqual(set(node.clients()), {high.pid, low.pid})
+            if attempt == "before":
+                node.stop_daemon(signal.SIGKILL)
+                seen = len(node.dispatches(low.pid))
+                wait_for(lambda: len(node.dispatches(low.pid)) > seen + 10, "it runs while there is no daemon")
+                node.start_daemon()
+        for client in (high, low):
+            node.tell(client, "stop")
 
     def test_daemon_killed_again_and_again(self):
         node = self.node
@@ -139,18 +145,23 @@ class Failure(harness.NodeTest):
     def test_client_exits_while_others_are_held(self):
         node = self.node
         high, low = self.start_pair()
-        node.tell(high, "stop")
-        high.stdin.close()
+        self.assertEqual(node.device_state(high.pid)["state"], "running")
+        high.stdin.close()  # it exits with work in flight
         self.assertEqual(high.wait(harness.DEADLINE_S), 0)
+        wait_for(lambda: high.pid not in node.clients(), "the daemon forgets it")
         node.finish(low)
 
-    def test_stopped_client_delays_nobody(self):
+    def test_client_that_is_stopped_while_it_is_idle_delays_nobody(self):
         node = self.node
-        node.start_daemon()
-        stopped = node.start_anchor(priority=-10)
+        node.start_daemon(config=harness.LONG_LEASE)
+        stopped = node.start_anchor(priority=50)
         stopped.send_signal(signal.SIGSTOP)
-        other = node.start("default_stream", 50, MICROS, priority=-20)
-        node.finish(other)
+        other = node.start_anchor(priority=-20)
+        node.tell(other, "work 50 1000")
+        self.assertEqual(other.stdout.readline().strip(), "done")
+        state = node.device_state(other.pid)
+        self.assertGreater(int(state["submitted"]), 0, "it is tracked")
+        self.assertEqual(int(state["held_ns"]), 0)
 
     def test_shim_without_its_library_runs_unscheduled(self):
         node = self.node

@@ -1,5 +1,6 @@
 """What the product is for: the more important client goes first, and priorities change under running programs."""
 
+import time
 import unittest
 
 import harness
@@ -50,24 +51,35 @@ class Priority(harness.NodeTest):
 
     def test_starvation_guard_gives_turns(self):
         node = self.node
-        node.start_daemon()
-        node.ctl("policy", "set", "--guard", "50ms")
-        high = node.start_anchor(priority=50)
-        low = node.start("default_stream", 40, 2000, priority=-10)
-        node.tell(high, "start 1000")
-        wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
-        # The higher client never stops: without turns this would not end.
-        node.finish(low)
-        node.tell(high, "stop")
+        node.start_daemon(config=harness.LONG_LEASE)
+        high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
+        node.tell(low, "start 1000")
+        launched = {}
+        # All at once, so that nothing but a turn lets the lower one run before the end; by turns without and with the guard.
+        for guard in ("0", "50ms"):
+            node.ctl("policy", "set", "--guard", guard)
+            node.tell(high, "work 3000 1000")
+            wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
+            since = time.monotonic_ns()
+            self.assertEqual(high.stdout.readline().strip(), "done")
+            end = node.dispatches(high.pid)[-1]["end_ns"]
+            launched[guard] = len([r for r in node.dispatches(low.pid) if since < r["start_ns"] < end])
+        node.tell(low, "stop")
+        self.assertLessEqual(launched["0"], 4, "at most what was in flight when the gate shut")
+        self.assertGreater(launched["50ms"], 20, "a turn of 50 ms is many kernels of 1 ms")
 
     def test_fifo_lets_all_run(self):
         node = self.node
-        node.start_daemon("--policy", "fifo")
-        high = node.start_anchor(priority=50)
-        node.tell(high, "start 1000")
-        low = node.start("default_stream", 100, 1000, priority=-10)
-        node.finish(low)
-        node.tell(high, "stop")
+        node.start_daemon("--policy", "fifo", config=harness.LONG_LEASE)
+        high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
+        node.tell(high, "work 4000 1000")
+        wait_for(lambda: self.progress(high) > 0, "the higher client runs")
+        node.tell(low, "work 100 1000")
+        self.assertEqual(low.stdout.readline().strip(), "done")
+        self.assertEqual(int(node.device_state(low.pid)["held_ns"]), 0)
+        low_end = node.dispatches(low.pid)[-1]["end_ns"]
+        self.assertEqual(high.stdout.readline().strip(), "done")
+        self.assertLess(low_end, node.dispatches(high.pid)[-1]["end_ns"], "it ran beside the higher one")
 
 
 if __name__ == "__main__":

@@ -9,30 +9,24 @@ MICROS = 2000
 
 
 class Programs(harness.NodeTest):
-    def check(self, program, *arguments):
-        """Runs a program beside an idle, more important client, so that it is tracked; holds and releases it on the way."""
+    def check_counted(self, program, *arguments, kernels=1):
+        """Runs a program beside an idle, more important client, so that it is tracked; holds and releases it on the way. Each
+        of its calls, of that many kernels, reaches the device once and is gated once."""
         node = self.node
-        node.start_daemon()
+        node.start_daemon(config=harness.LONG_LEASE)
         anchor = node.start_anchor(priority=50)
-        process = node.start(program, LAUNCHES, MICROS, *arguments, priority=-10)
-        self.hold_and_release(process, anchor)
-        submitted = self.last_submitted(process)
-        launches, submissions = node.finish(process)
+        process = node.start(program, LAUNCHES, MICROS, *arguments, priority=-10, interactive=True)
+        done, counted = self.hold_and_release(process, anchor)
+        launches, submissions = node.verdict(process.stdout.readline())
         self.assertEqual(len(node.dispatches(process.pid)), launches, "each launch reaches the device once")
-        return submitted, submissions
-
-    def last_submitted(self, process):
-        """The daemon's last view of how many calls it let through, read until the program ends."""
-        submitted = 0
-        while process.poll() is None:
-            submitted = max(submitted, int(self.node.device_state(process.pid).get("submitted", 0)))
-        return submitted
-
-    def check_counted(self, program, *arguments):
-        submitted, submissions = self.check(program, *arguments)
-        # The daemon's last look may be some calls short of the end, never over it: over means gated twice.
-        self.assertLessEqual(submitted, submissions)
-        self.assertGreater(submitted, submissions // 2)
+        # It waits for the end of its input, so that the count is the last. Copies may be on either side of the hold.
+        since = int(node.device_state(process.pid)["submitted"]) - counted
+        calls, copies = (launches - done) // kernels, submissions - launches // kernels
+        self.assertGreater(calls, 0)
+        self.assertGreaterEqual(since, calls, "a call was not gated")
+        self.assertLessEqual(since, calls + copies, "a call was gated twice")
+        process.stdin.close()
+        self.assertEqual(process.wait(harness.DEADLINE_S), 0)
 
     def test_default_stream(self):
         self.check_counted("default_stream")
@@ -41,7 +35,7 @@ class Programs(harness.NodeTest):
         self.check_counted("two_streams")
 
     def test_graph(self):
-        self.check_counted("graph")
+        self.check_counted("graph", kernels=5)
 
     def test_launch_by_ptr(self):
         self.check_counted("launch_by_ptr")

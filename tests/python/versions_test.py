@@ -36,16 +36,20 @@ class Versions(unittest.TestCase):
     def test_each(self):
         found = pythons()
         self.assertTrue(found)
+        skipped = set()
         for path, version in found:
             for mode in ("without", "with"):
                 environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"}
                 environment.pop("LD_PRELOAD", None)
                 if mode == "with":
                     environment["LD_PRELOAD"] = SHIM
-                done = subprocess.run([path, "-W", "error", HERE / "test_package.py", mode], env=environment,
+                done = subprocess.run([path, "-W", "error", HERE.parent / "run.py", HERE / "test_package.py", mode], env=environment,
                                       capture_output=True, text=True, check=False)
-                self.assertEqual(done.returncode, 0, f"{path} {mode} the shim:\n{done.stderr}")
+                self.assertIn(done.returncode, (0, 77), f"{path} {mode} the shim:\n{done.stderr}")
+                skipped |= {line for line in done.stdout.splitlines() if line.startswith("skipped: ")}
                 print(f"python {version}, {mode} the shim: {done.stderr.strip().splitlines()[-3]}")
+        if skipped:
+            self.skipTest("; ".join(sorted(skipped)))
 
     def test_grammar(self):
         sources = sorted(PACKAGE.glob("xschedd/*.py"))

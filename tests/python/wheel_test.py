@@ -27,7 +27,7 @@ def run(*command, **options):
 def main():
     for module in ("setuptools", "wheel", "ensurepip"):
         if importlib.util.find_spec(module) is None:
-            print(f"{module} is not installed")
+            print(f"skipped: all: {module} is not installed")
             return 77
     with tempfile.TemporaryDirectory(prefix="xschedd-wheel-") as name:
         folder = pathlib.Path(name)

@@ -1,9 +1,6 @@
 // What is finished stays finished: behind a synchronisation or a successful query, a stream and its events say "ready"
 // however long the program looks at them, in whatever thread, at whatever moment the shim looks, too. A marker that the
 // shim recorded late would show here as "not ready".
-//
-// Not in mode restarts: a query in the very moment in which a session ends goes straight to the runtime, and may see a
-// marker that was recorded for that session (1 of some 20,000 queries).
 #include <chrono>
 #include <thread>
 

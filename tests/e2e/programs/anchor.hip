@@ -2,8 +2,8 @@
 // A client that attaches to the device with one launch and then does what it is told on standard input, a line each:
 //   work N MICROS   launches N kernels and waits for them, then prints "done"
 //   start MICROS    keeps the device busy until the next line
-//   stop            nothing: ends a start
-// and ends at the end of input. It prints "ready" once it has attached.
+//   stop            nothing: ends a start, and waits for what it launched
+// and ends at the end of input, even behind a start: then with work in flight. It prints "ready" once it has attached.
 #include <poll.h>
 #include <unistd.h>
 
@@ -35,7 +35,10 @@ int main(int argc, char** argv) {
   E2E_CHECK(hipDeviceSynchronize());
   std::cout << "ready" << std::endl;
   std::string line;
+  bool is_started = false;
   while (std::getline(std::cin, line)) {
+    if (is_started) E2E_CHECK(hipDeviceSynchronize());
+    is_started = false;
     std::istringstream words(line);
     std::string verb;
     unsigned launches = 0;
@@ -58,7 +61,7 @@ int main(int argc, char** argv) {
         E2E_CHECK(hipEventRecord(events[turn], nullptr));
         E2E_CHECK(hipEventSynchronize(events[turn ^ 1u]));
       }
-      E2E_CHECK(hipDeviceSynchronize());
+      is_started = true;
     } else if (verb != "stop") {
       std::cerr << "not understood: " << line << std::endl;
       return 2;

@@ -2,9 +2,10 @@
 //
 //   PROGRAM LAUNCHES MICROS     launches `scale_add` LAUNCHES times, each taking MICROS of device time
 //
-// Exit code 0 and a last line "right: L launches, S submissions" when every value is as the host computed it; 1 and a
-// line on stderr otherwise. `submissions` is how many calls that submit work the program made: what the daemon should
-// count. Thread rule: main thread, but for the checks.
+// A last line "right: L launches, S submissions" when every value is as the host computed it, and exit code 0 at the
+// end of standard input, until when the daemon can be asked; 1 and a line on stderr otherwise. `submissions` is how
+// many calls that submit work the program made: what the daemon should count. Thread rule: main thread, but for the
+// checks.
 #pragma once
 
 #include <cstdio>
@@ -56,6 +57,9 @@ inline std::vector<Value> InitialX() {
     }
   }
   std::printf("right: %u launches, %u submissions\n", launches, submissions);
+  std::fflush(stdout);
+  while (std::getchar() != EOF) {
+  }
   std::exit(0);
 }
 

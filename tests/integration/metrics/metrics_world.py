@@ -144,12 +144,9 @@ def run(*command: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
 
 def main(skip_all: str = "") -> None:
     if skip_all:
-        print(skip_all)
+        print("skipped: all: " + skip_all)
         sys.exit(77)
     rights_world.XSCHEDD, rights_world.XSCHEDCTL, rights_world.CLIENT = sys.argv[1:4]
-    outcome = unittest.main(module="__main__", argv=[sys.argv[0], "-v"] + sys.argv[4:], exit=False).result
-    if not outcome.wasSuccessful():
-        sys.exit(1)
-    sys.exit(77 if outcome.testsRun == len(outcome.skipped) else 0)
+    unittest.main(module="__main__", argv=[sys.argv[0], *sys.argv[4:]])
 
 

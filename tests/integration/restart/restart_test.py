@@ -323,10 +323,8 @@ class KeptByASystemdThatMixes(Kept):
     """The same while stored descriptors come back in any order, as systemd gives them."""
     order = "systemd"
 
-    def test_stuck_loop_is_restarted(self):
-        self.skipTest("the order plays no part")
-
-    test_who_does_not_come_back_is_removed = test_stuck_loop_is_restarted
+    # The order plays no part in these.
+    test_stuck_loop_is_restarted = test_who_does_not_come_back_is_removed = None
 
 
 class Lost(Restart):

@@ -16,7 +16,7 @@ from typing import List
 
 import rights_world
 from rights_world import (ALICE, BOB, FAILED_PRECONDITION, GPU, NOT_FOUND, NOT_VISIBLE, OK, PERMISSION_DENIED, WELCOME,
-                          Client, WithDaemon, needs_namespaces, needs_root, wait_until)
+                          Client, WithDaemon, needs, needs_root, wait_until)
 
 # A process that connects as it is told, hands the socket over standard input (a socket pair) and waits.
 CONNECTOR = textwrap.dedent("""
@@ -152,19 +152,25 @@ class Changing(WithDaemon):
         self.assertEqual(self.call("Explain", f"pid: {second.pid}", uid=ALICE).status, OK)
 
 
-@needs_namespaces
+# What the tests below put before a command.
+PIDS_INSIDE = ["unshare", "--pid", "--fork", "--kill-child"]
+PIDS_AND_PROC_INSIDE = [*PIDS_INSIDE, "--mount-proc"]
+ROOT_INSIDE = ["unshare", "--user", "--map-root-user"]
+
+
+@needs(PIDS_INSIDE)
 class PidNamespaces(WithDaemon):
     def test_a_client_below_is_shown_with_the_daemons_pid(self) -> None:
-        client = Client(self.folder, prefix=["unshare", "--pid", "--fork", "--kill-child"])
+        client = Client(self.folder, prefix=PIDS_INSIDE)
         self.addCleanup(client.end)
         self.assertTrue(client.is_welcome, client.first)
         with open(f"/proc/{client.pid}/task/{client.pid}/children", encoding="ascii") as file:
             self.assertEqual(self.pids(), [int(file.read())])
 
 
-@needs_namespaces
+@needs(PIDS_AND_PROC_INSIDE)
 class DaemonInPidNamespace(WithDaemon):
-    PREFIX = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    PREFIX = PIDS_AND_PROC_INSIDE
 
     def test_a_process_that_the_daemon_cannot_see_is_told_so(self) -> None:
         self.assertEqual(self.preamble(), NOT_VISIBLE)
@@ -176,7 +182,7 @@ class DaemonInPidNamespace(WithDaemon):
         self.assertIsNone(self.daemon.poll())
 
 
-@needs_namespaces
+@needs(PIDS_AND_PROC_INSIDE)
 class PidReuse(WithDaemon):
     """Everything, the daemon too, in one new pid namespace, in which the next pid can be chosen."""
 
@@ -190,7 +196,7 @@ class PidReuse(WithDaemon):
         if self.INSIDE in os.environ:
             return True
         name = self.id().replace("__main__.", "")
-        done = subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, __file__,
+        done = subprocess.run([*PIDS_AND_PROC_INSIDE, sys.executable, __file__,
                                *sys.argv[1:5], name], env={**os.environ, self.INSIDE: "1"}, capture_output=True,
                               text=True, timeout=100, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -241,28 +247,26 @@ class PidReuse(WithDaemon):
         self.assertIsNone(stranger.poll())
 
 
-@needs_namespaces
+@needs(ROOT_INSIDE, uid=ALICE)
 class UserNamespaces(WithDaemon):
-    ROOT_INSIDE = ["unshare", "--user", "--map-root-user"]
-
     def test_root_of_a_user_namespace_is_the_user_outside(self) -> None:
         own, others = self.client(uid=ALICE).pid, self.client().pid
-        inside = Client(self.folder, uid=ALICE, prefix=self.ROOT_INSIDE)
+        inside = Client(self.folder, uid=ALICE, prefix=ROOT_INSIDE)
         self.addCleanup(inside.end)
         self.assertTrue(inside.is_welcome, inside.first)
         self.assertEqual(self.one(inside.pid)["uid"], ALICE)
-        shown = self.ctl("ps", "--json", uid=ALICE, prefix=self.ROOT_INSIDE)
+        shown = self.ctl("ps", "--json", uid=ALICE, prefix=ROOT_INSIDE)
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertEqual(sorted(client["pid"] for client in json.loads(shown.stdout)["clients"]),
                          sorted([own, inside.pid]))
-        refused = self.ctl("set", "--priority", "9", "--pid", str(others), uid=ALICE, prefix=self.ROOT_INSIDE)
+        refused = self.ctl("set", "--priority", "9", "--pid", str(others), uid=ALICE, prefix=ROOT_INSIDE)
         self.assertEqual(refused.returncode, 4, refused.stderr)
-        self.assertNotEqual(self.call("GetStats", uid=ALICE, on="admin", prefix=self.ROOT_INSIDE).connect_error, 0)
+        self.assertNotEqual(self.call("GetStats", uid=ALICE, on="admin", prefix=ROOT_INSIDE).connect_error, 0)
 
 
-@needs_namespaces
+@needs(ROOT_INSIDE)
 class DaemonInUserNamespace(WithDaemon):
-    PREFIX = ["unshare", "--user", "--map-root-user"]
+    PREFIX = ROOT_INSIDE
 
     def test_users_that_it_cannot_tell_apart_manage_nothing(self) -> None:
         # ALICE and BOB are one unknown number there.

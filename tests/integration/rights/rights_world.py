@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import unittest
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 XSCHEDD, XSCHEDCTL, CALL, CLIENT = "", "", "", ""
 
@@ -25,15 +25,21 @@ OK, INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED, FAILED_P
 WELCOME, QUOTA, NOT_VISIBLE = 0, 2, 4
 
 needs_root = unittest.skipUnless(os.geteuid() == 0, "needs root to become several users: nothing of this was tested")
-needs_namespaces = unittest.skipUnless(
-    os.geteuid() == 0 and subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True,
-                                         check=False).returncode == 0,
-    "needs root and pid namespaces (unshare): nothing of this was tested")
 
 
 def identity(uid: Optional[int]) -> Dict[str, Any]:
     """Arguments of subprocess that make the child that user."""
     return {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+
+
+def needs(command: List[str], uid: int = 0) -> Callable[[Any], Any]:
+    """Skips a class unless this is root and `command`, such as unshare, runs a program as user `uid`. A chroot has no user
+    namespaces, and no mounts of its own where its / is no mount point."""
+    if os.geteuid() != 0:
+        return needs_root
+    done = subprocess.run([*command, "true"], capture_output=True, text=True, check=False, **identity(uid))
+    why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return unittest.skipUnless(done.returncode == 0, f"no namespace by {' '.join(command)} as uid {uid}: {why}")
 
 
 @contextlib.contextmanager
@@ -120,7 +126,8 @@ class WithDaemon(unittest.TestCase):
             self.daemon = subprocess.Popen([*self.PREFIX, XSCHEDD, "--runtime-dir", self.folder, "--config", config,
                                             "--log-level", "debug"], stdout=log, stderr=log)
         self.addCleanup(self.end_daemon)
-        wait_until(lambda: "ready version" in self.log(), "the daemon")
+        wait_until(lambda: "ready version" in self.log() or self.daemon.poll() is not None, "the daemon")
+        self.assertIsNone(self.daemon.poll(), "the daemon ended: " + self.log())
 
     def end_daemon(self) -> None:
         """Orderly, and looked at: a leak, a race and the counts of coverage are told at the end."""
@@ -213,4 +220,4 @@ class WithDaemon(unittest.TestCase):
 def main() -> None:
     global XSCHEDD, XSCHEDCTL, CALL, CLIENT  # pylint: disable=global-statement
     XSCHEDD, XSCHEDCTL, CALL, CLIENT = sys.argv[1:5]
-    unittest.main(module="__main__", argv=[sys.argv[0], "-v"] + sys.argv[5:])
+    unittest.main(module="__main__", argv=[sys.argv[0], *sys.argv[5:]])

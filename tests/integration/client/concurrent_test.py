@@ -1,0 +1,80 @@
+"""The client library's own threads beside many of a program's, in a program that a sanitizer can see (concurrent_client.cc):
+held, released, windowed, told other policies, and with its daemon killed and started again.
+
+Usage: concurrent_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT CONCURRENT_CLIENT
+"""
+
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "xschedctl"))
+import ctl_world  # noqa: E402
+
+THREADS = 6
+ROUNDS = 4
+
+
+class Concurrent(ctl_world.WithDaemon):
+    def start_program(self):
+        self.errors = open(self.file("errors", ""), "r+", encoding="utf-8")
+        self.addCleanup(self.errors.close)
+        self.addCleanup(lambda: self.assertEqual(self.said(), ""))  # a sanitizer's report, whatever else went wrong
+        program = subprocess.Popen([PROGRAM, str(THREADS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
+                                   text=True, env=ctl_world.environment(XSCHEDD_RUNTIME_DIR=self.folder, XSCHEDD_PRIORITY="-5"))
+        self.children.append(program)
+        return program
+
+    def devices(self, pid):
+        client = self.clients().get(pid)
+        return client["devices"] if client else []
+
+    def total(self, pid, name):
+        return sum(int(device.get(name, 0)) for device in self.devices(pid))
+
+    def await_more(self, pid, name):
+        before = self.total(pid, name)
+        self.wait(lambda: self.total(pid, name) > before, f"more is {name}")
+
+    def test_beside_everything_that_changes(self):
+        numbers = random.Random(1)
+        program = self.start_program()
+        for number in range(ROUNDS):
+            self.wait(lambda: len(self.devices(program.pid)) == 2, "the program is a client of both devices")
+            # Of another priority, so that the program is tracked; and busy, so that it is held but for the guard's turns.
+            self.client("--priority", 5)
+            self.await_more(program.pid, "submitted")
+            self.await_more(program.pid, "completed")
+            for policy in ("share", "laxity", "priority"):
+                self.assertEqual(self.ctl("policy", "set", policy, "--window", numbers.choice(("50us", "500us", "5ms")),
+                                          "--guard", "100ms", "--linger", "0us").returncode, 0)
+                for _ in range(3):
+                    self.assertEqual(self.ctl("hold", "--pid", program.pid).returncode, 0)
+                    self.assertEqual(self.ctl("release", "--pid", program.pid).returncode, 0)
+                self.await_more(program.pid, "submitted")
+            busy = self.client("--priority", 50, "--busy")
+            self.await_more(program.pid, "held_ns")
+            for child in self.children[1:]:
+                if child.pid == busy:
+                    child.kill()
+            self.assertIsNone(program.poll(), self.said())
+            if number < ROUNDS - 1:
+                self.daemon.send_signal(signal.SIGKILL if number % 2 else signal.SIGTERM)
+                self.daemon.wait()
+                self.start_daemon()
+        out, _ = program.communicate(timeout=ctl_world.LIMIT_S)
+        self.assertEqual(program.returncode, 0, self.said())
+        self.assertRegex(out, "^right: [1-9]")
+
+    def said(self):
+        """Without what the client says of a daemon that went."""
+        self.errors.seek(0)
+        return "".join(line for line in self.errors if not line.startswith("xschedd: "))
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(4)
+    unittest.main(argv=ctl_world.take(sys.argv))

@@ -1,0 +1,100 @@
+// The client by itself: no daemon, no agent; a session is begun and ended as the agent does it.
+#include <sys/eventfd.h>
+
+#include <atomic>
+
+#include "client-shim/core/client.h"
+#include "common/clock.h"
+#include "tests/catch.h"
+#include "tests/unit/shim/fake_vendor.h"
+
+using namespace xschedd;
+using namespace xschedd::shim;
+
+namespace {
+
+std::atomic<const abi::Word*> g_summary{nullptr};
+
+// The launch path goes through the client.
+bool IsSlow() {
+  const abi::Word* word = g_summary.load();
+  return word != nullptr && word->load() != 0;
+}
+
+// A client and the memory of one session. None is ever freed: a client never is, and uses its session to the end.
+struct Process {
+  FakeVendor vendor;
+  StubTable stub{kInterfaceVersion, vendor.Table(), nullptr, 0, 0, [](const abi::Word* word) { g_summary.store(word); },
+                 nullptr,           nullptr};
+  Client client{stub};
+  abi::Board board{};
+  abi::Ledger ledger{};
+  BoardWriter writer{&board};
+  LedgerReader reader{&ledger, &board};
+  Session* session = nullptr;
+
+  void BeginTracked() {
+    writer.RenewLease(MonotonicNs() + 1'000'000'000'000);
+    writer.Set(0, {false, true, 500, 2});
+    session = Session::Make(&board, &ledger, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), abi::Newest()).value();
+    client.BeginSession(session);
+  }
+  void Launch(void* stream) {
+    Submission submission{};
+    submission.stream = stream;
+    client.SubmitBegin(&submission);
+    client.SubmitEnd(&submission, true);
+  }
+  Sync Begin(SyncScope scope, void* stream) {
+    Sync sync;
+    client.SyncBegin(&sync, scope, stream);
+    return sync;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a query after the end of a session is asked again while a marker of that session is unfinished") {
+  auto& process = *new Process;
+  int stream = 0;
+  process.BeginTracked();
+  REQUIRE(IsSlow());
+  process.Launch(&stream);
+  // A synchronisation marks what it waits for; it has not come back when the session ends.
+  Sync waiting = process.Begin(SyncScope::kStream, &stream);
+  REQUIRE(process.vendor.Recorded() > 0);
+  process.client.EndSession();
+  process.client.SyncEnd(&waiting, true);
+
+  // The program's work has finished, the marker has not been reached: the query finds it and is made again.
+  CHECK(IsSlow());
+  Sync query = process.Begin(SyncScope::kQuery, &stream);
+  CHECK(process.client.QueryAgain(query));
+  process.client.SyncEnd(&query, true);
+
+  // It has been reached, and nothing is in the way any more.
+  CHECK_FALSE(IsSlow());
+}
+
+TEST_CASE("a session that left no marker leaves the launch path free") {
+  auto& process = *new Process;
+  process.BeginTracked();
+  REQUIRE(IsSlow());
+  process.client.EndSession();
+  CHECK_FALSE(IsSlow());
+}
+
+TEST_CASE("what stands behind a marker for long is the program's affair again") {
+  auto& process = *new Process;
+  int stream = 0;
+  process.BeginTracked();
+  process.Launch(&stream);
+  Sync waiting = process.Begin(SyncScope::kStream, &stream);
+  process.client.EndSession();
+  process.client.SyncEnd(&waiting, false);
+  Sync query = process.Begin(SyncScope::kQuery, &stream);
+  while (process.client.QueryAgain(query)) {
+  }
+  process.client.SyncEnd(&query, false);
+  CHECK_FALSE(IsSlow());
+}
