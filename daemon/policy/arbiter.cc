@@ -23,7 +23,6 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   decision_ = &decision;
   now_ns_ = now_ns;
   why_ = rules.why;
-  guard_ = Guard(state.settings.guard_ms_per_s, now_ns);
   turns_ = Turns(state.settings.turn_ms, now_ns);
   decision.next_look_ns = kNever;
 
@@ -32,12 +31,15 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   Survey(rules);
   FindTracked();
   Order();
+  guard_.Begin(state, roster_, now_ns, decision);
   for (const Place& place : order_)
     Admit(place.group);
   for (const Place& place : order_) {
     WatchTurns(place.group);
-    GiveGuardTurn(place.group);
+    if (!groups_[place.group].busy) continue;
+    groups_[place.group].blocked == Why::kOpen ? guard_.NoteOpen(place.group) : guard_.NoteHeld(place.group);
   }
+  guard_.GiveSlots();
   FinishShares();
   CountWindows();
   decision.gates.resize(state.tenants.size());
@@ -122,8 +124,9 @@ void Arbiter::Forget(std::uint32_t group) {
   if (before.starved_since_ns == 0) return;
   next.open_since_ns = before.open_since_ns;
   next.starved_since_ns = before.starved_since_ns;
+  next.had_ns = before.had_ns;
   next.guard_until_ns = before.guard_until_ns;
-  guard_.NoteOpen(next);
+  if (next.open_since_ns == 0) next.open_since_ns = now_ns_;
 }
 
 // Carries forward what belongs to no policy.
@@ -132,11 +135,12 @@ void Arbiter::Remember(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
   next.turn_since_ns = before.turn_since_ns;
-  next.last_turn_ns = before.last_turn_ns;
+  next.last_turn_ns = before.last_turn_ns == 0 ? now_ns_ : before.last_turn_ns;
   turns_.Expire(next);
   if (view.busy) {
     next.open_since_ns = before.open_since_ns;
     next.starved_since_ns = before.starved_since_ns;
+    next.had_ns = before.had_ns;
     next.guard_until_ns = before.guard_until_ns;
   } else {
     turns_.NoteIdle(next);
@@ -219,11 +223,26 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
     if (view.blocked == Why::kOpen || device.claimant < view.blocked_for) view.blocked_for = device.claimant;
     view.blocked = Why::kTurn;
   }
+  if (view.blocked == Why::kTurn) SpeakFor(group);
+}
+
+// Turns on several devices end at different times. Those who would begin one here before the group has all its devices
+// run until then without a turn, so that they do not go before it when the last of the others' ends.
+void Arbiter::SpeakFor(std::uint32_t group) {
+  const Rank& rank = groups_[group].rank;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    DeviceView& device = devices_[state_->tenants[i].device];
+    if (!state_->tenants[i].busy || !TakesTurns(i) || device.next_group == group) continue;
+    device.next_group = group;
+    device.next_in_turn = device.next_rank == rank ? device.next_in_turn + 1 : 1;
+    device.next_rank = rank;
+  }
 }
 
 void Arbiter::Claim(std::uint32_t group) {
   const Rank& rank = groups_[group].rank;
   bool takes_turn = false;
+  bool fills_in = false;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[i];
     const bool lingers = Lingers(tenant);
@@ -241,10 +260,12 @@ void Arbiter::Claim(std::uint32_t group) {
     }
     if (!tenant.busy || !TakesTurns(i)) continue;
     takes_turn = true;
-    if (device.counted_group != group) ++device.groups_in_turn;
+    if (device.counted_group == group) continue;
+    fills_in = fills_in || IsSpokenFor(device, rank);
+    ++device.groups_in_turn;
     device.counted_group = group;
   }
-  if (takes_turn) turns_.NoteOpen(decision_->memory[group]);
+  if (takes_turn && !fills_in) turns_.NoteOpen(decision_->memory[group]);
   if (share_.Keeps(group)) share_.Admit(group);
 }
 
@@ -266,35 +287,11 @@ void Arbiter::WatchTurns(std::uint32_t group) {
   }
 }
 
-void Arbiter::GiveGuardTurn(std::uint32_t group) {
-  GroupView& view = groups_[group];
-  GroupMemory& memory = decision_->memory[group];
-  if (!view.busy) return;
-  if (view.blocked == Why::kOpen) return guard_.NoteOpen(memory);
-  // Who waits for a turn among equals will get it; the guard is for who could wait for ever.
-  if (view.blocked == Why::kTurn) return guard_.NoteWaiting(memory);
-  if ((guard_.IsOpen(memory) || guard_.IsDue(memory)) && GuardHasRoom(group)) {
-    view.guarded = true;
-    for (const std::uint32_t i : roster_.TenantsOf(group))
-      ++devices_[state_->tenants[i].device].guarded_groups;
-    return guard_.NoteTurn(memory, decision_->next_look_ns);
-  }
-  guard_.NoteHeld(memory, decision_->next_look_ns);
-}
-
-bool Arbiter::GuardHasRoom(std::uint32_t group) const {
-  for (const std::uint32_t i : roster_.TenantsOf(group)) {
-    const DeviceView& device = devices_[state_->tenants[i].device];
-    if (device.limit != 0 && device.guarded_groups >= device.limit) return false;
-  }
-  return true;
-}
-
 void Arbiter::CountWindows() {
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
     const Tenant& tenant = state_->tenants[i];
     const GroupView& view = groups_[tenant.group];
-    const bool open = view.guarded || view.blocked == Why::kOpen;
+    const bool open = view.blocked == Why::kOpen || guard_.HasSlot(tenant.group);
     if (!tenant.busy || !open || state_->groups[tenant.group].hold) continue;
     DeviceView& device = devices_[tenant.device];
     ++(CanBeOvertaken(i) ? device.background_clients : device.top_clients);
@@ -315,7 +312,8 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
   const DeviceView& device = devices_[tenant.device];
   if (state_->groups[tenant.group].hold) return held(Why::kHold, 0);
   if (!view.tracked) return Gate{};
-  if (!view.guarded) {
+  const bool guarded = guard_.HasSlot(tenant.group);
+  if (!guarded) {
     if (device.claim > view.rank) return held(WhyClaimed(device, view.rank), device.claimant);
     if (view.blocked == Why::kTurn || view.blocked == Why::kShare) return held(view.blocked, view.blocked_for);
     if (view.blocked != Why::kOpen) return held(Why::kGang, view.blocked_for);
@@ -326,7 +324,7 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
       return held(Why::kTurn, device.claimant);
     }
   }
-  Gate gate{.tracked = true, .why = view.guarded ? Why::kGuard : Why::kOpen};
+  Gate gate{.tracked = true, .why = guarded ? Why::kGuard : Why::kOpen};
   gate.window_us = WindowOf(index, gate.window_floor);
   return gate;
 }

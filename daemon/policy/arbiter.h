@@ -65,9 +65,11 @@ class Arbiter {
     std::uint32_t counted_group = kNobody;  // the one that was added last to groups_in_turn
     std::uint32_t limit = 0;                // of groups in turn; 0: none
     std::uint32_t groups_in_turn = 0;       // admitted, and take turns
-    std::uint32_t guarded_groups = 0;       // open by the guard
-    std::uint32_t background_clients = 0;   // busy, open and can be overtaken: these divide its window
-    std::uint32_t top_clients = 0;          // busy, open and cannot: likewise
+    std::uint32_t next_in_turn = 0;         // of next_rank, and wait for a turn on another device, too
+    Rank next_rank;
+    std::uint32_t next_group = kNobody;    // the one that was added last to next_in_turn
+    std::uint32_t background_clients = 0;  // busy, open and can be overtaken: these divide its window
+    std::uint32_t top_clients = 0;         // busy, open and cannot: likewise
   };
 
   struct GroupView {
@@ -76,7 +78,6 @@ class Arbiter {
     bool busy = false;
     bool present = false;  // busy, or lingers
     bool tracked = false;
-    bool guarded = false;
     Why blocked = Why::kOpen;  // kOpen: admitted
     std::uint64_t blocked_for = 0;
   };
@@ -98,11 +99,10 @@ class Arbiter {
   void Admit(std::uint32_t group);
   void WaitForClaims(std::uint32_t group);
   void WaitForTurn(std::uint32_t group);
+  void SpeakFor(std::uint32_t group);
   void Claim(std::uint32_t group);
   void FinishShares();
   void WatchTurns(std::uint32_t group);
-  void GiveGuardTurn(std::uint32_t group);
-  bool GuardHasRoom(std::uint32_t group) const;
   void CountWindows();
   Gate GateOf(std::uint32_t tenant) const;
   Why WhyClaimed(const DeviceView& device, const Rank& rank) const;
@@ -113,6 +113,10 @@ class Arbiter {
   // Also who shares: where a device gives processes time slices, each of two side by side is charged for the other's.
   bool TakesTurns(std::uint32_t tenant) const { return CanBeOvertaken(tenant) || share_.KeepsTenant(tenant); }
   bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.groups_in_turn >= device.limit; }
+  // Whether there is room only until those who come before a group of this rank have all their devices.
+  bool IsSpokenFor(const DeviceView& device, const Rank& rank) const {
+    return device.limit != 0 && device.next_rank == rank && device.groups_in_turn + device.next_in_turn >= device.limit;
+  }
   bool IsMixed(const DeviceView& device) const;
   bool Lingers(const Tenant& tenant) const {
     return !tenant.busy && tenant.idle_since_ns != 0 && LingerEnd(tenant) > now_ns_;
@@ -127,7 +131,7 @@ class Arbiter {
   Decision* decision_ = nullptr;
   std::uint64_t now_ns_ = 0;
   Why why_ = Why::kPriority;
-  Guard guard_{0, 0};
+  Guard guard_;
   Turns turns_{0, 0};
   Roster roster_;
   Share share_;

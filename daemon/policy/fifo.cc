@@ -5,6 +5,7 @@ namespace xschedd::policy {
 void DecideFifo(const State& state, Decision& decision) {
   decision.next_look_ns = kNever;
   decision.memory.assign(state.groups.size(), GroupMemory{});
+  decision.devices.assign(state.devices.size(), DeviceMemory{});
   decision.gates.assign(state.tenants.size(), Gate{});
   for (std::size_t i = 0; i < state.tenants.size(); ++i) {
     if (state.groups[state.tenants[i].group].hold) {

@@ -1,37 +1,139 @@
 #include "daemon/policy/guard.h"
 
-#include <algorithm>
+#include <tuple>
 
 namespace xschedd::policy {
+namespace {
 
-bool Guard::IsDue(const GroupMemory& memory) const {
-  return turn_ns_ != 0 && memory.starved_since_ns != 0 && DueNs(memory) <= now_ns_;
+// A held thread needs up to 300 µs until it runs again.
+constexpr std::uint64_t kUsefulNs = kNsPerMs;
+
+}  // namespace
+
+void Guard::Begin(const State& state, const Roster& roster, std::uint64_t now_ns, Decision& decision) {
+  state_ = &state;
+  roster_ = &roster;
+  decision_ = &decision;
+  now_ns_ = now_ns;
+  turn_ns_ = state.settings.guard_ms_per_s * kNsPerMs;
+  continuing_.clear();
+  due_.clear();
+  has_slot_.assign(state.groups.size(), 0);
+  slots_.assign(state.devices.size(), Slot::kFree);
+  decision.devices.resize(state.devices.size());
+  for (std::size_t device = 0; device < slots_.size(); ++device) {
+    const DeviceMemory& memory = state.devices[device].memory;
+    decision.devices[device] = memory;
+    if (memory.guard_since_ns == 0 || memory.guard_since_ns + kNsPerS <= now_ns) continue;
+    slots_[device] = memory.guard_since_ns + turn_ns_ > now_ns ? Slot::kRunning : Slot::kSpent;
+  }
 }
 
-void Guard::NoteWaiting(GroupMemory& memory) const {
-  if (memory.open_since_ns != 0 && now_ns_ - memory.open_since_ns >= turn_ns_) memory.starved_since_ns = 0;
-  memory.open_since_ns = 0;
-}
-
-// A turn goes on meanwhile: whoever is held again before its end has the rest of it.
-void Guard::NoteOpen(GroupMemory& memory) const {
+// A slot goes on meanwhile: whoever is held again before its end has the rest of it.
+void Guard::NoteOpen(std::uint32_t group) {
+  GroupMemory& memory = decision_->memory[group];
   if (memory.open_since_ns == 0) memory.open_since_ns = now_ns_;
+  if (turn_ns_ != 0 && memory.guard_until_ns > now_ns_) continuing_.push_back(group);
 }
 
-void Guard::NoteTurn(GroupMemory& memory, std::uint64_t& next_look_ns) const {
-  if (memory.guard_until_ns <= now_ns_) memory.guard_until_ns = now_ns_ + turn_ns_;
-  memory.open_since_ns = 0;
-  memory.starved_since_ns = memory.guard_until_ns;  // the next second begins when the turn ends
-  next_look_ns = std::min(next_look_ns, memory.guard_until_ns);
+void Guard::NoteHeld(std::uint32_t group) {
+  if (turn_ns_ == 0 || decision_->memory[group].guard_until_ns <= now_ns_) return Close(group);
+  has_slot_[group] = 1;
+  continuing_.push_back(group);
 }
 
-void Guard::NoteHeld(GroupMemory& memory, std::uint64_t& next_look_ns) const {
-  const bool had_its_share = memory.open_since_ns != 0 && now_ns_ - memory.open_since_ns >= turn_ns_;
-  if (memory.starved_since_ns == 0 || had_its_share) memory.starved_since_ns = now_ns_;
+// It was open, or had a slot, or neither; now it has nothing unless it is due.
+void Guard::Close(std::uint32_t group) {
+  GroupMemory& memory = decision_->memory[group];
+  const std::uint64_t open = memory.open_since_ns == 0 ? 0 : now_ns_ - memory.open_since_ns;
+  if (open >= std::min(kUsefulNs, turn_ns_)) memory.had_ns += open;
   memory.open_since_ns = 0;
   memory.guard_until_ns = 0;
-  // One that is due already waits for the end of another's guard turn, which is looked at anyway.
-  if (turn_ns_ != 0 && DueNs(memory) > now_ns_) next_look_ns = std::min(next_look_ns, DueNs(memory));
+  if (memory.starved_since_ns == 0 || memory.had_ns >= turn_ns_) {
+    memory.starved_since_ns = now_ns_;
+    memory.had_ns = 0;
+  }
+  if (turn_ns_ == 0) return;
+  if (DueNs(memory) <= now_ns_) {
+    due_.push_back(group);
+  } else {
+    LookAt(DueNs(memory));
+  }
+}
+
+void Guard::GiveSlots() {
+  std::sort(continuing_.begin(), continuing_.end(),
+            [this](std::uint32_t a, std::uint32_t b) { return state_->groups[a].id < state_->groups[b].id; });
+  for (const std::uint32_t group : continuing_)
+    GoOn(group);
+  std::sort(due_.begin(), due_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return std::tuple(decision_->memory[a].starved_since_ns, state_->groups[a].id) <
+           std::tuple(decision_->memory[b].starved_since_ns, state_->groups[b].id);
+  });
+  for (const std::uint32_t group : due_)
+    GiveOrWait(group);
+}
+
+// A slot that has not ended. It ends if the group has come to a device that has none for it.
+void Guard::GoOn(std::uint32_t group) {
+  GroupMemory& memory = decision_->memory[group];
+  bool fits = true;
+  for (const std::uint32_t i : roster_->TenantsOf(group)) {
+    const Slot slot = slots_[state_->tenants[i].device];
+    fits = fits && (slot == Slot::kFree || slot == Slot::kRunning);
+  }
+  if (!fits) {
+    memory.guard_until_ns = 0;
+    if (has_slot_[group] != 0) Close(group);
+    has_slot_[group] = 0;
+    return;
+  }
+  Take(group);
+  memory.guard_until_ns = std::min(memory.guard_until_ns, EndNs(group));
+  if (has_slot_[group] != 0) LookAt(memory.guard_until_ns);
+}
+
+void Guard::GiveOrWait(std::uint32_t group) {
+  GroupMemory& memory = decision_->memory[group];
+  const bool rest = AllAre(group, Slot::kRunning) && EndNs(group) - now_ns_ >= kUsefulNs;
+  if (rest || AllAre(group, Slot::kFree)) {
+    Take(group);
+    has_slot_[group] = 1;
+    memory.open_since_ns = now_ns_;
+    memory.guard_until_ns = EndNs(group);
+    return LookAt(memory.guard_until_ns);
+  }
+  // Whoever takes a slot that is free already is looked at for itself.
+  std::uint64_t free_ns = 0;
+  for (const std::uint32_t i : roster_->TenantsOf(group)) {
+    const std::uint32_t device = state_->tenants[i].device;
+    const std::uint64_t since = decision_->devices[device].guard_since_ns;
+    if (since != 0) free_ns = std::max(free_ns, since + kNsPerS);
+    slots_[device] = Slot::kTaken;
+  }
+  if (free_ns > now_ns_) LookAt(free_ns);
+}
+
+void Guard::Take(std::uint32_t group) {
+  for (const std::uint32_t i : roster_->TenantsOf(group)) {
+    const std::uint32_t device = state_->tenants[i].device;
+    if (slots_[device] == Slot::kFree) decision_->devices[device].guard_since_ns = now_ns_;
+    slots_[device] = Slot::kTaken;
+  }
+}
+
+bool Guard::AllAre(std::uint32_t group, Slot slot) const {
+  for (const std::uint32_t i : roster_->TenantsOf(group))
+    if (slots_[state_->tenants[i].device] != slot) return false;
+  return true;
+}
+
+// Of the slots of all its devices.
+std::uint64_t Guard::EndNs(std::uint32_t group) const {
+  std::uint64_t end = kNever;
+  for (const std::uint32_t i : roster_->TenantsOf(group))
+    end = std::min(end, decision_->devices[state_->tenants[i].device].guard_since_ns + turn_ns_);
+  return end;
 }
 
 }  // namespace xschedd::policy

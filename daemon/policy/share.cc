@@ -102,7 +102,7 @@ void Share::CollectUse(std::uint32_t group) {
     Class& entry = ClassOf(index);
     entry.used_ns += tenant.ran_ns;
     if (!WasThere(tenant, memory)) continue;
-    entry.waited = entry.waited || memory.state == Was::kHeld;
+    entry.waited = entry.waited || memory.state == Was::kHeld || memory.state == Was::kWaiting;
     if (memory.state != Was::kOpen || entry.weighed == group) continue;
     entry.weighed = group;
     entry.open_weight += state_->groups[group].weight;
@@ -164,7 +164,9 @@ void Share::Start(std::uint32_t group) {
   Member& member = groups_[group];
   if (!member.kept || !member.present) return;
   const Group& view = state_->groups[group];
-  if (member.known && view.memory.share.state != Was::kBlocked) return;
+  // Nobody has run since it was seen last: deciding again at one instant changes nothing.
+  const bool compared = view.memory.share.state != Was::kBlocked || view.memory.share.seen_ns == now_ns_;
+  if (member.known && compared) return;
   std::optional<double> level;
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Class& entry = ClassOf(index);
@@ -215,7 +217,7 @@ bool Share::IsAhead(std::uint32_t group) {
   member.ahead = behind != kNone;
   if (!member.ahead) return false;
   if (greatest > most) {
-    member.virtual_ns -= (greatest - most) / view.weight;
+    member.virtual_ns = groups_[behind].virtual_ns + most / view.weight;
     greatest = most;
   }
   // At the earliest it is level when the other has had the device to itself for so long.

@@ -11,7 +11,7 @@
 //     credit for idleness, no punishment for what it had while nobody else wanted it.
 //   - Whoever is held for a higher rank keeps its virtual time, so that a class that runs in the gaps of another keeps
 //     its shares from gap to gap; but it falls behind those of its class that run meanwhile by no more than the slack.
-//   - Work conservation: "busy" without using the device must not hold others for ever. Where somebody is held, time of
+//   - Work conservation: "busy" without using the device must not hold others for ever. Where somebody waits, time of
 //     the device that nobody is measured to have used is charged to those who are open there, divided by weight, once
 //     there are kPatience slacks of it. So every hold ends. Measurements come late and in lumps, after the kernels in
 //     flight, which may be the held one's: less than that proves nothing, and charging it would count it twice.
@@ -79,7 +79,7 @@ class Share {
     bool several = false;
     bool kept = false;
     // Since the last decision:
-    bool waited = false;            // somebody was held by its share
+    bool waited = false;            // somebody was held by its share, or for another's turn
     std::uint64_t used_ns = 0;      // by those who were open
     std::uint64_t open_weight = 0;  // of those who were open
     std::uint32_t weighed = kNone;  // the group that was added last

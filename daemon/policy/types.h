@@ -1,9 +1,9 @@
 // What a policy sees and what it answers: plain values, no clock, no I/O, no pointers into the daemon.
 //
 // A State describes some devices, all groups that use them and all other devices of those groups, so that a group is
-// always seen whole. History that a decision needs (since when a group waits, whose turn it is) is in Group::memory;
-// the Decision returns the memory for the next State. The same State and time always give the same Decision. Thread
-// rule: values; any thread.
+// always seen whole. History that a decision needs (since when a group waits, whose turn it is) is in the memory of
+// groups and devices; the Decision returns the memory for the next State. The same State and time always give the same
+// Decision. Thread rule: values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +63,14 @@ inline constexpr Limits kWeightLimits{10'000, 1};
 inline constexpr std::uint32_t kWeightDefault = 100;
 inline constexpr Limits kDeadlineLimits{3'600'000'000, 1};  // µs
 
+struct DeviceMemory {
+  std::uint64_t guard_since_ns = 0;  // when its last guard slot began (guard.h); 0: it had none
+  bool operator==(const DeviceMemory&) const = default;
+};
+
 struct Device {
   std::uint32_t default_max_concurrent = 0;  // background groups open at a time; 0: no limit
+  DeviceMemory memory = {};
 };
 
 // What share.h keeps of a group.
@@ -96,9 +102,10 @@ struct FairMemory {
 
 struct GroupMemory {
   std::uint64_t turn_since_ns = 0;     // 0: it is not its turn (turns.h)
-  std::uint64_t last_turn_ns = 0;      // when its last turn ended
-  std::uint64_t open_since_ns = 0;     // busy and open since; 0: it is not (guard.h)
-  std::uint64_t starved_since_ns = 0;  // busy and held since, but for openings too short to count; 0: it is not
+  std::uint64_t last_turn_ns = 0;      // when its last turn ended; before its first, when it was first seen
+  std::uint64_t open_since_ns = 0;     // busy and open since, by the guard, too; 0: it is not (guard.h)
+  std::uint64_t starved_since_ns = 0;  // busy and held since, but for less than a guard turn; 0: it is not
+  std::uint64_t had_ns = 0;            // open since then, in openings long enough to count
   std::uint64_t guard_until_ns = 0;    // the guard keeps it open until; 0: it does not
   std::uint64_t urgent_ns = 0;         // laxity: the latest deadline of work that has no slack left; 0: none
   bool urgent_busy = false;            // whether it had work when that was said
@@ -143,7 +150,7 @@ struct State {
 
 enum class Why {
   kOpen,      // nothing stands against it
-  kGuard,     // open although somebody more important is busy: the starvation guard's turn
+  kGuard,     // open although others go before: the starvation guard's turn
   kHold,      // held by an administrator
   kPriority,  // held for a busy client of higher priority on this device
   kLinger,    // held for one that has just become idle
@@ -165,8 +172,9 @@ struct Gate {
 };
 
 struct Decision {
-  std::vector<Gate> gates;          // one for each State::tenants, in that order
-  std::vector<GroupMemory> memory;  // one for each State::groups, in that order
+  std::vector<Gate> gates;            // one for each State::tenants, in that order
+  std::vector<GroupMemory> memory;    // one for each State::groups, in that order
+  std::vector<DeviceMemory> devices;  // one for each State::devices, in that order
   std::uint64_t next_look_ns = kNever;
 };
 

@@ -86,6 +86,7 @@ struct Device {
   std::string vendor;
   std::uint32_t compute_units = 0;
   std::vector<Attachment*> attachments;  // in order of arrival
+  policy::DeviceMemory memory;
   // The gatherer's: see Group; the place in its cluster, and that; null: it must be made.
   std::uint64_t visited = 0;
   std::uint32_t index = 0;

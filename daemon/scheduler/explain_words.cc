@@ -67,7 +67,7 @@ class Remedies {
           Add(fmt::format("or lower pid {} to its priority{}", reason.pid, ByAdmin()),
               fmt::format("xschedctl set --priority {} --pid {}", subject_.effective.priority, reason.pid));
         }
-        Tune(fmt::format("or give every busy client a longer turn in each second (guard_ms_per_s={})",
+        Tune(fmt::format("or give those who are held more of each second, by turns (guard_ms_per_s={})",
                          settings_.guard_ms_per_s),
              fmt::format("xschedctl policy set --guard {}ms",
                          std::min(policy::kGuardLimits.max, std::max(50u, 2 * settings_.guard_ms_per_s))));

@@ -88,7 +88,7 @@ void Gatherer::VisitDevice(Cluster& cluster, Device& device) {
   device.index = static_cast<std::uint32_t>(cluster.devices.size());
   device.cluster = &cluster;
   cluster.devices.push_back(&device);
-  cluster.state.devices.push_back({DefaultMaxConcurrent(device)});
+  cluster.state.devices.push_back({.default_max_concurrent = DefaultMaxConcurrent(device), .memory = device.memory});
 }
 
 void Gatherer::VisitGroup(Cluster& cluster, Group& group) {

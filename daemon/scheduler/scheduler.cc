@@ -222,8 +222,10 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
     cluster.state.groups[i].memory = decision.memory[i];
     cluster.groups[i]->memory = decision.memory[i];
   }
-  for (Device* device : cluster.devices)
-    device->next_look_ns = decision.next_look_ns;
+  for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
+    cluster.state.devices[i].memory = cluster.devices[i]->memory = decision.devices[i];
+    cluster.devices[i]->next_look_ns = decision.next_look_ns;
+  }
   const std::uint64_t writes = counts_.gate_writes;
   WriteGates(cluster, decision, now_ns);
   const std::uint64_t written = clock_();

@@ -157,7 +157,7 @@ std::string RenderPolicy(const v1::Policy& policy) {
   if (policy.max_concurrent_by_vendor()) limit = "by the device's vendor: no limit on AMD, 1 elsewhere";
   const std::string guard = policy.guard_ms_per_s() == 0
                                 ? "off"
-                                : fmt::format("{} ms of every second for each busy client", policy.guard_ms_per_s());
+                                : fmt::format("{} ms of every second of a GPU, for one of those who are held", policy.guard_ms_per_s());
   return fmt::format(
       "policy          {} (available: {})\n"
       "linger          {} after the last work of the more important\n"

@@ -1,6 +1,6 @@
 // Random traces for the policies' properties: groups of tenants on a few devices, whose work arrives, is done as far as
-// gates allow, and ends; priorities, weights and holds that change meanwhile. Virtual time, event by event; the same
-// seed always makes the same trace.
+// gates allow, and ends; groups and ranks that come and go, priorities, weights and holds that change meanwhile.
+// Virtual time, event by event; the same seed always makes the same trace.
 #pragma once
 
 #include <algorithm>
@@ -15,21 +15,26 @@ namespace xschedd::policy::test {
 class Trace {
  public:
   Trace(Name name, std::uint32_t seed) : random_(seed) {
-    state.settings.name = name;
-    state.settings.linger_us = Chance(2) ? 200 : 0;
+    Settings& settings = state.settings;
+    settings.name = name;
+    settings.linger_us = Chance(2) ? 0 : static_cast<std::uint32_t>(Between(50, 5'000));
+    settings.guard_ms_per_s = Chance(8) ? 0 : static_cast<std::uint32_t>(Between(1, Chance(4) ? 500 : 20));
+    settings.turn_ms = static_cast<std::uint32_t>(Between(1, 50));
+    pace_ = Chance(2) ? 1 : 20;
+    weights_ = Chance(2);
+    const bool limited = Chance(2);
     const std::uint32_t devices = 1 + Below(3);
-    limited_ = Chance(3);
     for (std::uint32_t i = 0; i < devices; ++i)
-      state.devices.push_back({limited_ ? 1 + Below(2) : 0});
+      state.devices.push_back({.default_max_concurrent = limited ? 1 + Below(2) : 0});
     const std::uint32_t groups = 2 + Below(6);
     for (std::uint32_t i = 0; i < groups; ++i)
-      AddGroup(i + 1);
+      AddGroup();
   }
 
   // Goes on to the next event; false when that is no tenant's or administrator's doing, but the time to look again.
   bool Advance(std::uint64_t next_look_ns) {
     std::uint64_t next = std::min(next_look_ns, NextTransition());
-    if (next_change_ns_ == 0) next_change_ns_ = now_ns + Between(1, 300 * kNsPerMs);
+    if (next_change_ns_ == 0) next_change_ns_ = now_ns + Between(1, 300 * kNsPerMs * pace_);
     next = std::min(next, next_change_ns_);
     Progress(next - now_ns);
     now_ns = next;
@@ -46,11 +51,12 @@ class Trace {
     gates_ = decision.gates;
     for (std::size_t i = 0; i < state.groups.size(); ++i)
       state.groups[i].memory = decision.memory[i];
+    for (std::size_t i = 0; i < state.devices.size(); ++i)
+      state.devices[i].memory = decision.devices[i];
     for (Tenant& tenant : state.tenants)
       tenant.ran_ns = 0;
   }
 
-  bool IsLimited() const { return limited_; }
   std::uint32_t Below(std::uint32_t bound) { return static_cast<std::uint32_t>(random_() % bound); }
   std::mt19937& Random() { return random_; }
 
@@ -71,31 +77,54 @@ class Trace {
   bool Chance(std::uint32_t one_in) { return Below(one_in) == 0; }
   std::uint64_t Between(std::uint64_t low, std::uint64_t high) { return low + random_() % (high - low + 1); }
 
-  void AddGroup(std::uint64_t id) {
-    Group group{.id = id, .priority = static_cast<int>(Below(3)) * 10};
-    if (Chance(2)) group.weight = static_cast<std::uint32_t>(Between(1, 4)) * 50;
+  void AddGroup() {
+    Group group{.id = next_group_++, .priority = static_cast<int>(Below(3)) * 10};
+    if (weights_ && Chance(2)) group.weight = static_cast<std::uint32_t>(Between(1, 4)) * 50;
     const auto index = static_cast<std::uint32_t>(state.groups.size());
-    const std::uint64_t deadline = Chance(2) ? Between(5, 500) * kNsPerMs : 0;
-    const bool endless = Chance(3);
-    const bool uses_device = !Chance(6);
-    const std::uint64_t mean = Between(50, 20'000) * kNsPerUs;
-    const std::uint64_t pause = Between(20, 30'000) * kNsPerUs;
-    const std::uint64_t lump = Chance(2) ? 3 * kNsPerMs : 0;
-    const std::uint32_t count = 1 + (Chance(2) ? Below(3) : 0);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      Tenant tenant{
-          .client = id * 100 + i, .group = index, .device = Below(static_cast<std::uint32_t>(state.devices.size()))};
-      tenant.deadline_after_ns = deadline;
-      if (deadline != 0 && Chance(2)) tenant.usual_ns = Between(1, 20) * kNsPerMs;
-      state.tenants.push_back(tenant);
-      work_.push_back({.resume_ns = now_ns + Between(0, 5 * kNsPerMs),
-                       .mean_ns = endless ? 0 : mean,
-                       .pause_ns = pause,
-                       .lump_ns = lump,
-                       .uses_device = uses_device});
-    }
     state.groups.push_back(group);
-    gates_.resize(state.tenants.size());
+    const Work work{.mean_ns = Chance(3) ? 0 : Between(50, 20'000) * kNsPerUs * pace_,
+                    .pause_ns = Between(20, 30'000) * kNsPerUs * pace_,
+                    .lump_ns = Chance(2) ? 3 * kNsPerMs : 0,
+                    .uses_device = !Chance(6)};
+    const std::uint64_t deadline = Chance(2) ? Between(5, 500) * kNsPerMs : 0;
+    const std::uint32_t count = 1 + (Chance(2) ? Below(3) : 0);
+    for (std::uint32_t i = 0; i < count; ++i)
+      AddTenant(index, work, Chance(4) ? 0 : deadline);
+  }
+
+  void AddTenant(std::uint32_t group, Work work, std::uint64_t deadline_ns) {
+    Tenant tenant{.client = next_client_++,
+                  .group = group,
+                  .device = Below(static_cast<std::uint32_t>(state.devices.size())),
+                  .deadline_after_ns = deadline_ns};
+    if (deadline_ns != 0 && Chance(2)) tenant.usual_ns = Between(1, 20) * kNsPerMs;
+    work.resume_ns = now_ns + Between(1, 5 * kNsPerMs);
+    state.tenants.push_back(tenant);
+    work_.push_back(work);
+    gates_.emplace_back();
+  }
+
+  void RemoveTenant(std::size_t index) {
+    const auto at = static_cast<std::ptrdiff_t>(index);
+    state.tenants.erase(state.tenants.begin() + at);
+    work_.erase(work_.begin() + at);
+    gates_.erase(gates_.begin() + at);
+  }
+
+  void RemoveGroup(std::uint32_t group) {
+    for (std::size_t i = state.tenants.size(); i-- > 0;) {
+      if (state.tenants[i].group == group) {
+        RemoveTenant(i);
+      } else if (state.tenants[i].group > group) {
+        --state.tenants[i].group;
+      }
+    }
+    state.groups.erase(state.groups.begin() + static_cast<std::ptrdiff_t>(group));
+  }
+
+  std::size_t SizeOf(std::uint32_t group) const {
+    return static_cast<std::size_t>(std::count_if(state.tenants.begin(), state.tenants.end(),
+                                                  [&](const Tenant& tenant) { return tenant.group == group; }));
   }
 
   // How many run side by side on the tenant's device, if it runs at all.
@@ -159,8 +188,9 @@ class Trace {
 
   // What an administrator or a client may do at any time.
   void Change() {
-    Group& group = state.groups[Below(static_cast<std::uint32_t>(state.groups.size()))];
-    switch (Below(4)) {
+    const std::uint32_t index = Below(static_cast<std::uint32_t>(state.groups.size()));
+    Group& group = state.groups[index];
+    switch (Below(9)) {
       case 0:
         group.hold = !group.hold;
         break;
@@ -168,17 +198,35 @@ class Trace {
         group.priority = static_cast<int>(Below(3)) * 10;
         break;
       case 2:
-        group.weight = static_cast<std::uint32_t>(Between(1, 4)) * 50;
+        if (weights_) group.weight = static_cast<std::uint32_t>(Between(1, 4)) * 50;
         break;
+      case 3:
+        if (state.groups.size() < kMostGroups) AddGroup();
+        break;
+      case 4:
+        if (state.groups.size() > 2) RemoveGroup(index);
+        break;
+      case 5:
+        if (SizeOf(index) < 4) AddTenant(index, {.mean_ns = 5 * kNsPerMs, .pause_ns = 5 * kNsPerMs}, 0);
+        break;
+      case 6: {
+        const std::size_t tenant = Below(static_cast<std::uint32_t>(state.tenants.size()));
+        if (SizeOf(state.tenants[tenant].group) > 1) RemoveTenant(tenant);
+        break;
+      }
       default:
         group.hold = false;
     }
   }
 
+  static constexpr std::size_t kMostGroups = 8;
   std::mt19937 random_;
   std::vector<Work> work_;
   std::vector<Gate> gates_;
-  bool limited_ = false;
+  std::uint64_t pace_ = 1;  // how slow all is
+  bool weights_ = false;
+  std::uint64_t next_group_ = 1;
+  std::uint64_t next_client_ = 1;
   std::uint64_t next_change_ns_ = 0;
 };
 

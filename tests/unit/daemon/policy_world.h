@@ -27,7 +27,7 @@ struct Row {
 class World {
  public:
   explicit World(std::uint32_t devices, std::uint32_t default_concurrent = 0) {
-    state.devices.assign(devices, {default_concurrent});
+    state.devices.assign(devices, {.default_max_concurrent = default_concurrent});
     state.settings.linger_us = 0;
   }
 
@@ -53,6 +53,9 @@ class World {
     REQUIRE(decision.memory.size() == state.groups.size());
     for (std::size_t i = 0; i < state.groups.size(); ++i)
       state.groups[i].memory = decision.memory[i];
+    REQUIRE(decision.devices.size() == state.devices.size());
+    for (std::size_t i = 0; i < state.devices.size(); ++i)
+      state.devices[i].memory = decision.devices[i];
     for (Tenant& tenant : state.tenants)
       tenant.ran_ns = 0;
     CHECK(decision.next_look_ns > now);

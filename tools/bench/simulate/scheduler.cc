@@ -121,6 +121,8 @@ void Scheduler::Decide(std::uint32_t index, std::uint64_t now_ns) {
     ++decisions_;
     for (std::size_t i = 0; i < component.state.groups.size(); ++i)
       component.state.groups[i].memory = decision->memory[i];
+    for (std::size_t i = 0; i < component.state.devices.size(); ++i)
+      component.state.devices[i].memory = decision->devices[i];
   } while (Apply(component, *decision, now_ns));
   component.next_look_ns = decision->next_look_ns;
   if (component.next_look_ns < component.look_event_ns) {
