@@ -31,6 +31,7 @@ class Row:
     fails: bool = False  # ends with an error on a device that computes nothing, with the shim and without it
     compiles: bool = False  # starts compilers at run time
     graphs: bool = False  # launches graphs, which are one submission and many dispatches
+    differential: bool = False  # one of tests/differential/programs, whose transcript is compared
     exact: bool = False  # each call that submits is one dispatch, and the daemon must have counted just these
 
 
@@ -40,7 +41,16 @@ MIOPEN = {
     "CCC_OVERRIDE_OPTIONS": "#X-isystem",
 }
 
+def differential(name, **how):
+    """By its own clock; seed, devices, rounds."""
+    return Row(name, "libamdhip64-", isa={"rocm-6.4": "gfx942"}, environment={"SOFTGPU_CLOCK_SCALE": "1"}, arguments=("1", "1", "8"),
+               differential=True, graphs=True, **how)
+
+
 ROWS = (
+    differential("capture_busy"),
+    differential("barriers"),
+    differential("order_first"),
     Row("hip_streams", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, rounds=200),
     Row("hip_graph", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, rounds=200, graphs=True),
     Row("hip_module", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, arguments=("module_kernel.co",), rounds=200, exact=True),
@@ -66,4 +76,7 @@ ROWS = (
     Row("ggml", "libggml0-backend-hip", roots=("rocm-6.4",), fails=True, graphs=True,
         command=("/usr/libexec/x86_64-linux-gnu/ggml/test-backend-ops", "test", "-b", "ROCm0",
                  "-o", "MUL_MAT,RMS_NORM,SOFT_MAX", "-p", r"type_a=f16,type_b=f32,m=16,n=1,k=256|ne=\[64,5")),
+    # Captures in relaxed mode, of several streams. Its results are compared with those of the processor, and differ.
+    Row("llama", "libggml0-backend-hip", roots=("rocm-6.4",), fails=True, graphs=True,
+        command=("/usr/libexec/x86_64-linux-gnu/llama.cpp/test-llama-archs", "-a", "gpt2")),
 )

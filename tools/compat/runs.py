@@ -24,6 +24,9 @@ import harness  # noqa: E402
 DEADLINE_S = 600
 CLOCK_SCALE = 100  # stretches the work of programs that are over in a moment, so that there is something to hold
 NEIGHBOUR_PRIORITY = 0
+# Host functions of the differential programs' kernels.
+KERNELS = ":".join(str(harness.BUILD / name) for name in ("tests/e2e/libe2e_kernels.so",
+                                                          "tests/differential/libdifferential_kernels.so"))
 PRIORITIES = (-50, -20, 50)  # never the neighbour's: then nobody would be tracked
 
 # In a process namespace of its own the neighbour must be, too: processes that share a software GPU see each other's pids.
@@ -111,6 +114,7 @@ class Run:
             "SOFTGPU_TRACE": trace,
             "SOFTGPU_CLOCK_SCALE": CLOCK_SCALE,
             "COMPAT_ROUNDS": row.rounds,
+            **({"SOFTGPU_KERNELS": KERNELS} if row.differential else {}),
             **row.environment,
         }
         if self.shim:
@@ -177,7 +181,10 @@ class Run:
         def read():
             for line in process.stdout:
                 output.append(line)
-                if re.fullmatch(r"\d+ calls, \d+ failed\n", line):
+                if line.startswith("?"):  # a differential program's question: it is held when the scheduler likes
+                    process.stdin.write("n\n")
+                    process.stdin.flush()
+                if re.fullmatch(r"\d+ calls, \d+ failed\n|main: end\n", line):
                     finished.set()
             finished.set()
         reader = threading.Thread(target=read, daemon=True)
@@ -215,4 +222,5 @@ class Run:
                 record = json.loads(line)
                 counted[(record["kind"], record["name"])] += 1
         compiled = any(path.is_file() for path in (node.dir / "home").rglob("*"))
-        return Outcome(process.returncode, output.splitlines(), counted, self.errors(), compiled)
+        lines = [line for line in output.splitlines() if not line.startswith("?")]
+        return Outcome(process.returncode, lines, counted, self.errors(), compiled)
