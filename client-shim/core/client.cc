@@ -208,8 +208,8 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
   std::uint64_t patience = patience_from(began);
   std::optional<PreciseSleep> precise;
   for (;;) {
-    const std::uint64_t nap_ns =
-        std::clamp(tracker->InFlightNs(ticket->stream) / kNapsInFlight, kShortestNapNs, kLongestNapNs);
+    const std::uint64_t nap_ns = std::clamp(
+        tracker->InFlightNs(ticket->stream, WindowOf(*session, slot)) / kNapsInFlight, kShortestNapNs, kLongestNapNs);
     tracker->MakeRoom(nap_ns);
     const std::uint32_t word = board.Word(slot);
     const std::uint64_t now = MonotonicNs();
@@ -356,8 +356,8 @@ void Client::StreamCreated(void* stream, int priority, unsigned flags) {
   if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
   streams_.Add(stream, StreamInfo{device, priority, flags, true});
   {
-    const std::lock_guard lock(
-        session_mutex_);  // either it is in the table when a tracker is made, or it is noted here
+    // Either it is in the table when a tracker is made, or it is noted here.
+    const std::lock_guard lock(session_mutex_);
     if (DeviceTracker* tracker = ExistingTracker(device)) tracker->NoteStream(stream, IsNonBlocking(flags));
   }
   Attach(device);

@@ -95,7 +95,7 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   StreamState& stream = Find(ticket->stream);
   // Where there is room beside everything, the streams need not be looked at.
   if (!force && !HasRoom(window, in_flight_, cost_ns) && !MayRunSideBySide(window, stream.in_flight, cost_ns) &&
-      !HasRoom(window, CountedFor(ticket->stream, MonotonicNs()), cost_ns) && !captures_->Forbid()) {
+      !HasRoom(window, CountedFor(ticket->stream, window, MonotonicNs()), cost_ns) && !captures_->Forbid()) {
     return false;
   }
   ticket->weight_ns = WeightNs(window, cost_ns);
@@ -188,15 +188,19 @@ void DeviceTracker::MakeRoom(std::uint64_t nap_ns) {
 }
 
 // What counts against the window for a launch on `key`. The other stream that has most in flight does not: it may wait
-// for a peer of this process (a collective) or for this very stream. Nor do others that stand still: several
-// communicators may wait for their peers at once. So a client has two windows in flight at most on streams that move.
-InFlight DeviceTracker::CountedFor(const StreamKey& key, std::uint64_t now_ns) const {
+// for a peer of this process (a collective) or for this very stream. Nor do others that stand still (several
+// communicators may wait for their peers at once), nor those with one launch that may run side by side. So a client has
+// two windows in flight at most on streams that move.
+InFlight DeviceTracker::CountedFor(const StreamKey& key, const Window& window, std::uint64_t now_ns) const {
   InFlight most;
   InFlight counted = in_flight_;
   for (const auto& [other, stream] : streams_) {
     if (other == key) continue;
-    if (stream.in_flight.launches > 0 && now_ns > stream.progress_ns + kStillNs + 2 * stream.in_flight.cost_ns) {
-      counted.Remove(stream.in_flight);
+    const InFlight& its = stream.in_flight;
+    const bool is_still = its.launches > 0 && now_ns > stream.progress_ns + kStillNs + 2 * its.cost_ns;
+    const bool is_long = its.launches == 1 && MayRunSideBySide(window, InFlight{}, its.cost_ns);
+    if (is_still || is_long) {
+      counted.Remove(its);
     } else if (stream.in_flight.cost_ns > most.cost_ns) {
       most = stream.in_flight;
     }
@@ -281,7 +285,7 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From
   const bool is_barrier = from == From::kElsewhere && key == StreamKey{};
   marking_legacy_ += is_barrier ? 1 : 0;
   const bool recorded = Record(lock, marker, key);
-  marking_legacy_ -= is_barrier ? 1 : 0;
+  if (is_barrier && --marking_legacy_ == 0) unpinned_.notify_all();
   if (stream.pins == 1) stream.own_marker = next_batch_++;
   if (recorded && epoch == epoch_) {
     stream.recorded_ns = MonotonicNs();
@@ -593,9 +597,9 @@ std::uint64_t DeviceTracker::InFlightNs() const {
   return in_flight_.cost_ns;
 }
 
-std::uint64_t DeviceTracker::InFlightNs(const StreamKey& stream) const {
+std::uint64_t DeviceTracker::InFlightNs(const StreamKey& stream, const Window& window) const {
   const Lock lock(mutex_);
-  return CountedFor(stream, MonotonicNs()).cost_ns;
+  return CountedFor(stream, window, MonotonicNs()).cost_ns;
 }
 
 bool DeviceTracker::IsBusy() const {

@@ -176,7 +176,7 @@ class DeviceTracker {
   // Known GPU time of what is in flight: the longest that a wait for room should take. With a stream, of what stands in
   // the way of a launch on it.
   std::uint64_t InFlightNs() const;
-  std::uint64_t InFlightNs(const StreamKey& stream) const;
+  std::uint64_t InFlightNs(const StreamKey& stream, const Window& window) const;
   bool IsBusy() const;
 
  private:
@@ -273,7 +273,7 @@ class DeviceTracker {
     in_flight_.Remove(part);
     stream.in_flight.Remove(part);
   }
-  InFlight CountedFor(const StreamKey& key, std::uint64_t now_ns) const;
+  InFlight CountedFor(const StreamKey& key, const Window& window, std::uint64_t now_ns) const;
   std::uint64_t Close(StreamState& stream, LaunchKey timed);
   std::uint64_t CloseOpen(StreamState& stream);
   void Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From from);

@@ -67,10 +67,14 @@ TEST_CASE("launches, markers, waits and synchronisations of a tracked client all
       }
     }
   };
-  work();
-  const std::size_t before = g_allocations.load();
-  work();
-  CHECK(g_allocations.load() == before);
+  // How much is in flight at most depends on the machine, too; when that has been seen, there is room for it.
+  bool is_steady = false;
+  for (int round = 0; round < 20 && !is_steady; ++round) {
+    const std::size_t before = g_allocations.load();
+    work();
+    is_steady = g_allocations.load() == before;
+  }
+  CHECK(is_steady);
 }
 
 TEST_CASE("a stream of a client that has run out of memory can be destroyed", "[tracker]") {

@@ -268,6 +268,29 @@ TEST_CASE_METHOD(Fixture, "streams with launches of unknown length run side by s
   CHECK(sink.in_flight == 10);
 }
 
+TEST_CASE_METHOD(Fixture, "one long launch on each of other streams leaves the window to short ones", "[tracker]") {
+  constexpr LaunchKey kShort = 1, kLong = 2;
+  auto learn = [this, time_ns = std::uint64_t{1000}](LaunchKey kind, std::uint64_t ns) mutable {
+    void* stream = reinterpret_cast<void*>(96);
+    Ticket ticket = tracker.Enter(Key(96), kind);
+    tracker.Admit(&ticket, kNoWindow, true);
+    tracker.Start(&ticket, kNoWindow, false);
+    vendor.Finish(stream, time_ns);
+    tracker.Leave(ticket, true, false, kNoWindow);
+    const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(96));
+    vendor.Finish(stream, time_ns += ns);
+    tracker.EndSync(snapshot, true);
+  };
+  learn(kShort, 100'000);
+  learn(kLong, 50'000'000);
+  const Window window{500, 1};
+  for (std::uintptr_t stream = 16; stream < 20; ++stream)
+    CHECK(TryLaunch(Key(stream), window, true, kLong));
+  CHECK(TryLaunch(Key(64), window, true, kShort));
+  CHECK(TryLaunch(Key(64), window, true, kShort));
+  CHECK_FALSE(TryLaunch(Key(16), window, true, kLong));
+}
+
 TEST_CASE_METHOD(Fixture, "while somebody more important is busy they do not", "[tracker]") {
   const Window window{500, 1, true};
   CHECK(TryLaunch(Key(16), window));
