@@ -78,5 +78,5 @@ ROWS = (
                  "-o", "MUL_MAT,RMS_NORM,SOFT_MAX", "-p", r"type_a=f16,type_b=f32,m=16,n=1,k=256|ne=\[64,5")),
     # Captures in relaxed mode, of several streams. Its results are compared with those of the processor, and differ.
     Row("llama", "libggml0-backend-hip", roots=("rocm-6.4",), fails=True, graphs=True,
-        command=("/usr/libexec/x86_64-linux-gnu/llama.cpp/test-llama-archs", "-a", "gpt2")),
+        command=("/usr/libexec/x86_64-linux-gnu/llama.cpp-tests/test-llama-archs", "-a", "gpt2")),
 )
