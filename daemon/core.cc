@@ -2,6 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <unordered_map>
+#include <unordered_set>
+
 #include "common/clock.h"
 
 namespace xschedd {
@@ -31,6 +34,8 @@ std::string_view SourceText(PrioritySource source) {
       return "hint";
     case PrioritySource::kOwner:
       return "owner";
+    case PrioritySource::kGroup:
+      return "group";
   }
   return "unknown";
 }
@@ -60,7 +65,7 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config)
 
 Client& Core::AddClient(NewClient fresh) {
   Client& client = registry_.Add(std::move(fresh), MonotonicNs());
-  client.effective = EffectiveOf(client, config_);
+  client.own = client.effective = EffectiveOf(client, config_);
   registry_.Join(client, GroupNameOf(client, config_));
   const ClientIdentity& who = client.identity;
   if (std::string note; TakeLine(client_lines_, who.uid, MonotonicNs(), note)) {
@@ -89,7 +94,12 @@ void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   loop_.Unwatch(client_id);
   scheduler_.Changed(*client);
   scheduler_.Leaving(*client);
+  const std::uint64_t pid = client->identity.pid;
+  Client* stays = nullptr;
+  for (Client* member : client->group->clients)
+    if (member != client) stays = member;
   registry_.Remove(client_id);
+  if (stays != nullptr) UpdateMembers(*stays->group, "pid " + std::to_string(pid) + " has left the group", true);
   loop_.DecideSoon();
 }
 
@@ -110,6 +120,9 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   Event event = DeviceEvent(EventKind::kDeviceAttached, **attachment, now);
   event.text = attached.name;
   events_.Add(std::move(event));
+  if (client.attachments.size() == 1) {
+    UpdateMembers(*client.group, "pid " + std::to_string(client.identity.pid) + " of the group has a device", true);
+  }
   scheduler_.Changed(client);
   loop_.DecideSoon();
   NoteChange(Urgency::kSoon);
@@ -156,6 +169,7 @@ std::string Core::HintNote(const Client& client) const {
       return " hint " + hint + " limited to " + effective + " by the ceiling of uid " +
              std::to_string(client.identity.uid);
     }
+    if (source == PrioritySource::kGroup) return " hint " + hint + " not used: that of its group is " + effective;
     const std::string_view who = source == PrioritySource::kRule    ? "a rule of the configuration"
                                  : source == PrioritySource::kOwner ? "its user"
                                                                     : "an administrator";
@@ -173,9 +187,21 @@ std::string Core::HintNote(const Client& client) const {
   return priority + weight;
 }
 
-bool Core::UpdateEffective(Client& client, const std::string& why, bool by_client) {
+std::size_t Core::UpdateEffective(Client& client, const std::string& why, bool by_client) {
+  client.own = EffectiveOf(client, config_);
+  return UpdateMembers(*client.group, why, by_client);
+}
+
+std::size_t Core::UpdateMembers(const Group& group, const std::string& why, bool by_client) {
+  const Together together = TogetherOf(group, [](const Client& member) -> const Effective& { return member.own; });
+  std::size_t changed = 0;
+  for (Client* member : group.clients)
+    changed += UpdateMember(*member, InGroup(*member, member->own, together), why, by_client) ? 1 : 0;
+  return changed;
+}
+
+bool Core::UpdateMember(Client& client, const Effective& after, const std::string& why, bool by_client) {
   const Effective before = client.effective;
-  const Effective after = EffectiveOf(client, config_);
   if (ClassOf(after) != ClassOf(before)) scheduler_.Metrics().Close(client, MonotonicNs());
   client.effective = after;
   const bool reranked = after.priority != before.priority;
@@ -205,7 +231,12 @@ bool Core::UpdateGroup(Client& client) {
   const std::string name = GroupNameOf(client, config_);
   const std::string before = client.group->name;
   scheduler_.Changed(client);  // those that it leaves
+  Client* stays = nullptr;
+  for (Client* member : client.group->clients)
+    if (member != &client) stays = member;
   if (!registry_.Join(client, name)) return false;
+  if (stays != nullptr) UpdateMembers(*stays->group, "a member has left the group");
+  UpdateMembers(*client.group, "a client has joined the group");
   SPDLOG_INFO("group changed pid={} from=\"{}\" to=\"{}\"", client.identity.pid, before, client.group->name);
   scheduler_.Changed(client);
   return true;
@@ -213,8 +244,23 @@ bool Core::UpdateGroup(Client& client) {
 
 // ---- administrators
 
-Effective Core::EffectiveIf(const Client& client, const ClientSettings& settings) const {
-  return EffectiveOf(client, settings, config_);
+std::vector<Effective> Core::EffectiveIf(const std::vector<Client*>& clients,
+                                         const std::function<ClientSettings(const Client&)>& settings) const {
+  std::unordered_map<const Client*, Effective> own;
+  for (const Client* client : clients)
+    own.emplace(client, EffectiveOf(*client, settings(*client), config_));
+  const auto own_of = [&own](const Client& member) -> const Effective& {
+    const auto found = own.find(&member);
+    return found != own.end() ? found->second : member.own;
+  };
+  std::unordered_map<const Group*, Together> together;
+  std::vector<Effective> result;
+  for (const Client* client : clients) {
+    auto found = together.find(client->group);
+    if (found == together.end()) found = together.emplace(client->group, TogetherOf(*client->group, own_of)).first;
+    result.push_back(InGroup(*client, own.at(client), found->second));
+  }
+  return result;
 }
 
 void Core::SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
@@ -289,8 +335,12 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   std::size_t changed = 0;
   std::size_t moved = 0;
   for (const auto& [id, client] : registry_.Clients()) {
-    if (UpdateEffective(*client, "configuration reloaded")) ++changed;
+    client->own = EffectiveOf(*client, config_);
     if (UpdateGroup(*client)) ++moved;
+  }
+  std::unordered_set<const Group*> groups;
+  for (const auto& [id, client] : registry_.Clients()) {
+    if (groups.insert(client->group).second) changed += UpdateMembers(*client->group, "configuration reloaded");
   }
   notes.push_back("clients whose priority or weight changed: " + std::to_string(changed));
   if (moved != 0) notes.push_back("clients moved to another group: " + std::to_string(moved));

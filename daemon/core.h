@@ -82,8 +82,9 @@ class Core {
   std::string HintNote(const Client& client) const;
 
   // ---- administrators, and users for their own clients; each returns when the gates are written
-  // What would count if this were set.
-  Effective EffectiveIf(const Client& client, const ClientSettings& settings) const;
+  // What would count for each of them if this were set.
+  std::vector<Effective> EffectiveIf(const std::vector<Client*>& clients,
+                                     const std::function<ClientSettings(const Client&)>& settings) const;
   // By an administrator or by the clients' own user, as `by` says; rules, and what administrators set, go before what
   // users set. Not given: reset, so that what stands behind it counts again.
   void SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
@@ -140,9 +141,11 @@ class Core {
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
 
  private:
-  // Computes what counts for the client anew; logs, tells the scheduler and returns whether it changed. `by_client`: it
-  // is the client's doing, so that its lines are limited.
-  bool UpdateEffective(Client& client, const std::string& why, bool by_client = false);
+  // Computes what counts for the client and its group anew; logs, tells the scheduler and returns for how many clients
+  // it changed. `by_client`: it is the client's doing, so that its lines are limited.
+  std::size_t UpdateEffective(Client& client, const std::string& why, bool by_client = false);
+  std::size_t UpdateMembers(const Group& group, const std::string& why, bool by_client = false);
+  bool UpdateMember(Client& client, const Effective& after, const std::string& why, bool by_client);
   // Puts the client into the group that the configuration says; logs and returns whether that is another.
   bool UpdateGroup(Client& client);
 

@@ -35,7 +35,7 @@ Client& Core::RestoreClient(RestoredClient restored) {
   client.late_total = restored.late_total;
   for (const Queue& queue : restored.queues)
     client.queues.emplace(queue.id, queue);
-  client.effective = EffectiveOf(client, config_);
+  client.own = client.effective = EffectiveOf(client, config_);
   registry_.Join(client, GroupNameOf(client, config_));
   for (NewDevice& device : restored.devices) {
     const auto attachment = registry_.Attach(client, std::move(device));
@@ -44,6 +44,7 @@ Client& Core::RestoreClient(RestoredClient restored) {
     (*attachment)->history.Begin(now);
     scheduler_.Metrics().Attached(**attachment, now);
   }
+  UpdateMembers(*client.group, "as it was before the restart", true);
   SPDLOG_DEBUG("client taken over id={} pid={} uid={} group=\"{}\" priority={} hold={}", client.id, client.identity.pid,
                client.identity.uid, client.group->name, client.effective.priority, client.IsOnHold());
   if (client.channel != nullptr) loop_.Watch(client);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "client-shim/core/deadlines.h"
+#include "client-shim/core/launcher_group.h"
 #include "client-shim/core/standard_error.h"
 #include "common/priority.h"
 
@@ -38,13 +39,6 @@ std::optional<std::uint64_t> GetNumber(const char* name, std::uint64_t highest, 
   return std::nullopt;
 }
 
-// The ranks of one step of a Slurm job run together or wait for each other.
-std::string SlurmGroup() {
-  const std::string job = Get("SLURM_JOB_ID");
-  if (job.empty() || std::atol(Get("SLURM_NTASKS").c_str()) <= 1) return "";
-  return "slurm-" + job + "." + Get("SLURM_STEP_ID");
-}
-
 void Write(const std::string& line) {
   const std::string whole = "xschedd: " + line + "\n";
   WriteStandardError(whole.data(), whole.size());
@@ -55,7 +49,7 @@ void Write(const std::string& line) {
 Environment Environment::Read() {
   Environment environment;
   environment.group = Get("XSCHEDD_GROUP");
-  if (environment.group.empty()) environment.group = SlurmGroup();
+  if (environment.group.empty()) environment.group = LauncherGroup();
   environment.passthrough = Get("XSCHEDD_PASSTHROUGH");
   if (const std::string text = Get("XSCHEDD_PRIORITY"); !text.empty()) {
     const Result<int> priority = ParsePriority(text);

@@ -2,9 +2,7 @@
 //   XSCHEDD_PRIORITY     hint, -100..100
 //   XSCHEDD_WEIGHT       share within a level, 1..10000
 //   XSCHEDD_DEADLINE_US  from becoming busy to becoming idle, 1..3600000000
-//   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; if it is not set, the ranks of
-//   one
-//                        Slurm step are a group
+//   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; not set: launcher_group.h
 //   XSCHEDD_PASSTHROUGH  see common/passthrough.h
 //   XSCHEDD_LOG          quiet (nothing), warn (default: what needs doing), info (also what happens)
 // (XSCHEDD_DISABLE and XSCHEDD_CLIENT_LIB are the stub's, XSCHEDD_RUNTIME_DIR is common/runtime_dir.h.)

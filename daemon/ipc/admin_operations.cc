@@ -46,6 +46,7 @@ Status NotYours(Core& core, const Actor& by, const ClientIdentity& who) {
 // For a user whose setting is kept, but does not count at present.
 void NoteWhatGoesBefore(const std::string& what, PrioritySource source, v1::ChangeResponse::Change& change) {
   if (source == PrioritySource::kAdmin) change.set_note("kept; an administrator's " + what + " goes before it");
+  if (source == PrioritySource::kGroup) change.set_note("kept; that of its group goes before it");
   if (source == PrioritySource::kRule) change.set_note("kept; a rule of the configuration sets the " + what);
 }
 
@@ -146,12 +147,16 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
   const std::optional<int> priority = request.has_priority() ? std::optional<int>(request.priority()) : std::nullopt;
   const std::optional<std::uint32_t> weight =
       request.has_weight() ? std::optional<std::uint32_t>(request.weight()) : std::nullopt;
-  for (const Client* client : clients) {
-    const Effective& before = client->effective;
-    ClientSettings settings = SettingsOf(*client);
+  const std::vector<Effective> then = core_.EffectiveIf(clients, [&](const Client& client) {
+    ClientSettings settings = SettingsOf(client);
     if (sets_priority) (by.is_admin ? settings.admin : settings.owner) = priority;
     if (sets_weight) (by.is_admin ? settings.admin_weight : settings.owner_weight) = weight;
-    const Effective after = core_.EffectiveIf(*client, settings);
+    return settings;
+  });
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    const Client* const client = clients[i];
+    const Effective& before = client->effective;
+    const Effective& after = then[i];
     v1::ChangeResponse::Change& change = *response.add_changes();
     change.set_pid(client->identity.pid);
     change.set_priority_before(before.priority);
@@ -162,9 +167,9 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     const std::string ceiling = "limited by the ceiling of uid " + std::to_string(client->identity.uid);
     if (sets_weight && after.weight_limited) change.set_note("weight " + ceiling);
     if (sets_priority && after.limited) change.set_note(ceiling);
-    if (by.is_admin) continue;
-    if (weight) NoteWhatGoesBefore("weight", after.weight_source, change);
-    if (priority) NoteWhatGoesBefore("priority", after.source, change);
+    const auto others_decide = [&](PrioritySource source) { return !by.is_admin || source == PrioritySource::kGroup; };
+    if (weight && others_decide(after.weight_source)) NoteWhatGoesBefore("weight", after.weight_source, change);
+    if (priority && others_decide(after.source)) NoteWhatGoesBefore("priority", after.source, change);
   }
   if (request.dry_run()) return Status::OK;
   if (sets_priority) core_.SetPriority(clients, priority, by);

@@ -15,6 +15,8 @@ v1::PrioritySource SourceOf(const Effective& effective) {
       return v1::PRIORITY_SOURCE_HINT;
     case PrioritySource::kOwner:
       return v1::PRIORITY_SOURCE_OWNER;
+    case PrioritySource::kGroup:
+      return v1::PRIORITY_SOURCE_GROUP;
   }
   return v1::PRIORITY_SOURCE_UNSPECIFIED;
 }

@@ -116,8 +116,8 @@ struct GroupMemory {
 
 struct Group {
   std::uint64_t id = 0;                   // grows with arrival
-  int priority = 0;                       // effective; the highest of its clients
-  std::uint32_t weight = kWeightDefault;  // the highest of its clients
+  int priority = 0;                       // what counts for all of its clients
+  std::uint32_t weight = kWeightDefault;  // likewise
   bool hold = false;                      // by an administrator: one held client holds its group
   GroupMemory memory = {};
 };

@@ -1,6 +1,7 @@
 #include "daemon/registry/effective.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "daemon/registry/match.h"
 
@@ -36,6 +37,11 @@ Chosen<Value> Choose(const std::optional<Value>& admin, const std::optional<Valu
   return {otherwise, PrioritySource::kDefault};
 }
 
+// Who has said it: users below rules, these below administrators.
+int Authority(PrioritySource source) {
+  return source == PrioritySource::kAdmin ? 2 : source == PrioritySource::kRule ? 1 : 0;
+}
+
 }  // namespace
 
 ClientSettings SettingsOf(const Client& client) {
@@ -62,6 +68,35 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
           .weight_source = weight.source,
           .weight_limited = weight.value > weight_ceiling,
           .metric_class = rule.metric_class.value_or("")};
+}
+
+Together TogetherOf(const Group& group, const OwnOf& own_of) {
+  Together together;
+  for (const Client* member : group.clients) {
+    if (!member->IsScheduled()) continue;
+    const Effective& own = own_of(*member);
+    const auto priority = [](const Effective& of) { return std::pair(Authority(of.source), of.priority); };
+    const auto weight = [](const Effective& of) { return std::pair(Authority(of.weight_source), of.weight); };
+    if (together.priority == nullptr || priority(own) > priority(*together.priority)) together.priority = &own;
+    if (together.weight == nullptr || weight(own) > weight(*together.weight)) together.weight = &own;
+  }
+  return together;
+}
+
+Effective InGroup(const Client& client, const Effective& own, const Together& together) {
+  Effective result = own;
+  if (!client.IsScheduled() || together.priority == nullptr) return result;
+  if (together.priority->priority != own.priority) {
+    result.priority = together.priority->priority;
+    result.source = PrioritySource::kGroup;
+    result.limited = false;
+  }
+  if (together.weight->weight != own.weight) {
+    result.weight = together.weight->weight;
+    result.weight_source = PrioritySource::kGroup;
+    result.weight_limited = false;
+  }
+  return result;
 }
 
 std::vector<std::string> PassthroughOf(const Client& client, const Config& config) {

@@ -1,11 +1,17 @@
-// What counts for a client: its priority, its weight and its group.
+// What counts for a client: its group, and what its group's members have together, priority and weight.
 //
 // Priority and weight, each for itself: the administrator's, else that of the first rule that fits, else what the
 // client's own user has set, else the client's hint, else the default; limited to the ceiling of the uid, which binds
 // administrators, too. The first rule that fits is the only one that is looked at: what it does not set is as without
-// rules. Thread rule: pure functions.
+// rules.
+//
+// A group runs as one, so one priority and one weight count for all its members that have a device: the highest of what
+// administrators set for any of them; if they set nothing, of what rules say; if these say nothing, of what users and
+// hints say. So what was set from above for one member binds the whole group, and no member that says something
+// else, or joins later, goes beyond it. A member without a device has no say. Thread rule: pure functions.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,9 +29,19 @@ struct ClientSettings {
 };
 ClientSettings SettingsOf(const Client& client);
 
+// What was set and said for it alone.
 Effective EffectiveOf(const Client& client, const Config& config);
 // The same if `settings` were set.
 Effective EffectiveOf(const Client& client, const ClientSettings& settings, const Config& config);
+
+// The members that decide for their group, by what counts for each of them alone; null: none has a device.
+using OwnOf = std::function<const Effective&(const Client&)>;
+struct Together {
+  const Effective* priority = nullptr;
+  const Effective* weight = nullptr;
+};
+Together TogetherOf(const Group& group, const OwnOf& own_of);
+Effective InGroup(const Client& client, const Effective& own, const Together& together);
 
 // What of the client's calls is never gated: what the configuration says for all, and what the rule that fits adds.
 std::vector<std::string> PassthroughOf(const Client& client, const Config& config);

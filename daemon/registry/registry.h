@@ -99,7 +99,7 @@ struct Device {
   std::uint32_t metered = kNoAccount;  // the meter's: its place there; none: found when it is needed
 };
 
-enum class PrioritySource { kDefault, kAdmin, kRule, kHint, kOwner };
+enum class PrioritySource { kDefault, kAdmin, kRule, kHint, kOwner, kGroup };
 
 // What counts (effective.h).
 struct Effective {
@@ -148,7 +148,8 @@ struct Client {
   // What the client's own user has set through client.sock.
   std::optional<int> owner;
   std::optional<std::uint32_t> owner_weight;
-  Effective effective;
+  Effective own;        // what was set and said for it alone
+  Effective effective;  // what counts: among the members of its group that have a device, one value for all
   bool hold = false;        // by an administrator
   bool owner_hold = false;  // by its own user
   std::uint64_t connected_ns = 0;
@@ -161,6 +162,8 @@ struct Client {
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
 
   bool IsOnHold() const { return hold || owner_hold; }
+  // It has a device, and can be gated there.
+  bool IsScheduled() const { return channel != nullptr && !attachments.empty(); }
 };
 
 struct NewClient {

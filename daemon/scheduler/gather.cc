@@ -103,7 +103,7 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
   view.weight = 0;
   view.memory = group.memory;
   for (Client* client : group.clients) {
-    if (client->channel == nullptr) continue;
+    if (!client->IsScheduled()) continue;
     view.priority = std::max(view.priority, client->effective.priority);
     view.weight = std::max(view.weight, client->effective.weight);
     view.hold = view.hold || client->IsOnHold();

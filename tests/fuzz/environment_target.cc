@@ -10,11 +10,20 @@
 
 namespace {
 
-constexpr const char* kNames[] = {
-    "XSCHEDD_PRIORITY", "XSCHEDD_WEIGHT",      "XSCHEDD_DEADLINE_US", "XSCHEDD_GROUP",   "XSCHEDD_PASSTHROUGH",
-    "SLURM_JOB_ID",     "SLURM_NTASKS",        "SLURM_STEP_ID",       "SOFTGPU_NAME",    "SOFTGPU_DEVICES",
-    "SOFTGPU_ISA",      "SOFTGPU_CUS",         "SOFTGPU_VRAM_MB",     "SOFTGPU_BDF",     "ROCR_VISIBLE_DEVICES",
-    "SOFTGPU_SEED",     "SOFTGPU_CLOCK_SCALE", "SOFTGPU_JITTER",      "SOFTGPU_KERNELS", "SOFTGPU_DURATIONS"};
+constexpr const char* kNames[] = {"XSCHEDD_PRIORITY",    "XSCHEDD_WEIGHT",
+                                  "XSCHEDD_DEADLINE_US", "XSCHEDD_GROUP",
+                                  "XSCHEDD_PASSTHROUGH", "SLURM_JOB_ID",
+                                  "SLURM_NTASKS",        "SLURM_STEP_ID",
+                                  "MASTER_PORT",         "RANK",
+                                  "WORLD_SIZE",          "TORCHELASTIC_RUN_ID",
+                                  "PMIX_NAMESPACE",      "PMI_SIZE",
+                                  "PMI_JOBID",           "SOFTGPU_NAME",
+                                  "SOFTGPU_DEVICES",     "SOFTGPU_ISA",
+                                  "SOFTGPU_CUS",         "SOFTGPU_VRAM_MB",
+                                  "SOFTGPU_BDF",         "ROCR_VISIBLE_DEVICES",
+                                  "SOFTGPU_SEED",        "SOFTGPU_CLOCK_SCALE",
+                                  "SOFTGPU_JITTER",      "SOFTGPU_KERNELS",
+                                  "SOFTGPU_DURATIONS"};
 
 }  // namespace
 

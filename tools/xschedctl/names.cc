@@ -31,6 +31,8 @@ std::string_view Name(v1::PrioritySource source) {
       return "hint";
     case v1::PRIORITY_SOURCE_OWNER:
       return "owner";
+    case v1::PRIORITY_SOURCE_GROUP:
+      return "group";
     default:
       return "unknown";
   }

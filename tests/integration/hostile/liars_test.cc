@@ -120,7 +120,7 @@ TEST_CASE("deadline: who is always late goes first among its equals, and the gua
     liar->ledger->Device(0).deadline_ns = i % 2 == 0 ? fake_now : 1;
     Tell(world, *liar, true);
   };
-  CHECK(OpenPart(world, *honest, lie) >= 0.009);
+  CHECK(OpenPart(world, *honest, lie) >= 0.0045);  // the device's slots by turns with the liar
   CHECK(!above->Held(0));
 }
 

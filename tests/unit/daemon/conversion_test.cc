@@ -38,6 +38,8 @@ TEST_CASE("where a priority comes from is told, and a client without memory has 
                {PrioritySource::kAdmin, v1::PRIORITY_SOURCE_ADMIN},
                {PrioritySource::kRule, v1::PRIORITY_SOURCE_RULE},
                {PrioritySource::kHint, v1::PRIORITY_SOURCE_HINT},
+               {PrioritySource::kOwner, v1::PRIORITY_SOURCE_OWNER},
+               {PrioritySource::kGroup, v1::PRIORITY_SOURCE_GROUP},
                {static_cast<PrioritySource>(99), v1::PRIORITY_SOURCE_UNSPECIFIED}};
   for (const auto& [from, to] : cases) {
     client.effective.source = from;

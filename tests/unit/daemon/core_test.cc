@@ -30,7 +30,7 @@ TEST_CASE("an administrator's weight counts until it is reset, and hints are kep
     ClientSettings settings = SettingsOf(client);
     settings.admin = admin;
     settings.admin_weight = admin_weight;
-    return core.EffectiveIf(client, settings);
+    return core.EffectiveIf({&client}, [&](const Client&) { return settings; }).front();
   };
   CHECK(with(client.admin, 300).weight == 300);
   CHECK(client.effective.weight == 250);
@@ -68,4 +68,87 @@ TEST_CASE("hints that something goes before are explained") {
   core.SetPriority({&client}, -1, {1, 0});
   CHECK(core.HintNote(client) ==
         "priority hint 10 not used: an administrator set -1; weight hint 90 not used: an administrator set 20");
+}
+
+TEST_CASE("what was set from above for a member of a group binds all of it") {
+  boost::asio::io_context io;
+  Config config;
+  config.rules.push_back({.exe = "ruled", .priority = -20, .weight = 50});
+  Core core(io, {}, config);
+  const Actor admin{7, 0, true};
+  const Actor owner{8, 1000, false};
+  std::vector<std::unique_ptr<Channel>> channels;
+  for (int i = 0; i < 3; ++i)
+    channels.push_back(Channel::Make().value());
+  const auto add = [&](std::uint64_t pid, std::optional<int> hint, const std::string& exe = "") -> Client& {
+    NewClient fresh = Make(pid);
+    fresh.identity.exe = exe;
+    fresh.group_name = "job";
+    fresh.hints.priority = hint;
+    fresh.channel = channels[pid - 1].get();
+    return core.AddClient(std::move(fresh));
+  };
+  const auto attach = [&](Client& client) {
+    REQUIRE(core.AttachDevice(client, {0, "0000:c1:00.0", "GPU", "amd", 4, {}}));
+  };
+  Client& job = add(1, 0);
+  attach(job);
+  Client& helper = add(2, 100);
+  REQUIRE(job.group == helper.group);
+  // Without a device it has no say, with one it is a rank like any other.
+  CHECK(job.effective.priority == 0);
+  CHECK(helper.effective.priority == 100);
+  attach(helper);
+  CHECK(job.effective.priority == 100);
+  CHECK(job.effective.source == PrioritySource::kGroup);
+  CHECK(core.HintNote(job) == "priority hint 0 not used: that of its group is 100");
+
+  SECTION("by an administrator") {
+    core.SetPriority({&job}, -100, admin);
+    for (const Client* member : {&job, &helper})
+      CHECK(member->effective.priority == -100);
+    CHECK(job.effective.source == PrioritySource::kAdmin);
+    CHECK(helper.effective.source == PrioritySource::kGroup);
+    REQUIRE(core.SetHints(helper, {.priority = 90}));
+    core.SetPriority({&helper}, 80, owner);
+    CHECK(job.effective.priority == -100);
+    CHECK(helper.effective.priority == -100);
+    Client& late = add(3, 100);
+    attach(late);
+    CHECK(late.effective.priority == -100);
+    CHECK(job.effective.priority == -100);
+    // Of two that administrators set, the higher; what would be is what then is.
+    const auto with = [](int priority) {
+      return [priority](const Client& client) {
+        ClientSettings settings = SettingsOf(client);
+        settings.admin = priority;
+        return settings;
+      };
+    };
+    CHECK(core.EffectiveIf({&helper}, with(-50)).front().priority == -50);
+    for (const Effective& after : core.EffectiveIf({&job, &helper, &late}, with(-30)))
+      CHECK(after.priority == -30);
+    core.SetPriority({&helper}, -50, admin);
+    CHECK(job.effective.priority == -50);
+    core.SetPriority({&helper}, std::nullopt, admin);
+    CHECK(job.effective.priority == -100);
+    core.SetPriority({&job}, std::nullopt, admin);
+    CHECK(job.effective.priority == 100);
+  }
+  SECTION("by a rule") {
+    Client& ruled = add(3, {}, "ruled");
+    attach(ruled);
+    CHECK(job.effective.priority == -20);
+    CHECK(helper.effective.priority == -20);
+    CHECK(helper.effective.weight == 50);
+    CHECK(ruled.effective.source == PrioritySource::kRule);
+    core.RemoveClient(ruled.id, "test");
+    CHECK(job.effective.priority == 100);
+    CHECK(job.effective.weight == 100);
+  }
+  SECTION("whoever goes takes its say along") {
+    core.RemoveClient(helper.id, "test");
+    CHECK(job.effective.priority == 0);
+    CHECK(job.effective.source == PrioritySource::kHint);
+  }
 }

@@ -1,6 +1,9 @@
 // What the environment says, and what of it cannot be used.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <initializer_list>
+#include <string>
 
 #include "client-shim/core/environment.h"
 #include "tests/catch.h"
@@ -8,8 +11,10 @@
 using namespace xschedd::shim;
 
 namespace {
-constexpr const char* kNames[] = {"XSCHEDD_WEIGHT", "XSCHEDD_DEADLINE_US", "XSCHEDD_GROUP",
-                                  "SLURM_JOB_ID",   "SLURM_NTASKS",        "SLURM_STEP_ID"};
+constexpr const char* kNames[] = {
+    "XSCHEDD_WEIGHT", "XSCHEDD_DEADLINE_US",  "XSCHEDD_GROUP", "SLURM_JOB_ID", "SLURM_NTASKS",
+    "SLURM_STEP_ID",  "MASTER_PORT",          "RANK",          "WORLD_SIZE",   "TORCHELASTIC_RUN_ID",
+    "PMIX_NAMESPACE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",      "PMI_JOBID",    "OMPI_MCA_ess_base_jobid"};
 struct Set {
   const char* name;
   const char* value;
@@ -41,4 +46,45 @@ TEST_CASE("the tasks of a Slurm step are a group, unless a group is named or the
   CHECK(With({{"SLURM_JOB_ID", "42"}, {"SLURM_NTASKS", "1"}, {"SLURM_STEP_ID", "1"}}).group.empty());
   CHECK(With({{"SLURM_NTASKS", "8"}, {"SLURM_STEP_ID", "1"}}).group.empty());
   CHECK(With({{"XSCHEDD_GROUP", "mine"}, {"SLURM_JOB_ID", "42"}, {"SLURM_NTASKS", "8"}}).group == "mine");
+}
+
+TEST_CASE("the ranks of a launcher are a group", "[environment]") {
+  // In a PID namespace of its own, that is a part of the name.
+  const auto group = [](std::initializer_list<Set> values) {
+    const std::string name = With(values).group;
+    return name.substr(0, name.find('@'));
+  };
+  SECTION("torchrun and its like") {
+    CHECK(group({{"MASTER_PORT", "29500"}, {"RANK", "1"}, {"WORLD_SIZE", "2"}}) == "torch-29500");
+    CHECK(group({{"MASTER_PORT", "29500"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "none"}}) ==
+          "torch-29500");
+    CHECK(group({{"MASTER_PORT", "29501"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "r7"}}) ==
+          "torch-29501-r7");
+    CHECK(group({{"MASTER_PORT", "29500"}, {"RANK", "0"}, {"WORLD_SIZE", "1"}}).empty());
+    CHECK(group({{"MASTER_PORT", "29500"}, {"WORLD_SIZE", "2"}}).empty());  // a script that sets it for what it starts
+  }
+  SECTION("Open MPI and PMIx") {
+    CHECK(group({{"PMIX_NAMESPACE", "prterun-node-7@1"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == "mpi-prterun-node-7");
+    CHECK(group({{"PMIX_NAMESPACE", "2451898369"}, {"OMPI_MCA_ess_base_jobid", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) ==
+          "mpi-2451898369");
+    CHECK(group({{"OMPI_MCA_ess_base_jobid", "77"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == "mpi-77");
+    CHECK(group({{"PMIX_NAMESPACE", "j"}, {"OMPI_COMM_WORLD_SIZE", "1"}}).empty());
+    CHECK(group({{"PMIX_NAMESPACE", "slurm.pmix.42.1"},
+                 {"SLURM_JOB_ID", "42"},
+                 {"SLURM_NTASKS", "8"},
+                 {"SLURM_STEP_ID", "1"}}) == "slurm-42.1");
+  }
+  SECTION("PMI") {
+    CHECK(group({{"PMI_SIZE", "2"}, {"PMI_JOBID", "5"}}) == "pmi-5");
+    CHECK(group({{"PMI_SIZE", "2"}}) == "pmi-by-" + std::to_string(::getppid()));
+    CHECK(group({{"PMI_SIZE", "1"}, {"PMI_JOBID", "5"}}).empty());
+  }
+  SECTION("the innermost, unless a group is named") {
+    CHECK(group({{"MASTER_PORT", "1"},
+                 {"RANK", "0"},
+                 {"WORLD_SIZE", "2"},
+                 {"SLURM_JOB_ID", "42"},
+                 {"SLURM_NTASKS", "8"}}) == "torch-1");
+    CHECK(group({{"XSCHEDD_GROUP", "mine"}, {"MASTER_PORT", "1"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}}) == "mine");
+  }
 }
