@@ -52,6 +52,8 @@ class Client {
   void CaptureEnded(void* stream) { captures_.End(stream); }
   void Exiting();
   void Forked();
+  // The calling thread, by the number that its default stream goes by here, ends.
+  void ThreadEnded(std::uint64_t thread);
   int SetPriority(int priority);
   int SetWeight(unsigned weight);
   int SetDeadline(std::uint64_t us);
@@ -90,7 +92,7 @@ class Client {
 
  private:
   int DeviceOf(void* stream);
-  static StreamKey KeyOf(void* stream);
+  StreamKey KeyOf(void* stream);
   // By which the daemon knows it.
   static std::uint64_t QueueId(const StreamKey& key);
   // The default stream goes by one name among us, whatever the program calls it.
@@ -129,6 +131,7 @@ class Client {
   std::atomic<int> effective_priority_{0};
   std::atomic<bool> gave_up_{false};
   std::atomic<bool> is_exiting_{false};
+  std::atomic<bool> is_forked_{false};
   Agent agent_;
 };
 
