@@ -140,6 +140,8 @@ class Core {
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
 
  private:
+  // What config_.policy says comes into force.
+  void UsePolicy();
   // Computes what counts for the client anew; logs, tells the scheduler and returns whether it changed. `by_client`: it
   // is the client's doing, so that its lines are limited.
   bool UpdateEffective(Client& client, const std::string& why, bool by_client = false);
