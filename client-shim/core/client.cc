@@ -158,8 +158,7 @@ void Client::SubmitBegin(Submission* submission) {
   if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
   Attach(device);
   const auto slot = static_cast<std::uint32_t>(device);
-  if ((session->Board().Word(slot) & abi::kFlagMask) == 0) return;
-  if (MonotonicNs() >= session->LeaseUntilNs()) return;
+  if (!IsCounted(*session, slot)) return;
   DeviceTracker* tracker = Tracker(device);
   carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream), submission->key), 0, 0, slot};
   use.Keep();  // until SubmitEnd
@@ -190,6 +189,11 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
   }
   SessionUse::End(carried.session);
   agent_.WorkSubmitted();
+}
+
+bool Client::IsCounted(const Session& session, std::uint32_t slot) const {
+  if (AwaitsWordUntilNs() != 0) return true;
+  return (session.Board().Word(slot) & abi::kFlagMask) != 0 && MonotonicNs() < session.LeaseUntilNs();
 }
 
 // Before the client is busy: what the program holds itself holds nobody else back.
@@ -370,7 +374,9 @@ void Client::Attach(int device) {
   const std::uint64_t bit = std::uint64_t{1} << device;
   // relaxed: a set that only grows.
   if ((attached_.load(std::memory_order_relaxed) & bit) != 0) return;
-  if ((attached_.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) agent_.DevicesChanged();
+  if ((attached_.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
+  if (session_.load(std::memory_order_acquire) != nullptr) AwaitWordUntil(MonotonicNs() + kFirstWordNs);
+  agent_.DevicesChanged();
 }
 
 DeviceTracker* Client::Tracker(int device) {
@@ -453,11 +459,17 @@ void Client::BeginSession(Session* session) {
 void Client::PointSummary() {
   const std::lock_guard lock(summary_mutex_);
   const Session* session = session_.load(std::memory_order_acquire);
-  stub_.set_summary(HasGivenUp()         ? nullptr
-                    : own_holds_.Any()   ? &kLook
-                    : session != nullptr ? session->Board().SummaryWord()
-                    : HasOwnMarkers()    ? &kLook
-                                         : nullptr);
+  stub_.set_summary(HasGivenUp()                                     ? nullptr
+                    : own_holds_.Any()                               ? &kLook
+                    : session != nullptr && AwaitsWordUntilNs() != 0 ? &kLook
+                    : session != nullptr                             ? session->Board().SummaryWord()
+                    : HasOwnMarkers()                                ? &kLook
+                                                                     : nullptr);
+}
+
+void Client::AwaitWordUntil(std::uint64_t until_ns) {
+  word_until_ns_.store(until_ns, std::memory_order_relaxed);
+  PointSummary();
 }
 
 // Of sessions that have ended. A query that finds one unfinished has to be asked again, as it was with the session.
@@ -469,6 +481,7 @@ bool Client::HasOwnMarkers() const {
 }
 
 void Client::EndSession() {
+  word_until_ns_.store(0, std::memory_order_relaxed);
   client_id_.store(0, std::memory_order_relaxed);
   const std::lock_guard lock(session_mutex_);
   Session* session = session_.exchange(nullptr, std::memory_order_seq_cst);

@@ -107,14 +107,13 @@ class Threads(harness.NodeTest):
         """A device that comes after the first exit handler is not asked for its name: the runtime is about to be torn down."""
         program = self.start("leaving", environment={"SOFTGPU_DEVICES": "2"})
         wait_for(lambda: self.node.clients().get(program.pid, {}).get("devices"), "its device is known")
-        program.stdin.write("exit\n")
-        program.stdin.flush()
+        program.stdin.close()
         lines = [program.stdout.readline().strip() for _ in range(2)]
         self.assertIn("leaving", lines, lines)
         for _ in range(50):
             devices = self.node.clients()[program.pid]["devices"]
             self.assertEqual(len(devices), 1, devices)
-        self.node.tell(program, "")
+        program.send_signal(signal.SIGUSR1)
         self.assertEqual(program.wait(harness.DEADLINE_S), 0, program.stderr.read())
 
     def test_daemons_that_come_and_go_take_up_no_more(self):

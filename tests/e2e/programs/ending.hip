@@ -6,12 +6,12 @@
 //   join                      waits for its end: "ended LAUNCHES", how many of its launches it made
 //   short THREADS             so many threads, each of which makes one launch on its own default stream and ends: "done"
 //   wait                      hipDeviceSynchronize: "done"
-//   exit                      ends, as the end of input does
-// and ends with the verdict of program.h. It prints "ready" once it has attached.
+// and ends at the end of input, with the verdict of program.h. It prints "ready" once it has attached.
 //   ending bound     all of it in a thread that is bound to one processor, and runs by SCHED_FIFO if it may
-//   ending leaving   its last exit handler makes a second device current, prints "leaving" and waits for a line
+//   ending leaving   its last exit handler makes a second device current, prints "leaving" and waits for SIGUSR1
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -64,9 +64,11 @@ void Leaving() {
   E2E_CHECK(hipSetDevice(1));
   std::puts("leaving");
   std::fflush(stdout);
-  std::string line;
-  std::cin.clear();
-  std::getline(std::cin, line);
+  sigset_t told;
+  sigemptyset(&told);
+  sigaddset(&told, SIGUSR1);
+  int signal = 0;
+  sigwait(&told, &signal);
 }
 
 int Main() {
@@ -112,8 +114,6 @@ int Main() {
         Expect(1, g_made);
       }
       std::cout << "done" << std::endl;
-    } else if (verb == "exit") {
-      break;
     } else if (verb == "wait") {
       E2E_CHECK(hipDeviceSynchronize());
       std::cout << "done" << std::endl;
@@ -132,7 +132,13 @@ int Main() {
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
   // Registered before anything of the GPU is: the last to run.
-  if (how == "leaving") std::atexit(Leaving);
+  if (how == "leaving") {
+    sigset_t told;
+    sigemptyset(&told);
+    sigaddset(&told, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &told, nullptr);
+    std::atexit(Leaving);
+  }
   if (how != "bound") return Main();
   std::thread([] {
     cpu_set_t all, one;
