@@ -58,7 +58,7 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config)
       scheduler_(registry_, events_, &MonotonicNs),
       loop_(io, scheduler_, config_.lease_ms),
       started_ns_(MonotonicNs()) {
-  scheduler_.SetSettings(config_.policy);
+  UsePolicy();
 }
 
 // ---- sessions
@@ -296,9 +296,18 @@ void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& 
   NoteChange(Urgency::kNow);
 }
 
+void Core::UsePolicy() {
+  scheduler_.SetSettings(config_.policy);
+  if (config_.policy.guard_ms_per_s == 0 && config_.policy.name != policy::Name::kFifo) {
+    SPDLOG_WARN(
+        "the starvation guard is off: a less important client may starve, and a more important one that waits for it "
+        "(a pipe, a barrier) waits for ever; `xschedctl policy set --guard 10ms`, or guard_ms_per_s, turns it on");
+  }
+}
+
 void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
   config_.policy = settings;
-  scheduler_.SetSettings(settings);
+  UsePolicy();
   const std::string what = "policy " + std::string(policy::Text(settings.name)) + " " + By(by);
   SPDLOG_INFO(
       "policy set name={} linger_us={} guard_ms_per_s={} window_us={} top_window_us={} turn_ms={} by_uid={} by_pid={}",
@@ -331,7 +340,7 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
     notes.push_back("passed through, for all clients: " + (all.empty() ? "nothing" : all));
   }
   loop_.SetLease(config_.lease_ms);
-  scheduler_.SetSettings(config_.policy);
+  UsePolicy();
   std::size_t changed = 0;
   std::size_t moved = 0;
   for (const auto& [id, client] : registry_.Clients()) {

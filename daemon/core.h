@@ -141,6 +141,8 @@ class Core {
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
 
  private:
+  // What config_.policy says comes into force.
+  void UsePolicy();
   // Computes what counts for the client and its group anew; logs, tells the scheduler and returns for how many clients
   // it changed. `by_client`: it is the client's doing, so that its lines are limited.
   std::size_t UpdateEffective(Client& client, const std::string& why, bool by_client = false);

@@ -21,7 +21,7 @@ void Apply(const SetByOthers& set, Client& client) {
 
 void Core::RestorePolicy(const policy::Settings& settings) {
   config_.policy = settings;
-  scheduler_.SetSettings(settings);
+  UsePolicy();
   SPDLOG_INFO("policy as it was set before the restart name={}; `xschedctl reload` takes that of the configuration",
               policy::Text(settings.name));
 }

@@ -30,6 +30,8 @@ constexpr std::uint64_t kKeptNs = 3'000'000'000;
 constexpr std::uint64_t kHurryNs = 5'000'000'000;
 constexpr std::uint64_t kRefusedBackoffNs = 5'000'000'000;
 constexpr std::uint64_t kOtherVersionBackoffNs = 30'000'000'000;
+// How long a new session counts everything while no welcome comes.
+constexpr std::uint64_t kWelcomeNs = 1'000'000'000;
 // How often unfinished tracked work is looked at. With kQuietNs this keeps a late "idle" under 200 µs.
 constexpr std::uint64_t kWatchNs = 60'000;
 // The same while other threads look after it.
@@ -154,6 +156,13 @@ void Agent::Loop() {
 
     std::uint64_t now = MonotonicNs();
     std::uint64_t until = stream_ == nullptr ? next_attempt_ns_ : kNever;
+    if (const std::uint64_t word_until = client_->AwaitsWordUntilNs(); word_until != 0) {
+      if (now >= word_until) {
+        client_->AwaitWordUntil(0);
+      } else {
+        until = std::min(until, word_until);
+      }
+    }
     if (kept_until_ns_ != 0) {
       if (now >= kept_until_ns_) EndSession();
       until = std::min(until, kept_until_ns_ != 0 ? kept_until_ns_ : kNever);
@@ -241,6 +250,7 @@ void Agent::Connect() {
   if (!StartStream(std::move(connection->socket))) return;
   session_ = connection->session;
   kept_until_ns_ = 0;
+  if (session_ != client_->PublishedSession()) client_->AwaitWordUntil(MonotonicNs() + kWelcomeNs);
   client_->BeginSession(session_);
   Greet(connection->token);
 }
@@ -341,6 +351,7 @@ void Agent::Handle(const IncomingMessage& message) {
     told_refusal_ = false;
     session_->SetClockOffset(ClockOffset(welcome->monotonic_ns, greeted_ns_, MonotonicNs()));
     client_->SetDescription(welcome->client_id, welcome->effective_priority);
+    if (client_->AwaitsWordUntilNs() != 0) client_->AwaitWordUntil(MonotonicNs() + Client::kFirstWordNs);
     configure(welcome->configuration);
     Info("scheduled as client " + std::to_string(welcome->client_id) + " at priority " +
          std::to_string(welcome->effective_priority));

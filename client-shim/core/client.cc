@@ -1,12 +1,12 @@
 #include "client-shim/core/client.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "common/clock.h"
@@ -32,9 +32,8 @@ constexpr std::uint64_t kLongestWindowWaitNs = 2'000'000'000;
 // machine, where the thread that records or completes it may not run for a while.
 constexpr std::uint64_t kLongestAskingNs = 5'000'000;
 
-// Handles that are not streams of their own (hip_runtime_api.h): legacy and per-thread default stream.
+// The legacy default stream by its other name (hip_runtime_api.h).
 constexpr std::uintptr_t kLegacyHandle = 1;
-constexpr std::uintptr_t kPerThreadHandle = 2;
 
 bool IsNonBlocking(unsigned stream_flags) {
   return (stream_flags & 1) != 0;  // hipStreamNonBlocking, CU_STREAM_NON_BLOCKING
@@ -56,12 +55,26 @@ class PreciseSleep {
   const int before_;
 };
 
-std::uint64_t ThreadId() {
-  thread_local const auto id = static_cast<std::uint64_t>(::syscall(SYS_gettid));
-  return id;
-}
+// A thread that has worked on a default stream of its own: its number, which no other thread of the process gets, and
+// at its end word to the client, because that stream ends with it.
+class WorkingThread {
+ public:
+  explicit WorkingThread(Client* client) : client_(client), number_(Next()) {}
+  ~WorkingThread() { client_->ThreadEnded(number_); }
+  WorkingThread(const WorkingThread&) = delete;
+  WorkingThread& operator=(const WorkingThread&) = delete;
+  std::uint64_t Number() const { return number_; }
 
-// The core's words of a Submission.
+ private:
+  static std::uint64_t Next() {
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+  Client* const client_;
+  const std::uint64_t number_;
+};
+
+// The core's part of a Submission.
 struct Carried {
   DeviceTracker* tracker;  // null: nothing to do at the end
   Session* session;
@@ -78,11 +91,17 @@ struct CarriedSync {
   Snapshot snapshot;
   std::uint64_t began_ns;  // of a query
 };
-static_assert(sizeof(CarriedSync) <= sizeof(Sync::core) && std::is_trivially_copyable_v<CarriedSync>);
+static_assert(sizeof(CarriedSync) <= sizeof(Sync::core) && alignof(CarriedSync) <= alignof(std::uint64_t) &&
+              std::is_trivially_copyable_v<CarriedSync>);
 
-template <typename To, typename From>
-To& As(From& words) {
-  return *reinterpret_cast<To*>(words);
+// Made at the beginning of a call, found at its end.
+template <typename Part, std::size_t size>
+Part& Make(std::byte (&core)[size]) {
+  return *::new (core) Part;
+}
+template <typename Part, std::size_t size>
+const Part& Made(const std::byte (&core)[size]) {
+  return *std::launder(reinterpret_cast<const Part*>(core));
 }
 
 Window WindowOf(const Session& session, std::uint32_t slot) {
@@ -126,7 +145,7 @@ void Client::Start() {
 // ---- work ----------------------------------------------------------------------------------------------------------
 
 void Client::SubmitBegin(Submission* submission) {
-  auto& carried = As<Carried>(submission->core);
+  auto& carried = Make<Carried>(submission->core);
   carried.tracker = nullptr;
   submission->stop = nullptr;
   if (own_holds_.Any()) WaitWhileOwnHeld(*submission);
@@ -139,8 +158,7 @@ void Client::SubmitBegin(Submission* submission) {
   if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
   Attach(device);
   const auto slot = static_cast<std::uint32_t>(device);
-  if ((session->Board().Word(slot) & abi::kFlagMask) == 0) return;
-  if (MonotonicNs() >= session->LeaseUntilNs()) return;
+  if (!IsCounted(*session, slot)) return;
   DeviceTracker* tracker = Tracker(device);
   carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream), submission->key), 0, 0, slot};
   use.Keep();  // until SubmitEnd
@@ -162,7 +180,7 @@ void Client::SubmitBegin(Submission* submission) {
 }
 
 void Client::SubmitEnd(Submission* submission, bool ok) {
-  const auto& carried = As<Carried>(submission->core);
+  const auto& carried = Made<Carried>(submission->core);
   if (carried.tracker == nullptr) return;
   carried.tracker->Leave(carried.ticket, ok, submission->drains, WindowOf(*carried.session, carried.slot));
   if (submission->drains) {
@@ -171,6 +189,11 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
   }
   SessionUse::End(carried.session);
   agent_.WorkSubmitted();
+}
+
+bool Client::IsCounted(const Session& session, std::uint32_t slot) const {
+  if (AwaitsWordUntilNs() != 0) return true;
+  return (session.Board().Word(slot) & abi::kFlagMask) != 0 && MonotonicNs() < session.LeaseUntilNs();
 }
 
 // Before the client is busy: what the program holds itself holds nobody else back.
@@ -232,7 +255,7 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
 // ---- completion ----------------------------------------------------------------------------------------------------
 
 void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
-  auto& carried = As<CarriedSync>(sync->core);
+  auto& carried = Make<CarriedSync>(sync->core);
   carried.tracker = nullptr;
   if (scope == SyncScope::kEvent) {
     for (const auto& entry : trackers_) {
@@ -255,14 +278,14 @@ void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
 }
 
 void Client::SyncEnd(Sync* sync, bool ok) {
-  const auto& carried = As<CarriedSync>(sync->core);
+  const auto& carried = Made<CarriedSync>(sync->core);
   if (carried.tracker == nullptr) return;
   carried.tracker->EndSync(carried.snapshot, ok);
   if (session_.load(std::memory_order_acquire) == nullptr) PointSummary();
 }
 
 bool Client::QueryAgain(const Sync& sync) {
-  const auto& carried = As<const CarriedSync>(sync.core);
+  const auto& carried = Made<CarriedSync>(sync.core);
   if (carried.tracker == nullptr) return false;
   const StreamKey& stream = carried.snapshot.stream;
   const std::uint64_t now = MonotonicNs();
@@ -325,7 +348,25 @@ void* Client::ByOneName(void* stream) {
 StreamKey Client::KeyOf(void* stream) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream);
   if (handle == kLegacyHandle) return StreamKey{};
-  return StreamKey{stream, handle == kPerThreadHandle ? ThreadId() : 0};
+  if (handle != kPerThreadHandle) return StreamKey{stream, 0};
+  thread_local const WorkingThread thread(this);
+  return StreamKey{stream, thread.Number()};
+}
+
+void Client::ThreadEnded(std::uint64_t thread) {
+  // In a child of fork, locks may be held by threads that are not there.
+  if (is_forked_.load(std::memory_order_relaxed)) return;
+  int cancel_state = 0;
+  ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+  try {
+    for (const auto& entry : trackers_) {
+      DeviceTracker* tracker = entry.load(std::memory_order_acquire);
+      if (tracker != nullptr) tracker->ForgetThread(thread);
+    }
+  } catch (...) {
+    GiveUp();
+  }
+  ::pthread_setcancelstate(cancel_state, nullptr);
 }
 
 void Client::Attach(int device) {
@@ -333,7 +374,9 @@ void Client::Attach(int device) {
   const std::uint64_t bit = std::uint64_t{1} << device;
   // relaxed: a set that only grows.
   if ((attached_.load(std::memory_order_relaxed) & bit) != 0) return;
-  if ((attached_.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) agent_.DevicesChanged();
+  if ((attached_.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
+  if (session_.load(std::memory_order_acquire) != nullptr) AwaitWordUntil(MonotonicNs() + kFirstWordNs);
+  agent_.DevicesChanged();
 }
 
 DeviceTracker* Client::Tracker(int device) {
@@ -416,11 +459,17 @@ void Client::BeginSession(Session* session) {
 void Client::PointSummary() {
   const std::lock_guard lock(summary_mutex_);
   const Session* session = session_.load(std::memory_order_acquire);
-  stub_.set_summary(HasGivenUp()         ? nullptr
-                    : own_holds_.Any()   ? &kLook
-                    : session != nullptr ? session->Board().SummaryWord()
-                    : HasOwnMarkers()    ? &kLook
-                                         : nullptr);
+  stub_.set_summary(HasGivenUp()                                     ? nullptr
+                    : own_holds_.Any()                               ? &kLook
+                    : session != nullptr && AwaitsWordUntilNs() != 0 ? &kLook
+                    : session != nullptr                             ? session->Board().SummaryWord()
+                    : HasOwnMarkers()                                ? &kLook
+                                                                     : nullptr);
+}
+
+void Client::AwaitWordUntil(std::uint64_t until_ns) {
+  word_until_ns_.store(until_ns, std::memory_order_relaxed);
+  PointSummary();
 }
 
 // Of sessions that have ended. A query that finds one unfinished has to be asked again, as it was with the session.
@@ -432,6 +481,7 @@ bool Client::HasOwnMarkers() const {
 }
 
 void Client::EndSession() {
+  word_until_ns_.store(0, std::memory_order_relaxed);
   client_id_.store(0, std::memory_order_relaxed);
   const std::lock_guard lock(session_mutex_);
   Session* session = session_.exchange(nullptr, std::memory_order_seq_cst);
@@ -464,6 +514,7 @@ void Client::Exiting() {
 void Client::Forked() {
   // No locks: another thread of the parent may have held them. The ledger is shared with the parent and stays untouched
   // because nobody reaches it without the session.
+  is_forked_.store(true, std::memory_order_relaxed);
   session_.store(nullptr, std::memory_order_relaxed);
 }
 

@@ -52,6 +52,8 @@ class Client {
   void CaptureEnded(void* stream) { captures_.End(stream); }
   void Exiting();
   void Forked();
+  // The calling thread, by the number that its default stream goes by here, ends.
+  void ThreadEnded(std::uint64_t thread);
   int SetPriority(int priority);
   int SetWeight(unsigned weight);
   int SetDeadline(std::uint64_t us);
@@ -76,6 +78,12 @@ class Client {
   // A new session: from here on it is the one that threads obey. EndSession: they run freely again.
   void BeginSession(Session* session);
   void EndSession();
+  // Until then the daemon's first word on a device is awaited: what is submitted counts as if the device was tracked,
+  // or a client's first launch would be known to nobody. 0: nothing is awaited.
+  void AwaitWordUntil(std::uint64_t until_ns);
+  // How long the daemon takes at most to say what it wants of a device that it has been told of.
+  static constexpr std::uint64_t kFirstWordNs = 50'000'000;
+  std::uint64_t AwaitsWordUntilNs() const { return word_until_ns_.load(std::memory_order_relaxed); }
   const Session* PublishedSession() const { return session_.load(std::memory_order_relaxed); }
   void SetDescription(std::uint64_t client_id, int effective_priority);
   // What the daemon wants passed through, in addition to the environment's. Threads that wait at a gate ask again.
@@ -90,7 +98,7 @@ class Client {
 
  private:
   int DeviceOf(void* stream);
-  static StreamKey KeyOf(void* stream);
+  StreamKey KeyOf(void* stream);
   // By which the daemon knows it.
   static std::uint64_t QueueId(const StreamKey& key);
   // The default stream goes by one name among us, whatever the program calls it.
@@ -106,6 +114,7 @@ class Client {
   void TellDeadlines();
   void WaitWhileOwnHeld(const Submission& submission);
   void PointSummary();
+  bool IsCounted(const Session& session, std::uint32_t slot) const;
   bool HasOwnMarkers() const;
   int TellPriority(bool changed);
   int TellWeight(bool changed);
@@ -128,7 +137,9 @@ class Client {
   std::atomic<std::uint64_t> client_id_{0};
   std::atomic<int> effective_priority_{0};
   std::atomic<bool> gave_up_{false};
+  std::atomic<std::uint64_t> word_until_ns_{0};  // relaxed: a launch more or less is counted
   std::atomic<bool> is_exiting_{false};
+  std::atomic<bool> is_forked_{false};
   Agent agent_;
 };
 

@@ -42,6 +42,7 @@ void DeviceTracker::Reset(TrackerSink* sink) {
     fresh.own_marker = stream.own_marker;
     fresh.progress_ns = stream.progress_ns;
     fresh.non_blocking = stream.non_blocking;
+    fresh.is_gone = stream.is_gone;
     fresh.activity.stream = key;
     stream = std::move(fresh);
   }
@@ -375,6 +376,13 @@ void DeviceTracker::Poll() {
 }
 
 void DeviceTracker::AfterSettling() {
+  if (gone_ > 0) {
+    std::erase_if(streams_, [this](const auto& entry) {
+      const bool is_over = entry.second.is_gone && IsStreamIdle(entry.second) && entry.second.pins == 0;
+      gone_ -= is_over ? 1 : 0;
+      return is_over;
+    });
+  }
   if (deadline_ns_ != 0 || deadlines_->Any()) UpdateDeadline();
   if (busy_ && entered_ == 0 && launched_ == 0) {
     busy_ = false;
@@ -560,6 +568,20 @@ void DeviceTracker::ForgetStream(void* handle) {
   AfterSettling();
 }
 
+void DeviceTracker::ForgetThread(std::uint64_t thread) {
+  const Lock lock(mutex_);
+  const auto found = streams_.find(StreamKey{reinterpret_cast<void*>(kPerThreadHandle), thread});
+  if (found == streams_.end()) return;
+  StreamState& stream = found->second;
+  // The runtime may have ended for this thread: nothing of it is called from here. Whoever looks at markers next does
+  // the rest; where there is none behind the last launch, nothing can be asked about it any more.
+  CloseOpen(stream);
+  if (!IsMarked(stream)) Settle(found->first, stream, next_batch_);
+  stream.is_gone = true;
+  ++gone_;
+  AfterSettling();
+}
+
 void DeviceTracker::ForgetDevice() {
   Lock lock(mutex_);
   unpinned_.wait(lock, [this] {
@@ -567,6 +589,7 @@ void DeviceTracker::ForgetDevice() {
            std::all_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.pins == 0; });
   });
   streams_.clear();
+  gone_ = 0;
   events_.clear();
   non_blocking_.clear();
   blocking_.clear();
@@ -600,6 +623,11 @@ std::uint64_t DeviceTracker::InFlightNs() const {
 std::uint64_t DeviceTracker::InFlightNs(const StreamKey& stream, const Window& window) const {
   const Lock lock(mutex_);
   return CountedFor(stream, window, MonotonicNs()).cost_ns;
+}
+
+std::size_t DeviceTracker::Streams() const {
+  const Lock lock(mutex_);
+  return streams_.size();
 }
 
 bool DeviceTracker::IsBusy() const {

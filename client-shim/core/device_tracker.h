@@ -70,7 +70,10 @@ class TrackerSink {
   virtual void Publish(const TrackerCounters& counters) = 0;
 };
 
-// A stream on one device. The per-thread default stream has one handle for all threads; `thread` tells them apart.
+// hipStreamPerThread, CU_STREAM_PER_THREAD: one handle for the default streams of all threads.
+inline constexpr std::uintptr_t kPerThreadHandle = 2;
+
+// A stream on one device. `thread` tells the per-thread default streams apart.
 struct StreamKey {
   void* handle = nullptr;
   std::uint64_t thread = 0;
@@ -167,6 +170,8 @@ class DeviceTracker {
   void NoteStream(void* stream, bool non_blocking);
   // Nobody touches the stream after this returns. Waits for a thread that is recording on it.
   void ForgetStream(void* stream);
+  // The calling thread ends, and its default stream with it. Calls no runtime.
+  void ForgetThread(std::uint64_t thread);
   // The device is about to be reset: its streams and markers go.
   void ForgetDevice();
   // A deadline was set or taken away: what is busy is told anew.
@@ -178,6 +183,8 @@ class DeviceTracker {
   std::uint64_t InFlightNs() const;
   std::uint64_t InFlightNs(const StreamKey& stream, const Window& window) const;
   bool IsBusy() const;
+  // Streams that are known here: what each look at them costs.
+  std::size_t Streams() const;
 
  private:
   static constexpr std::uint64_t kRecording = ~std::uint64_t{0};
@@ -212,6 +219,7 @@ class DeviceTracker {
     std::uint64_t busy_since_ns = 0;  // kept while there are deadlines
     std::uint32_t pins = 0;           // threads that record on it with the lock released
     bool non_blocking = false;
+    bool is_gone = false;  // its thread has ended: forgotten when it is idle
     Activity activity;
   };
   // A settled batch whose markers have not been asked for their times yet.
@@ -305,6 +313,7 @@ class DeviceTracker {
   std::uint64_t epoch_ = 1;
   std::map<StreamKey, StreamState> streams_;
   std::unordered_map<void*, Snapshot> events_;
+  std::uint32_t gone_ = 0;  // streams whose thread has ended
   std::unordered_set<void*> non_blocking_;
   std::unordered_set<void*> blocking_;  // not the legacy default stream itself
   std::vector<void*> pool_;  // markers for use; never destroyed, their number is that of markers pending at once

@@ -94,14 +94,14 @@ struct Submission {
   KernelRef kernel;     // what is launched, for rules that go by its name
   std::uint64_t key;    // what is launched: equal for launches that should take equally long; 0: not known
   void* stop;           // from submit_begin: an event to launch with, as the kernel's stop event; null: a plain launch
-  std::uint64_t core[14];  // the core's own
+  alignas(std::uint64_t) std::byte core[112];  // the core's own
 };
 
 // kQuery: a stream that is asked, not waited for. Nothing is recorded on it before, because that would make it busy.
 enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent, kQuery };
 
 struct Sync {
-  std::uint64_t core[7];
+  alignas(std::uint64_t) std::byte core[56];
 };
 
 struct ClientTable {

@@ -19,7 +19,7 @@ pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 ElfObject g_runtime;                     // written once, under the lock, before g_is_resolved
 std::atomic<bool> g_is_resolved{false};  // release after g_runtime and g_real[kSymbols]
 std::atomic<bool> g_is_patched{false};   // release after g_real[kTable]
-int g_version = 0;
+std::atomic<int> g_version{0};           // relaxed: written by each thread that prepares, the same
 
 HipError Absent() {
   return kHipErrorNotSupported;
@@ -103,7 +103,9 @@ bool PrepareRuntime() {
   if (!ResolveSymbols(nullptr)) return false;
   // Works without a device. From ROCm 6.2 the first call of any function registers the dispatch table.
   const auto version = reinterpret_cast<HipError (*)(int*)>(RuntimeSymbol("hipRuntimeGetVersion"));
-  if (version == nullptr || version(&g_version) != kHipSuccess) g_version = 0;
+  int known = 0;
+  if (version == nullptr || version(&known) != kHipSuccess) known = 0;
+  g_version.store(known, std::memory_order_relaxed);
   return true;
 }
 
@@ -112,7 +114,7 @@ void* RuntimeSymbol(const char* name) {
 }
 
 int RuntimeVersion() {
-  return g_version;
+  return g_version.load(std::memory_order_relaxed);
 }
 
 bool IsTablePatched() {

@@ -28,10 +28,12 @@ struct Functions {
   HipError (*event_record)(Event, Stream);
   HipError (*event_elapsed)(float*, Event, Event);
   HipError (*get_last_error)();
+  HipError (*peek_last_error)();
   const char* (*host_function_name)(const void*, Stream);  // hipKernelNameRefByPtr
   const char* (*module_function_name)(Handle);             // hipKernelNameRef
 };
 Functions g_hip;
+bool g_errors_stay = false;  // written once, by MakeVendor
 
 constexpr int kMultiprocessorCount = 63;  // hipDeviceAttributeMultiprocessorCount, the same from ROCm 4.5 on
 
@@ -40,10 +42,20 @@ void Find(Function* function, const char* name) {
   *function = reinterpret_cast<Function>(RuntimeSymbol(name));
 }
 
-// A call of ours failed where the application's last call succeeded: what hipGetLastError says must not be ours.
-void ForgetError() {
-  if (g_hip.get_last_error != nullptr) (void)g_hip.get_last_error();
-}
+// What hipGetLastError gives to the program is not to be an error of ours. Up to ROCm 6 every call overwrites it, ours
+// too, and the program's own call follows. From 7 on only a failure does, and stays until somebody asks: then one of
+// ours is taken away, but where one of the program's stood in its place it stays, as no call puts that one back.
+class OwnCalls {
+ public:
+  OwnCalls() : is_ours_(!g_errors_stay || g_hip.peek_last_error == nullptr || g_hip.peek_last_error() == kHipSuccess) {}
+  // One of them failed.
+  void Forget() const {
+    if (is_ours_ && g_hip.get_last_error != nullptr) (void)g_hip.get_last_error();
+  }
+
+ private:
+  const bool is_ours_;
+};
 
 int CurrentDevice() {
   int device = -1;
@@ -51,10 +63,11 @@ int CurrentDevice() {
 }
 
 int DeviceOfStream(void* stream) {
+  const OwnCalls calls;
   int device = -1;
   if (g_hip.stream_device != nullptr) {
     if (g_hip.stream_device(stream, &device) == kHipSuccess) return device;
-    ForgetError();
+    calls.Forget();
     return -1;
   }
   return g_hip.stream_device_id != nullptr ? g_hip.stream_device_id(stream) : -1;
@@ -79,11 +92,12 @@ uint32_t ComputeUnits(int device) {
 }
 
 bool IsCapturing(void* stream) {
+  const OwnCalls calls;
   // The legacy default stream cannot be captured, and asking about it during a capture is an error.
   if (stream == nullptr || g_hip.is_capturing == nullptr) return false;
   int status = 0;
   if (g_hip.is_capturing(stream, &status) == kHipSuccess) return status != 0;
-  ForgetError();
+  calls.Forget();
   return false;
 }
 
@@ -100,6 +114,7 @@ bool OnDevice(int device, Body body) {
 }
 
 void* CreateMarker(int device) {
+  const OwnCalls calls;
   const auto create = []() -> void* {
     Event event = nullptr;
     return g_hip.event_create(&event) == kHipSuccess ? event : nullptr;
@@ -110,14 +125,15 @@ void* CreateMarker(int device) {
                       marker = g_past_events.MakeApart(create, destroy);
                       return marker != nullptr;
                     });
-  if (!made) ForgetError();
+  if (!made) calls.Forget();
   return made ? marker : nullptr;
 }
 
 bool RecordMarker(int device, void* marker, void* stream) {
+  const OwnCalls calls;
   const bool recorded = g_hip.event_record != nullptr &&
                         OnDevice(device, [&] { return g_hip.event_record(marker, stream) == kHipSuccess; });
-  if (!recorded) ForgetError();
+  if (!recorded) calls.Forget();
   return recorded;
 }
 
@@ -125,19 +141,21 @@ bool RecordMarker(int device, void* marker, void* stream) {
 // ROCm 6 on it breaks the capture of a stream that has taken in, or begun with, one on which the event was recorded
 // before (clr, ihipEventQuery; seen with 6.4.3).
 MarkerState QueryMarker(void* marker) {
+  const OwnCalls calls;
   float unused = 0;
   const HipError result =
       g_hip.event_elapsed != nullptr ? g_hip.event_elapsed(&unused, marker, marker) : kHipErrorNotSupported;
   if (result == kHipSuccess) return MarkerState::kDone;
   if (result == kHipErrorNotReady) return MarkerState::kPending;
-  ForgetError();
+  calls.Forget();
   return MarkerState::kBroken;
 }
 
 bool ElapsedNs(void* from, void* to, int64_t* out) {
+  const OwnCalls calls;
   float milliseconds = 0;
   if (g_hip.event_elapsed == nullptr || g_hip.event_elapsed(&milliseconds, from, to) != kHipSuccess) {
-    ForgetError();
+    calls.Forget();
     return false;
   }
   *out = static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);
@@ -146,12 +164,13 @@ bool ElapsedNs(void* from, void* to, int64_t* out) {
 
 // The 16 characters are the device's serial number as the driver writes it, in hexadecimal digits, without "GPU-".
 bool DeviceUuid(int device, char* out, size_t size) {
+  const OwnCalls calls;
   constexpr size_t kCharacters = 16;
   constexpr char kPrefix[] = "GPU-";
   char uuid[kCharacters] = {};
   if (size < sizeof kPrefix + kCharacters || g_hip.uuid == nullptr) return false;
   if (g_hip.uuid(uuid, device) != kHipSuccess) {
-    ForgetError();
+    calls.Forget();
     return false;
   }
   memcpy(out, kPrefix, sizeof kPrefix - 1);
@@ -239,6 +258,8 @@ const Vendor* MakeVendor() {
   Find(&g_hip.event_record, "hipEventRecord");
   Find(&g_hip.event_elapsed, "hipEventElapsedTime");
   Find(&g_hip.get_last_error, "hipGetLastError");
+  Find(&g_hip.peek_last_error, "hipPeekAtLastError");
+  g_errors_stay = RuntimeVersion() >= 70'000'000;
   Find(&g_hip.host_function_name, "hipKernelNameRefByPtr");
   Find(&g_hip.module_function_name, "hipKernelNameRef");
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client-shim/cuda/driver.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr char kLibraryName[] = "libxschedd-client.so";
 
-enum Stage : int { kFresh, kRunning, kInert };
+enum Stage : int { kFresh, kStarting, kRunning, kInert };
 
 std::atomic<int> g_stage{kFresh};
 std::atomic<const ClientTable*> g_client{nullptr};
@@ -38,7 +39,6 @@ std::atomic<uint64_t> g_deadline_us{kNoDeadline};
 pthread_mutex_t g_group_lock = PTHREAD_MUTEX_INITIALIZER;  // never held for long
 bool g_group_taken = false;                                // by the client: from then on g_group stays as it is
 char g_group[kLongestGroup + 1] = "";
-pthread_mutex_t g_start_lock = PTHREAD_MUTEX_INITIALIZER;
 
 // The scheduled front end looks at `word`; the others go straight through.
 void PointAt(const abi::Word* word) {
@@ -92,26 +92,43 @@ decltype(StubTable::find_object) RealFindObject() {
       FindSymbol(FindObjectByName("ld-linux-x86-64.so.2"), "_dl_find_object"));
 }
 
-const ClientTable* Load(const FrontEnd& front_end) {
+// What the client is started with.
+struct Library {
   char path[4096] = "";
+  bool has_loader = false;
+  char reason[512] = "";  // of the loader, where it has not taken the library
+  StartFunction start = nullptr;
+};
+
+void Open(Library* library) {
   const DlopenFunction open = RealDlopen();
   const DlsymFunction look_up = RealDlsym();
-  if (open == nullptr || look_up == nullptr || !LibraryPath(path, sizeof path)) {
+  library->has_loader = open != nullptr && look_up != nullptr && LibraryPath(library->path, sizeof library->path);
+  if (!library->has_loader) return;
+  // No RTLD_DEEPBIND: it would bypass the program's own malloc (shared reference grpc-in-a-preload.md, 1.3).
+  void* object = open(library->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (object != nullptr) {
+    library->start = reinterpret_cast<StartFunction>(look_up(object, kStartSymbol));
+    return;
+  }
+  const DlerrorFunction why = RealDlerror();
+  const char* reason = why != nullptr ? why() : nullptr;
+  strncpy(library->reason, reason != nullptr ? reason : "not found", sizeof library->reason - 1);
+}
+
+const ClientTable* StartLibrary(const FrontEnd& front_end, const Library& library) {
+  const char* const path = library.path;
+  if (!library.has_loader) {
     Say("cannot load ", kLibraryName, ": this C library has no dlopen; this process runs unscheduled");
     return nullptr;
   }
-  // No RTLD_DEEPBIND: it would bypass the program's own malloc (shared reference grpc-in-a-preload.md, 1.3).
-  void* library = open(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr) {
-    const DlerrorFunction why = RealDlerror();
-    const char* reason = why != nullptr ? why() : nullptr;
+  if (library.reason[0] != '\0') {
     const bool is_there = access(path, R_OK) == 0;
-    Say("this process runs unscheduled: ", reason != nullptr ? reason : path,
+    Say("this process runs unscheduled: ", library.reason,
         is_there ? "; xschedctl doctor looks for what to do"
                  : "; install libxschedd-client.so beside libxschedd-shim.so, or unset LD_PRELOAD");
     return nullptr;
   }
-  const auto start = reinterpret_cast<StartFunction>(look_up(library, kStartSymbol));
   pthread_mutex_lock(&g_group_lock);
   g_group_taken = true;
   pthread_mutex_unlock(&g_group_lock);
@@ -124,7 +141,7 @@ const ClientTable* Load(const FrontEnd& front_end) {
                    SetSummary,
                    RealFindObject(),
                    g_group};
-  const ClientTable* client = start != nullptr ? start(&stub) : nullptr;
+  const ClientTable* client = library.start != nullptr ? library.start(&stub) : nullptr;
   if (client == nullptr || client->version != kInterfaceVersion) {
     Say("this process runs unscheduled: ", path, " is of another release; install both libraries from one package");
     return nullptr;
@@ -144,17 +161,13 @@ bool IsSecondCopy() {
   return first != nullptr && !FindObjectByAddress(reinterpret_cast<const void*>(&g_stage)).Covers(first);
 }
 
-void Start(FrontEnd* front_end) {
-  if (IsDisabled() || IsSecondCopy() || !front_end->prepare()) {
-    BecomeInert();
-    return;
-  }
+void Start(FrontEnd* front_end, const Library& library) {
   g_scheduled.store(front_end, std::memory_order_release);
   pthread_atfork(nullptr, nullptr, AfterForkInChild);
   atexit(AtExit);
   // Until the library says otherwise, calls of other threads go straight through.
   PointAt(&g_word_open);
-  const ClientTable* client = Load(*front_end);
+  const ClientTable* client = StartLibrary(*front_end, library);
   if (client == nullptr) {
     BecomeInert();
     return;
@@ -170,15 +183,38 @@ void Start(FrontEnd* front_end) {
   g_stage.store(kRunning, std::memory_order_release);
 }
 
+// Another thread starts the client: until it has. Not for ever, because that thread may itself wait for the loader,
+// whose lock the calling one may have: glibc before 2.34 needs it where a library uses a thread-local variable first.
+// Then calls go straight through until the client runs.
+void WaitForStart() {
+  static std::atomic<bool> is_stuck{false};
+  constexpr int kMostNaps = 2000;
+  const timespec nap{0, 1'000'000};
+  for (int i = 0; i < kMostNaps && g_stage.load(std::memory_order_acquire) == kStarting; ++i) {
+    if (is_stuck.load(std::memory_order_relaxed)) return;
+    nanosleep(&nap, nullptr);
+  }
+  if (g_stage.load(std::memory_order_acquire) == kStarting) is_stuck.store(true, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 const ClientTable* StartClient(FrontEnd* front_end) {
-  if (g_stage.load(std::memory_order_acquire) == kFresh) {
+  if (g_stage.load(std::memory_order_acquire) <= kStarting) {
     const int saved_errno = errno;
     const Inside inside;
-    pthread_mutex_lock(&g_start_lock);
-    if (g_stage.load(std::memory_order_relaxed) == kFresh) Start(front_end);
-    pthread_mutex_unlock(&g_start_lock);
+    // All that takes the loader's lock comes first: a library's constructor has that one, and may be on its way here.
+    Library library;
+    const bool is_wanted = !IsDisabled() && !IsSecondCopy() && front_end->prepare();
+    if (is_wanted) Open(&library);
+    int fresh = kFresh;
+    if (!g_stage.compare_exchange_strong(fresh, kStarting, std::memory_order_acq_rel)) {
+      WaitForStart();
+    } else if (is_wanted) {
+      Start(front_end, library);
+    } else {
+      BecomeInert();
+    }
     errno = saved_errno;
   }
   if (const ClientTable* client = RunningClient(front_end)) return client;

@@ -8,8 +8,9 @@ from harness import wait_for
 
 
 class Doctor(harness.NodeTest):
-    def findings(self, pid):
-        answer = json.loads(self.node.ctl("--json", "doctor", "--pid", pid, check=False).stdout)
+    def findings(self, pid=None):
+        process = () if pid is None else ("--pid", pid)
+        answer = json.loads(self.node.ctl("--json", "doctor", *process, check=False).stdout)
         return {one["check"]: (one["level"], one["what"] + "; " + one["fix"]) for one in answer["findings"]}
 
     def start(self, **environment):
@@ -25,6 +26,13 @@ class Doctor(harness.NodeTest):
         self.assertEqual(found["process"][0], "ok", found["process"])
         self.assertIn("has the shim and its private library", found["process"][1])
         self.assertEqual(found["session"][0], "ok", found["session"])
+        self.assertIn(f"pid {anchor.pid} works on the software GPU", found["device"][1])
+
+    def test_a_software_gpu_in_use_is_no_missing_gpu(self):
+        self.node.start_daemon()
+        anchor = self.start()
+        wait_for(lambda: self.node.device_state(anchor.pid), "it is attached")
+        self.assertNotIn("no GPU: neither", self.findings()["device"][1])
 
     def test_processes_that_are_not_scheduled(self):
         self.node.start_daemon()

@@ -153,5 +153,18 @@ class GpuTime(harness.NodeTest):
         self.share_of_graphs(100, 300)
 
 
+    def test_a_launch_before_the_daemons_first_word(self):
+        """The first launch of a client is made before the daemon can have said anything about it."""
+        node = self.node
+        node.start_daemon()
+        first = node.start_anchor(priority=50)
+        second = node.start("anchor", priority=0, interactive=True, environment={"ANCHOR_FIRST_US": "50000"})
+        self.assertEqual(second.stdout.readline().strip(), "ready")
+        for process in first, second:
+            state = wait_for(lambda: node.device_state(process.pid), "it is attached")
+            self.assertEqual(int(state["submitted"]), 1)
+        wait_for(lambda: int(node.device_state(second.pid)["gpu_time_ns"]) > 40_000_000, "its launch is GPU time")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -81,6 +81,24 @@ class Priority(harness.NodeTest):
         self.assertEqual(high.stdout.readline().strip(), "done")
         self.assertLess(low_end, node.dispatches(high.pid)[-1]["end_ns"], "it ran beside the higher one")
 
+    def test_a_guard_that_is_off_is_warned_of(self):
+        """Wherever it is set: in the file, at a reload, by policy set, and as a restarted daemon finds it."""
+        node = self.node
+
+        def warnings():
+            return node.daemon_log().count("the starvation guard is off")
+
+        node.start_daemon(config="[policy]\nguard_ms_per_s = 0\n")
+        self.assertEqual(warnings(), 1)
+        node.ctl("reload")
+        self.assertEqual(warnings(), 2)
+        self.assertIn("for ever", node.ctl("policy", "get").stdout)
+        node.ctl("policy", "set", "--guard", "10ms")
+        self.assertEqual(warnings(), 2)
+        self.assertNotIn("for ever", node.ctl("policy", "get").stdout)
+        node.ctl("policy", "set", "--guard", 0)
+        self.assertEqual(warnings(), 3)
+
 
 if __name__ == "__main__":
     unittest.main()

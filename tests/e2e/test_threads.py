@@ -1,5 +1,9 @@
 """Threads of a client that end: cancelled where they wait in the shim, or many, one after the other."""
 
+import os
+import pathlib
+import re
+import signal
 import unittest
 
 import harness
@@ -7,12 +11,12 @@ from harness import wait_for
 
 
 class Threads(harness.NodeTest):
-    def start(self, config=None):
+    def start(self, *arguments, config=None, **options):
         """A client whose threads end, beside an idle, more important one."""
         node = self.node
         node.start_daemon(config=config)
-        node.start_anchor(priority=50)
-        program = node.start("ending", priority=-10, interactive=True)
+        node.start_anchor(priority=50, environment=options.get("environment"))
+        program = node.start("ending", *arguments, priority=-10, interactive=True, **options)
         self.assertEqual(program.stdout.readline().strip(), "ready", "the program started")
         return program
 
@@ -35,7 +39,7 @@ class Threads(harness.NodeTest):
 
     def cancelled_while_held(self, kind):
         node = self.node
-        program = self.start(harness.LONG_LEASE)
+        program = self.start(config=harness.LONG_LEASE)
         node.ctl("hold", "--pid", program.pid)
         self.assertEqual(self.ask(program, f"start {kind} 1 100"), "started")
         wait_for(lambda: self.state(program) == "held", "the thread waits at the gate")
@@ -53,13 +57,81 @@ class Threads(harness.NodeTest):
         self.cancelled_while_held("asynchronous")
 
     def test_cancelled_while_it_waits_for_the_window(self):
-        program = self.start(harness.LONG_LEASE)
+        program = self.start(config=harness.LONG_LEASE)
         # Far more than fits the window, so that it waits for that most of the time.
         self.assertEqual(self.ask(program, "start deferred 200 3000"), "started")
         wait_for(lambda: len(self.node.dispatches(program.pid)) > 20, "the thread launches")
         self.assertLess(len(self.node.dispatches(program.pid)), 150, "it has most of its launches before it")
         self.assertEqual(self.ask(program, "cancel"), "cancelled")
         self.assertEqual(self.ask(program, "join"), "ended 200")
+        self.end(program)
+
+    def test_short_ones_leave_nothing_behind(self):
+        """Threads that work on default streams of their own: each is forgotten at its end, whatever became of it."""
+        program = self.start()
+
+        def resident():
+            status = pathlib.Path(f"/proc/{program.pid}/status").read_text()
+            return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1))
+
+        self.assertEqual(self.ask(program, "short 300"), "done")
+        before = resident()
+        self.assertEqual(self.ask(program, "short 700"), "done")
+        print(f"700 threads: {resident() - before} kB more")
+        self.end(program)
+
+    def threads_of(self, pid):
+        """The library's threads: their names, scheduling class (0: SCHED_OTHER) and processors."""
+        found = {}
+        for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            name = (thread / "comm").read_text().strip()
+            if not name.startswith(("xschedd-", "grpc", "event_engine", "nexting_thread", "default-executo")):
+                continue
+            policy = int((thread / "stat").read_text().rpartition(") ")[2].split()[38])
+            processors = re.search(r"Cpus_allowed_list:\s+(\S+)", (thread / "status").read_text()).group(1)
+            found[name] = (policy, processors)
+        return found
+
+    def test_the_librarys_own_do_not_stay_where_the_program_is_bound(self):
+        program = self.start("bound")
+        whole = re.search(r"Cpus_allowed_list:\s+(\S+)", pathlib.Path("/proc/self/status").read_text()).group(1)
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("one processor only")
+        found = self.threads_of(program.pid)
+        print(found)
+        self.assertIn("xschedd-agent", found)
+        self.assertEqual(set(found.values()), {(0, whole)})
+        self.end(program)
+
+    def test_no_runtime_is_called_at_exit(self):
+        """A device that comes after the first exit handler is not asked for its name: the runtime is about to be torn down."""
+        program = self.start("leaving", environment={"SOFTGPU_DEVICES": "2"})
+        wait_for(lambda: self.node.clients().get(program.pid, {}).get("devices"), "its device is known")
+        program.stdin.close()
+        lines = [program.stdout.readline().strip() for _ in range(2)]
+        self.assertIn("leaving", lines, lines)
+        for _ in range(50):
+            devices = self.node.clients()[program.pid]["devices"]
+            self.assertEqual(len(devices), 1, devices)
+        program.send_signal(signal.SIGUSR1)
+        self.assertEqual(program.wait(harness.DEADLINE_S), 0, program.stderr.read())
+
+    def test_daemons_that_come_and_go_take_up_no_more(self):
+        """Each brings memory of its own; a client has that of two at most."""
+        program = self.start()
+        node = self.node
+
+        def memory():
+            maps = pathlib.Path(f"/proc/{program.pid}/maps").read_text()
+            return len(re.findall(r"/memfd:xschedd-board", maps)), len(re.findall(r"/memfd:xschedd-ledger", maps))
+
+        for _ in range(8):
+            node.stop_daemon(signal.SIGKILL)
+            node.start_daemon()
+            wait_for(lambda: node.device_state(program.pid), "it is back")
+            self.assertEqual(self.ask(program, "short 3"), "done")
+        print(f"boards, ledgers: {memory()}")
+        self.assertLessEqual(max(memory()), 2)
         self.end(program)
 
 

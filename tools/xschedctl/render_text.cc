@@ -156,7 +156,7 @@ std::string RenderPolicy(const v1::Policy& policy) {
                                         policy.max_concurrent() == 1 ? "" : "s");
   if (policy.max_concurrent_by_vendor()) limit = "by the device's vendor: no limit on AMD, 1 elsewhere";
   const std::string guard = policy.guard_ms_per_s() == 0
-                                ? "off"
+                                ? "off: who waits for a held client may wait for ever"
                                 : fmt::format("{} ms of every second of a GPU, for one of those who are held", policy.guard_ms_per_s());
   return fmt::format(
       "policy          {} (available: {})\n"

@@ -7,7 +7,11 @@
 //   short THREADS             so many threads, each of which makes one launch on its own default stream and ends: "done"
 //   wait                      hipDeviceSynchronize: "done"
 // and ends at the end of input, with the verdict of program.h. It prints "ready" once it has attached.
+//   ending bound     all of it in a thread that is bound to one processor, and runs by SCHED_FIFO if it may
+//   ending leaving   its last exit handler makes a second device current, prints "leaving" and waits for SIGUSR1
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -56,9 +60,18 @@ void* Work(void*) {
   for (;;) pause();
 }
 
-}  // namespace
+void Leaving() {
+  E2E_CHECK(hipSetDevice(1));
+  std::puts("leaving");
+  std::fflush(stdout);
+  sigset_t told;
+  sigemptyset(&told);
+  sigaddset(&told, SIGUSR1);
+  int signal = 0;
+  sigwait(&told, &signal);
+}
 
-int main() {
+int Main() {
   const std::vector<e2e::Value> x = e2e::InitialX();
   E2E_CHECK(hipMalloc(reinterpret_cast<void**>(&g_x), e2e::kBytes));
   E2E_CHECK(hipMalloc(reinterpret_cast<void**>(&g_y), e2e::kBytes));
@@ -112,4 +125,31 @@ int main() {
   std::vector<e2e::Value> got(e2e::kCount);
   E2E_CHECK(hipMemcpy(got.data(), g_y, e2e::kBytes, hipMemcpyDeviceToHost));
   e2e::Finish(got, g_wanted, g_made, g_made + 3);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string how = argc > 1 ? argv[1] : "";
+  // Registered before anything of the GPU is: the last to run.
+  if (how == "leaving") {
+    sigset_t told;
+    sigemptyset(&told);
+    sigaddset(&told, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &told, nullptr);
+    std::atexit(Leaving);
+  }
+  if (how != "bound") return Main();
+  std::thread([] {
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) != 0) std::_Exit(3);
+    CPU_ZERO(&one);
+    for (int processor = 0; CPU_COUNT(&one) == 0; ++processor)
+      if (CPU_ISSET(processor, &all)) CPU_SET(processor, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) std::_Exit(3);
+    sched_param parameter{};
+    parameter.sched_priority = 1;
+    (void)sched_setscheduler(0, SCHED_FIFO, &parameter);  // not allowed everywhere
+    std::exit(Main());
+  }).join();
 }

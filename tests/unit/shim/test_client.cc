@@ -31,12 +31,16 @@ struct Process {
   abi::Ledger ledger{};
   BoardWriter writer{&board};
   LedgerReader reader{&ledger, &board};
+  SessionPool sessions;
   Session* session = nullptr;
 
   void BeginTracked() {
     writer.RenewLease(MonotonicNs() + 1'000'000'000'000);
     writer.Set(0, {false, true, 500, 2});
-    session = Session::Make(&board, &ledger, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), abi::Newest()).value();
+    session = sessions
+                  .Take(Mapping(&board, sizeof board), Mapping(&ledger, sizeof ledger),
+                        ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), abi::Newest(), nullptr)
+                  .value();
     client.BeginSession(session);
   }
   void Launch(void* stream) {

@@ -201,6 +201,11 @@ TEST_CASE("the doctor: runtimes, devices, kernel", "[doctor]") {
              f.nvidia_devices = {{"/dev/nvidiactl", EPERM}};
            }},
           {"device", Level::kWarning, "software GPU", [](Facts& f) { f.software_gpu = "/x/libhsa-runtime64.so.1"; }},
+          {"device", Level::kWarning, "clients work on xschedd software GPU",
+           [](Facts& f) {
+             f.amd_devices.clear();
+             f.used_devices = {"xschedd software GPU, 0000:c1:00.0"};
+           }},
           {"kernel", Level::kError, "pidfd_open (Linux 5.3)", [](Facts& f) { f.kernel.has_pidfd = false; }},
           {"kernel", Level::kError, "sealed memfds", [](Facts& f) { f.kernel.has_memfd_seals = false; }},
           {"kernel", Level::kError, "F_SEAL_FUTURE_WRITE", [](Facts& f) { f.kernel.has_future_write_seal = false; }},
@@ -269,6 +274,12 @@ TEST_CASE("the doctor: a process and its session", "[doctor]") {
            [](Facts& f) {
              f.process->maps_library = false;
              f.process->maps_runtime.clear();
+           }},
+          {"device", Level::kWarning, "pid 42 works on the software GPU, /x/libhsa-runtime64.so.1",
+           [](Facts& f) {
+             f.amd_devices.clear();
+             f.process->maps_hsa = "/x/libhsa-runtime64.so.1";
+             f.process->has_software_gpu = true;
            }},
           {"process", Level::kWarning, "submitted no GPU work yet", [](Facts& f) { f.process->maps_library = false; }},
           {"process", Level::kError, "the private library is not there",

@@ -39,10 +39,22 @@ Findings CheckDevices(const Facts& facts) {
        "add the user to the groups render and video, or give the container --device /dev/kfd "
        "--device /dev/dri");
   look(facts.nvidia_devices, "give the container --gpus all, or look at the file's mode");
-  if (!facts.software_gpu.empty()) {
+  if (facts.process && facts.process->has_software_gpu) {
+    findings.push_back(Warning("pid " + std::to_string(facts.process->pid) + " works on the software GPU, " +
+                                   facts.process->maps_hsa + ": no figure of it is a GPU's",
+                               "start it without that folder in LD_LIBRARY_PATH to use a GPU"));
+  } else if (!facts.software_gpu.empty()) {
     findings.push_back(
         Warning("programs here get the software GPU, " + facts.software_gpu + ": no figure of it is a GPU's",
                 "take its folder out of LD_LIBRARY_PATH to use a GPU"));
+  }
+  if (findings.empty() && !facts.used_devices.empty()) {
+    std::string all;
+    for (const std::string& device : facts.used_devices)
+      all += (all.empty() ? "" : "; ") + device;
+    findings.push_back(Warning(
+        "clients work on " + all + ", and no GPU's device file is here: a software GPU, or one of another container",
+        "ask about one of them (--pid), or give this container the devices"));
   }
   if (findings.empty()) {
     findings.push_back(Warning("no GPU: neither /dev/kfd nor /dev/nvidiactl is there",

@@ -84,7 +84,9 @@ struct ProcessFacts {
   bool other_root = false;     // of another mount namespace or root folder
   bool maps_shim = false;
   bool maps_library = false;
-  std::string maps_runtime;  // its libamdhip64 or libcuda
+  std::string maps_runtime;       // its libamdhip64 or libcuda
+  std::string maps_hsa;           // its libhsa-runtime64
+  bool has_software_gpu = false;  // that one is the software GPU
   std::map<std::string, std::string> environment;
   std::optional<bool> has_session;  // nullopt: the daemon was not asked, or did not say
   RootFacts root;
@@ -115,6 +117,7 @@ struct Facts {
   std::vector<RuntimeFacts> cuda;
   std::vector<DeviceFileFacts> amd_devices;     // /dev/kfd, /dev/dri/renderD*
   std::vector<DeviceFileFacts> nvidia_devices;  // /dev/nvidiactl, /dev/nvidia0, ...
+  std::vector<std::string> used_devices;        // names of those that the daemon knows of clients on
   std::string software_gpu;  // path of its libhsa-runtime64, if that is what a program here would get
   KernelFacts kernel;
   ServiceFacts service;

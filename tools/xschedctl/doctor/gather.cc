@@ -97,11 +97,15 @@ void AskDaemon(const DoctorOptions& options, Facts* facts) {
     return;
   }
   facts->daemon = DaemonFacts{version->version(), version->abi_version(), version->layout_hash()};
-  if (!facts->process || !facts->process->exists) return;
+  const bool has_process = facts->process && facts->process->exists;
   v1::ListClientsRequest request;
-  request.mutable_selector()->add_pid(facts->process->pid);
+  if (has_process) request.mutable_selector()->add_pid(facts->process->pid);
   const auto clients = client->Call(&v1::Admin::Stub::ListClients, request);
   if (!clients) return;
+  for (const v1::Device& device : clients->devices()) {
+    if (device.clients() > 0) facts->used_devices.push_back(device.name() + ", " + device.pci_address());
+  }
+  if (!has_process) return;
   // A client of another user is not shown, but is one.
   facts->process->has_session = clients->clients_size() > 0 || clients->left_out() > 0;
 }
@@ -211,10 +215,7 @@ void LookForSoftwareGpu(Facts* facts) {
   for (const std::string& dir : Split(Variable("LD_LIBRARY_PATH"), ":;")) {
     const std::string path = dir + "/libhsa-runtime64.so.1";
     if (::access(path.c_str(), R_OK) != 0) continue;
-    // The real one has no word of it.
-    std::ifstream file(path, std::ios::binary);
-    const std::string content(std::istreambuf_iterator<char>(file), {});
-    if (content.find("SOFTGPU_NAME") != std::string::npos) facts->software_gpu = path;
+    if (IsSoftwareGpu(path)) facts->software_gpu = path;
     return;  // the first one is what a program gets
   }
 }

@@ -45,6 +45,12 @@ bool IsSameFile(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+bool IsSoftwareGpu(const std::string& path) {
+  // The real one has no word of it.
+  bool is_readable = false;
+  return Content(path, &is_readable).find("SOFTGPU_NAME") != std::string::npos;
+}
+
 void ReadMaps(const std::string& maps, ProcessFacts* facts) {
   std::size_t at = 0;
   while (at < maps.size()) {
@@ -57,6 +63,7 @@ void ReadMaps(const std::string& maps, ProcessFacts* facts) {
     const std::string name = path.substr(path.rfind('/') + 1);
     facts->maps_shim |= name.rfind(kShimName, 0) == 0;
     facts->maps_library |= name.rfind(kLibraryName, 0) == 0;
+    if (name.rfind("libhsa-runtime64.so", 0) == 0) facts->maps_hsa = path;
     if (name.rfind("libamdhip64.so", 0) == 0 || name.rfind("libcuda.so", 0) == 0) facts->maps_runtime = path;
   }
 }
@@ -101,6 +108,7 @@ ProcessFacts GatherProcess(std::uint64_t pid, const std::string& shim, const std
   facts.is_readable = has_maps && has_environment && !facts.exe.empty();
   if (!facts.is_readable) return facts;
   ReadMaps(maps, &facts);
+  facts.has_software_gpu = !facts.maps_hsa.empty() && IsSoftwareGpu(proc + "/root" + facts.maps_hsa);
   if (const auto elf = ReadElf(proc + "/exe")) facts.is_static = !elf->has_interpreter;
   struct stat status;
   if (::stat((proc + "/exe").c_str(), &status) == 0) facts.is_privileged = (status.st_mode & (S_ISUID | S_ISGID)) != 0;

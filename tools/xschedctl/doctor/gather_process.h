@@ -17,6 +17,9 @@ RootFacts GatherRoot(const std::string& dir, const std::string& shim, const std:
 // NAME=VALUE texts, each ended by a zero, as /proc/PID/environ has them.
 std::map<std::string, std::string> ParseEnvironment(const std::string& block);
 
+// Whether this libhsa-runtime64 is the software GPU.
+bool IsSoftwareGpu(const std::string& path);
+
 // From the text of /proc/PID/maps: which of our libraries and of the vendors' it has.
 void ReadMaps(const std::string& maps, ProcessFacts* facts);
 

@@ -1,7 +1,8 @@
 /* A libamdhip64 of a few functions, to test the ways in without a GPU. With FAKE_HIP_TABLE it has a dispatch table and
  * registers it on the first call, as ROCm 6.2 and later do; without, it is as older ones are. With FAKE_HIP_SHORT_TABLE
- * the table ends, by its size, before the launches: a release that cannot be scheduled by its table.
- * Thread rule: one thread. */
+ * the table ends, by its size, before the launches: a release that cannot be scheduled by its table. With FAKE_HIP_7
+ * the last error is the last failure, as from ROCm 7 on; without, what the last call returned. Thread rule: one thread.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,6 +16,17 @@ int fake_hip_device;      /* current */
 int fake_hip_last_arg;    /* the last argument of the last launch, to see that none is lost on the way */
 void* fake_hip_last_stop; /* the stop event of the last launch that takes one */
 
+static int last_error;
+static int refuses_to_record;
+static int returns(int result) {
+#ifdef FAKE_HIP_7
+  if (result != 0) last_error = result;
+#else
+  last_error = result;
+#endif
+  return result;
+}
+
 #define REAL __attribute__((noinline)) static
 REAL int real_launch(const void* f, dim3 grid, dim3 block, void** args, size_t shared, void* stream) {
   (void)f, (void)args, (void)stream;
@@ -27,7 +39,7 @@ REAL int real_module_launch(void* f, unsigned gx, unsigned gy, unsigned gz, unsi
   (void)f, (void)stream, (void)params, (void)extra;
   ++fake_hip_calls;
   fake_hip_last_arg = (int)(gx + gy + gz + bx + by + bz + shared);
-  return 7; /* an error, to be returned as it is */
+  return returns(7); /* an error, to be returned as it is */
 }
 REAL int real_ext_launch(const void* f, dim3 grid, dim3 block, void** args, size_t shared, void* stream, void* start,
                          void* stop, int flags) {
@@ -102,7 +114,11 @@ REAL int real_set_context(void* context) {
 }
 REAL int real_event_destroy(void* event);
 REAL int real_version(int* version) {
+#ifdef FAKE_HIP_7
+  *version = 70200000;
+#else
   *version = 60200000;
+#endif
   return 0;
 }
 
@@ -144,6 +160,7 @@ int rocprofiler_register_library_api_table(const char* name, function import, ui
                                            uint64_t count, void* identifier) __attribute__((weak));
 #endif
 
+int hipMemcpyAsync(void* to, const void* from, size_t n, int kind, void* stream);
 static void prepare(void) {
   static int done;
   if (done) return;
@@ -178,6 +195,10 @@ static void prepare(void) {
   uint64_t identifier = 0;
   if (rocprofiler_register_library_api_table)
     rocprofiler_register_library_api_table("hip", 0, 60200, tables, 1, &identifier);
+#endif
+#ifdef FAKE_HIP_7
+  hipMemcpyAsync(0, 0, 0, 0, 0); /* its initialisation comes by its own exports */
+  --fake_hip_calls;
 #endif
 }
 #define CALL(index, type) (prepare(), (type)table.entries[index])
@@ -265,13 +286,15 @@ EXPORT int hipGetDevice(int* device) {
   *device = fake_hip_device;
   return 0;
 }
-/* Of three handles the one that was given back last comes first, as a heap has it. */
-static char events[3];
-static void* given_back[3] = {&events[0], &events[1], &events[2]};
-static int left = 3;
+/* The handle that was given back last comes first, as a heap has it. */
+enum { kEvents = 16 };
+static char events[kEvents][16];
+static void* given_back[kEvents];
+static int left;
+static int made;
 EXPORT int hipEventCreate(void** out) {
-  if (left == 0) return 2;
-  return *out = given_back[--left], 0;
+  if (left == 0 && made == kEvents) return 2;
+  return *out = left > 0 ? given_back[--left] : events[made++], 0;
 }
 REAL int real_event_destroy(void* event) {
   return given_back[left++] = event, 0;
@@ -281,7 +304,25 @@ EXPORT int hipEventDestroy(void* event) {
 }
 EXPORT int hipEventRecord(void* event, void* stream) {
   (void)event, (void)stream;
+  return returns(refuses_to_record ? 2 : 0);
+}
+EXPORT int hipPeekAtLastError(void) {
+  return last_error;
+}
+EXPORT int hipGetLastError(void) {
+  const int error = last_error;
+  last_error = 0;
+  return error;
+}
+EXPORT void fake_hip_refuse_to_record(int refuses) {
+  refuses_to_record = refuses;
+}
+EXPORT int fake_hip_errors_last(void) {
+#ifdef FAKE_HIP_7
+  return 1;
+#else
   return 0;
+#endif
 }
 EXPORT int hip_not_an_entry_point(void) {
   return 5;

@@ -1,5 +1,5 @@
 // A program under the preloaded stub, with a fake HIP and a counting client library: each way in gates a call exactly
-// once. usage: stub_program linked|dlopen|none FAKE_HIP
+// once. usage: stub_program linked|dlopen|none|reenter FAKE_HIP
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -234,6 +234,27 @@ void CheckPastEvents(void* hip) {
   EXPECT(create(&again) == 0 && again == event);  // given back, as it would be without us
 }
 
+// A call of ours that fails is none that the program hears of, and takes no error of the program's away.
+void CheckLastError(void* hip) {
+  void* client = dlopen(std::getenv("XSCHEDD_CLIENT_LIB"), RTLD_NOW | RTLD_NOLOAD);
+  const auto mark = Look<void* (*)(int, void*)>(client, "fake_client_mark");
+  const auto last = Look<int (*)()>(hip, "hipGetLastError");
+  const auto refuse = Look<void (*)(int)>(hip, "fake_hip_refuse_to_record");
+  const bool errors_last = Look<int (*)()>(hip, "fake_hip_errors_last")() != 0;
+  last();
+  refuse(1);
+  EXPECT(mark(5, nullptr) == nullptr && last() == 0);
+  const auto launch = Look<ModuleLaunch>(hip, "hipModuleLaunchKernel");
+  EXPECT(launch(nullptr, 1, 2, 3, 4, 5, 6, 100, nullptr, nullptr, nullptr) == 7);
+  EXPECT(mark(5, nullptr) == nullptr);
+  if (errors_last) EXPECT(last() != 0);  // else the program's next call says what there is to say
+  refuse(0);
+  EXPECT(launch(nullptr, 1, 2, 3, 4, 5, 6, 100, nullptr, nullptr, nullptr) == 7);
+  EXPECT(mark(5, nullptr) != nullptr);
+  if (errors_last) EXPECT(last() == 7);
+  last();
+}
+
 // No call into the client library can be cancelled, and the program's threads can be afterwards as before.
 void CheckCancellation() {
   void* client = dlopen(std::getenv("XSCHEDD_CLIENT_LIB"), RTLD_NOW | RTLD_NOLOAD);
@@ -252,6 +273,12 @@ int Main(const std::string& mode, const char* path) {
   void* hip = dlopen(path, RTLD_NOW | (mode == "linked" ? RTLD_GLOBAL : RTLD_LOCAL));
   EXPECT(hip != nullptr);
   if (hip == nullptr) return 1;
+  if (mode == "reenter") {
+    // The very first call of the process is one that reaches another export from within the runtime.
+    EXPECT(Look<FromSymbol>(hip, "hipMemcpyFromSymbolAsync")(nullptr, nullptr, 0, 0, 0, nullptr) == 0);
+    EXPECT(Status().submitted == 1 && *Look<int* (*)()>(hip, "fake_hip_counter")() == 1);
+    return g_failures;
+  }
   const bool has_table = Look<int (*)()>(hip, "fake_hip_has_table")() != 0;
   int* calls = Look<int* (*)()>(hip, "fake_hip_counter")();
   const int* argument = Look<int* (*)()>(hip, "fake_hip_argument")();
@@ -332,14 +359,15 @@ int Main(const std::string& mode, const char* path) {
   }
   EXPECT(get("hipNothing", &found, 60200, 0, nullptr) == 1);
 
+  CheckPastEvents(hip);
+  CheckLastError(hip);
+  CheckCancellation();
   // The symbol that is first in the global scope, which is how a linked program is bound.
   const auto global = Look<Launch>(RTLD_DEFAULT, "hipLaunchKernel");
   EXPECT(IsShim(reinterpret_cast<void*>(global)));
   const unsigned long long before = Status().submitted;
   EXPECT(global(nullptr, Dim3{}, Dim3{}, nullptr, 0, nullptr) == 0);
   EXPECT(Status().submitted == before + 1);
-  CheckPastEvents(hip);
-  CheckCancellation();
   // A child of fork is let alone; the parent is not disturbed.
   const pid_t child = fork();
   if (child == 0) {
