@@ -6,8 +6,8 @@ FOLDER: a checkout or a build of ROCm's hip-tests, rocm-examples or the like. Ev
 compiled by hipcc, every program is run; of one that is made with Catch2, each of its tests by itself. Nothing is written there.
 
 Each runs on the software GPU: natively, twice; tracked and held, under the differential suite's scheduler; and held while its
-daemon is killed. What it prints and its exit status must be the same. Numbers that differ between the two native runs are
-left out of the comparison. Kernels of strangers compute nothing there, they take time: so most programs call their results
+daemon is killed. What it prints and its exit status must be the same. Times and rates, and numbers that differ between the two
+native runs, are left out of the comparison. Kernels of strangers compute nothing there, they take time: so most programs call their results
 wrong, natively as well, and what is compared is that they say the same.
 
 Prints a line for each, and a table; last a line `N passed, N failed, N skipped`. Exit status 0: none failed. Thread rule: one
@@ -40,6 +40,7 @@ DEADLINE_S = 120.0
 COMPILE_S = 300.0
 LIMIT_BYTES = 1 << 22  # of a program's output
 NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+TIME = re.compile(r"\d+(?:\.\d+)?\s*(?:[nuµm]?s|secs?|(?:milli|micro|nano)?seconds?|[KMGT]i?B/s|[KMGT]?FLOPS?)\b", re.I)
 MODES = ("held", "killed")
 
 Row = collections.namedtuple("Row", "name native held killed was_held passed text")
@@ -74,7 +75,8 @@ def compiled(path, folder, into):
     except subprocess.TimeoutExpired:
         return None, f"hipcc took longer than {COMPILE_S:.0f} s"
     errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[-1:]
-    return (program, "") if done.returncode == 0 else (None, errors[0] if errors else f"hipcc: {done.returncode}")
+    why = errors[0].replace(f"{folder}/", "") if errors else f"hipcc: {done.returncode}"
+    return (program, "") if done.returncode == 0 else (None, why)
 
 
 def tests_of(program):
@@ -142,7 +144,7 @@ def run(words, cwd, mode, seed):
 
 def text_of(path):
     with open(path, "rb") as file:
-        return file.read(LIMIT_BYTES).decode(errors="replace").splitlines()
+        return [TIME.sub("# s", line) for line in file.read(LIMIT_BYTES).decode(errors="replace").splitlines()]
 
 
 def skipped(name, why):
@@ -228,7 +230,7 @@ def main():
                 print(row.text, flush=True)
     print(table(rows))
     if arguments.table:
-        arguments.table.write_text(table(rows) + "\n", encoding="utf-8")
+        arguments.table.write_text(f"`./dev strangers {folder.name}`, {time.strftime('%Y-%m-%d')}:\n\n{table(rows)}\n", encoding="utf-8")
     count = collections.Counter(row.passed for row in rows)
     print(f"{count[True]} passed, {count[False]} failed, {count[None]} skipped", flush=True)
     return 1 if count[False] or not count[True] else 0
