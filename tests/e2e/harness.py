@@ -113,20 +113,22 @@ class Node:
 
     # ---- clients --------------------------------------------------------------------------------------------------
     def start(self, program, *arguments, priority=None, shim=True, environment=None, interactive=False,
-              options=(), trace=True, before=(), stderr=subprocess.PIPE):
+              options=(), trace=True, before=(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+              build=None, cwd=None):
         """Starts a program as a client: under `xschedctl run OPTIONS`, on this node's software GPU. `program`: a path, or the name
-        of one of tests/e2e/programs. `before`: a command in front of it, with what xschedctl puts into its environment."""
+        of one of tests/e2e/programs. `before`: a command in front of it, with what xschedctl puts into its environment.
+        `build`: another one, whose xschedctl and shim it gets."""
         command = [BUILD / "tools/softgpu/softgpu-run", "--name", self.name,
                    *(["--trace", self.trace_prefix] if trace else []),
                    "--kernels", ":".join(map(str, self.kernels)), "--"]
         if shim:
-            command += [ctl_path, "--runtime-dir", self.runtime_dir, "run"]
+            command += [build / "tools/xschedctl/xschedctl" if build else ctl_path, "--runtime-dir", self.runtime_dir, "run"]
             command += ["--priority", priority] if priority is not None else []
             command += [*options, "--"]
         command += [*before, programs / program, *arguments]
         process = subprocess.Popen(list(map(str, command)), text=True,
                                    stdin=subprocess.PIPE if interactive else subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=stderr,
+                                   stdout=stdout, stderr=stderr, cwd=cwd,
                                    # The HIP runtime's compiler leaves a folder behind where a program is killed.
                                    env={**os.environ, "TMPDIR": str(self.dir), **(environment or {})},
                                    preexec_fn=end_with_parent)

@@ -28,9 +28,12 @@ def parse(arguments):
     parser.add_argument("--points", type=int, default=100, help="how many faults (default 100)")
     parser.add_argument("--seed", type=int, default=1, help="what decides which (default 1)")
     parser.add_argument("--only", action="append", choices=sorted(FAULTS), help="only this fault; may be repeated")
+    parser.add_argument("--each", action="store_true", help="each fault once first, in an order by the seed")
     parser.add_argument("--point", type=int, help="only the point of this number, --points times over")
     parser.add_argument("--daemon", type=pathlib.Path, default=harness.daemon_path,
                         help="another daemon, such as one with a sanitizer")
+    parser.add_argument("--other", type=pathlib.Path, metavar="BUILD",
+                        help="the build folder of another release: upgrades go to its daemon and back, every second client has its shim")
     parser.add_argument("--store-order", choices=("sent", "systemd"), default="sent",
                         help="how stored descriptors come back: as sent, or in no order, which is what systemd promises")
     parser.add_argument("--limit-ms", type=int, default=200,
@@ -43,6 +46,7 @@ def parse(arguments):
     parser.add_argument("--verbose", action="store_true", help="a line for each point")
     options = parser.parse_args(arguments)
     options.daemon = options.daemon.resolve()
+    options.other = options.other and options.other.resolve()
     options.before = []
     options.how = {}  # sabotage.py
     return options
@@ -106,6 +110,7 @@ def run(options):
     own_mounts()
     began = time.monotonic()
     counts, took = {}, []
+    firsts = random.Random(options.seed).sample(sorted(FAULTS), len(FAULTS)) if options.each else []
     world = World(options)
     before = after = None
     try:
@@ -113,7 +118,7 @@ def run(options):
         for number in range(options.points):
             index = number if options.point is None else options.point
             numbers = random.Random(f"{options.seed}/{index}")
-            name = choose(numbers, options.only)
+            name = firsts.pop() if firsts else choose(numbers, options.only)
             counts[name] = counts.get(name, 0) + 1
             took.append(one_point(world, index, name, numbers))
             if len(world.failures) > (2 if options.how else 20):

@@ -42,7 +42,14 @@ def restart(world, numbers):
 
 
 def upgrade(world, numbers):
-    """Another copy of the program, elsewhere."""
+    """The other release that --other gives, and back again; without it another copy of the program, elsewhere."""
+    if world.options.other:
+        ours, other = world.options.daemon, world.options.other / "daemon/xschedd"
+        world.command[0] = other if world.command[0] == ours else ours
+        with world.daemon_down("restart"):
+            world.expected_ends += 1
+            world.manager.restart(world.command)
+        return {"to": str(world.command[0])}
     folder = world.dir / f"release-{numbers.randrange(1 << 32):x}"
     folder.mkdir()
     shutil.copy2(world.options.daemon, folder / "xschedd")

@@ -15,7 +15,7 @@ CASES = [
     ("a client computes something else", {"tenant": "wrong"}, ["client_stop"], "wrong result"),
     ("a client crashes", {"tenant": "crash"}, ["client_stop"], "client ended by itself"),
     ("calls take long for no reason", {"tenant": "held"}, ["client_stop"], "held beyond policy"),
-    ("leases end far too late: a stopped daemon goes on holding", {"environment": {"FAULT_MONOTONIC_S": "600"}}, ["stop"],
+    ("leases end far too late: a stopped daemon goes on holding", {"lease_ms": 10_000}, ["stop"],
      "held while the daemon was down"),
     ("every connection costs a descriptor for good", {"preload": "fault_leak.so"}, ["client_kill"], "descriptors"),
     ("the policy does not come back", {"arguments": ["--policy", "fifo"]}, ["kill"], "policy not restored"),

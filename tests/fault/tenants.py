@@ -35,7 +35,8 @@ class Tenant:
         with open(self.errors, "wb") as errors:
             self.process = world.start(harness.BUILD / "tests/fault/tenant", kind, self.diary.path,
                                        world.options.how.get("tenant", ""), priority=priority, interactive=True,
-                                       trace=False, stderr=errors, environment={"SOFTGPU_DEVICES": "2"})
+                                       trace=False, stderr=errors, environment={"SOFTGPU_DEVICES": "2"},
+                                       build=world.options.other if world.born % 2 else None)
         self.is_ready = False
         self.died_ns = 0  # we killed it
         self.stops, self.holds, self.claims = [], [], []

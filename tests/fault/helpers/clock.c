@@ -1,6 +1,5 @@
 // Preloaded into the daemon: CLOCK_REALTIME jumps by as much as a file says, at any moment. CLOCK_MONOTONIC, on which
-// every lease and decision stands, cannot be set and so does not jump; FAULT_MONOTONIC_S, a constant, is for sabotage:
-// a daemon whose leases end too late.
+// every lease and decision stands, cannot be set and so does not jump.
 //   FAULT_CLOCK_FILE   a file of at least 8 bytes, mapped: nanoseconds, signed, added to CLOCK_REALTIME
 // Thread rule: any thread; the file's word is read atomically.
 #include <dlfcn.h>
@@ -14,19 +13,16 @@
 #include <unistd.h>
 
 static const _Atomic int64_t* jump;
-static int64_t monotonic_s;
 static int (*real)(clockid_t, struct timespec*);
 
 __attribute__((constructor)) static void start(void) {
   const char* path = getenv("FAULT_CLOCK_FILE");
-  const char* seconds = getenv("FAULT_MONOTONIC_S");
   const int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
   if (fd >= 0) {
     void* address = mmap(NULL, sizeof *jump, PROT_READ, MAP_SHARED, fd, 0);
     if (address != MAP_FAILED) jump = address;
     close(fd);
   }
-  if (seconds != NULL) monotonic_s = atoll(seconds);
   unsetenv("LD_PRELOAD");
 }
 
@@ -44,7 +40,6 @@ int clock_gettime(clockid_t clock, struct timespec* time) {
   if (result != 0) return result;
   const int is_real = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
   if (is_real && jump != NULL) add(time, *jump);
-  if (clock == CLOCK_MONOTONIC && monotonic_s != 0) time->tv_sec += monotonic_s;
   return 0;
 }
 

@@ -34,8 +34,8 @@ const shim::ClientTable* g_client = nullptr;
 std::atomic<bool> g_stop{false};
 std::atomic<std::uint64_t> g_launches{0};
 
-const char* const kEntries[] = {"hipLaunchKernel", "hipMemcpy", "hipLaunchHostFunc"};
-enum Entry : std::uint32_t { kLaunch, kCopy, kHostFunction };
+const char* const kEntries[] = {"hipLaunchKernel", "hipMemcpy"};
+enum Entry : std::uint32_t { kLaunch, kCopy };
 
 [[noreturn]] void Fail(const char* what) {
   std::fprintf(stderr, "wrong: %s\n", what);
@@ -53,13 +53,12 @@ void Submit(void* stream, Entry entry, std::uint64_t ns, std::uint64_t key) {
     while (entry == kCopy && !FakeDevice::IsDone(end))
       std::this_thread::yield();
   };
-  g_launches.fetch_add(entry != kHostFunction, std::memory_order_relaxed);
+  g_launches.fetch_add(1, std::memory_order_relaxed);
   if (IsOpen()) return real();
   shim::Submission submission{};
   submission.stream = stream;
   submission.caller = reinterpret_cast<const void*>(&IsOpen);
   submission.entry = entry;
-  submission.kind = entry == kHostFunction ? shim::SubmitKind::kOrdering : shim::SubmitKind::kWork;
   submission.drains = entry == kCopy;
   submission.may_time = entry == kLaunch;
   submission.kernel = {shim::KernelKind::kHostFunction, kEntries};
@@ -127,24 +126,21 @@ class Worker {
         RecordAndWait(stream);
         break;
       case 8:
-        Submit(stream, kHostFunction, 1000, 0);
-        break;
-      case 9:
         Submit(stream, kCopy, 20'000, 0);
         break;
-      case 10:
+      case 9:
         Capture();
         break;
-      case 11:
+      case 10:
         Hint(stream);
         break;
-      case 12:
+      case 11:
         Hold(stream);
         break;
-      case 13:
+      case 12:
         Ask();
         break;
-      case 14:
+      case 13:
         UseDevice(Random(test::kDevices));
         break;
       default:
@@ -202,12 +198,12 @@ class Worker {
   void Capture() {
     if (streams_.empty()) return;
     FakeStream* const stream = streams_.back().get();
+    g_client->capture_begun(stream);
     stream->is_capturing.store(true, std::memory_order_relaxed);
-    g_client->capture_begun(stream, static_cast<int>(Random(3)));
     for (unsigned i = Random(4); i > 0; --i)
       Submit(stream, kLaunch, 0, 1);
-    g_client->capture_ended(stream);
     stream->is_capturing.store(false, std::memory_order_relaxed);
+    g_client->capture_ended(stream);
   }
 
   void Hint(void* stream) {
@@ -271,7 +267,7 @@ int main(int argc, char** argv) {
       .version = shim::kInterfaceVersion,
       .vendor = FakeDevice::Vendor(),
       .entry_names = kEntries,
-      .entry_count = 3,
+      .entry_count = 2,
       .devices_seen = 1,
       .set_summary =
           [](const abi::Word* word) { g_summary.store(word != nullptr ? word : &g_open, std::memory_order_release); },

@@ -11,7 +11,8 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
-#include <string>
+#include <cstdlib>
+#include <utility>
 
 #include "client-shim/core/interface.h"
 #include "common/clock.h"
@@ -82,6 +83,10 @@ class FakeDevice {
         .create_marker = [](int) -> void* { return new FakeEvent; },
         .record_marker =
             [](int, void* marker, void* stream) {
+              if (Of(stream).is_capturing.load(std::memory_order_relaxed)) {
+                std::fprintf(stderr, "wrong: a marker was recorded on a stream that is being captured\n");
+                std::_Exit(1);
+              }
               Record(marker, stream);
               return true;
             },
@@ -99,6 +104,11 @@ class FakeDevice {
         .next_stamp = [](std::uint64_t*, shim::Stamp*) { return false; },
         .device_uuid = [](int, char*, std::size_t) { return false; },
         .adopt_thread = [] {},
+        .exchange_capture_mode =
+            [](int mode) {
+              static thread_local int now = 0;
+              return std::exchange(now, mode);
+            },
         .kernel_name = [](const shim::KernelRef&, void*) -> const char* { return "a_kernel"; },
     };
     return &vendor;
