@@ -148,8 +148,8 @@ struct Client {
   // What the client's own user has set through client.sock.
   std::optional<int> owner;
   std::optional<std::uint32_t> owner_weight;
-  Effective own;        // what was set and said for it alone
-  Effective effective;  // what counts: among the members of its group that have a device, one value for all
+  Effective own;            // what was set and said for it alone
+  Effective effective;      // what counts: among the members of its group that have a device, one value for all
   bool hold = false;        // by an administrator
   bool owner_hold = false;  // by its own user
   std::uint64_t connected_ns = 0;
