@@ -155,9 +155,10 @@ std::string RenderPolicy(const v1::Policy& policy) {
                           : fmt::format("{} background client{} a device", policy.max_concurrent(),
                                         policy.max_concurrent() == 1 ? "" : "s");
   if (policy.max_concurrent_by_vendor()) limit = "by the device's vendor: no limit on AMD, 1 elsewhere";
-  const std::string guard = policy.guard_ms_per_s() == 0
-                                ? "off: who waits for a held client may wait for ever"
-                                : fmt::format("{} ms of every second of a GPU, for one of those who are held", policy.guard_ms_per_s());
+  const std::string guard =
+      policy.guard_ms_per_s() == 0
+          ? "off: who waits for a held client may wait for ever"
+          : fmt::format("{} ms of every second of a GPU, for one of those who are held", policy.guard_ms_per_s());
   return fmt::format(
       "policy          {} (available: {})\n"
       "linger          {} after the last work of the more important\n"
