@@ -85,7 +85,8 @@ std::vector<Command> AddPolicy(CLI::App& app, const GlobalOptions& global) {
   auto options = std::make_shared<PolicyOptions>();
   set->add_option("name", options->name, "name of the policy (policy get lists them)");
   set->add_option("--linger", options->linger, "how long gates stay shut after the important one went idle: 500us");
-  set->add_option("--guard", options->guard, "time of each second of a GPU for those who are held, by turns: 10ms; 0 is off");
+  set->add_option("--guard", options->guard,
+                  "time of each second of a GPU for those who are held, by turns: 10ms; 0 is off");
   set->add_option("--window", options->window, "GPU time that clients below the top may have in flight: 2ms");
   set->add_option("--top-window", options->top_window, "the same for the top itself, beside others: 20ms; 0: no limit");
   set->add_option("--max-concurrent", options->max_concurrent,
