@@ -67,7 +67,7 @@ def compiled(path, folder, into):
     program = into / str(path.relative_to(folder.parent)).replace("/", "_")
     if program.exists() and program.stat().st_mtime > path.stat().st_mtime:
         return program, ""
-    includes = {path.parent, *folder.rglob("Common"), *folder.rglob("include")}
+    includes = {path.parent, *(part for name in ("Common", "common", "include") for part in folder.rglob(name))}
     command = ["hipcc", "--offload-arch=gfx90a", "-std=c++17", "-w", *(f"-I{one}" for one in sorted(includes)), str(path), "-o",
                str(program), "-lpthread"]
     try:
