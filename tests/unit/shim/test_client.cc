@@ -25,12 +25,12 @@ bool IsSlow() {
 
 // A client and the memory of one session. None is ever freed: a client never is, and uses its session to the end.
 struct Process {
+  abi::Board board{};
+  abi::Ledger ledger{};
   FakeVendor vendor;
   StubTable stub{kInterfaceVersion, vendor.Table(), nullptr, 0, 0, [](const abi::Word* word) { g_summary.store(word); },
                  nullptr,           nullptr};
   Client client{stub};
-  abi::Board board{};
-  abi::Ledger ledger{};
   BoardWriter writer{&board};
   LedgerReader reader{&ledger, &board};
   SessionPool sessions;
