@@ -98,7 +98,7 @@ class Upgrade(unittest.TestCase):
         policy = re.sub(r'name: ".*?"', 'name: "share"', re.sub(r" window_us: \d+", " window_us: 1234", file_policy))
         process = next(block for block in re.findall(r"^clients \{\n(.*?)^\}", now, re.M | re.S) if f"  pid: {pid}\n" in block)
         kept = [line for line in process.splitlines() if re.match(r"  (pid|start_ticks|pidfd_inode|uid|gid|layout_hash):", line)]
-        device = 'slot: 0 pci_address: "0000:c1:00.0" name: "GPU" vendor: "amd" compute_units: 304'
+        device = 'slot: 3 pci_address: "0000:c1:00.0" name: "frozen" vendor: "amd" compute_units: 304'
         return f"""daemon_version: "0.1.0" next_client: {NEXT_ID} restarts: 3
             policy {{ {policy} }} file_policy {{ {file_policy} }}
             clients {{ {' '.join(kept)} id: {OLD_ID} admin_priority: 77 admin_weight: 250 hold: true hint: -10 owner_priority: -20
@@ -131,7 +131,8 @@ class Upgrade(unittest.TestCase):
         wait_for(lambda: self.gate(low) == "held", "the hold is in force")
         self.ctl("release", "--pid", low.pid)
         wait_for(lambda: self.gate(low) != "held", "it is released")
-        self.assertEqual(int(self.clients()[self.frozen(0).pid]["id"]), NEXT_ID)
+        later = self.frozen(0)
+        self.assertEqual(self.clients()[later.pid]["id"], NEXT_ID)
         self.assertNotIn("is not used", self.manager.log_text())
 
 

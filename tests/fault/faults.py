@@ -45,11 +45,14 @@ def upgrade(world, numbers):
     """The other release that --other gives, and back again; without it another copy of the program, elsewhere."""
     if world.options.other:
         ours, other = world.options.daemon, world.options.other / "daemon/xschedd"
-        world.command[0] = other if world.command[0] == ours else ours
+        program = other if world.manager.command[0] == str(ours) else ours
+        # Flags that it does not have are left out.
+        known = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+        arguments = [word for word in world.command[1:] if not str(word).startswith("--") or str(word) in known]
         with world.daemon_down("restart"):
             world.expected_ends += 1
-            world.manager.restart(world.command)
-        return {"to": str(world.command[0])}
+            world.manager.restart([program, *arguments])
+        return {"to": str(program)}
     folder = world.dir / f"release-{numbers.randrange(1 << 32):x}"
     folder.mkdir()
     shutil.copy2(world.options.daemon, folder / "xschedd")

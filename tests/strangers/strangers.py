@@ -67,7 +67,7 @@ def compiled(path, folder, into):
     program = into / str(path.relative_to(folder.parent)).replace("/", "_")
     if program.exists() and program.stat().st_mtime > path.stat().st_mtime:
         return program, ""
-    includes = {path.parent, *folder.rglob("Common"), *folder.rglob("include")}
+    includes = {path.parent, *(part for name in ("Common", "common", "include") for part in folder.rglob(name))}
     command = ["hipcc", "--offload-arch=gfx90a", "-std=c++17", "-w", *(f"-I{one}" for one in sorted(includes)), str(path), "-o",
                str(program), "-lpthread"]
     try:
@@ -153,7 +153,7 @@ def skipped(name, why):
 
 def compare(name, words, cwd, seed):
     first, second = run(words, cwd, "native", seed), run(words, cwd, "native", seed)
-    fixed = [{line for line in first[part] if line in set(second[part])} for part in (1, 2)]
+    fixed = [set(first[part]) & set(second[part]) for part in (1, 2)]
 
     def shown(result):
         return [[line if line in fixed[part - 1] else NUMBER.sub("#", line) for line in result[part]] for part in (1, 2)]
@@ -167,7 +167,9 @@ def compare(name, words, cwd, seed):
         was_held = was_held or result[3]
         lines = [] if result[0] == first[0] else [f"exit status {first[0]} natively, {result[0]} {mode}"]
         for what, before, after in zip(("output", "errors"), reference, shown(result)):
-            lines += [f"{what}: {line}" for line in list(difflib.unified_diff(before, after, lineterm="", n=1))[2:40]]
+            if before != after:
+                lines += [f"{what}: {line}" for line in list(difflib.unified_diff(before[:999], after[:999], lineterm="", n=1))[2:40]]
+                lines += [f"{what}: {len(before)} lines natively, {len(after)} lines"]
         cells.append("differs" if lines else "same")
         text += [f"  {mode}: {line}" for line in lines]
     return Row(name, f"exit {first[0]}", *cells, "yes" if was_held else "no", not text, "\n".join(text))

@@ -215,10 +215,10 @@ class Worker {
         g_client->set_weight(1 + Random(100));
         break;
       case 2:
-        g_client->set_deadline(Random(2) * 10'000);
+        g_client->set_deadline(Random(2) != 0 ? 10'000 : 0);
         break;
       case 3:
-        g_client->set_stream_deadline(stream, Random(2) * 10'000);
+        g_client->set_stream_deadline(stream, Random(2) != 0 ? 10'000 : 0);
         break;
       default:
         g_client->set_stream_priority(stream, static_cast<int>(Random(21)) - 10);
@@ -277,7 +277,9 @@ int main(int argc, char** argv) {
   g_client = xschedd_client_start(&stub);
   if (g_client == nullptr) Fail("the library does not start");
   std::vector<std::thread> threads;
-  for (int i = 0; i < (argc > 1 ? std::atoi(argv[1]) : 6); ++i)
+  const int count = argc > 1 ? std::atoi(argv[1]) : 6;
+  threads.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i)
     threads.emplace_back(Work, static_cast<unsigned>(i) + 1);
   char byte;
   while (::read(STDIN_FILENO, &byte, 1) > 0) {

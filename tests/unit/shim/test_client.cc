@@ -2,6 +2,8 @@
 #include <sys/eventfd.h>
 
 #include <atomic>
+#include <memory>
+#include <vector>
 
 #include "client-shim/core/client.h"
 #include "common/clock.h"
@@ -23,12 +25,12 @@ bool IsSlow() {
 
 // A client and the memory of one session. None is ever freed: a client never is, and uses its session to the end.
 struct Process {
+  abi::Board board{};
+  abi::Ledger ledger{};
   FakeVendor vendor;
   StubTable stub{kInterfaceVersion, vendor.Table(), nullptr, 0, 0, [](const abi::Word* word) { g_summary.store(word); },
                  nullptr,           nullptr};
   Client client{stub};
-  abi::Board board{};
-  abi::Ledger ledger{};
   BoardWriter writer{&board};
   LedgerReader reader{&ledger, &board};
   SessionPool sessions;
@@ -56,10 +58,15 @@ struct Process {
   }
 };
 
+Process& MakeProcess() {
+  static auto& all = *new std::vector<std::unique_ptr<Process>>;
+  return *all.emplace_back(std::make_unique<Process>());
+}
+
 }  // namespace
 
 TEST_CASE("a query after the end of a session is asked again while a marker of that session is unfinished") {
-  auto& process = *new Process;
+  Process& process = MakeProcess();
   int stream = 0;
   process.BeginTracked();
   REQUIRE(IsSlow());
@@ -81,7 +88,7 @@ TEST_CASE("a query after the end of a session is asked again while a marker of t
 }
 
 TEST_CASE("a session that left no marker leaves the launch path free") {
-  auto& process = *new Process;
+  Process& process = MakeProcess();
   process.BeginTracked();
   REQUIRE(IsSlow());
   process.client.EndSession();
@@ -89,7 +96,7 @@ TEST_CASE("a session that left no marker leaves the launch path free") {
 }
 
 TEST_CASE("what stands behind a marker for long is the program's affair again") {
-  auto& process = *new Process;
+  Process& process = MakeProcess();
   int stream = 0;
   process.BeginTracked();
   process.Launch(&stream);
