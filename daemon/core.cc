@@ -15,6 +15,14 @@ std::string By(const Actor& actor) {
          std::to_string(actor.pid) + ")";
 }
 
+// Of the clients that an operation is about, so many are named in its line.
+constexpr std::size_t kNamedClients = 16;
+
+// A user's are saved soon; an administrator is answered when they are saved.
+Urgency UrgencyFor(const Actor& by) {
+  return by.is_admin ? Urgency::kNow : Urgency::kSoon;
+}
+
 // `note`: for the end of the line.
 bool TakeLine(UidLines& lines, std::uint32_t uid, std::uint64_t now_ns, std::string& note) {
   const auto left_out = lines.Take(uid, now_ns);
@@ -99,7 +107,8 @@ void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   for (Client* member : client->group->clients)
     if (member != client) stays = member;
   registry_.Remove(client_id);
-  if (stays != nullptr) UpdateMembers(*stays->group, "pid " + std::to_string(pid) + " has left the group", true);
+  if (stays != nullptr)
+    UpdateMembers(*stays->group, "pid " + std::to_string(pid) + " has left the group", LinesOf::kItself);
   loop_.DecideSoon();
 }
 
@@ -121,11 +130,12 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   event.text = attached.name;
   events_.Add(std::move(event));
   if (client.attachments.size() == 1) {
-    UpdateMembers(*client.group, "pid " + std::to_string(client.identity.pid) + " of the group has a device", true);
+    UpdateMembers(*client.group, "pid " + std::to_string(client.identity.pid) + " of the group has a device",
+                  LinesOf::kItself);
   }
   scheduler_.Changed(client);
   loop_.DecideSoon();
-  NoteChange(Urgency::kSoon);
+  NoteChange(client, Urgency::kSoon);
   return {};
 }
 
@@ -154,9 +164,9 @@ Result<void> Core::SetHints(Client& client, const Hints& hints) {
   }
   if (hints.priority) client.hint = hints.priority;
   if (hints.weight) client.hint_weight = hints.weight;
-  UpdateEffective(client, "hint of the client", true);
+  UpdateEffective(client, "hint of the client", LinesOf::kItself);
   loop_.DecideSoon();
-  NoteChange(Urgency::kSoon);
+  NoteChange(client, Urgency::kSoon);
   return {};
 }
 
@@ -187,28 +197,27 @@ std::string Core::HintNote(const Client& client) const {
   return priority + weight;
 }
 
-std::size_t Core::UpdateEffective(Client& client, const std::string& why, bool by_client) {
+std::size_t Core::UpdateEffective(Client& client, const std::string& why, LinesOf lines) {
   client.own = EffectiveOf(client, config_);
-  return UpdateMembers(*client.group, why, by_client);
+  return UpdateMembers(*client.group, why, lines);
 }
 
-std::size_t Core::UpdateMembers(const Group& group, const std::string& why, bool by_client) {
+std::size_t Core::UpdateMembers(const Group& group, const std::string& why, LinesOf lines) {
   const Together together = TogetherOf(group, [](const Client& member) -> const Effective& { return member.own; });
   std::size_t changed = 0;
   for (Client* member : group.clients)
-    changed += UpdateMember(*member, InGroup(*member, member->own, together), why, by_client) ? 1 : 0;
+    changed += UpdateMember(*member, InGroup(*member, member->own, together), why, lines) ? 1 : 0;
   return changed;
 }
 
-bool Core::UpdateMember(Client& client, const Effective& after, const std::string& why, bool by_client) {
+bool Core::UpdateMember(Client& client, const Effective& after, const std::string& why, LinesOf lines) {
   const Effective before = client.effective;
   if (ClassOf(after) != ClassOf(before)) scheduler_.Metrics().Close(client, MonotonicNs());
   client.effective = after;
   const bool reranked = after.priority != before.priority;
   const bool reweighted = after.weight != before.weight;
   std::string note;
-  const bool told =
-      (reranked || reweighted) && (!by_client || TakeLine(client_lines_, client.identity.uid, MonotonicNs(), note));
+  const bool told = (reranked || reweighted) && TakeDetail(lines, client, note);
   if (reranked) {
     if (told) {
       SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"{}", client.identity.pid,
@@ -227,6 +236,11 @@ bool Core::UpdateMember(Client& client, const Effective& after, const std::strin
   return reranked || reweighted;
 }
 
+bool Core::TakeDetail(LinesOf lines, const Client& client, std::string& note) {
+  if (lines == LinesOf::kItself) return TakeLine(client_lines_, client.identity.uid, MonotonicNs(), note);
+  return detail_lines_.Take(MonotonicNs());
+}
+
 bool Core::UpdateGroup(Client& client) {
   const std::string name = GroupNameOf(client, config_);
   const std::string before = client.group->name;
@@ -237,7 +251,9 @@ bool Core::UpdateGroup(Client& client) {
   if (!registry_.Join(client, name)) return false;
   if (stays != nullptr) UpdateMembers(*stays->group, "a member has left the group");
   UpdateMembers(*client.group, "a client has joined the group");
-  SPDLOG_INFO("group changed pid={} from=\"{}\" to=\"{}\"", client.identity.pid, before, client.group->name);
+  if (std::string note; TakeDetail(LinesOf::kOperation, client, note)) {
+    SPDLOG_INFO("group changed pid={} from=\"{}\" to=\"{}\"", client.identity.pid, before, client.group->name);
+  }
   scheduler_.Changed(client);
   return true;
 }
@@ -264,36 +280,50 @@ std::vector<Effective> Core::EffectiveIf(const std::vector<Client*>& clients,
 }
 
 void Core::SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
+  const std::string what = priority ? "set to " + std::to_string(*priority) : "reset";
+  NoteOperation("priority " + what, clients, by);
   for (Client* client : clients) {
     (by.is_admin ? client->admin : client->owner) = priority;
-    const std::string what = priority ? "set to " + std::to_string(*priority) : "reset";
-    UpdateEffective(*client, what + " " + By(by));
+    UpdateEffective(*client, what + " " + By(by), LinesFor(by));
+    NoteChange(*client, UrgencyFor(by));
   }
   loop_.DecideNow();
-  NoteChange(Urgency::kNow);
 }
 
 void Core::SetWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by) {
+  NoteOperation(weight ? "weight set to " + std::to_string(*weight) : "weight reset", clients, by);
   for (Client* client : clients) {
     (by.is_admin ? client->admin_weight : client->owner_weight) = weight;
-    UpdateEffective(*client, (weight ? "set " : "reset ") + By(by));
+    UpdateEffective(*client, (weight ? "set " : "reset ") + By(by), LinesFor(by));
+    NoteChange(*client, UrgencyFor(by));
   }
   loop_.DecideNow();
-  NoteChange(Urgency::kNow);
 }
 
 void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by) {
+  NoteOperation(hold ? "hold" : "release", clients, by);
   for (Client* client : clients) {
+    // Also where nothing changes: it may not be saved yet.
+    NoteChange(*client, UrgencyFor(by));
     const bool had = by.is_admin && hold ? client->hold : by.is_admin ? client->IsOnHold() : client->owner_hold;
     if (had == hold) continue;
     if (by.is_admin) client->hold = hold;
     if (!by.is_admin || !hold) client->owner_hold = hold;
-    SPDLOG_INFO("{} pid={} by_uid={} by_pid={}", hold ? "hold" : "release", client->identity.pid, by.uid, by.pid);
     events_.Add(ClientEvent(hold ? EventKind::kHold : EventKind::kRelease, *client, MonotonicNs(), By(by)));
     scheduler_.Changed(*client);
   }
   loop_.DecideNow();
-  NoteChange(Urgency::kNow);
+}
+
+// However many clients it is about, it is one line; a user's are limited like all that users cause.
+void Core::NoteOperation(const std::string& what, const std::vector<Client*>& clients, const Actor& by) {
+  std::string note;
+  if (!by.is_admin && !TakeLine(client_lines_, by.uid, MonotonicNs(), note)) return;
+  std::string pids;
+  for (std::size_t i = 0; i < clients.size() && i < kNamedClients; ++i)
+    pids += (i == 0 ? "" : ",") + std::to_string(clients[i]->identity.pid);
+  if (clients.size() > kNamedClients) pids += ",...";
+  SPDLOG_INFO("{} clients={} pid={} by_uid={} by_pid={}{}", what, clients.size(), pids, by.uid, by.pid, note);
 }
 
 void Core::UsePolicy() {

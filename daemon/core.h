@@ -53,7 +53,9 @@ class CoreObserver {
   virtual void ClientAdded(Client& client) = 0;
   // While it is still there.
   virtual void ClientGone(const Client& client) = 0;
-  // kNow: an administrator's, who is answered next.
+  // What is saved of it. kNow: by an administrator, who is answered next.
+  virtual void ClientChanged(const Client& client, Urgency urgency) = 0;
+  // What is no client's: policy, draining.
   virtual void Changed(Urgency urgency) = 0;
 };
 
@@ -143,16 +145,26 @@ class Core {
  private:
   // What config_.policy says comes into force.
   void UsePolicy();
+  // Whose limit a line about one client counts against: its uid's, or that of all that is said about single clients
+  // where another line says who did it (an operation, a reload).
+  enum class LinesOf { kItself, kOperation };
+  static LinesOf LinesFor(const Actor& by) { return by.is_admin ? LinesOf::kOperation : LinesOf::kItself; }
+  // `note`: for the end of the line.
+  bool TakeDetail(LinesOf lines, const Client& client, std::string& note);
+  void NoteOperation(const std::string& what, const std::vector<Client*>& clients, const Actor& by);
   // Computes what counts for the client and its group anew; logs, tells the scheduler and returns for how many clients
-  // it changed. `by_client`: it is the client's doing, so that its lines are limited.
-  std::size_t UpdateEffective(Client& client, const std::string& why, bool by_client = false);
-  std::size_t UpdateMembers(const Group& group, const std::string& why, bool by_client = false);
-  bool UpdateMember(Client& client, const Effective& after, const std::string& why, bool by_client);
+  // it changed.
+  std::size_t UpdateEffective(Client& client, const std::string& why, LinesOf lines = LinesOf::kOperation);
+  std::size_t UpdateMembers(const Group& group, const std::string& why, LinesOf lines = LinesOf::kOperation);
+  bool UpdateMember(Client& client, const Effective& after, const std::string& why, LinesOf lines);
   // Puts the client into the group that the configuration says; logs and returns whether that is another.
   bool UpdateGroup(Client& client);
 
   void NoteChange(Urgency urgency) {
     if (observer_ != nullptr) observer_->Changed(urgency);
+  }
+  void NoteChange(const Client& client, Urgency urgency) {
+    if (observer_ != nullptr) observer_->ClientChanged(client, urgency);
   }
 
   ConfigSource source_;
@@ -170,6 +182,7 @@ class Core {
   std::uint64_t restarts_ = 0;
   UidLines refusal_lines_{kRefusalLines};
   UidLines client_lines_{kClientLines};
+  TokenBucket detail_lines_{kDetailLinesPerSecond, kDetailLinesBurst};
 };
 
 }  // namespace xschedd

@@ -44,7 +44,7 @@ Client& Core::RestoreClient(RestoredClient restored) {
     (*attachment)->history.Begin(now);
     scheduler_.Metrics().Attached(**attachment, now);
   }
-  UpdateMembers(*client.group, "as it was before the restart", true);
+  UpdateMembers(*client.group, "as it was before the restart", LinesOf::kItself);
   SPDLOG_DEBUG("client taken over id={} pid={} uid={} group=\"{}\" priority={} hold={}", client.id, client.identity.pid,
                client.identity.uid, client.group->name, client.effective.priority, client.IsOnHold());
   if (client.channel != nullptr) loop_.Watch(client);
@@ -72,12 +72,14 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   registry_.SetDeadline(client, fresh.hints.deadline_us.value_or(0), std::nullopt);
   UpdateEffective(client, "its hints after the restart");
   UpdateGroup(client);
-  SPDLOG_INFO("client is back id={} pid={} uid={} exe=\"{}\" priority={}", client.id, who.pid, who.uid, who.exe,
-              client.effective.priority);
+  if (std::string note; TakeDetail(LinesOf::kItself, client, note)) {
+    SPDLOG_INFO("client is back id={} pid={} uid={} exe=\"{}\" priority={}{}", client.id, who.pid, who.uid, who.exe,
+                client.effective.priority, note);
+  }
   events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
   scheduler_.Changed(client);
   loop_.DecideSoon();
-  NoteChange(Urgency::kSoon);
+  NoteChange(client, Urgency::kSoon);
 }
 
 void Core::RestoreSettings(Client& client, const SetByOthers& set) {
@@ -85,6 +87,7 @@ void Core::RestoreSettings(Client& client, const SetByOthers& set) {
   UpdateEffective(client, "as it was set before the restart");
   scheduler_.Changed(client);
   loop_.DecideSoon();
+  NoteChange(client, Urgency::kSoon);
 }
 
 }  // namespace xschedd

@@ -60,7 +60,7 @@ Result<void> RaiseDescriptorLimit() {
 // to swallow some, and to answer nobody any more.
 [[noreturn]] void EndForWantOfMemory() {
   constexpr std::string_view kLine = "xschedd: no memory is left; raise the memory limit\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+  SayLast(kLine);
   std::abort();
 }
 
@@ -71,6 +71,9 @@ int Complain(const Error& error, ExitCode code) {
 
 int Serve(const Options& options) {
   if (const auto log = StartLog(options.log_level); !log) return Complain(log.error(), kExitUsage);
+  struct AtEnd {
+    ~AtEnd() { EndLog(); }
+  } const at_end;
   if (!options.policy.empty() && !policy::NameFrom(options.policy)) {
     return Complain({"there is no policy \"" + options.policy + "\"", "choose " + policy::NamesText()}, kExitUsage);
   }

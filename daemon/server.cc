@@ -31,7 +31,7 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
       keeper_(io_, core_, store_),
       connections_(
           io_, quotas_,
-          {.adopt = [this](int fd) { rpc_->Adopt(fd); },
+          {.adopt = [this](int fd, bool is_admin) { (is_admin ? admins_ : clients_).rpc->Adopt(fd); },
            .gone =
                [this](Connection& connection) {
                  core_.RemoveClient(connection.client_id, "its connection closed or it exited");
@@ -45,15 +45,18 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
       operations_(core_, connections_, quotas_),
       metrics_(io_, core_, connections_, quotas_),
       metrics_http_(io_, metrics_),
-      admin_service_(host_, operations_, metrics_),
-      session_service_(host_),
+      clients_(*this, false),
+      admins_(*this, true),
       client_acceptor_(io_, sockets_.Client(),
                        [this](UniqueFd socket) { connections_.Accept(std::move(socket), false); }),
       admin_acceptor_(io_, sockets_.Admin(),
                       [this](UniqueFd socket) { connections_.Accept(std::move(socket), true); }) {
+  quotas_.SetSubordinates(SubordinateUids::Read(SubordinateUids::kPath));
   core_.OnReload([this] {
     quotas_.SetLimits(core_.Settings().quota);
-    session_service_.SendConfiguration();
+    quotas_.SetSubordinates(SubordinateUids::Read(SubordinateUids::kPath));
+    clients_.sessions.SendConfiguration();
+    admins_.sessions.SendConfiguration();
     ServeMetrics();
   });
 }
@@ -79,20 +82,30 @@ Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
   // First of all: gates bind again from here on.
   keeper_.Restore(std::move(passed));
   if (core_.IsDraining()) connections_.Drain();
-  auto rpc = RpcServer::Start({&session_service_, &admin_service_}, [this](std::string peer) {
+  auto serving = StartServing(clients_, [this](std::string peer) {
     host_.Post([this, peer = std::move(peer)] {
-      if (const auto connection = connections_.Find(peer)) connection->Charge(cost::kCallNs);
+      if (const auto connection = connections_.Find(peer, false)) connection->Charge(cost::kCallNs);
     });
   });
-  if (!rpc) {
+  if (serving) serving = StartServing(admins_, [](const std::string&) {});
+  if (!serving) {
     sockets_.Remove();
-    return tl::unexpected(rpc.error());
+    return serving;
   }
-  rpc_ = std::move(*rpc);
   AwaitSignal();
   client_acceptor_.Start();
   admin_acceptor_.Start();
   ServeMetrics();
+  return {};
+}
+
+Server::Served::Served(Server& server, bool is_admin)
+    : admin(server.host_, server.operations_, server.metrics_, is_admin), sessions(server.host_, is_admin) {}
+
+Result<void> Server::StartServing(Served& served, std::function<void(std::string)> on_unknown) {
+  auto rpc = RpcServer::Start({&served.sessions, &served.admin}, std::move(on_unknown));
+  if (!rpc) return tl::unexpected(rpc.error());
+  served.rpc = std::move(*rpc);
   return {};
 }
 
@@ -181,7 +194,8 @@ void Server::Stop() {
   ::alarm(kStopLimitS);
   // gRPC waits for its reactors, and these need the loop.
   stopper_ = std::thread([this] {
-    rpc_->Stop();
+    clients_.rpc->Stop();
+    admins_.rpc->Stop();
     // Behind what the reactors have left there: each is freed by the loop.
     boost::asio::post(io_, [this] { io_.stop(); });
   });

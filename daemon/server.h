@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -39,6 +40,15 @@ class Server {
   void Run();
 
  private:
+  // What one socket serves, by a gRPC server of its own.
+  struct Served {
+    Served(Server& server, bool is_admin);
+    AdminService admin;
+    SessionService sessions;
+    std::unique_ptr<RpcServer> rpc;
+  };
+  Result<void> StartServing(Served& served, std::function<void(std::string)> on_unknown);
+
   // What a shim's connection gets as its memory, and what becomes of it when no session comes of it.
   Result<void> Equip(Connection& connection, const abi::Layout& layout);
   void GiveBack(Connection& connection);
@@ -72,9 +82,8 @@ class Server {
   // As the configuration said when the address was made, or could not be; none: systemd's socket is served, or none was
   // asked for yet.
   std::optional<MetricsSettings> metrics_served_;
-  AdminService admin_service_;
-  SessionService session_service_;
-  std::unique_ptr<RpcServer> rpc_;
+  Served clients_;
+  Served admins_;
   Acceptor client_acceptor_;
   Acceptor admin_acceptor_;
   std::thread stopper_;  // waits for gRPC to end while the loop still runs

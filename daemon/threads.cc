@@ -15,6 +15,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "daemon/telemetry/log.h"
+
 namespace xschedd {
 namespace {
 
@@ -36,10 +38,9 @@ extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* 
   static const auto create = reinterpret_cast<xschedd::Create>(::dlsym(RTLD_NEXT, "pthread_create"));
   const int error = create(thread, attributes, run, argument);
   if ((error == EAGAIN || error == ENOMEM) && xschedd::ends) {
-    constexpr char kLine[] =
+    xschedd::SayLast(
         "xschedd: a thread cannot be started; ends, to be started again; raise TasksMax and MemoryMax of "
-        "xschedd.service\n";
-    [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, kLine, sizeof kLine - 1);
+        "xschedd.service\n");
     ::_exit(EXIT_FAILURE);
   }
   return error;

@@ -23,7 +23,7 @@ std::uint64_t AppliedNs(const Scheduler& scheduler, std::uint64_t began_ns) {
 }
 
 // A call that costs the daemon more than others counts as several.
-constexpr std::uint64_t kShownForOneCall = 50;
+constexpr std::size_t kClientsForOneCall = 50;
 constexpr std::uint64_t kMoreForExplain = 4;
 
 bool IsFor(const Actor& by, const Client& client) {
@@ -115,11 +115,12 @@ Status AdminOperations::ListClients(const Actor& by, const v1::ListClientsReques
   response.set_left_out(left_out);
   response.set_policy(std::string(policy::Text(core_.Settings().policy.name)));
   response.set_time_ns(now);
-  if (!by.is_admin) {
-    const int shown = response.clients_size() + response.devices_size();
-    quotas_.Charge(by.uid, QuotaKind::kCalls, static_cast<std::uint64_t>(shown) / kShownForOneCall);
-  }
+  ChargeFor(by, static_cast<std::size_t>(response.clients_size() + response.devices_size()));
   return Status::OK;
+}
+
+void AdminOperations::ChargeFor(const Actor& by, std::size_t clients) {
+  if (!by.is_admin) quotas_.Charge(by.uid, QuotaKind::kCalls, clients / kClientsForOneCall);
 }
 
 Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::ChangeResponse& response) {
@@ -172,6 +173,7 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     if (priority && others_decide(after.source)) NoteWhatGoesBefore("priority", after.source, change);
   }
   if (request.dry_run()) return Status::OK;
+  ChargeFor(by, clients.size());
   if (sets_priority) core_.SetPriority(clients, priority, by);
   if (sets_weight) core_.SetWeight(clients, weight, by);
   response.set_applied_ns(AppliedNs(core_.Sched(), began));
@@ -217,6 +219,7 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
     if (client->channel == nullptr) change.set_note("has no shared memory and cannot be gated");
   }
   if (dry_run) return Status::OK;
+  ChargeFor(by, clients.size());
   core_.SetHold(clients, hold, by);
   response.set_applied_ns(AppliedNs(core_.Sched(), began));
   return Status::OK;

@@ -40,6 +40,8 @@ class AdminOperations {
     std::uint32_t left_out = 0;  // of others, that a user may not change
   };
   grpc::Status Select(const Actor& by, const v1::Selector& selector, Selected& selected);
+  // A user pays for as many clients as a call of it is about.
+  void ChargeFor(const Actor& by, std::size_t clients);
   grpc::Status ChangeHold(const Actor& by, const v1::Selector& selector, bool hold, bool dry_run,
                           v1::ChangeResponse& response);
 

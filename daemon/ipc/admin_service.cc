@@ -15,10 +15,11 @@ constexpr std::size_t kMaxWaiting = 8192;
 
 }  // namespace
 
-grpc::Status AdminService::Authorise(Host& host, const std::string& peer, const std::string& rpc, Actor& by) {
-  const std::shared_ptr<Connection> connection = host.connections.Find(peer);
+grpc::Status AdminService::Authorise(Host& host, bool is_admin, const std::string& peer, const std::string& rpc,
+                                     Actor& by) {
+  const std::shared_ptr<Connection> connection = host.connections.Find(peer, is_admin);
   if (connection == nullptr) return {grpc::StatusCode::UNAVAILABLE, "the connection is closed already"};
-  by = {static_cast<std::uint64_t>(connection->peer.pid), connection->peer.uid, connection->is_admin};
+  by = {static_cast<std::uint64_t>(connection->peer.pid), connection->peer.uid, is_admin};
   if (by.is_admin) return grpc::Status::OK;
   if (!connection->refusal.ok()) return connection->refusal;
   connection->last_call_ns = MonotonicNs();
@@ -54,7 +55,8 @@ grpc::ServerUnaryReactor* AdminService::GetMetrics(grpc::CallbackServerContext* 
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   host_.Post([this, reactor, request, response, peer = context->peer()] {
     Actor by;
-    if (grpc::Status status = Authorise(host_, peer, "GetMetrics", by); !status.ok()) return reactor->Finish(status);
+    if (grpc::Status status = Authorise(host_, is_admin_, peer, "GetMetrics", by); !status.ok())
+      return reactor->Finish(status);
     const MetricFormat format =
         request->format() == v1::METRICS_FORMAT_PROMETHEUS ? MetricFormat::kPrometheus : MetricFormat::kOpenMetrics;
     ++metrics_.Counts().over_admin_socket;
@@ -71,8 +73,8 @@ grpc::ServerUnaryReactor* AdminService::GetMetrics(grpc::CallbackServerContext* 
 // One WatchEvents call. Constructed on a gRPC thread; all else on the daemon's one thread.
 class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public EventSink {
  public:
-  EventWatcher(Host& host, std::string peer, bool replay) : host_(host) {
-    host_.Post([this, peer = std::move(peer), replay] { Begin(peer, replay); });
+  EventWatcher(Host& host, bool is_admin, std::string peer, bool replay) : host_(host) {
+    host_.Post([this, is_admin, peer = std::move(peer), replay] { Begin(is_admin, peer, replay); });
   }
 
   void OnWriteDone(bool ok) override {
@@ -103,8 +105,8 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
 
  private:
   // The first that happens to it in the loop.
-  void Begin(const std::string& peer, bool replay) {
-    if (grpc::Status status = AdminService::Authorise(host_, peer, "WatchEvents", by_); !status.ok())
+  void Begin(bool is_admin, const std::string& peer, bool replay) {
+    if (grpc::Status status = AdminService::Authorise(host_, is_admin, peer, "WatchEvents", by_); !status.ok())
       return End(status);
     if (!by_.is_admin) {
       watchers_ = Quotas::Holding(host_.quotas, by_.uid, QuotaKind::kWatchers);
@@ -115,7 +117,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
         return End({grpc::StatusCode::RESOURCE_EXHAUSTED, why});
       }
     }
-    connection_ = host_.connections.Find(peer);
+    connection_ = host_.connections.Find(peer, is_admin);
     ++connection_->calls;
     // Headers at once, so that a caller knows that it watches before anything happens.
     StartSendInitialMetadata();
@@ -198,7 +200,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
 
 grpc::ServerWriteReactor<v1::Event>* AdminService::WatchEvents(grpc::CallbackServerContext* context,
                                                                const v1::WatchEventsRequest* request) {
-  return new EventWatcher(host_, context->peer(), request->replay());
+  return new EventWatcher(host_, is_admin_, context->peer(), request->replay());
 }
 
 }  // namespace xschedd

@@ -1,6 +1,6 @@
-// xschedd.v1.Admin: brings each call to the daemon's one thread, checks whether it may come by the socket that it came
-// by (rights.h) and whether its uid has calls left (quotas.h), and hands it to AdminOperations. Thread rule: gRPC's
-// threads; the operations run on the daemon's one thread.
+// xschedd.v1.Admin, as one of the two sockets serves it: brings each call to the daemon's one thread, checks whether it
+// may come by the socket that it came by (rights.h) and whether its uid has calls left (quotas.h), and hands it to
+// AdminOperations. Thread rule: gRPC's threads; the operations run on the daemon's one thread.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,9 @@ namespace xschedd {
 
 class AdminService final : public v1::Admin::CallbackService {
  public:
-  AdminService(Host& host, AdminOperations& operations, MetricsCollector& metrics)
-      : host_(host), operations_(operations), metrics_(metrics) {}
+  // `is_admin`: of the server of admin.sock. Nothing else makes a caller an administrator.
+  AdminService(Host& host, AdminOperations& operations, MetricsCollector& metrics, bool is_admin)
+      : host_(host), operations_(operations), metrics_(metrics), is_admin_(is_admin) {}
 
 #define XSCHEDD_UNARY(Name, Request, Response)                                                     \
   grpc::ServerUnaryReactor* Name(grpc::CallbackServerContext* context, const v1::Request* request, \
@@ -52,23 +53,32 @@ class AdminService final : public v1::Admin::CallbackService {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     // Request and response live until Finish. No `this` is captured: with -fsanitize=undefined, GCC 12 calls a member
     // pointer on a member of it through a temporary that it never initialises.
-    host_.Post(
-        [&host = host_, &operations = operations_, rpc, reactor, request, response, operation, peer = context->peer()] {
-          Actor by;
-          grpc::Status status = Authorise(host, peer, rpc, by);
-          if (status.ok()) status = std::invoke(operation, operations, by, *request, *response);
+    host_.Post([&host = host_, &operations = operations_, is_admin = is_admin_, rpc, reactor, request, response,
+                operation, peer = context->peer()] {
+      Actor by;
+      grpc::Status status = Authorise(host, is_admin, peer, rpc, by);
+      if (status.ok()) status = std::invoke(operation, operations, by, *request, *response);
+      if constexpr (requires { response->set_not_saved(std::string()); }) {
+        // What an administrator is told was changed is not lost by a restart that follows.
+        host.keeper.WhenSaved([reactor, response, status](const Result<void>& saved) {
+          if (!saved) response->set_not_saved(saved.error().Line());
           reactor->Finish(status);
         });
+      } else {
+        reactor->Finish(status);
+      }
+    });
     return reactor;
   }
 
   // `rpc`: as in admin.proto.
-  static grpc::Status Authorise(Host& host, const std::string& peer, const std::string& rpc, Actor& by);
+  static grpc::Status Authorise(Host& host, bool is_admin, const std::string& peer, const std::string& rpc, Actor& by);
   friend class EventWatcher;
 
   Host& host_;
   AdminOperations& operations_;
   MetricsCollector& metrics_;
+  const bool is_admin_;
 };
 
 }  // namespace xschedd

@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "daemon/ipc/await_end.h"
+#include "daemon/registry/limits.h"
 
 namespace xschedd {
 namespace {
@@ -34,7 +35,8 @@ constexpr std::uint64_t kDescriptorsKept = 256;  // for administrators, and for 
 std::uint64_t Capacity() {
   rlimit all{};
   ::getrlimit(RLIMIT_NOFILE, &all);
-  return std::max<std::uint64_t>(2, (all.rlim_cur - std::min(all.rlim_cur / 2, kDescriptorsKept)) / kDescriptorsEach);
+  const std::uint64_t last_for = (all.rlim_cur - std::min(all.rlim_cur / 2, kDescriptorsKept)) / kDescriptorsEach;
+  return std::clamp<std::uint64_t>(last_for, 2, kMostClients);
 }
 
 std::string MismatchText(const PreambleHello& hello) {
@@ -69,6 +71,7 @@ void Connections::Accept(UniqueFd socket, bool is_admin) {
     return;
   }
   connection->peer = std::move(*peer);
+  connection->owner = quotas_.OwnerOf(connection->peer.uid);
   // An administrator must get in when the others have used everything up.
   PreambleStatus status = PreambleStatus::kOk;
   if (auto refusal = CheckPeer(*connection)) {
@@ -76,7 +79,7 @@ void Connections::Accept(UniqueFd socket, bool is_admin) {
     status = refusal->status;
     connection->refusal = std::move(refusal->answer);
     // Only what waits is in the map.
-    const auto place = being_refused_.try_emplace(connection->peer.uid, 0).first;
+    const auto place = being_refused_.try_emplace(connection->owner, 0).first;
     std::uint32_t& waiting = place->second;
     if (waiting >= kBeingRefused || clients_open_ >= capacity_) {
       // Only a shim knows what to do with this; a plain gRPC client sees the end of the connection.
@@ -128,7 +131,7 @@ void Connections::OnFirstBytes(const std::shared_ptr<Connection>& connection, Pr
   }
   if (connection->is_admin) return LetIn(connection, status, std::move(*first));
   // Shared, because a turn can be copied.
-  intake_.Await(connection->peer.uid,
+  intake_.Await(connection->owner,
                 [this, connection, status, first = std::make_shared<FirstBytes>(std::move(*first))]() -> std::uint64_t {
                   LetIn(connection, status, std::move(*first));
                   return cost::kConnectNs;
@@ -197,11 +200,11 @@ void Connections::Adopt(const std::shared_ptr<Connection>& connection, UniqueFd 
   }
   if (!connection->is_admin) AwaitUse(connection);
   StartPump(connection, std::move(socket), UniqueFd(pair[1]));
-  callbacks_.adopt(fd);
+  callbacks_.adopt(fd, connection->is_admin);
 }
 
 void Connections::StartPump(const std::shared_ptr<Connection>& connection, UniqueFd socket, UniqueFd grpc) {
-  const uid_t uid = connection->peer.uid;
+  const uid_t uid = connection->owner;
   Pump::Callbacks callbacks;
   callbacks.ended = Ended(connection);
   callbacks.pause = [this, uid] { return PauseOf(uid); };
@@ -263,14 +266,14 @@ void Connections::CloseAll() {
     Close(open_.begin()->first);
 }
 
-std::shared_ptr<Connection> Connections::Find(const std::string& peer) const {
+std::shared_ptr<Connection> Connections::Find(const std::string& peer, bool is_admin) const {
   constexpr std::string_view kPrefix = "fd:";
   int fd = -1;
   if (peer.rfind(kPrefix, 0) != 0) return nullptr;
   const auto [end, error] = std::from_chars(peer.data() + kPrefix.size(), peer.data() + peer.size(), fd);
   if (error != std::errc() || end != peer.data() + peer.size()) return nullptr;
   const auto found = open_.find(fd);
-  return found == open_.end() ? nullptr : found->second;
+  return found == open_.end() || found->second->is_admin != is_admin ? nullptr : found->second;
 }
 
 void Connections::Refuse(const Connection& connection, const std::string& why) {
@@ -283,7 +286,7 @@ void Connections::Forget(Connection& connection) {
   connection.quota.Reset();
   if (!connection.is_admin) --clients_open_;
   if (connection.refusal.ok()) return;
-  const auto found = being_refused_.find(connection.peer.uid);
+  const auto found = being_refused_.find(connection.owner);
   if (--found->second == 0) being_refused_.erase(found);
 }
 

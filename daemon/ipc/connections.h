@@ -34,6 +34,7 @@ struct Connection {
   explicit Connection(boost::asio::io_context& io) : dead(io), deadline(io) {}
 
   PeerIdentity peer;
+  uid_t owner = 0;        // as whom it counts (quotas.h)
   bool is_admin = false;  // accepted on admin.sock
   // Why it is let in only to be told so: every call ends with this. OK: it is a connection like others.
   grpc::Status refusal;
@@ -59,8 +60,8 @@ struct Connection {
 class Connections {
  public:
   struct Callbacks {
-    std::function<void(int fd)> adopt;      // hand gRPC its end
-    std::function<void(Connection&)> gone;  // called once, before the connection is forgotten
+    std::function<void(int fd, bool is_admin)> adopt;  // hand gRPC its end
+    std::function<void(Connection&)> gone;             // called once, before the connection is forgotten
     std::function<void(uid_t, const std::string&)> refused;
     // Gives a shim's connection its memory, of this layout.
     std::function<Result<void>(Connection&, const abi::Layout&)> equip;
@@ -76,8 +77,8 @@ class Connections {
   // A fresh, non-blocking connection.
   void Accept(UniqueFd socket, bool is_admin);
 
-  // "fd:N" as in ServerContext::peer(); null: closed already.
-  std::shared_ptr<Connection> Find(const std::string& peer) const;
+  // "fd:N" as in ServerContext::peer() of the server of this socket; null: closed already, or of the other socket.
+  std::shared_ptr<Connection> Find(const std::string& peer, bool is_admin) const;
 
   // The session of this connection has ended or begun to misbehave: closes the socket, forgets the connection.
   void Close(int fd);
@@ -113,7 +114,7 @@ class Connections {
   Intake intake_;
   Callbacks callbacks_;
   std::map<int, std::shared_ptr<Connection>> open_;  // by gRPC's fd
-  std::map<uid_t, std::uint32_t> being_refused_;     // connections that wait to be told why
+  std::map<uid_t, std::uint32_t> being_refused_;     // by owner: connections that wait to be told why
   std::uint64_t clients_open_ = 0;                   // accepted on client.sock, open or in handshake
   std::uint64_t capacity_;                           // of these
   std::uint64_t total_ = 0;

@@ -13,20 +13,21 @@ namespace {
 
 constexpr std::string_view kChannelPrefix = "channel-";
 
-std::string ChannelName(std::uint32_t number) {
+std::string ChannelName(std::uint64_t number) {
   return std::string(kChannelPrefix) + std::to_string(number);
 }
 
-std::optional<std::uint32_t> NumberIn(std::string_view text) {
-  std::uint32_t number = 0;
+template <typename Number>
+std::optional<Number> NumberIn(std::string_view text) {
+  Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
 
-std::optional<std::uint32_t> ChannelNumber(std::string_view name) {
+std::optional<std::uint64_t> ChannelNumber(std::string_view name) {
   if (name.substr(0, kChannelPrefix.size()) != kChannelPrefix) return std::nullopt;
-  return NumberIn(name.substr(kChannelPrefix.size()));
+  return NumberIn<std::uint64_t>(name.substr(kChannelPrefix.size()));
 }
 
 UniqueFd Duplicate(int fd) {
@@ -38,7 +39,7 @@ UniqueFd Duplicate(int fd) {
 DescriptorStore::DescriptorStore(ServiceManager& manager) : manager_(manager) {
   if (!manager_.IsPresent()) return;
   const char* const told = std::getenv("FDSTORE");
-  max_ = told != nullptr ? NumberIn(told).value_or(0) : kDefaultMax;
+  max_ = told != nullptr ? NumberIn<std::uint32_t>(told).value_or(0) : kDefaultMax;
 }
 
 void DescriptorStore::StoreState(int fd) {
@@ -51,25 +52,20 @@ void DescriptorStore::RemoveState() {
   manager_.Unstore(kStateName);
 }
 
-std::optional<std::uint32_t> DescriptorStore::StoreChannel(const Channel& channel) {
-  if (!HasRoom()) return std::nullopt;
+bool DescriptorStore::StoreChannel(std::uint64_t number, const Channel& channel) {
+  if (!HasRoom()) return false;
   std::vector<UniqueFd> copies;
   for (const int fd : {channel.StoredBoardFd(), channel.LedgerFd(), channel.EventFd()}) {
     copies.push_back(Duplicate(fd));
-    if (!copies.back().IsValid()) return std::nullopt;
-  }
-  std::uint32_t number = 0;
-  for (const auto& [taken, count] : channels_) {
-    if (taken != number) break;
-    ++number;
+    if (!copies.back().IsValid()) return false;
   }
   channels_.emplace(number, copies.size());
   used_ += copies.size();
   manager_.Store(ChannelName(number), std::move(copies));
-  return number;
+  return true;
 }
 
-void DescriptorStore::RemoveChannel(std::uint32_t number) {
+void DescriptorStore::RemoveChannel(std::uint64_t number) {
   const auto found = channels_.find(number);
   if (found == channels_.end()) return;
   used_ -= found->second;

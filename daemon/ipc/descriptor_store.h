@@ -3,9 +3,10 @@
 //   state        the saved state (daemon/state)
 //   channel-N    one client's memory: board, ledger, eventfd
 //
-// N is the smallest that is free: all names together, as the next daemon gets them in one environment variable, must
-// stay below 128 KiB. A service manager takes no more than FileDescriptorStoreMax and does not say when it is full, so
-// that is counted here. Thread rule: the daemon's one thread.
+// N is the client's number, which no other client ever has: the saved state and the store are written one after the
+// other, and whichever is behind, a channel is never found under the number of another client. A service manager takes
+// no more than FileDescriptorStoreMax and does not say when it is full, so that is counted here. Thread rule: the
+// daemon's one thread.
 #pragma once
 
 #include <cstddef>
@@ -36,13 +37,13 @@ class DescriptorStore {
 
   void StoreState(int fd);
   void RemoveState();
-  // The channel's number; none: there is no room, or no descriptor left. The descriptors stay the caller's.
-  std::optional<std::uint32_t> StoreChannel(const Channel& channel);
-  void RemoveChannel(std::uint32_t number);
+  // `number`: not in the store. False: there is no room, or no descriptor left. The descriptors stay the caller's.
+  bool StoreChannel(std::uint64_t number, const Channel& channel);
+  void RemoveChannel(std::uint64_t number);
 
   struct Stored {
     std::vector<UniqueFd> states;
-    std::map<std::uint32_t, std::vector<UniqueFd>> channels;
+    std::map<std::uint64_t, std::vector<UniqueFd>> channels;
   };
   // What an earlier daemon stored; it stays in the store, under its number. What has another name is closed and told.
   Stored Take(std::vector<PassedDescriptor> passed);
@@ -51,7 +52,7 @@ class DescriptorStore {
   ServiceManager& manager_;
   std::size_t max_ = 0;
   std::size_t used_ = 0;                           // by channels
-  std::map<std::uint32_t, std::size_t> channels_;  // number, and how many descriptors it has
+  std::map<std::uint64_t, std::size_t> channels_;  // number, and how many descriptors it has
 };
 
 }  // namespace xschedd

@@ -139,6 +139,7 @@ constexpr MetricWriter kWriters[] = {
        out.Sample({{"about", "refusals"}}, from.core.RefusalLinesLeftOut());
        out.Sample({{"about", "deadlines"}}, from.core.Sched().Counts().late_lines_left_out);
        out.Sample({{"about", "libraries"}}, LibraryLinesLeftOut());
+       out.Sample({{"about", "anything"}}, LogLinesLost());
      }},
     {{"xschedd_gate_writes", MetricType::kCounter, "", "Gates that were written because a decision changed them."},
      Each::kOnce,

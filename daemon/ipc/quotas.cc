@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/registry/limits.h"
+
 namespace xschedd {
 namespace {
 
@@ -89,11 +91,13 @@ std::uint64_t Quotas::Limit(uid_t uid, QuotaKind kind) const {
   const Words& words = kWords[Index(kind)];
   const std::uint64_t times = uid == 0 ? limits_.root_times : 1;
   const std::uint64_t limit = limits_.*words.limit * words.unit * times;
-  return kind == QuotaKind::kConnections && capacity_ != 0 ? std::min(limit, capacity_ / 2) : limit;
+  // However much a uid is configured to have, it does not have all that there is.
+  if (kind == QuotaKind::kConnections && capacity_ != 0) return std::min(limit, capacity_ / 2);
+  return kind == QuotaKind::kDevices ? std::min<std::uint64_t>(limit, kMostAttachments / 2) : limit;
 }
 
 std::uint64_t Quotas::Held(uid_t uid, QuotaKind kind) const {
-  const auto found = accounts_.find(uid);
+  const auto found = accounts_.find(OwnerOf(uid));
   return found == accounts_.end() ? 0 : found->second.held.at(Index(kind));
 }
 
@@ -121,7 +125,9 @@ std::chrono::milliseconds Quotas::Pause(uid_t uid) const {
 std::string Quotas::Reason(uid_t uid, QuotaKind kind) const {
   const Words& words = kWords[Index(kind)];
   const std::uint64_t limit = Limit(uid, kind);
-  const std::string who = "uid " + std::to_string(uid);
+  const uid_t owner = OwnerOf(uid);
+  const std::string who =
+      "uid " + std::to_string(owner) + (owner == uid ? "" : ", as whose uid " + std::to_string(uid) + " counts,");
   const std::string remedy = "; " + std::string(words.remedy) + ", or let an administrator raise ";
   const bool by_capacity = kind == QuotaKind::kConnections && capacity_ != 0 && limit == capacity_ / 2;
   std::string key = std::string(words.key) + " in [quota]";
@@ -131,10 +137,6 @@ std::string Quotas::Reason(uid_t uid, QuotaKind kind) const {
            std::to_string(limit) + remedy + key;
   }
   return who + " has used up its " + std::to_string(limit) + " " + std::string(words.what) + remedy + key;
-}
-
-Quotas::Account& Quotas::AccountOf(uid_t uid) {
-  return accounts_[uid];
 }
 
 void Quotas::Forget(std::uint64_t now_ns) {

@@ -1,4 +1,5 @@
-// What each uid may have and do at client.sock (xschedd.toml, [quota]). A uid at its quota is refused, or read more
+// What each user may have and do at client.sock (xschedd.toml, [quota]): a uid, with those that are subordinate to it
+// (subordinate_uids.h). A uid at its quota is refused, or read more
 // slowly, with a reason; nobody else notices. What comes by admin.sock is not counted: an administrator must get in
 // when others have used everything up. Thread rule: the daemon's one thread; must outlive all its holdings.
 #pragma once
@@ -11,8 +12,10 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "daemon/config/config.h"
+#include "daemon/ipc/subordinate_uids.h"
 
 namespace xschedd {
 
@@ -42,7 +45,7 @@ class Quotas {
   class Holding {
    public:
     Holding() = default;
-    Holding(Quotas& quotas, uid_t uid, QuotaKind kind) : quotas_(&quotas), uid_(uid), kind_(kind) {}
+    Holding(Quotas& quotas, uid_t uid, QuotaKind kind) : quotas_(&quotas), uid_(quotas.OwnerOf(uid)), kind_(kind) {}
     Holding(Holding&& other) noexcept;
     Holding& operator=(Holding&& other) noexcept;
     ~Holding() { Reset(); }
@@ -54,7 +57,7 @@ class Quotas {
 
    private:
     Quotas* quotas_ = nullptr;
-    uid_t uid_ = 0;
+    uid_t uid_ = 0;  // the owner's, when this was made
     QuotaKind kind_ = QuotaKind::kConnections;
     std::uint64_t amount_ = 0;
   };
@@ -62,6 +65,10 @@ class Quotas {
   explicit Quotas(const Quota& limits) : limits_(limits) {}
 
   void SetLimits(const Quota& limits) { limits_ = limits; }
+  // What is held stays whose it was.
+  void SetSubordinates(SubordinateUids subordinates) { subordinates_ = std::move(subordinates); }
+  // Whose account a uid's is.
+  uid_t OwnerOf(uid_t uid) const { return subordinates_.OwnerOf(uid); }
   // By how many connections the daemon's descriptors last; no uid gets more than half of them. 0: not known.
   void SetCapacity(std::uint64_t connections) { capacity_ = connections; }
 
@@ -91,12 +98,13 @@ class Quotas {
   };
   static constexpr std::size_t Index(QuotaKind kind) { return static_cast<std::size_t>(kind); }
 
-  Account& AccountOf(uid_t uid);
-  Rate& RateOf(uid_t uid, QuotaKind kind) { return AccountOf(uid).rates[Index(kind) - kHeldKinds]; }
+  Account& AccountOf(uid_t owner) { return accounts_[owner]; }
+  Rate& RateOf(uid_t uid, QuotaKind kind) { return AccountOf(OwnerOf(uid)).rates[Index(kind) - kHeldKinds]; }
   // Forgets uids that have nothing and have been quiet: somebody with many uids must not fill the memory.
   void Forget(std::uint64_t now_ns);
 
   Quota limits_;
+  SubordinateUids subordinates_;
   std::uint64_t capacity_ = 0;
   std::map<uid_t, Account> accounts_;
   std::array<std::uint64_t, kQuotaKinds> refused_{};

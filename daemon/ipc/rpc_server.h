@@ -1,5 +1,7 @@
-// The gRPC server: has no listening port, serves the sockets that it is given.
-// Thread rule: Start and Stop from main; Adopt from the daemon's one thread.
+// A gRPC server: has no listening port, serves the sockets that it is given. There is one for client.sock and one for
+// admin.sock, so that what a call may do hangs on the server that it came to, and on nothing that gRPC says of it; the
+// name that gRPC gives to a connection tells the users of one socket apart. Thread rule: Start and Stop from main;
+// Adopt from the daemon's one thread.
 #pragma once
 
 #include <functional>

@@ -13,7 +13,7 @@
 namespace xschedd {
 namespace {
 
-constexpr std::size_t kTextLimit = 256;
+constexpr std::size_t kMostOfRule = 256;
 constexpr std::size_t kMaxWaitingNotices = 32;
 constexpr double kNoticesPerS = 10;
 constexpr double kNoticesAtOnce = 64;
@@ -50,8 +50,8 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   using Stream::StartWrite;
 
  public:
-  SessionReactor(Host& host, std::set<ConfigurationSink*>& sessions, std::string peer)
-      : host_(host), sessions_(sessions), peer_(std::move(peer)) {
+  SessionReactor(Host& host, std::set<ConfigurationSink*>& sessions, bool is_admin, std::string peer)
+      : host_(host), sessions_(sessions), is_admin_(is_admin), peer_(std::move(peer)) {
     host_.Post([this] { Begin(); });
   }
 
@@ -80,7 +80,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
  private:
   // ---- all of this on the daemon's one thread
   void Begin() {
-    connection_ = host_.connections.Find(peer_);
+    connection_ = host_.connections.Find(peer_, is_admin_);
     if (connection_ == nullptr) return End({grpc::StatusCode::UNAVAILABLE, "the connection is closed already"});
     connection_->Charge(cost::kCallNs);
     if (connection_->has_session) {
@@ -104,7 +104,8 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   void HandleRead(bool ok) {
     if (ended_) return;
     if (!ok) return End(grpc::Status::OK);
-    if (host_.connections.Find(peer_) != connection_) return End({grpc::StatusCode::UNAVAILABLE, "the client is gone"});
+    if (host_.connections.Find(peer_, is_admin_) != connection_)
+      return End({grpc::StatusCode::UNAVAILABLE, "the client is gone"});
     if (connection_->client_id == 0) {
       // Also where its client has waited for it since a restart.
       if (!HandleHello()) return;
@@ -158,6 +159,11 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     }
     const v1::Hello& hello = message_.hello();
     if (host_.core.IsDraining()) return refuse(grpc::StatusCode::UNAVAILABLE, "the daemon drains; try again later");
+    if (connection_->waiting_id == 0 &&
+        host_.core.Clients().Clients().size() + host_.keeper.Expected() >= kMostClients) {
+      return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                    "xschedd has " + std::to_string(kMostClients) + " clients, as many as it keeps; end some");
+    }
     const bool is_shim = connection_->channel != nullptr;
     const std::string token(connection_->token, is_shim ? sizeof connection_->token : 0);
     if (hello.token() != token) {
@@ -191,11 +197,11 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     fresh.identity.exe = std::move(process.exe);
     fresh.identity.cgroup = std::move(process.cgroup);
     fresh.identity.key = ReadProcessKey(peer.pid, pidfd);
-    fresh.group_name = CleanText(hello.group(), kTextLimit);
+    fresh.group_name = CleanText(hello.group(), kMostOfGroup);
     fresh.hints = hints;
-    fresh.runtime = CleanText(hello.runtime(), kTextLimit);
-    fresh.route = CleanText(hello.route(), kTextLimit);
-    fresh.version = CleanText(hello.client_version(), kTextLimit);
+    fresh.runtime = CleanText(hello.runtime(), kMostOfWord);
+    fresh.route = CleanText(hello.route(), kMostOfWord);
+    fresh.version = CleanText(hello.client_version(), kMostOfWord);
     fresh.channel = connection_->channel.get();
     Client& client = ListClient(std::move(fresh));
     connection_->client_id = client.id;
@@ -246,10 +252,10 @@ class SessionReactor final : public Stream, public ConfigurationSink {
       case v1::ClientMessage::kDeviceAttached: {
         const v1::DeviceAttached& device = message_.device_attached();
         result = WithinQuota(QuotaKind::kDevices, devices_, [&] {
-          return host_.core.AttachDevice(
-              client,
-              {device.slot(), device.pci_address(), CleanText(device.name(), kTextLimit),
-               CleanText(device.vendor(), kTextLimit), device.compute_units(), CleanText(device.uuid(), kTextLimit)});
+          return host_.core.AttachDevice(client,
+                                         {device.slot(), device.pci_address(), CleanText(device.name(), kMostOfName),
+                                          CleanText(device.vendor(), kMostOfVendor), device.compute_units(),
+                                          CleanText(device.uuid(), kMostOfName)});
         });
         break;
       }
@@ -313,7 +319,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
       queue->second.completions += part.completions();
     }
     for (const v1::ActivityBatch::Passed& part : message_.activity().passed()) {
-      const std::string rule = CleanText(part.rule(), kTextLimit);
+      const std::string rule = CleanText(part.rule(), kMostOfRule);
       if (!client.passed.contains(rule)) {
         // What is not kept by rule is still in the ledger's total.
         if (client.passed.size() >= kMostPassedRules) continue;
@@ -394,6 +400,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
 
   Host& host_;
   std::set<ConfigurationSink*>& sessions_;
+  const bool is_admin_;
   const std::string peer_;
   std::shared_ptr<Connection> connection_;
   v1::ClientMessage message_;
@@ -414,7 +421,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
 grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>* SessionService::Session(
     grpc::CallbackServerContext* context) {
   using Stream = grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>;
-  return new SessionReactor<Stream>(host_, sessions_, context->peer());
+  return new SessionReactor<Stream>(host_, sessions_, is_admin_, context->peer());
 }
 
 void SessionService::SendConfiguration() {

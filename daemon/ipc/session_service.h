@@ -1,4 +1,4 @@
-// xschedd.v1.ClientSession: one bidirectional stream a client.
+// xschedd.v1.ClientSession, as one of the two sockets serves it: one bidirectional stream a client.
 // Thread rule: gRPC calls Session on its threads; everything else happens on the daemon's one thread.
 #pragma once
 
@@ -17,7 +17,8 @@ class ConfigurationSink {
 
 class SessionService final : public v1::ClientSession::CallbackService {
  public:
-  explicit SessionService(Host& host) : host_(host) {}
+  // `is_admin`: of the server of admin.sock.
+  SessionService(Host& host, bool is_admin) : host_(host), is_admin_(is_admin) {}
 
   grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>* Session(grpc::CallbackServerContext* context) override;
 
@@ -26,6 +27,7 @@ class SessionService final : public v1::ClientSession::CallbackService {
 
  private:
   Host& host_;
+  const bool is_admin_;
   std::set<ConfigurationSink*> sessions_;  // that have said hello
 };
 

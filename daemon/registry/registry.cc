@@ -18,6 +18,10 @@ bool AreHexDigits(const std::string& text, std::size_t from, std::size_t count) 
   return true;
 }
 
+std::string PartitionName(const std::string& address, std::size_t place) {
+  return place == 0 ? address : address + "/" + std::to_string(place);
+}
+
 }  // namespace
 
 bool IsPciAddress(const std::string& text) {
@@ -103,6 +107,7 @@ void Registry::Remove(std::uint64_t client_id) {
 
 void Registry::Detach(Attachment& attachment) {
   Device& device = *attachment.device;
+  --attachments_;
   std::erase(device.attachments, &attachment);
   if (device.attachments.empty()) devices_.erase(std::string(device.pci_address));
 }
@@ -132,7 +137,13 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
     restored.is_restored = false;
     return &restored;
   }
+  if (attachments_ >= kMostAttachments) {
+    return Fail("all clients together are on " + std::to_string(attachments_) +
+                    " devices, as many as the daemon keeps; this one is not scheduled",
+                "end some clients");
+  }
   Device& device = DeviceFor(fresh);
+  ++attachments_;
   auto attachment = std::make_unique<Attachment>();
   attachment->client = &client;
   attachment->device = &device;
@@ -162,15 +173,45 @@ std::string Registry::NameOf(const NewDevice& fresh) {
   const std::string& address = fresh.pci_address;
   const bool names_partition = address.find('/') != std::string::npos;
   if (names_partition || fresh.uuid.empty()) return address;
-  if (uuids_.size() >= kMaxAddresses && !uuids_.contains(address)) return address;
-  std::vector<std::string>& known = uuids_[address];
-  const auto found = std::find(known.begin(), known.end(), fresh.uuid);
-  const auto place = static_cast<std::size_t>(found - known.begin());
-  if (found == known.end()) {
-    if (known.size() >= kMaxPartitions) return address;
-    known.push_back(fresh.uuid);
+  if (const auto at = uuids_.find(address); at != uuids_.end()) {
+    const auto found = std::find(at->second.begin(), at->second.end(), fresh.uuid);
+    if (found != at->second.end()) return PartitionName(address, static_cast<std::size_t>(found - at->second.begin()));
   }
-  return place == 0 ? address : address + "/" + std::to_string(place);
+  const bool has_room = partitions_ < kMostPartitions || ForgetAnAddress();
+  std::vector<std::string>& known = uuids_[address];
+  std::size_t place = known.size();
+  if (!has_room || place >= kMaxPartitions) {
+    for (place = 0; place < known.size() && IsInUse(address, place);)
+      ++place;
+    if (place == known.size()) {
+      if (known.empty()) uuids_.erase(address);
+      return address;
+    }
+    known[place] = fresh.uuid;
+  } else {
+    known.push_back(fresh.uuid);
+    ++partitions_;
+  }
+  ++partitions_version_;
+  return PartitionName(address, place);
+}
+
+bool Registry::IsInUse(const std::string& address, std::size_t place) const {
+  return devices_.contains(PartitionName(address, place));
+}
+
+bool Registry::ForgetAnAddress() {
+  for (auto at = uuids_.begin(); at != uuids_.end(); ++at) {
+    std::size_t place = 0;
+    while (place < at->second.size() && !IsInUse(at->first, place))
+      ++place;
+    if (place < at->second.size()) continue;
+    partitions_ -= at->second.size();
+    uuids_.erase(at);
+    ++partitions_version_;
+    return true;
+  }
+  return false;
 }
 
 Result<void> Registry::AddQueue(Client& client, const Queue& queue, std::size_t limit) {
@@ -235,7 +276,14 @@ void Registry::UpdateDeadlines(Client& client) {
 
 void Registry::Continue(std::uint64_t next_id, Partitions partitions) {
   next_client_ = std::max(next_client_, next_id);
-  uuids_ = std::move(partitions);
+  uuids_.clear();
+  partitions_ = 0;
+  for (auto& [address, uuids] : partitions) {
+    if (uuids.size() > kMaxPartitions || partitions_ + uuids.size() > kMostPartitions) continue;
+    partitions_ += uuids.size();
+    uuids_.emplace(address, std::move(uuids));
+  }
+  ++partitions_version_;
 }
 
 Client* Registry::Find(std::uint64_t client_id) {

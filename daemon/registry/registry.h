@@ -19,6 +19,7 @@
 #include "daemon/registry/gpu_account.h"
 #include "daemon/registry/hints.h"
 #include "daemon/registry/history.h"
+#include "daemon/registry/limits.h"
 #include "daemon/registry/process_key.h"
 #include "daemon/registry/token_bucket.h"
 #include "daemon/telemetry/metered.h"
@@ -201,9 +202,9 @@ class Registry {
 
   // Refuses a slot that is out of range or in use, and an address that is not one. A device is known by its address
   // and, where the client gives one, its uuid: several on one PCI function are named ADDRESS, ADDRESS/1, ... in the
-  // order in which they were first seen, for as long as the daemon runs. A client that gives the "/N" itself keeps it;
-  // one that gives neither means the first. A slot that was restored is there already: told again as it was, it is the
-  // client's again.
+  // order in which they were first seen; a name that nobody uses is given to another only when there is no other left.
+  // A client that gives the "/N" itself keeps it; one that gives neither means the first. A slot that was restored is
+  // there already: told again as it was, it is the client's again.
   Result<Attachment*> Attach(Client& client, NewDevice device);
 
   // Refuses an id in use, a slot out of range, and more than `limit` queues. As in Attach for one that was restored.
@@ -217,6 +218,8 @@ class Registry {
   // What a restart must not change: by which number the next client goes, and how partitions are named.
   std::uint64_t NextId() const { return next_client_; }
   const Partitions& KnownPartitions() const { return uuids_; }
+  // Another after each change of these.
+  std::uint64_t PartitionsVersion() const { return partitions_version_; }
   void Continue(std::uint64_t next_id, Partitions partitions);
 
   Client* Find(std::uint64_t client_id);
@@ -228,15 +231,16 @@ class Registry {
  private:
   Group& GroupFor(const Client& client, const std::string& name);
   void Leave(Client& client);
-  // Of what clients say that outlives them, this much is kept; what is beyond it goes by its address alone.
-  static constexpr std::size_t kMaxAddresses = 1024;
-  static constexpr std::size_t kMaxPartitions = 64;
+  static constexpr std::size_t kMaxPartitions = 64;  // of an address
 
   static void UpdateDeadlines(Client& client);
   void Detach(Attachment& attachment);
   Device& DeviceFor(const NewDevice& fresh);
   // By which name the device goes.
   std::string NameOf(const NewDevice& fresh);
+  // Forgets names that nobody uses, all of one address, or fails.
+  bool ForgetAnAddress();
+  bool IsInUse(const std::string& address, std::size_t place) const;
 
   std::uint64_t next_client_ = 1;
   std::uint64_t next_group_ = 1;
@@ -245,6 +249,9 @@ class Registry {
   std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> group_by_name_;  // uid and name
   std::map<std::string, std::unique_ptr<Device>> devices_;                        // by name
   Partitions uuids_;                                                              // the place is the N
+  std::size_t partitions_ = 0;                                                    // in it
+  std::uint64_t partitions_version_ = 0;
+  std::size_t attachments_ = 0;
 };
 
 // "0000:c1:00.0", with "/N" for a partition. Hexadecimal digits, lower or upper case.

@@ -8,6 +8,7 @@ namespace xschedd {
 namespace {
 
 void Clear(Cluster& cluster) {
+  cluster.by_uid.clear();
   cluster.state.devices.clear();
   cluster.state.groups.clear();
   cluster.state.tenants.clear();
@@ -59,10 +60,11 @@ void Gatherer::Forget(Device& device) {
   if (cluster == nullptr) return;
   for (Device* member : cluster->devices)
     member->cluster = nullptr;
-  const auto found =
-      std::find_if(clusters_.begin(), clusters_.end(), [&](const auto& c) { return c.get() == cluster; });
-  spare_.push_back(std::move(*found));
-  clusters_.erase(found);
+  std::unique_ptr<Cluster>& place = clusters_[cluster->place];
+  std::swap(place, clusters_.back());
+  place->place = cluster->place;
+  spare_.push_back(std::move(clusters_.back()));
+  clusters_.pop_back();
 }
 
 Cluster& Gatherer::Build(Device& start) {
@@ -72,6 +74,7 @@ Cluster& Gatherer::Build(Device& start) {
   spare_.pop_back();
   Cluster& cluster = *clusters_.back();
   Clear(cluster);
+  cluster.place = clusters_.size() - 1;
   VisitDevice(cluster, start);
   // The list grows while it is walked: each device brings its groups, each group its other devices.
   for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
@@ -113,6 +116,7 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
       attachment->touched = true;
       cluster.touched.push_back(attachment->index);
       cluster.attachments.push_back(attachment.get());
+      ++cluster.by_uid[client->identity.uid];
       cluster.gates.push_back(attachment->gate);
       cluster.counters.push_back(client->channel->Ledger().GpuTimeCounter(slot));
       cluster.counted_ns.push_back(0);

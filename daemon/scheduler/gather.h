@@ -5,6 +5,8 @@
 // anew only after Forget. Thread rule: the daemon's one thread.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -14,6 +16,8 @@ namespace xschedd {
 
 struct Cluster {
   policy::State state;
+  std::size_t place = 0;                        // among the gatherer's
+  std::map<std::uint32_t, std::size_t> by_uid;  // how many of the attachments each user has
   // Parallel to state.devices, state.groups, state.tenants.
   std::vector<Device*> devices;
   std::vector<Group*> groups;

@@ -141,7 +141,9 @@ void SchedulerLoop::DecideForTold() {
       const auto found = watched_.find(id);
       if (found == watched_.end()) continue;
       Watched& watched = *found->second;
-      Charge(watched, cost, now);
+      all_.Spend(cost, now);
+      watched.attention.Spend(static_cast<std::uint64_t>(static_cast<double>(cost) * Scheduler::PartOf(watched.client)),
+                              Share(), now);
       if (!watched.paused && IsToWait(watched, now)) Pause(watched);
     }
   }

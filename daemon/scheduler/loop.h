@@ -73,7 +73,7 @@ class SchedulerLoop {
   // It has had its share, and the thread has no time to spare.
   bool IsToWait(Watched& watched, std::uint64_t now_ns);
   void Pause(Watched& watched);
-  // Decides about what the clients of `told_` said, at their expense.
+  // Decides about what the clients of `told_` said; each pays what is for its own user's clients.
   void DecideForTold();
   double Share() const { return Attention::ShareOf(speakers_.Count()); }
   void ServeAgain();

@@ -29,6 +29,13 @@ void Scheduler::MarkDirty(Device& device) {
   dirty_.push_back(&device);
 }
 
+void Scheduler::SetNextLook(Device& device, std::uint64_t next_look_ns) {
+  if (device.next_look_ns == next_look_ns) return;
+  if (device.next_look_ns != policy::kNever) looks_.erase({device.next_look_ns, &device});
+  device.next_look_ns = next_look_ns;
+  if (next_look_ns != policy::kNever) looks_.emplace(next_look_ns, &device);
+}
+
 void Scheduler::SetSettings(const policy::Settings& settings) {
   settings_ = settings;
   for (const auto& [address, device] : registry_.Devices())
@@ -62,6 +69,7 @@ void Scheduler::Leaving(Client& client) {
     const bool alone = std::all_of(all.begin(), all.end(), [&](const Attachment* a) { return a->client == &client; });
     if (!alone) continue;
     std::erase(dirty_, attachment->device);
+    SetNextLook(*attachment->device, policy::kNever);
     meter_.Gone(*attachment->device);
   }
 }
@@ -199,8 +207,9 @@ void Scheduler::EndTracking(Attachment& attachment) {
 
 void Scheduler::Decide() {
   const std::uint64_t now = clock_();
-  for (const auto& [address, device] : registry_.Devices()) {
-    if (device->next_look_ns <= now) MarkDirty(*device);
+  for (const auto& [next_look_ns, device] : looks_) {
+    if (next_look_ns > now) break;
+    MarkDirty(*device);
   }
   // Deciding may touch devices again (a gate that becomes tracked shows that its client is busy); the list is walked
   // until its end, which comes after one more round: tracking begins once.
@@ -224,7 +233,7 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
   }
   for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
     cluster.state.devices[i].memory = cluster.devices[i]->memory = decision.devices[i];
-    cluster.devices[i]->next_look_ns = decision.next_look_ns;
+    SetNextLook(*cluster.devices[i], decision.next_look_ns);
   }
   const std::uint64_t writes = counts_.gate_writes;
   WriteGates(cluster, decision, now_ns);
@@ -353,12 +362,21 @@ Reason Scheduler::ReasonOf(const policy::Gate& gate) {
   return reason;
 }
 
+double Scheduler::PartOf(const Client& client) {
+  std::size_t own = 0;
+  std::size_t all = 0;
+  for (const auto& [slot, attachment] : client.attachments) {
+    const Cluster* const cluster = attachment->device->cluster;
+    if (cluster == nullptr) continue;
+    const auto found = cluster->by_uid.find(client.identity.uid);
+    if (found != cluster->by_uid.end()) own += found->second;
+    all += cluster->attachments.size();
+  }
+  return all == 0 ? 1 : static_cast<double>(own) / static_cast<double>(all);
+}
+
 std::uint64_t Scheduler::NextLookNs() const {
-  std::uint64_t next = policy::kNever;
-  if (open_for_good_) return next;
-  for (const auto& [address, device] : registry_.Devices())
-    next = std::min(next, device->next_look_ns);
-  return next;
+  return open_for_good_ || looks_.empty() ? policy::kNever : looks_.begin()->first;
 }
 
 }  // namespace xschedd

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "daemon/policy/decide.h"
@@ -54,6 +56,9 @@ class Scheduler {
   // When Decide must be called although nothing changed; policy::kNever: not at all.
   std::uint64_t NextLookNs() const;
   bool HasWork() const { return !dirty_.empty(); }
+  // Which part of the decisions about this client's devices is for its own user's clients, 0 to 1: whoever puts many
+  // clients, or devices, beside another's must not make that one pay for it. Of what was decided last.
+  static double PartOf(const Client& client);
 
   // Renews the lease of every board with a flag. False: there is none, no need to call again for now.
   bool RenewLeases();
@@ -72,6 +77,7 @@ class Scheduler {
 
  private:
   void MarkDirty(Device& device);
+  void SetNextLook(Device& device, std::uint64_t next_look_ns);
   // What the client's ledger says of a tracked slot.
   void ReadLevels(Attachment& attachment, std::uint64_t now_ns);
   // `whole`: the burst is seen from its beginning.
@@ -100,6 +106,9 @@ class Scheduler {
   Gatherer gatherer_;
   policy::Decider decider_;
   std::vector<Device*> dirty_;
+  // When devices must be looked at again; those that need not are not there. A decision costs what it is about, however
+  // many devices there are.
+  std::set<std::pair<std::uint64_t, Device*>> looks_;
   std::vector<std::uint32_t> changed_;  // of one decision; kept for its memory
   bool open_for_good_ = false;
   std::uint64_t last_write_ns_ = 0;

@@ -3,9 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <utility>
 
-#include "common/clock.h"
 #include "daemon/ipc/await_end.h"
 #include "daemon/state/saved_state.h"
 
@@ -14,9 +14,8 @@ namespace {
 
 using boost::system::error_code;
 
-// Changes of this long are saved together, and of more where there is much to save: it costs 2 % of a core at most.
-constexpr std::chrono::nanoseconds kGather{10'000'000};
-constexpr int kMostOfCore = 50;
+// Changes of this long are saved together.
+constexpr std::chrono::milliseconds kGather{10};
 // So many starts in a row that have not come to serving, and the state is not looked at again.
 constexpr std::uint32_t kMostStarts = 5;
 
@@ -51,7 +50,9 @@ void StateKeeper::Restore(std::vector<PassedDescriptor> passed) {
   if (Load(std::move(stored.states), saved)) {
     RestorePolicy(saved);
     core_.SetRestarts(saved.restarts() + 1);
-    core_.Clients().Continue(saved.next_client(), PartitionsFrom(saved));
+    // Nor is a number given again that only the store knows: what was saved last may be from before it.
+    const std::uint64_t stored_next = stored.channels.empty() ? 0 : stored.channels.rbegin()->first + 1;
+    core_.Clients().Continue(std::max(saved.next_client(), stored_next), PartitionsFrom(saved));
     if (saved.draining()) core_.Drain({});
     RestoreClients(saved, std::move(stored.channels));
   } else {
@@ -66,12 +67,15 @@ void StateKeeper::Restore(std::vector<PassedDescriptor> passed) {
   if (!file_) {
     auto made = StateFile::Make();
     if (!made) {
-      SPDLOG_ERROR("a restart will lose what administrators set error=\"{}\"", made.error().Line());
+      why_unsaved_ = made.error().Line();
+      SPDLOG_ERROR("a restart will lose what administrators set error=\"{}\"", why_unsaved_);
       return;
     }
     file_.emplace(std::move(*made));
     store_.StoreState(file_->Fd());
   }
+  writer_.emplace(*std::exchange(file_, std::nullopt));
+  NoteAll();
   Save();
 }
 
@@ -112,7 +116,7 @@ void StateKeeper::RestorePolicy(const state::SavedState& saved) {
 }
 
 void StateKeeper::RestoreClients(const state::SavedState& saved,
-                                 std::map<std::uint32_t, std::vector<UniqueFd>> channels) {
+                                 std::map<std::uint64_t, std::vector<UniqueFd>> channels) {
   std::size_t taken_over = 0;
   std::size_t without_memory = 0;
   std::size_t dead = 0;
@@ -196,17 +200,17 @@ void StateKeeper::Expect(const state::Client& saved) {
 }
 
 void StateKeeper::Serving() {
-  if (file_) file_->EndStart();
+  if (writer_) writer_->EndStart();
 }
 
 void StateKeeper::Freeze() {
   if (frozen_) return;
   // Draining ends with the daemon that was told to.
-  if (file_ && core_.IsDraining()) {
-    core_.EndDraining();
+  core_.EndDraining();
+  if (writer_) {
+    NoteAll();
     Save();
-  } else if (gathering_) {
-    Save();
+    writer_->Flush();
   }
   frozen_ = true;
   grace_.cancel();
@@ -270,13 +274,13 @@ void StateKeeper::EndGrace() {
   // Nobody can come back to a daemon that takes nobody; what was set for them is kept for the next one.
   if (core_.IsDraining()) return;
   in_grace_ = false;
-  expected_.clear();
+  for (const state::Client& client : std::exchange(expected_, {}))
+    NoteChange(client.id(), Urgency::kSoon);
   std::vector<std::uint64_t> ids;
   for (const auto& [id, waiting] : waiting_)
     ids.push_back(id);
   for (const std::uint64_t id : ids)
     RemoveWaiting(id, "it did not come back after the restart");
-  Changed(Urgency::kSoon);
 }
 
 // ---- while serving -------------------------------------------------------------------------------------------------
@@ -288,15 +292,16 @@ void StateKeeper::ClientAdded(Client& client) {
                                      [&](const state::Client& saved) { return IsOf(saved, who.pid, who.key); });
   if (expected != expected_.end()) {
     const RestoredClient saved = FromSaved(*expected);
+    NoteChange(expected->id(), Urgency::kSoon);
     expected_.erase(expected);
     core_.RestoreSettings(client, saved.set);
   }
   Supersede(client);
   if (client.channel != nullptr && client.channel->IsLasting() && !channels_.contains(client.id)) {
-    if (const auto number = store_.StoreChannel(*client.channel)) channels_.emplace(client.id, *number);
+    if (store_.StoreChannel(client.id, *client.channel)) channels_.emplace(client.id, client.id);
     client.channel->ForgetDescriptors();
   }
-  Changed(Urgency::kSoon);
+  NoteChange(client.id, Urgency::kSoon);
 }
 
 // The process has connected twice, and its first connection, which has its memory, has not come to a session (yet).
@@ -317,40 +322,75 @@ void StateKeeper::ClientGone(const Client& client) {
     store_.RemoveChannel(found->second);
     channels_.erase(found);
   }
-  Changed(Urgency::kSoon);
+  NoteChange(client.id, Urgency::kSoon);
+}
+
+void StateKeeper::ClientChanged(const Client& client, Urgency urgency) {
+  NoteChange(client.id, urgency);
 }
 
 void StateKeeper::Changed(Urgency urgency) {
-  if (frozen_ || !file_) return;
-  if (urgency == Urgency::kNow) return Save();
-  if (gathering_) return;
-  gathering_ = true;
-  gather_.expires_after(std::max(kGather, last_cost_ * kMostOfCore));
+  NoteChange(kHead, urgency);
+}
+
+void StateKeeper::NoteChange(std::uint64_t part, Urgency urgency) {
+  if (frozen_) return;
+  is_urgent_ = is_urgent_ || urgency == Urgency::kNow;
+  if (!writer_) return;
+  changed_.insert(part);
+  if (std::exchange(gathering_, true)) return;
+  gather_.expires_after(kGather);
   gather_.async_wait([this](const error_code& error) {
     if (!error && gathering_) Save();
   });
 }
 
-void StateKeeper::Save() {
+void StateKeeper::NoteAll() {
+  changed_.insert({kHead, kPartitions});
+  for (const auto& [id, client] : core_.Clients().Clients())
+    changed_.insert(id);
+  for (const state::Client& client : expected_)
+    changed_.insert(client.id());
+}
+
+void StateKeeper::WhenSaved(StateWriter::Saved done) {
+  if (!std::exchange(is_urgent_, false)) return done({});
+  if (!writer_) return done(Fail(why_unsaved_));
+  Save([&io = io_, done = std::move(done)](Result<void> written) {
+    boost::asio::post(io, [done, written = std::move(written)] { done(written); });
+  });
+}
+
+std::string StateKeeper::Serialise(std::uint64_t part) const {
+  state::SavedState saved;
+  if (part == kHead) {
+    FillSaved(core_, saved);
+  } else if (part == kPartitions) {
+    FillPartitions(core_.Clients().KnownPartitions(), saved);
+  } else if (const Client* const client = core_.Clients().Find(part)) {
+    const auto channel = channels_.find(part);
+    *saved.add_clients() = ToSaved(*client, channel != channels_.end() ? std::optional(channel->second) : std::nullopt);
+  } else {
+    for (const state::Client& absent : expected_) {
+      if (absent.id() == part) *saved.add_clients() = absent;
+    }
+  }
+  return saved.SerializeAsString();
+}
+
+void StateKeeper::Save(StateWriter::Saved saved) {
   gathering_ = false;
   gather_.cancel();
-  const std::uint64_t began = MonotonicNs();
-  state::SavedState saved;
-  FillSaved(core_, saved);
-  for (const auto& [id, client] : core_.Clients().Clients()) {
-    const auto channel = channels_.find(id);
-    *saved.add_clients() = ToSaved(*client, channel != channels_.end() ? std::optional(channel->second) : std::nullopt);
+  // With each: by which number the next client goes.
+  changed_.insert(kHead);
+  if (std::exchange(partitions_version_, core_.Clients().PartitionsVersion()) != core_.Clients().PartitionsVersion()) {
+    changed_.insert(kPartitions);
   }
-  for (const state::Client& client : expected_)
-    *saved.add_clients() = client;
-  const auto written = file_->Write(saved.SerializeAsString());
-  last_cost_ = std::chrono::nanoseconds(MonotonicNs() - began);
-  if (written) {
-    told_unsaved_ = false;
-  } else if (!told_unsaved_) {
-    told_unsaved_ = true;
-    SPDLOG_ERROR("the state is not saved: a restart loses what has changed since error=\"{}\"", written.error().Line());
-  }
+  StateWriter::Parts parts;
+  for (const std::uint64_t part : changed_)
+    parts.emplace(part, Serialise(part));
+  changed_.clear();
+  writer_->Put(std::move(parts), std::move(saved));
 }
 
 }  // namespace xschedd

@@ -1,12 +1,15 @@
 #include "daemon/state/saved_state.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "daemon/build_config.h"
+#include "daemon/registry/process.h"
 
 namespace xschedd {
 
-state::Client ToSaved(const Client& client, std::optional<std::uint32_t> channel) {
+state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel) {
   state::Client saved;
   const ClientIdentity& who = client.identity;
   saved.set_pid(who.pid);
@@ -39,13 +42,23 @@ state::Client ToSaved(const Client& client, std::optional<std::uint32_t> channel
     device.set_vendor(attachment->device->vendor);
     device.set_compute_units(attachment->device->compute_units);
   }
+  std::vector<const Queue*> urgent;
   for (const auto& [id, queue] : client.queues) {
-    if (queue.deadline_us == 0) continue;
+    if (queue.deadline_us != 0) urgent.push_back(&queue);
+  }
+  if (urgent.size() > kMostSavedQueues) {
+    const auto shorter = [](const Queue* a, const Queue* b) {
+      return std::pair(a->deadline_us, a->id) < std::pair(b->deadline_us, b->id);
+    };
+    std::nth_element(urgent.begin(), urgent.begin() + kMostSavedQueues, urgent.end(), shorter);
+    urgent.resize(kMostSavedQueues);
+  }
+  for (const Queue* queue : urgent) {
     state::Queue& to = *saved.add_queues();
-    to.set_id(id);
-    to.set_slot(queue.slot);
-    to.set_native_priority(queue.native_priority);
-    to.set_deadline_us(queue.deadline_us);
+    to.set_id(queue->id);
+    to.set_slot(queue->slot);
+    to.set_native_priority(queue->native_priority);
+    to.set_deadline_us(queue->deadline_us);
   }
   if (channel && client.channel != nullptr) {
     saved.set_channel(*channel);
@@ -63,7 +76,7 @@ RestoredClient FromSaved(const state::Client& saved) {
   fresh.identity.key = {saved.start_ticks(), saved.pidfd_inode()};
   fresh.identity.uid = saved.uid();
   fresh.identity.gid = saved.gid();
-  fresh.group_name = saved.group();
+  fresh.group_name = CleanText(saved.group(), kMostOfGroup);
   const auto weight = [](std::uint32_t value) {
     const bool fits = value >= policy::kWeightLimits.min && value <= policy::kWeightLimits.max;
     return fits ? std::optional<std::uint32_t>(value) : std::nullopt;
@@ -71,9 +84,9 @@ RestoredClient FromSaved(const state::Client& saved) {
   if (saved.has_hint() && IsPriority(saved.hint())) fresh.hints.priority = saved.hint();
   if (saved.has_hint_weight()) fresh.hints.weight = weight(saved.hint_weight());
   if (saved.deadline_us() <= policy::kDeadlineLimits.max) fresh.hints.deadline_us = saved.deadline_us();
-  fresh.runtime = saved.runtime();
-  fresh.route = saved.route();
-  fresh.version = saved.version();
+  fresh.runtime = CleanText(saved.runtime(), kMostOfWord);
+  fresh.route = CleanText(saved.route(), kMostOfWord);
+  fresh.version = CleanText(saved.version(), kMostOfWord);
   ClientSettings& settings = client.set.settings;
   if (saved.has_admin_priority() && IsPriority(saved.admin_priority())) settings.admin = saved.admin_priority();
   if (saved.has_admin_weight()) settings.admin_weight = weight(saved.admin_weight());
@@ -85,8 +98,12 @@ RestoredClient FromSaved(const state::Client& saved) {
     client.default_stream_deadline_us = saved.default_stream_deadline_us();
   }
   for (const state::Device& device : saved.devices()) {
-    client.devices.push_back(
-        {device.slot(), device.pci_address(), device.name(), device.vendor(), device.compute_units(), {}});
+    client.devices.push_back({device.slot(),
+                              device.pci_address(),
+                              CleanText(device.name(), kMostOfName),
+                              CleanText(device.vendor(), kMostOfVendor),
+                              device.compute_units(),
+                              {}});
   }
   for (const state::Queue& queue : saved.queues()) {
     if (queue.deadline_us() > policy::kDeadlineLimits.max) continue;
@@ -143,7 +160,10 @@ void FillSaved(const Core& core, state::SavedState& saved) {
   *saved.mutable_file_policy() = ToSaved(core.FilePolicy());
   saved.set_draining(core.IsDraining());
   saved.set_restarts(core.Restarts());
-  for (const auto& [address, uuids] : core.Clients().KnownPartitions()) {
+}
+
+void FillPartitions(const Partitions& partitions, state::SavedState& saved) {
+  for (const auto& [address, uuids] : partitions) {
     state::Partitions& to = *saved.add_partitions();
     to.set_pci_address(address);
     for (const std::string& uuid : uuids)

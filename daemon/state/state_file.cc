@@ -28,11 +28,12 @@ struct SlotHeader {
 };
 static_assert(sizeof(Header) == 16 && sizeof(SlotHeader) == 24);
 
-constexpr std::size_t kSlotSize = sizeof(SlotHeader) + StateFile::kCapacity;
-constexpr std::size_t kFileSize = sizeof(Header) + 2 * kSlotSize;
+off_t SlotOffset(int index, std::size_t capacity) {
+  return static_cast<off_t>(sizeof(Header) + static_cast<std::size_t>(index) * (sizeof(SlotHeader) + capacity));
+}
 
-off_t SlotOffset(int index) {
-  return static_cast<off_t>(sizeof(Header) + static_cast<std::size_t>(index) * kSlotSize);
+off_t FileSize(std::size_t capacity) {
+  return SlotOffset(2, capacity);
 }
 
 std::uint32_t Sum(const SlotHeader& header, std::string_view content) {
@@ -78,13 +79,13 @@ Result<StateFile> StateFile::Make() {
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof header.magic);
   header.format = kFormat;
-  const bool made = fd.IsValid() && ::ftruncate(fd.Get(), static_cast<off_t>(kFileSize)) == 0 &&
+  const bool made = fd.IsValid() && ::ftruncate(fd.Get(), FileSize(kCapacity)) == 0 &&
                     WriteAll(fd.Get(), Bytes(&header, sizeof header), 0);
   if (!made) {
     return Fail(std::string("cannot make the memory for the saved state: ") + std::strerror(errno),
                 "raise LimitNOFILE or the memory limit");
   }
-  return StateFile(std::move(fd));
+  return StateFile(std::move(fd), kCapacity);
 }
 
 Result<StateFile> StateFile::Open(UniqueFd fd) {
@@ -97,18 +98,31 @@ Result<StateFile> StateFile::Open(UniqueFd fd) {
   if (header.format != kFormat) {
     return Fail("it has format " + std::to_string(header.format) + ", this daemon's is " + std::to_string(kFormat));
   }
-  if (status.st_size != static_cast<off_t>(kFileSize)) return Fail("its size is wrong");
-  StateFile file(std::move(fd));
+  const bool is_first = status.st_size == FileSize(kFirstCapacity);
+  if (!is_first && status.st_size != FileSize(kCapacity)) return Fail("its size is wrong");
+  StateFile file(std::move(fd), is_first ? kFirstCapacity : kCapacity);
   file.newest_ = file.FindNewest(&file.sequence_);
+  if (is_first && !file.Grow()) return Fail("it cannot be made longer", "raise the memory limit");
   return file;
+}
+
+bool StateFile::Grow() {
+  // The first slot stays where it is: what is newest must be there before the other one moves.
+  if (newest_ == 1) {
+    const auto content = Read();
+    if (!content || !Write(*content)) return false;
+  }
+  if (::ftruncate(fd_.Get(), FileSize(kCapacity)) != 0) return false;
+  capacity_ = kCapacity;
+  return true;
 }
 
 std::optional<StateFile::Slot> StateFile::ReadSlot(int index) const {
   SlotHeader header{};
-  if (!ReadAll(fd_.Get(), &header, sizeof header, SlotOffset(index))) return std::nullopt;
-  if (header.sequence == 0 || header.length > kCapacity) return std::nullopt;
+  if (!ReadAll(fd_.Get(), &header, sizeof header, SlotOffset(index, capacity_))) return std::nullopt;
+  if (header.sequence == 0 || header.length > capacity_) return std::nullopt;
   Slot slot{header.sequence, std::string(header.length, '\0')};
-  const off_t content = SlotOffset(index) + static_cast<off_t>(sizeof header);
+  const off_t content = SlotOffset(index, capacity_) + static_cast<off_t>(sizeof header);
   if (!ReadAll(fd_.Get(), slot.content.data(), slot.content.size(), content)) return std::nullopt;
   if (Sum(header, slot.content) != header.sum) return std::nullopt;
   return slot;
@@ -134,7 +148,7 @@ std::optional<std::string> StateFile::Read() const {
 }
 
 Result<void> StateFile::Write(std::string_view content) {
-  if (content.size() > kCapacity) {
+  if (content.size() > capacity_) {
     return Fail("the state has " + std::to_string(content.size()) + " bytes, more than there is room for");
   }
   SlotHeader header{};
@@ -144,7 +158,7 @@ Result<void> StateFile::Write(std::string_view content) {
   const int index = newest_ == 0 ? 1 : 0;
   std::string bytes(Bytes(&header, sizeof header));
   bytes += content;
-  if (!WriteAll(fd_.Get(), bytes, SlotOffset(index))) {
+  if (!WriteAll(fd_.Get(), bytes, SlotOffset(index, capacity_))) {
     return Fail(std::string("cannot write the state: ") + std::strerror(errno), "raise the memory limit");
   }
   newest_ = index;

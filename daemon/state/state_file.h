@@ -8,7 +8,8 @@
 // A write goes to the slot that does not hold the newest content. A reader takes the slot with the larger sequence
 // among those whose sum is right; so a write that was cut off anywhere was never made. It is written by system calls,
 // not through a mapping: a machine without memory left then answers with an error instead of SIGBUS.
-// Thread rule: one owner at a time.
+// A file of an earlier release has shorter slots: it is made longer when it is opened. Thread rule: one owner at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,9 @@ namespace xschedd {
 class StateFile {
  public:
   static constexpr std::uint32_t kFormat = 1;
-  static constexpr std::size_t kCapacity =
-      std::size_t{8} * 1024 * 1024;  // of a slot; only what is written costs memory
+  // Of a slot; only what is written costs memory. The largest state that can come to be fits (saved_state.h).
+  static constexpr std::size_t kCapacity = std::size_t{16} * 1024 * 1024;
+  static constexpr std::size_t kFirstCapacity = std::size_t{8} * 1024 * 1024;  // of the first release's files
 
   // A fresh one, without content.
   static Result<StateFile> Make();
@@ -48,12 +50,15 @@ class StateFile {
     std::uint64_t sequence = 0;
     std::string content;
   };
-  explicit StateFile(UniqueFd fd) : fd_(std::move(fd)) {}
+  StateFile(UniqueFd fd, std::size_t capacity) : fd_(std::move(fd)), capacity_(capacity) {}
+  // Makes the slots as long as kCapacity says. Killed in the midst of it, the file is as before or as afterwards.
+  bool Grow();
   std::optional<Slot> ReadSlot(int index) const;
   // The slot with the newest content, -1 if there is none.
   int FindNewest(std::uint64_t* sequence) const;
 
   UniqueFd fd_;
+  std::size_t capacity_;
   int newest_ = -1;
   std::uint64_t sequence_ = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
+#include <poll.h>
+#include <spdlog/async.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -11,6 +13,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
@@ -52,6 +55,35 @@ void LogOfLibrary(const char* library, std::string_view text) {
   SPDLOG_WARN("message of a library library={} text=\"{}\"", library, CleanText(text, kLibraryTextLimit));
 }
 
+// Takes the lines, and one at a time writes them.
+std::shared_ptr<spdlog::details::thread_pool> pool;
+
+// Says in the log itself, in front of what is written next, that lines were lost. Only the pool's one thread uses it.
+class LossTold final : public spdlog::sinks::sink {
+ public:
+  LossTold(spdlog::sink_ptr to, spdlog::details::thread_pool& lines) : sink_(std::move(to)), lines_(lines) {}
+
+  void log(const spdlog::details::log_msg& message) override {
+    const std::uint64_t now = lines_.overrun_counter();
+    if (now != told_) {
+      const std::string text = "log lines lost, because nobody read them lines=" + std::to_string(now - told_);
+      told_ = now;
+      sink_->log({message.logger_name, spdlog::level::warn, text});
+    }
+    sink_->log(message);
+  }
+  void flush() override { sink_->flush(); }
+  void set_pattern(const std::string& pattern) override { sink_->set_pattern(pattern); }
+  void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
+    sink_->set_formatter(std::move(formatter));
+  }
+
+ private:
+  const spdlog::sink_ptr sink_;
+  spdlog::details::thread_pool& lines_;  // whose thread this is
+  std::uint64_t told_ = 0;
+};
+
 void TakeOverLibraries() {
   google::protobuf::SetLogHandler([](google::protobuf::LogLevel level, const char*, int, const std::string& text) {
     if (level >= google::protobuf::LOGLEVEL_WARNING) LogOfLibrary("protobuf", text);
@@ -68,22 +100,36 @@ Result<void> StartLog(const std::string& level) {
   if (parsed == spdlog::level::off && level != "off") {
     return Fail("there is no log level \"" + level + "\"", "choose trace, debug, info, warning, error or off");
   }
-  std::shared_ptr<spdlog::logger> logger;
+  spdlog::sink_ptr sink;
 #if XSCHEDD_HAVE_SYSTEMD
-  if (StderrIsJournal()) {
-    logger = std::make_shared<spdlog::logger>("xschedd", std::make_shared<spdlog::sinks::systemd_sink_mt>());
-    logger->set_pattern("%v");  // the journal has time and level of its own
-  }
+  if (StderrIsJournal()) sink = std::make_shared<spdlog::sinks::systemd_sink_mt>();
 #endif
-  if (logger == nullptr) {
-    logger = std::make_shared<spdlog::logger>("xschedd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    logger->set_pattern(StderrIsJournal() ? "%v" : "%Y-%m-%dT%H:%M:%S.%e%z %-7l %v");
-  }
+  if (sink == nullptr) sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  pool = std::make_shared<spdlog::details::thread_pool>(kWaitingLines, 1);
+  auto logger = std::make_shared<spdlog::async_logger>("xschedd", std::make_shared<LossTold>(std::move(sink), *pool),
+                                                       pool, spdlog::async_overflow_policy::overrun_oldest);
+  logger->set_pattern(StderrIsJournal() ? "%v" : "%Y-%m-%dT%H:%M:%S.%e%z %-7l %v");  // the journal has its own
   logger->set_level(parsed);
-  logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
   TakeOverLibraries();
   return {};
+}
+
+void EndLog() {
+  // The logger stays: a library's thread may still have something to say.
+  spdlog::default_logger()->set_level(spdlog::level::off);
+  // Goes with its last user, and writes all before that.
+  pool.reset();
+}
+
+std::uint64_t LogLinesLost() {
+  return pool == nullptr ? 0 : pool->overrun_counter();
+}
+
+void SayLast(std::string_view line) {
+  pollfd error{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&error, 1, 0) != 1 || (error.revents & POLLOUT) == 0) return;
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
 std::uint64_t LibraryLinesLeftOut() {

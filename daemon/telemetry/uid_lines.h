@@ -20,6 +20,9 @@ struct LineLimits {
 };
 // What clients do: come, go, hint, attach. The ranks of a job come together.
 inline constexpr LineLimits kClientLines{5, 200, 50, 500};
+// What one operation of an administrator, or a reload, says of each of the clients that it changes.
+inline constexpr double kDetailLinesPerSecond = 20;
+inline constexpr double kDetailLinesBurst = 200;
 // What is refused to them; also in the event memory.
 inline constexpr LineLimits kRefusalLines{1, 10, 20, 200};
 

@@ -89,7 +89,7 @@ void Run(fuzz::Input& input) {
   Dialogue told;
   Connections connections(
       io, quotas,
-      {[&](int fd) { told.adopted = fd; }, [](Connection&) {},
+      {[&](int fd, bool) { told.adopted = fd; }, [](Connection&) {},
        [](uid_t, const std::string& why) { FUZZ_CHECK(fuzz::IsOneLine(why, 512)); }, &fuzz::Equip, [](Connection&) {}});
   const std::uint8_t how = input.Byte();
   if ((how & 1) != 0) connections.Drain();

@@ -55,7 +55,7 @@ class World {
         keeper_(io_, core_, store_),
         connections_(
             io_, quotas_,
-            {[this](int fd) { adopted_ = fd; }, [this](Connection& c) { Gone(c); },
+            {[this](int fd, bool) { adopted_ = fd; }, [this](Connection& c) { Gone(c); },
              [this](uid_t uid, const std::string& why) { core_.Refused(uid, why); }, &fuzz::Equip, [](Connection&) {}}),
         host_{io_, core_, connections_, commands_, quotas_, keeper_} {}
 
@@ -111,7 +111,7 @@ class World {
 
   void Begin(Slot& slot) {
     if (slot.grpc_fd < 0 || slot.session != nullptr) return;
-    slot.session = new Session(host_, sessions_, "fd:" + std::to_string(slot.grpc_fd));
+    slot.session = new Session(host_, sessions_, false, "fd:" + std::to_string(slot.grpc_fd));
     Poll();
   }
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -95,6 +96,11 @@ AdminClient::AdminClient(std::string socket_path, std::string why_not_admin, Uni
 
 std::chrono::system_clock::time_point AdminClient::Deadline() {
   return std::chrono::system_clock::now() + kDeadline;
+}
+
+void AdminClient::WarnIfNotSaved(const std::string& why) {
+  if (why.empty()) return;
+  std::fprintf(stderr, "xschedctl: warning: done, but not saved: a restart of xschedd loses it: %s\n", why.c_str());
 }
 
 Failure AdminClient::Explain(const grpc::Status& status) const {

@@ -39,7 +39,8 @@ class AdminClient {
 
   v1::Admin::Stub& stub() { return *stub_; }
 
-  // One unary call: `(client.stub().*method)(context, request, &answer)` with the deadline of every call.
+  // One unary call: `(client.stub().*method)(context, request, &answer)` with the deadline of every call. Warns on
+  // standard error of a change that is in force and that a restart of the daemon would lose.
   template <typename Request, typename Answer>
   Outcome<Answer> Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Answer*),
                        const Request& request) {
@@ -48,6 +49,7 @@ class AdminClient {
     Answer answer;
     const grpc::Status status = (stub_.get()->*method)(&context, request, &answer);
     if (!status.ok()) return tl::unexpected<Failure>(Explain(status));
+    if constexpr (requires { answer.not_saved(); }) WarnIfNotSaved(answer.not_saved());
     return answer;
   }
 
@@ -57,6 +59,7 @@ class AdminClient {
  private:
   AdminClient(std::string socket_path, std::string why_not_admin, UniqueFd fd);
   static std::chrono::system_clock::time_point Deadline();
+  static void WarnIfNotSaved(const std::string& why);
 
   std::string socket_path_;
   std::string why_not_admin_;  // empty: it is admin.sock

@@ -1,8 +1,18 @@
 // What a flood of messages leaves behind in the real daemon: a bounded log, and no memory. No times are asserted.
-#include <algorithm>
-#include <fstream>
-#include <string>
+#include <fcntl.h>
+#include <grpcpp/create_channel.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/unique_fd.h"
 #include "tests/catch.h"
 #include "tests/integration/daemon/admin_calls.h"
 #include "tests/integration/daemon/daemon_process.h"
@@ -57,7 +67,77 @@ TEST_CASE("a client that changes its mind all the time does not fill the log") {
   v1::ChangeResponse response;
   grpc::ClientContext context;
   REQUIRE(daemon.Admin().Set(&context, request, &response).ok());
-  CHECK(daemon.Log().find("to=33 source=administrator") != std::string::npos);
+  CHECK(Eventually([&] { return daemon.Log().find("to=33 source=administrator") != std::string::npos; }));
+}
+
+TEST_CASE(
+    "a user who changes many clients all the time does not fill the log, and an administrator's change is one line") {
+  DaemonProcess daemon;
+  constexpr int kShims = 40;
+  std::vector<std::unique_ptr<FakeShim>> shims;
+  for (int i = 0; i < kShims; ++i)
+    shims.push_back(std::make_unique<FakeShim>(daemon.Dir(), 0));
+  const auto owner = v1::Admin::NewStub(
+      grpc::CreateChannel("unix:" + daemon.Dir() + "/client.sock", grpc::InsecureChannelCredentials()));
+  const std::size_t before = Lines(daemon);
+  int calls = 0;
+  for (; calls < 100; ++calls) {
+    v1::HoldRequest request;
+    request.mutable_selector()->set_all(true);
+    v1::ReleaseRequest release;
+    release.mutable_selector()->set_all(true);
+    v1::ChangeResponse response;
+    grpc::ClientContext context;
+    const bool hold = calls % 2 == 0;
+    REQUIRE((hold ? owner->Hold(&context, request, &response) : owner->Release(&context, release, &response)).ok());
+  }
+  v1::SetRequest request;
+  request.mutable_selector()->set_all(true);
+  request.set_priority(-7);
+  v1::ChangeResponse response;
+  grpc::ClientContext context;
+  REQUIRE(daemon.Admin().Set(&context, request, &response).ok());
+  CHECK(Eventually([&] { return daemon.Log().find("priority set to -7 clients=40 pid=") != std::string::npos; }));
+  CHECK(Lines(daemon) - before < static_cast<std::size_t>(calls * kShims / 4));
+}
+
+TEST_CASE("a log that nobody reads stops nothing") {
+  const TemporaryFolder folder;
+  const std::string log = folder.Path() + "/log";
+  REQUIRE(::mkfifo(log.c_str(), 0600) == 0);
+  UniqueFd reader(::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  REQUIRE(reader.IsValid());
+  const pid_t pid = Spawn({DaemonProcess::Binary(), "--runtime-dir", folder.Path(), "--log-level", "debug"}, log);
+  const auto admin = v1::Admin::NewStub(
+      grpc::CreateChannel("unix:" + folder.Path() + "/admin.sock", grpc::InsecureChannelCredentials()));
+  const auto call = [&](std::uint32_t linger_us) {
+    v1::SetPolicyRequest request;
+    request.set_linger_us(linger_us);
+    v1::Policy policy;
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    return admin->SetPolicy(&context, request, &policy).ok();
+  };
+  // A pipe takes 64 KiB, which is some hundred of these.
+  for (std::uint32_t i = 0; i < 1'500; ++i)
+    REQUIRE(call(i));
+  FakeShim shim(folder.Path(), 0);
+  CHECK(shim.HasSession());
+  // Read again, it goes on where it was.
+  std::string text;
+  const auto has_come = [&] {
+    char buffer[65'536];
+    for (ssize_t size = 0; (size = ::read(reader.Get(), buffer, sizeof buffer)) > 0;)
+      text.append(buffer, static_cast<std::size_t>(size));
+    return text.find("linger_us=1499") != std::string::npos;
+  };
+  CHECK(Eventually(has_come));
+  // Nor does one that nobody reads keep the daemon from its end.
+  for (std::uint32_t i = 0; i < 1'500; ++i)
+    REQUIRE(call(i));
+  ::kill(pid, SIGTERM);
+  CHECK(Reap(pid) == 0);
 }
 
 TEST_CASE("what a client sends in vain, and does not read the answers to, is not kept") {

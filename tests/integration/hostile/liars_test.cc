@@ -1,11 +1,15 @@
 // What a client gains by lying: no more than its policy gives. The real scheduler, ledgers and policies, with a clock
 // that the test turns, so that the shares are exact.
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "common/clock.h"
 #include "daemon/scheduler/attention.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/world.h"
@@ -209,4 +213,65 @@ TEST_CASE("a ledger that is written over all the time, while the daemon reads an
   }
   stop = true;
   scribbler.join();
+}
+
+TEST_CASE("devices that somebody invents cost nobody else anything") {
+  // Reference and crowd by turns: the same two clients on one device, alone in the world and beside 16,384 others.
+  struct Side {
+    World world;
+    std::unique_ptr<Peer> top = world.Connect(1, 50);
+    std::unique_ptr<Peer> low = world.Connect(2, 0);
+    std::vector<std::unique_ptr<Peer>> others;
+    std::uint64_t Flip(bool busy) {
+      const std::uint64_t began = MonotonicNs();
+      Tell(world, *top, busy);
+      world.scheduler.Decide();
+      static_cast<void>(world.scheduler.NextLookNs());
+      return MonotonicNs() - began;
+    }
+  };
+  Side alone;
+  Side crowded;
+  char address[] = "0000:00:00.0/0000";
+  for (int i = 0; i < 256; ++i) {
+    std::snprintf(address, sizeof address, "0001:%02x:00.0", static_cast<unsigned>(i));
+    crowded.others.push_back(crowded.world.Connect(static_cast<std::uint64_t>(100 + i), 0, address));
+    for (std::uint32_t slot = 1; slot < 64; ++slot) {
+      std::snprintf(address, sizeof address, "0001:%02x:%02x.0", static_cast<unsigned>(i), slot);
+      REQUIRE(crowded.world.registry.Attach(*crowded.others.back()->client, {slot, address, "GPU", "amd", 4, {}}));
+    }
+    crowded.world.scheduler.Changed(*crowded.others.back()->client);
+  }
+  crowded.world.scheduler.Decide();
+  REQUIRE(crowded.world.registry.Devices().size() == 1 + 256 * 64);
+  std::vector<std::uint64_t> reference;
+  std::vector<std::uint64_t> measured;
+  for (int i = 0; i < 401; ++i) {
+    fake_now += kStep;
+    reference.push_back(alone.Flip(i % 2 == 0));
+    measured.push_back(crowded.Flip(i % 2 == 0));
+  }
+  const auto median = [](std::vector<std::uint64_t>& costs) {
+    std::nth_element(costs.begin(), costs.begin() + 200, costs.end());
+    return costs[200];
+  };
+  CHECK(median(measured) < 8 * median(reference));  // before, a thousand times
+}
+
+TEST_CASE("who brings many clients to a device pays for what is decided about them, and their neighbour does not") {
+  World world;
+  const auto honest = world.Connect(1, 0);
+  honest->client->identity.uid = 1000;
+  std::vector<std::unique_ptr<Peer>> crowd;
+  world.scheduler.Changed(*honest->client);
+  for (int i = 0; i < 99; ++i) {
+    crowd.push_back(world.Connect(static_cast<std::uint64_t>(10 + i), 0));
+    crowd.back()->client->identity.uid = 1001;
+    world.scheduler.Changed(*crowd.back()->client);
+  }
+  world.scheduler.Decide();
+  CHECK(Scheduler::PartOf(*honest->client) == 0.01);
+  CHECK(Scheduler::PartOf(*crowd[0]->client) == 0.99);
+  const auto elsewhere = world.Connect(2, 0, "0000:c2:00.0");
+  CHECK(Scheduler::PartOf(*elsewhere->client) == 1);
 }

@@ -25,7 +25,7 @@ inline constexpr std::string_view kPlain = "PRI * HTTP/2.0\r\n\r\n";  // what a 
 struct Table {
   Table()
       : connections(io, quotas,
-                    {.adopt = [this](int fd) { adopted.emplace_back(fd); },
+                    {.adopt = [this](int fd, bool) { adopted.emplace_back(fd); },
                      .gone = [this](Connection& connection) { gone.push_back(connection.fd); },
                      .refused = [this](uid_t, const std::string& why) { refused.push_back(why); },
                      .equip = [](Connection& connection, const abi::Layout& layout) -> Result<void> {
@@ -58,7 +58,12 @@ struct Table {
     limits.root_times = 1;
     quotas.SetLimits(limits);
   }
-  std::shared_ptr<Connection> Find(int fd) { return connections.Find("fd:" + std::to_string(fd)); }
+  // By whichever socket.
+  std::shared_ptr<Connection> Find(int fd) {
+    const std::string name = "fd:" + std::to_string(fd);
+    const auto found = connections.Find(name, false);
+    return found != nullptr ? found : connections.Find(name, true);
+  }
 
   Quotas quotas{Quota{}};
   boost::asio::io_context io;             // ends before the quotas: its handlers keep connections

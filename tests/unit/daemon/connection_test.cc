@@ -221,7 +221,8 @@ TEST_CASE("a connection is known by gRPC's name for it, until it ends") {
        {std::string(), std::string("unix:"), std::string("fd:"), std::string("fd:x"), name + "x",
         "fd:" + std::to_string(fd + 1), "xfd:" + std::to_string(fd), name + "99999999999"}) {
     INFO(other);
-    CHECK(table.connections.Find(other) == nullptr);
+    CHECK(table.connections.Find(other, false) == nullptr);
+    CHECK(table.connections.Find(other, true) == nullptr);
   }
   SECTION("the peer closes") {
     peer.Reset();

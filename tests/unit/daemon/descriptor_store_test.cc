@@ -1,8 +1,6 @@
 // What outlives the daemon, and how a service manager is told: the test is the service manager.
 #include "daemon/ipc/descriptor_store.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -15,45 +13,12 @@
 #include "common/versions.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/few_descriptors.h"
-#include "tests/unit/daemon/folder.h"
+#include "tests/unit/daemon/notified.h"
 
 using namespace xschedd;
+using test::Notified;
 
 namespace {
-
-// Its notification socket, and the environment that a service manager gives.
-class Notified {
- public:
-  explicit Notified(const char* most) : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string path = folder_.Path() + "/notify";
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    REQUIRE(::bind(fd_.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-    ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
-    if (most != nullptr) ::setenv("FDSTORE", most, 1);
-  }
-  ~Notified() {
-    ::unsetenv("NOTIFY_SOCKET");
-    ::unsetenv("FDSTORE");
-  }
-  Notified(const Notified&) = delete;
-  Notified& operator=(const Notified&) = delete;
-  // All that was said so far, a line each.
-  std::vector<std::string> Said() const {
-    std::vector<std::string> said;
-    char buffer[512];
-    for (;;) {
-      const ssize_t size = ::recv(fd_.Get(), buffer, sizeof buffer, 0);
-      if (size < 0) return said;
-      said.emplace_back(buffer, static_cast<std::size_t>(size));
-    }
-  }
-
- private:
-  UniqueFd fd_;
-  const test::Folder folder_;
-};
 
 std::unique_ptr<Channel> MakeChannel() {
   auto channel = Channel::Make(abi::Newest());
@@ -67,29 +32,29 @@ UniqueFd Any() {
 
 }  // namespace
 
-TEST_CASE("a store has as much room as the service manager says, and numbers are the smallest that are free") {
+TEST_CASE("a store has as much room as the service manager says, and each client its own number") {
   const Notified notified("8");  // the state's, and two clients' three
   const auto channel = MakeChannel();
   {
     ServiceManager manager;
     DescriptorStore store(manager);
     REQUIRE(store.IsPresent());
-    CHECK(store.StoreChannel(*channel) == 0U);
-    CHECK(store.StoreChannel(*channel) == 1U);
+    CHECK(store.StoreChannel(5, *channel));
+    CHECK(store.StoreChannel(1'000'000'000'000, *channel));
     CHECK_FALSE(store.HasRoom());
-    CHECK_FALSE(store.StoreChannel(*channel));
+    CHECK_FALSE(store.StoreChannel(6, *channel));
     store.RemoveChannel(7);  // of which there is none
     CHECK_FALSE(store.HasRoom());
-    store.RemoveChannel(0);
-    CHECK(store.StoreChannel(*channel) == 0U);
+    store.RemoveChannel(5);
+    CHECK(store.StoreChannel(6, *channel));
     store.RemoveState();
   }
   const auto said = notified.Said();
   REQUIRE(said.size() == 5);
-  CHECK(said[0].find("FDSTORE=1\nFDNAME=channel-0") == 0);
-  CHECK(said[1].find("FDSTORE=1\nFDNAME=channel-1") == 0);
-  CHECK(said[2].find("FDSTOREREMOVE=1\nFDNAME=channel-0") == 0);
-  CHECK(said[3].find("FDSTORE=1\nFDNAME=channel-0") == 0);
+  CHECK(said[0].find("FDSTORE=1\nFDNAME=channel-5\n") == 0);
+  CHECK(said[1].find("FDSTORE=1\nFDNAME=channel-1000000000000\n") == 0);
+  CHECK(said[2].find("FDSTOREREMOVE=1\nFDNAME=channel-5") == 0);
+  CHECK(said[3].find("FDSTORE=1\nFDNAME=channel-6\n") == 0);
   CHECK(said[4].find("FDSTOREREMOVE=1\nFDNAME=state") == 0);
 }
 
@@ -100,7 +65,7 @@ TEST_CASE("what a service manager says of its store is a number, or there is no 
   DescriptorStore store(manager);
   INFO(most);
   CHECK_FALSE(store.IsPresent());
-  CHECK_FALSE(store.StoreChannel(*MakeChannel()));
+  CHECK_FALSE(store.StoreChannel(1, *MakeChannel()));
 }
 
 TEST_CASE("where nothing is said of the store it is the unit's, and without a service manager there is none") {
@@ -123,15 +88,15 @@ TEST_CASE("without descriptors nothing is stored, and nothing of it is forgotten
     DescriptorStore store(manager);
     {
       const test::FewDescriptors none(0);
-      CHECK_FALSE(store.StoreChannel(*channel));
+      CHECK_FALSE(store.StoreChannel(1, *channel));
       store.StoreState(STDERR_FILENO);
     }
     {
       const test::FewDescriptors two(2);
-      CHECK_FALSE(store.StoreChannel(*channel));
+      CHECK_FALSE(store.StoreChannel(1, *channel));
     }
     CHECK(notified.Said().empty());
-    CHECK(store.StoreChannel(*channel) == 0U);
+    CHECK(store.StoreChannel(1, *channel));
   }
   CHECK(notified.Said().size() == 1);
 }
@@ -143,8 +108,8 @@ TEST_CASE("a service manager that has gone is told nothing, and hinders nobody")
   const std::string path = std::getenv("NOTIFY_SOCKET");
   notified.reset();
   ::setenv("NOTIFY_SOCKET", path.c_str(), 1);  // as the daemon knows it still
-  CHECK(store.StoreChannel(*MakeChannel()) == 0U);
-  CHECK(store.StoreChannel(*MakeChannel()) == 1U);
+  CHECK(store.StoreChannel(1, *MakeChannel()));
+  CHECK(store.StoreChannel(2, *MakeChannel()));
   manager.Notify("STOPPING=1");
 }
 
@@ -161,8 +126,8 @@ TEST_CASE("what an earlier daemon stored is taken by its name, and what nobody k
     CHECK(stored.states.size() == 1);
     REQUIRE(stored.channels.size() == 1);
     CHECK(stored.channels.at(3).size() == 3);
-    // It keeps its number; another gets the first.
-    CHECK(store.StoreChannel(*MakeChannel()) == 0U);
+    // It keeps its number.
+    CHECK(store.StoreChannel(4, *MakeChannel()));
     store.RemoveChannel(3);
   }
   const auto said = notified.Said();

@@ -4,12 +4,15 @@
 #include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <string>
+#include <thread>
 
 #include "admin.pb.h"
 #include "common/unique_fd.h"
@@ -26,6 +29,7 @@ std::string StandardErrorOf(Action action) {
   const xschedd::UniqueFd before(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
   ::dup2(file.Get(), STDERR_FILENO);
   action();
+  xschedd::EndLog();
   std::fflush(stderr);
   ::dup2(before.Get(), STDERR_FILENO);
   std::string text(static_cast<std::size_t>(::lseek(file.Get(), 0, SEEK_END)), '\0');
@@ -51,4 +55,41 @@ TEST_CASE("what is no UTF-8 is told of, a few times") {
   CHECK(lines <= 100);  // of 2000; a few more a second on a machine that is very slow
   CHECK(text.find("library=protobuf") != std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a log that nobody reads stops nobody, and says afterwards how much of it is lost") {
+  const auto logger = spdlog::default_logger();
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  const xschedd::UniqueFd reader(ends[0]);
+  xschedd::UniqueFd writer(ends[1]);
+  REQUIRE(::fcntl(writer.Get(), F_SETPIPE_SZ, 4096) > 0);
+  const xschedd::UniqueFd before(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
+  ::dup2(writer.Get(), STDERR_FILENO);
+  writer.Reset();
+  REQUIRE(xschedd::StartLog("info"));
+  const std::uint64_t lines = xschedd::kWaitingLines + 3'000;
+  for (std::uint64_t i = 0; i < lines; ++i)
+    SPDLOG_INFO("line number={}", i);  // comes back, or the test never ends
+  const std::uint64_t lost = xschedd::LogLinesLost();
+  CHECK(lost > 0);
+  CHECK(lost < lines);
+  pollfd full{STDERR_FILENO, POLLOUT, 0};
+  while (::poll(&full, 1, 0) == 1)
+    ::usleep(1'000);  // the log's thread has yet to fill it
+  xschedd::SayLast("not waited for");
+  std::string text;
+  std::thread reads([&] {
+    char buffer[4096];
+    for (ssize_t size = 0; (size = ::read(reader.Get(), buffer, sizeof buffer)) > 0;)
+      text.append(buffer, static_cast<std::size_t>(size));
+  });
+  xschedd::EndLog();
+  ::dup2(before.Get(), STDERR_FILENO);
+  reads.join();
+  spdlog::set_default_logger(logger);
+  CHECK(text.find("log lines lost, because nobody read them lines=" + std::to_string(lost)) != std::string::npos);
+  CHECK(text.find("line number=" + std::to_string(lines - 1)) != std::string::npos);
+  CHECK(text.find("not waited for") == std::string::npos);
+  CHECK(static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')) == lines - lost + 1);
 }

@@ -5,6 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <string>
+#include <vector>
+
 #include "daemon/ipc/selector.h"
 #include "daemon/registry/effective.h"
 #include "daemon/registry/match.h"
@@ -109,6 +113,51 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
       }
     }
     CHECK(registry.Devices().size() == 64);
+    // Nor do they keep others from a name of their own for longer than they are there.
+    const std::uint64_t version = registry.PartitionsVersion();
+    CHECK(attach(address, "GPU-a") == address);
+    std::vector<std::uint64_t> liars;
+    for (const auto& [id, other] : registry.Clients()) {
+      if (id != client.id) liars.push_back(id);
+    }
+    for (const std::uint64_t liar : liars)
+      registry.Remove(liar);
+    const std::string own = attach(address, "GPU-b");
+    CHECK(own == address + "/1");
+    CHECK(attach(address, "GPU-b") == own);
+    CHECK(registry.PartitionsVersion() != version);
+  }
+  SECTION("names that nobody uses make room, wherever they are") {
+    const auto address_of = [](std::uint32_t i) {
+      char text[16];
+      std::snprintf(text, sizeof text, "%04x:00:00.0", i);
+      return std::string(text);
+    };
+    for (std::uint32_t i = 0; i < kMostPartitions; ++i) {
+      Client& passing = registry.Add(Make(9, 1000), 0);
+      REQUIRE(registry.Attach(passing, {0, address_of(i), "", "", 0, "u"}));
+      registry.Remove(passing.id);
+    }
+    CHECK(attach(address, "GPU-a") == address);
+    CHECK(attach(address, "GPU-b") == address + "/1");
+    std::size_t kept = 0;
+    for (const auto& [at, uuids] : registry.KnownPartitions())
+      kept += uuids.size();
+    CHECK(kept <= kMostPartitions);
+  }
+  SECTION("of attachments there are so many, and one that goes makes room") {
+    std::vector<std::uint64_t> many;
+    for (std::size_t i = 0; i < kMostAttachments / 64; ++i) {
+      Client& one = registry.Add(Make(9, 1000), 0);
+      many.push_back(one.id);
+      for (std::uint32_t slot = 0; slot < 64; ++slot)
+        REQUIRE(registry.Attach(one, {slot, address, "", "", 0, {}}));
+    }
+    const auto refused = registry.Attach(client, {9, address, "", "", 0, {}});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().Line().find("as many as the daemon keeps") != std::string::npos);
+    registry.Remove(many.front());
+    CHECK(registry.Attach(client, {9, address, "", "", 0, {}}));
   }
 }
 

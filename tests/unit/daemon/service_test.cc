@@ -5,9 +5,12 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,6 +23,7 @@
 #include "tests/catch.h"
 #include "tests/unit/daemon/few_descriptors.h"
 #include "tests/unit/daemon/loop.h"
+#include "tests/unit/daemon/notified.h"
 #include "tests/unit/daemon/services.h"
 
 using namespace xschedd;
@@ -29,7 +33,11 @@ using test::RunUntil;
 namespace {
 
 struct World : test::Services {
-  World() : Services(test::SmallQuota(), [this](int fd) { rpc->Adopt(fd); }) {
+  World()
+      : Services(test::SmallQuota(), [this](int fd, bool is_admin) {
+          if (adopt_instead) return adopt_instead(fd);
+          (is_admin ? admin_rpc : rpc)->Adopt(fd);
+        }) {
     PrepareGrpc();
     auto started = RpcServer::Start({&service}, [this](std::string peer) {
       const std::lock_guard lock(mutex);
@@ -37,6 +45,9 @@ struct World : test::Services {
     });
     REQUIRE(started);
     rpc = std::move(*started);
+    auto admins = RpcServer::Start({&admin_service}, [](const std::string&) {});
+    REQUIRE(admins);
+    admin_rpc = std::move(*admins);
   }
   ~World() {
     metrics.Stop();
@@ -44,11 +55,13 @@ struct World : test::Services {
     std::atomic<bool> stopped = false;
     std::thread stopper([&] {
       rpc->Stop();
+      admin_rpc->Stop();
       stopped = true;
     });
     CHECK(RunUntil(io, [&] { return stopped.load(); }));
     stopper.join();
     rpc.reset();
+    admin_rpc.reset();
     core.Stop();
     test::RunAWhile(io);
   }
@@ -68,8 +81,11 @@ struct World : test::Services {
 
   AdminOperations operations{core, connections, quotas};
   MetricsCollector metrics{io, core, connections, quotas};
-  AdminService service{host, operations, metrics};
-  std::unique_ptr<RpcServer> rpc;
+  AdminService service{host, operations, metrics, false};
+  AdminService admin_service{host, operations, metrics, true};
+  std::unique_ptr<RpcServer> rpc;  // of client.sock
+  std::unique_ptr<RpcServer> admin_rpc;
+  std::function<void(int)> adopt_instead;
   std::mutex mutex;
   std::vector<std::string> unknown;  // who called what there is not
 };
@@ -214,7 +230,7 @@ TEST_CASE("who calls what there is not is told so, and it is known who that was"
   CHECK(status.error_code() == grpc::StatusCode::UNIMPLEMENTED);
   const std::lock_guard lock(world.mutex);
   REQUIRE(world.unknown.size() == 2);  // the first was the server itself, when it looked at the names of connections
-  const auto caller = world.connections.Find(world.unknown[1]);
+  const auto caller = world.connections.Find(world.unknown[1], false);
   REQUIRE(caller != nullptr);
   CHECK(caller->peer.pid == ::getpid());
 }
@@ -303,4 +319,69 @@ TEST_CASE("what a user does not read of events is kept as far as its quota of me
   CHECK(watcher.Lost() < 5'000);
   watcher.End();
   CHECK(RunUntil(world.io, [&] { return world.quotas.Held(::geteuid(), QuotaKind::kMemory) == 0; }));
+}
+
+TEST_CASE("who is an administrator hangs on the server that a call comes to, whatever the connection is called") {
+  World world;
+  v1::GetStatsRequest request;
+  v1::Stats stats;
+  // The same connection of admin.sock, under the same name, at either server.
+  for (const bool at_admins : {true, false}) {
+    Pair pair;
+    int name = -1;
+    world.adopt_instead = [&](int fd) {
+      name = fd;
+      (at_admins ? world.admin_rpc : world.rpc)->Adopt(fd);
+    };
+    world.connections.Accept(std::move(pair.ours), true);
+    const auto channel = grpc::CreateInsecureChannelFromFd("test", pair.peers.Release());
+    const grpc::Status status = Call(world, channel, &Async::GetStats, request, stats);
+    INFO(status.error_message());
+    CHECK(status.error_code() == (at_admins ? grpc::StatusCode::OK : grpc::StatusCode::UNAVAILABLE));
+    REQUIRE(world.connections.Find("fd:" + std::to_string(name), true) != nullptr);
+    CHECK(world.connections.Find("fd:" + std::to_string(name), false) == nullptr);
+  }
+  // And one of client.sock, at the administrators' server.
+  Pair pair;
+  world.adopt_instead = [&](int fd) { world.admin_rpc->Adopt(fd); };
+  world.connections.Accept(std::move(pair.ours), false);
+  const auto channel = grpc::CreateInsecureChannelFromFd("test", pair.peers.Release());
+  CHECK(Call(world, channel, &Async::GetStats, request, stats).error_code() == grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_CASE("an administrator is answered when the change is saved, or told that it is not") {
+  const test::Notified notified("100");
+  World world;
+  world.keeper.Restore({});
+  const auto admin = world.Connect(true);
+  v1::SetPolicyRequest request;
+  request.set_linger_us(777);
+  v1::Policy policy;
+  REQUIRE(Call(world, admin, &Async::SetPolicy, request, policy).ok());
+  CHECK(policy.not_saved().empty());
+  // No memory is left, as far as the writer sees.
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &none) == 0);
+  request.set_linger_us(778);
+  const grpc::Status status = Call(world, admin, &Async::SetPolicy, request, policy);
+  v1::DrainResponse drained;
+  const grpc::Status drain = Call(world, admin, &Async::Drain, v1::DrainRequest(), drained);
+  v1::GetPolicyRequest get;
+  v1::Policy seen;
+  const grpc::Status got = Call(world, admin, &Async::GetPolicy, get, seen);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  ::signal(SIGXFSZ, handler);
+  CHECK(status.ok());
+  CHECK(policy.linger_us() == 778);
+  CHECK(policy.not_saved().find("cannot write the state: ") == 0);
+  CHECK(drain.ok());
+  CHECK(drained.not_saved().find("cannot write the state: ") == 0);
+  CHECK(got.ok());
+  CHECK(seen.not_saved().empty());  // nothing was changed
+  request.set_linger_us(779);
+  REQUIRE(Call(world, admin, &Async::SetPolicy, request, policy).ok());
+  CHECK(policy.not_saved().empty());
 }

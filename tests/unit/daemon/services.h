@@ -22,7 +22,8 @@ inline Quota SmallQuota() {
 struct Services {
   // `adopt`, `gone`: of a connection (Connections::Callbacks).
   Services(
-      const Quota& quota, std::function<void(int)> adopt, std::function<void(Connection&)> gone = [](Connection&) {})
+      const Quota& quota, std::function<void(int, bool)> adopt,
+      std::function<void(Connection&)> gone = [](Connection&) {})
       : quotas(quota),
         connections(io, quotas,
                     {.adopt = std::move(adopt),

@@ -54,7 +54,7 @@ using Session = SessionReactor<FakeStream>;
 struct World : test::Services {
   explicit World(const Quota& quota = test::SmallQuota())
       : Services(
-            quota, [this](int fd) { grpc_end.Reset(fd); },
+            quota, [this](int fd, bool) { grpc_end.Reset(fd); },
             [this](Connection& connection) {
               core.RemoveClient(connection.client_id, "its connection closed");
               connection.client_id = 0;
@@ -80,7 +80,7 @@ struct World : test::Services {
     io.poll();
   }
   void Begin() {
-    session = new Session(host, sessions, "fd:" + std::to_string(grpc_end.Get()));
+    session = new Session(host, sessions, false, "fd:" + std::to_string(grpc_end.Get()));
     Poll();
   }
   // As gRPC does it: what is under way fails, then the reactor goes.

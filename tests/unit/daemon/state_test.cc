@@ -1,12 +1,15 @@
 // The saved state: what comes back of it, also when it was cut off, spoilt, or written by another release.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <csignal>
+#include <future>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -14,6 +17,7 @@
 #include "daemon/registry/process_key.h"
 #include "daemon/state/saved_state.h"
 #include "daemon/state/state_file.h"
+#include "daemon/state/state_writer.h"
 #include "tests/catch.h"
 
 using namespace xschedd;
@@ -140,6 +144,134 @@ TEST_CASE("starts that do not come to serving are counted") {
   CHECK(Reopen(file)->BeginStart() == 0);
 }
 
+TEST_CASE("a file of the first release, whichever copy is the newest, is made longer and keeps its content") {
+  const int writes = GENERATE(1, 2, 3);
+  const std::size_t slot = kSlotHeader + StateFile::kFirstCapacity;
+  auto file = StateFile::Make().value();
+  for (int i = 1; i <= writes; ++i)
+    REQUIRE(file.Write("content " + std::to_string(i)));
+  // As the first release has it: the second copy behind a shorter first one.
+  Put(file.Fd(), kHeader + slot, Bytes(file.Fd(), kHeader + kSlot, kSlotHeader + 32));
+  REQUIRE(::ftruncate(file.Fd(), static_cast<off_t>(kHeader + 2 * slot)) == 0);
+  auto grown = Reopen(file);
+  REQUIRE(grown);
+  const std::string newest = "content " + std::to_string(writes);
+  CHECK(grown->Read() == newest);
+  CHECK(Reopen(file)->Read() == newest);  // killed after that
+  const std::string large(StateFile::kCapacity, 'x');
+  REQUIRE(grown->Write(large));
+  CHECK(Reopen(file)->Read() == large);
+}
+
+TEST_CASE("the largest state that can come to be fits") {
+  const auto channel = Channel::MakeLasting().value();
+  boost::asio::io_context io;
+  Config config;
+  config.quota.queues_per_client = 100;
+  Core core(io, {}, config);
+  NewClient fresh;
+  fresh.channel = channel.get();
+  fresh.id = ~std::uint64_t{0} >> 2;
+  fresh.identity.pid = ~std::uint64_t{0};
+  fresh.identity.uid = fresh.identity.gid = ~0U;
+  fresh.identity.key = {~std::uint64_t{0}, ~std::uint64_t{0}};
+  fresh.group_name = std::string(kMostOfGroup, 'g');
+  fresh.runtime = fresh.route = fresh.version = std::string(kMostOfWord, 'w');
+  fresh.hints = {.priority = -100, .weight = 10'000, .deadline_us = policy::kDeadlineLimits.max};
+  Client& client = core.AddClient(std::move(fresh));
+  client.late_total = ~std::uint64_t{0};
+  client.connected_ns = ~std::uint64_t{0};
+  constexpr std::size_t kDevices = kMostAttachments / kMostClients;
+  for (std::uint32_t slot = 0; slot < kDevices; ++slot) {
+    REQUIRE(core.AttachDevice(client, {abi::kMaxDevices - 1 - slot,
+                                       "ffff:ff:ff." + std::string(1, "01234567"[slot]) + "/9999",
+                                       std::string(kMostOfName, 'n'),
+                                       std::string(kMostOfVendor, 'v'),
+                                       ~0U,
+                                       {}}));
+  }
+  for (std::uint64_t queue = ~std::uint64_t{0} - 50; queue < ~std::uint64_t{0}; ++queue) {
+    REQUIRE(core.CreateQueue(client, {.id = queue, .slot = abi::kMaxDevices - 1, .native_priority = -1'000'000'000}));
+    REQUIRE(core.SetHints(client, {.deadline_us = policy::kDeadlineLimits.max, .queue = queue}));
+  }
+  REQUIRE(core.SetHints(client, {.deadline_us = policy::kDeadlineLimits.max, .queue = kDefaultStream}));
+  for (const bool is_admin : {true, false}) {
+    const Actor by{.pid = 1, .uid = 1, .is_admin = is_admin};
+    core.SetPriority({&client}, -100, by);
+    core.SetWeight({&client}, 10'000, by);
+    core.SetHold({&client}, true, by);
+  }
+  state::SavedState one;
+  *one.add_clients() = ToSaved(client, ~std::uint64_t{0});
+  CHECK(one.clients(0).queues_size() == static_cast<int>(kMostSavedQueues));
+  const std::string client_bytes = one.SerializeAsString();
+  CHECK(client_bytes.size() <= kMostSavedOfClient + kDevices * kMostSavedOfDevice);
+
+  Partitions partitions;
+  for (std::size_t i = 0; i < kMostPartitions; ++i)
+    partitions["ffff:ff:ff.f/" + std::to_string(1'000 + i)] = {std::string(kMostOfName, 'u')};
+  state::SavedState shared;
+  FillPartitions(partitions, shared);
+  const std::string partition_bytes = shared.SerializeAsString();
+  CHECK(partition_bytes.size() <= kMostPartitions * kMostSavedOfPartition);
+  state::SavedState head;
+  FillSaved(core, head);
+  CHECK(head.SerializeAsString().size() <= kMostSavedOfHead);
+
+  auto file = StateFile::Make().value();
+  const UniqueFd copy(::fcntl(file.Fd(), F_DUPFD_CLOEXEC, 0));
+  {
+    StateWriter writer(std::move(file));
+    StateWriter::Parts parts{{0, head.SerializeAsString()}, {~std::uint64_t{0}, partition_bytes}};
+    for (std::uint64_t id = 1; id <= kMostClients; ++id)
+      parts.emplace(id, client_bytes);
+    std::promise<Result<void>> saved;
+    writer.Put(std::move(parts), [&](const Result<void>& is) { saved.set_value(is); });
+    CHECK(saved.get_future().get());
+  }
+  state::SavedState all;
+  REQUIRE(all.ParseFromString(*StateFile::Open(UniqueFd(::fcntl(copy.Get(), F_DUPFD_CLOEXEC, 0)))->Read()));
+  CHECK(all.clients_size() == static_cast<int>(kMostClients));
+  CHECK(all.partitions_size() == static_cast<int>(kMostPartitions));
+}
+
+TEST_CASE("what is put is written, what is gone is gone, and who waits is told, also where it cannot be written") {
+  auto file = StateFile::Make().value();
+  const UniqueFd copy(::fcntl(file.Fd(), F_DUPFD_CLOEXEC, 0));
+  const auto content = [&] { return StateFile::Open(UniqueFd(::fcntl(copy.Get(), F_DUPFD_CLOEXEC, 0)))->Read(); };
+  std::optional<StateWriter> writer(std::in_place, std::move(file));
+  const auto put = [&](StateWriter::Parts parts) {
+    std::promise<Result<void>> saved;
+    writer->Put(std::move(parts), [&](const Result<void>& is) { saved.set_value(is); });
+    return saved.get_future().get();
+  };
+  REQUIRE(put({{3, "three "}, {1, "one "}, {2, "two "}}));
+  CHECK(content() == "one two three ");
+  writer->Put({{2, ""}, {4, "never "}});
+  writer->Put({{4, "four "}});
+  writer->Flush();
+  CHECK(content() == "one three four ");
+
+  // No memory is left, as far as the writer sees.
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &none) == 0);
+  const Result<void> refused = put({{5, "five "}});
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().Line().find("cannot write the state: File too large") != std::string::npos);
+  CHECK(content() == "one three four ");
+  // What could not be written is not forgotten.
+  REQUIRE(put({{6, "six "}}));
+  CHECK(content() == "one three four five six ");
+  writer->Put({{7, "seven "}});
+  writer.reset();
+  CHECK(content() == "one three four five six seven ");
+  ::signal(SIGXFSZ, handler);
+}
+
 TEST_CASE("a client is the same after it was saved") {
   const auto channel = Channel::MakeLasting().value();
   boost::asio::io_context io;
@@ -175,6 +307,7 @@ TEST_CASE("a client is the same after it was saved") {
   CHECK(saved.queues_size() == 1);  // of the other the client tells again
   state::SavedState all;
   FillSaved(core, all);
+  FillPartitions(core.Clients().KnownPartitions(), all);
 
   Core next(io, {}, {});
   next.Clients().Continue(all.next_client(), PartitionsFrom(all));

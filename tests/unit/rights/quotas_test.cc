@@ -1,10 +1,15 @@
 // Quotas: each uid for itself, given back, words with a remedy; and the log's lines about refusals.
 #include "daemon/ipc/quotas.h"
 
+#include <fstream>
+#include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "daemon/telemetry/uid_lines.h"
 #include "tests/catch.h"
+#include "tests/unit/daemon/folder.h"
 
 using namespace xschedd;
 
@@ -157,4 +162,92 @@ TEST_CASE("a uid's flood of refusals neither hides another's nor fills the log")
   for (std::uint32_t uid = 5'000; uid < 15'000; ++uid)
     logged += lines.Take(uid, now + 2 * kSecond) ? 1 : 0;
   CHECK(logged < 300);
+}
+
+TEST_CASE("what a user's subordinate uids have and do is the user's, whichever of them it is") {
+  const auto users = [](const std::string& name) -> std::optional<uid_t> {
+    if (name == "alice") return kAlice;
+    if (name == "root") return 0;
+    return std::nullopt;
+  };
+  Quota limits;
+  limits.connections_per_uid = 4;
+  limits.calls_per_s = 10;
+  Quotas quotas(limits);
+  quotas.SetCapacity(8);
+  std::vector<Quotas::Holding> held;
+  const auto connect = [&](uid_t uid) { return held.emplace_back(quotas, uid, QuotaKind::kConnections).Add(); };
+  const auto connections = [&] {
+    held.clear();
+    int had = 0;
+    for (uid_t uid = 100'000; uid < 100'008; ++uid)
+      had += connect(uid) ? 1 : 0;
+    return had;
+  };
+  CHECK(connections() == 8);  // of eight users
+  quotas.SetSubordinates(SubordinateUids::Parse("alice:100000:65536\n", users));
+  CHECK(connections() == 4);
+  CHECK_FALSE(connect(kAlice));
+  CHECK(connect(kBob));
+  CHECK(quotas.Held(100'003, QuotaKind::kConnections) == 4);
+  CHECK(quotas.Reason(100'003, QuotaKind::kConnections)
+            .starts_with("uid 1000, as whose uid 100003 counts, has 4 connections, and may have 4; "));
+  // Made before a reload, ended after it.
+  quotas.SetSubordinates(SubordinateUids());
+  held.clear();
+  CHECK(quotas.Held(kAlice, QuotaKind::kConnections) == 0);
+  CHECK(quotas.Held(kBob, QuotaKind::kConnections) == 0);
+  quotas.SetSubordinates(SubordinateUids::Parse("alice:100000:65536\n", users));
+  quotas.Has(100'000, QuotaKind::kCalls, kSecond);
+  quotas.Charge(100'000, QuotaKind::kCalls, 1'000);
+  CHECK_FALSE(quotas.Has(100'001, QuotaKind::kCalls, kSecond));
+  CHECK_FALSE(quotas.Has(kAlice, QuotaKind::kCalls, kSecond));
+  CHECK(quotas.Has(kBob, QuotaKind::kCalls, kSecond));
+}
+
+TEST_CASE("whose a uid is stands in a file of ranges, and what is wrong in it is nobody's") {
+  struct Row {
+    const char* text;
+    uid_t uid;
+    uid_t owner;
+  };
+  const Row rows[] = {
+      {"", 100'000, 100'000},
+      {"alice:100000:65536", 99'999, 99'999},
+      {"alice:100000:65536", 100'000, 1000},
+      {"alice:100000:65536", 165'535, 1000},
+      {"alice:100000:65536", 165'536, 165'536},
+      {"alice:100000:65536", 0, 0},
+      {"1001:100000:65536\n", 100'000, 1001},
+      {"# comment\n\nalice:100000:10\nbob:100010:10\n", 100'012, 1001},
+      {"alice:100000:10\nalice:300000:10\n", 300'005, 1000},
+      // The first of two that overlap, and the rest of the second.
+      {"alice:100010:10\nbob:100000:30\n", 100'015, 1000},
+      {"alice:100010:10\nbob:100000:30\n", 100'005, 1001},
+      {"alice:100010:10\nbob:100000:30\n", 100'025, 1001},
+      {"alice:100010:10\nbob:100000:30\n", 100'030, 100'030},
+      {"root:100000:65536\n", 100'000, 100'000},
+      {"nobody-here:100000:65536\nalice:100000:10\n", 100'000, 1000},
+      {"alice:0:65536\n", 1, 1},
+      {"alice:100000:0\n", 100'000, 100'000},
+      {"alice:100000\nalice:100000:1:1\nalice:x:1\nalice:1:-1\nalice::\n", 100'000, 100'000},
+      {"alice:4294967290:100000000000\n", 4'294'967'294, 1000},
+      {"alice:18446744073709551615:18446744073709551615\n", 5, 5},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text << " uid " << row.uid);
+    const auto uids = SubordinateUids::Parse(row.text, [](const std::string& name) -> std::optional<uid_t> {
+      if (name == "alice") return kAlice;
+      if (name == "bob") return kBob;
+      if (name == "root") return 0;
+      return std::nullopt;
+    });
+    CHECK(uids.OwnerOf(row.uid) == row.owner);
+  }
+  const test::Folder folder;
+  const std::string path = folder.Path() + "/subuid";
+  CHECK(SubordinateUids::Read(path).Ranges() == 0);
+  std::ofstream(path) << "4711:500000:10\nroot:600000:10\n";
+  CHECK(SubordinateUids::Read(path).OwnerOf(500'009) == 4711);
+  CHECK(SubordinateUids::Read(path).OwnerOf(600'009) == 600'009);
 }
