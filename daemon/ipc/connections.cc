@@ -69,6 +69,7 @@ void Connections::Accept(UniqueFd socket, bool is_admin) {
     return;
   }
   connection->peer = std::move(*peer);
+  connection->login_uid = ReadLoginUid(connection->peer.pid);
   // An administrator must get in when the others have used everything up.
   PreambleStatus status = PreambleStatus::kOk;
   if (auto refusal = CheckPeer(*connection)) {

@@ -35,6 +35,7 @@ struct Connection {
 
   PeerIdentity peer;
   bool is_admin = false;  // accepted on admin.sock
+  std::optional<uid_t> login_uid;
   // Why it is let in only to be told so: every call ends with this. OK: it is a connection like others.
   grpc::Status refusal;
   Quotas::Holding quota;

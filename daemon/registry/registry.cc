@@ -167,7 +167,7 @@ std::string Registry::NameOf(const NewDevice& fresh) {
   const auto found = std::find(known.begin(), known.end(), fresh.uuid);
   const auto place = static_cast<std::size_t>(found - known.begin());
   if (found == known.end()) {
-    if (known.size() >= kMaxPartitions) return address;
+    if (known.size() >= fresh.most_partitions) return address;
     known.push_back(fresh.uuid);
   }
   return place == 0 ? address : address + "/" + std::to_string(place);

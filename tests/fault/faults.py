@@ -41,6 +41,12 @@ def restart(world, numbers):
     return {}
 
 
+def known_to(command):
+    """Without --software-gpu where the release does not know it: it believes its clients anyway."""
+    knows = "--software-gpu" in subprocess.run([command[0], "--help"], capture_output=True, text=True, check=True).stdout
+    return [word for word in command if knows or word != "--software-gpu"]
+
+
 def upgrade(world, numbers):
     """The other release that --other gives, and back again; without it another copy of the program, elsewhere."""
     if world.options.other:
@@ -48,7 +54,7 @@ def upgrade(world, numbers):
         world.command[0] = other if world.command[0] == ours else ours
         with world.daemon_down("restart"):
             world.expected_ends += 1
-            world.manager.restart(world.command)
+            world.manager.restart(known_to(world.command))
         return {"to": str(world.command[0])}
     folder = world.dir / f"release-{numbers.randrange(1 << 32):x}"
     folder.mkdir()
