@@ -44,6 +44,12 @@
 // drops the record and adds one to `lost`; the daemon then reads the levels (LedgerDevice::busy), which are the truth.
 // A busy client whose deadline changes publishes it and appends another kBusy record.
 //
+// Busy is a lease, too (from version 2): while a client has a slot that is busy it adds to LedgerControl::renewals at
+// least every kRenewNs. A busy client whose counter has stood still for several times that does not count until the
+// counter moves again or a record comes: its process is stopped, frozen or dumping core, and holds nobody. The value
+// says nothing; a client in another time namespace has another clock. Of version 1 there is no such word, and busy
+// stays busy.
+//
 // Memory orders are named beside each field as (writer / reader). "relaxed" is said where no other data hangs on the
 // value. Field offsets are asserted below and hashed into kLayoutHash. A later version may only grow from here, so that
 // both sides serve an older peer with the same structs: versions.h. Both compare version and hash before use.
@@ -57,14 +63,16 @@
 
 namespace xschedd::abi {
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::uint32_t kBoardMagic = 0x44425358;   // "XSBD"
 inline constexpr std::uint32_t kLedgerMagic = 0x474c5358;  // "XSLG"
 inline constexpr std::uint32_t kMaxDevices = 64;
 // A client has at most two transitions for each burst of work; the levels make up for what does not fit. Each record is
 // memory that the daemon has for every client; with so many a ledger has two pages.
-inline constexpr std::uint32_t kRingSize = 128;  // records; a power of two
-inline constexpr std::size_t kLine = 64;         // bytes; one cache line
+inline constexpr std::uint32_t kRingSize = 128;     // records; a power of two
+inline constexpr std::size_t kLine = 64;            // bytes; one cache line
+inline constexpr std::uint32_t kRenewalsSince = 2;  // version
+inline constexpr std::uint64_t kRenewNs = 50'000'000;
 
 // ---- gate word -----------------------------------------------------------------------------------------------------
 inline constexpr std::uint32_t kHeld = 1u << 0;
@@ -131,6 +139,7 @@ struct alignas(kLine) LedgerHeader {
 struct alignas(kLine) LedgerControl {
   Counter ring_head;  // records published (seq_cst: publishes the record, Dekker with daemon_sleeping / acquire)
   Counter lost;       // records dropped because the ring was full (relaxed / relaxed)
+  Counter renewals;   // from version 2: grows while a slot is busy (relaxed / relaxed: only that it changes counts)
 };
 
 struct alignas(kLine) LedgerDevice {
@@ -154,7 +163,7 @@ struct Ledger {
   Transition ring[kRingSize];
 };
 
-// ---- layout, fixed for version 1 -----------------------------------------------------------------------------------
+// ---- layout, fixed for version 2 -----------------------------------------------------------------------------------
 static_assert(sizeof(BoardHeader) == 64 && sizeof(BoardSummary) == 64 && sizeof(BoardControl) == 64);
 static_assert(sizeof(Gate) == 64 && sizeof(LedgerDevice) == 64 && sizeof(LedgerControl) == 64);
 static_assert(sizeof(Transition) == 16);
@@ -163,7 +172,7 @@ static_assert(offsetof(BoardControl, ring_tail) == 8 && offsetof(BoardControl, d
 static_assert(offsetof(Gate, window_us) == 4 && offsetof(Gate, window_floor) == 8);
 static_assert(offsetof(Ledger, control) == 64 && offsetof(Ledger, devices) == 128);
 static_assert(offsetof(Ledger, ring) == 128 + 64 * kMaxDevices);
-static_assert(offsetof(LedgerControl, lost) == 8);
+static_assert(offsetof(LedgerControl, lost) == 8 && offsetof(LedgerControl, renewals) == 16);
 static_assert(offsetof(LedgerDevice, waiters) == 4 && offsetof(LedgerDevice, submitted) == 16);
 static_assert(offsetof(LedgerDevice, gpu_time_ns) == 32 && offsetof(LedgerDevice, passthrough) == 48 &&
               offsetof(LedgerDevice, deadline_ns) == 56);
@@ -197,6 +206,7 @@ constexpr std::uint64_t HashLayout() {
                               offsetof(Ledger, devices),
                               offsetof(Ledger, ring),
                               offsetof(LedgerControl, lost),
+                              offsetof(LedgerControl, renewals),
                               offsetof(LedgerDevice, waiters),
                               offsetof(LedgerDevice, in_flight),
                               offsetof(LedgerDevice, window_limit),

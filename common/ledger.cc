@@ -36,13 +36,20 @@ Result<LedgerWriter*> LedgerWriter::Open(abi::Ledger* ledger, const abi::Board* 
       header.layout_hash != layout.layout_hash) {
     return Fail("the daemon's ledger has another layout", "run a client and a daemon of the same release");
   }
-  return new LedgerWriter(ledger, board, daemon_eventfd);
+  return new LedgerWriter(ledger, board, daemon_eventfd, layout);
 }
 
 bool LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t time_ns) {
   {
     const std::lock_guard lock(mutex_);
     abi::LedgerControl& control = ledger_->control;
+    const std::uint64_t bit = std::uint64_t{1} << slot;
+    // seq_cst: see IsAnyBusy.
+    if (kind == TransitionKind::kBusy) {
+      busy_slots_.fetch_or(bit, std::memory_order_seq_cst);
+    } else {
+      busy_slots_.fetch_and(~bit, std::memory_order_seq_cst);
+    }
     // release: whoever sees this level sees the counters written before it.
     ledger_->devices[slot].busy.store(kind == TransitionKind::kBusy ? 1 : 0, std::memory_order_release);
     // relaxed: only this process writes the head, under the lock. acquire: slots before the tail were read.
@@ -63,6 +70,15 @@ bool LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t
       control.ring_head.store(head + 1, std::memory_order_seq_cst);
     }
   }
+  return WakeDaemon();
+}
+
+void LedgerWriter::Renew() {
+  // relaxed: the daemon asks only whether it has changed.
+  if (renews_) ledger_->control.renewals.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool LedgerWriter::WakeDaemon() {
   if (board_->control.daemon_sleeping.load(std::memory_order_seq_cst) != 1) return true;
   const std::uint64_t one = 1;
   const int saved_errno = errno;  // the host program's launch must not change errno
@@ -152,6 +168,11 @@ std::uint64_t LedgerReader::GpuTimeNs(std::uint32_t slot) const {
 std::uint64_t LedgerReader::DeadlineNs(std::uint32_t slot) const {
   // acquire: pairs with the writer's release before the ring record.
   return ledger_->devices[slot].deadline_ns.load(std::memory_order_acquire);
+}
+
+std::uint64_t LedgerReader::Renewals() const {
+  // relaxed: no other data hangs on it.
+  return ledger_->control.renewals.load(std::memory_order_relaxed);
 }
 
 bool LedgerReader::HasWaiters(std::uint32_t slot) const {

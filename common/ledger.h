@@ -29,6 +29,14 @@ class LedgerWriter {
   // cannot be woken, because the descriptor is not the eventfd any more (the program has closed it).
   bool Report(std::uint32_t slot, abi::TransitionKind kind, std::uint64_t time_ns);
 
+  // Whether a slot was last reported busy. seq_cst with Report: see Agent::BusyReported.
+  bool IsAnyBusy() const { return busy_slots_.load(std::memory_order_seq_cst) != 0; }
+  // Says that this client is alive, as a busy one has to at least every abi::kRenewNs. Nothing where the session's
+  // version has no word for it.
+  void Renew();
+  // Makes the daemon look at this ledger if it sleeps. False as of Report.
+  bool WakeDaemon();
+
   // A thread is about to wait on the gate of `slot`, or has stopped waiting. Call AddWaiter before looking at the word
   // that the wait depends on.
   void AddWaiter(std::uint32_t slot);
@@ -49,12 +57,15 @@ class LedgerWriter {
     int fd;
     DescriptorIdentity identity;
   };
-  LedgerWriter(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd) : ledger_(ledger), board_(board) {
+  LedgerWriter(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd, const abi::Layout& layout)
+      : ledger_(ledger), board_(board), renews_(layout.version >= abi::kRenewalsSince) {
     SetEventFd(daemon_eventfd);
   }
 
   abi::Ledger* ledger_;
   const abi::Board* board_;
+  const bool renews_;
+  std::atomic<std::uint64_t> busy_slots_{0};  // a bit each
   std::atomic<const WakeUp*> wake_up_{nullptr};
   std::vector<std::unique_ptr<WakeUp>> wake_ups_;  // an older one may be in use by a thread
   std::mutex mutex_;                               // one producer at a time
@@ -110,6 +121,8 @@ class LedgerReader {
   std::uint64_t GpuTimeNs(std::uint32_t slot) const;
   LedgerCounter GpuTimeCounter(std::uint32_t slot) const { return LedgerCounter(ledger_->devices[slot].gpu_time_ns); }
   std::uint64_t DeadlineNs(std::uint32_t slot) const;  // 0: none
+  // What a client that lives changes while it is busy; of a version without it always the same.
+  std::uint64_t Renewals() const;
   bool HasWaiters(std::uint32_t slot) const;
   LedgerSnapshot Read(std::uint32_t slot) const;
 

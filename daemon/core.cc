@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -10,9 +11,18 @@
 namespace xschedd {
 namespace {
 
+// Self-tests that run at the same time; more are somebody's who has nothing to test.
+constexpr std::ptrdiff_t kMostPretended = 64;
+
 std::string By(const Actor& actor) {
   return (actor.is_admin ? "by uid " : "by its user, uid ") + std::to_string(actor.uid) + " (pid " +
-         std::to_string(actor.pid) + ")";
+         std::to_string(actor.pid) + (actor.login_uid ? ", login uid " + std::to_string(*actor.login_uid) : "") + ")";
+}
+
+// The same for a line of the log.
+std::string ByFields(const Actor& actor) {
+  return "by_uid=" + std::to_string(actor.uid) + " by_pid=" + std::to_string(actor.pid) +
+         " login_uid=" + (actor.login_uid ? std::to_string(*actor.login_uid) : "none");
 }
 
 // Of the clients that an operation is about, so many are named in its line.
@@ -52,6 +62,7 @@ std::string_view SourceText(PrioritySource source) {
 
 Result<Config> ConfigSource::Load() const {
   auto config = LoadConfig(path, may_be_absent);
+  if (config && software_gpu) config->software_gpu = true;
   if (!config || policy_override.empty()) return config;
   const auto name = policy::NameFrom(policy_override);
   if (!name) return Fail("there is no policy \"" + policy_override + "\"", "choose " + policy::NamesText());
@@ -59,10 +70,19 @@ Result<Config> ConfigSource::Load() const {
   return config;
 }
 
-Core::Core(boost::asio::io_context& io, ConfigSource source, Config config)
+std::string CeilingText(std::uint32_t uid, bool is_configured) {
+  const std::string whose = "ceiling of uid " + std::to_string(uid);
+  if (is_configured) return "the " + whose;
+  return "the default " + whose +
+         " (users lower and do not raise; an administrator can, or a [[rule]] or [[ceiling]] of the configuration)";
+}
+
+Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, HostGpus gpus)
     : source_(std::move(source)),
       config_(std::move(config)),
       file_policy_(config_.policy),
+      groups_(FindRoleGroups(config_.readers)),
+      gpus_(std::move(gpus)),
       scheduler_(registry_, events_, &MonotonicNs),
       loop_(io, scheduler_, config_.lease_ms),
       started_ns_(MonotonicNs()) {
@@ -115,6 +135,7 @@ void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
 Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   const auto known = client.attachments.find(device.slot);
   const bool is_known = known != client.attachments.end() && known->second->is_restored;
+  if (auto confirmed = Confirm(client, device); !confirmed) return confirmed;
   const auto attachment = registry_.Attach(client, std::move(device));
   if (!attachment) return tl::unexpected(attachment.error());
   if (is_known) return {};
@@ -136,6 +157,22 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   scheduler_.Changed(client);
   loop_.DecideSoon();
   NoteChange(client, Urgency::kSoon);
+  return {};
+}
+
+Result<void> Core::Confirm(const Client& client, NewDevice& device) const {
+  // What is no address at all is refused with the client's other mistakes.
+  if (config_.software_gpu || !IsPciAddress(device.pci_address)) return {};
+  if (IsPretended(device.pci_address)) {
+    const auto& known = registry_.Devices();
+    const auto pretended =
+        std::count_if(known.begin(), known.end(), [](const auto& d) { return IsPretended(d.first); });
+    if (known.contains(device.pci_address) || pretended < kMostPretended) return {};
+    return Fail("there are " + std::to_string(pretended) + " pretended devices already", "try again later");
+  }
+  auto confirmed = gpus_.Confirm(static_cast<pid_t>(client.identity.pid), std::move(device));
+  if (!confirmed) return tl::unexpected(confirmed.error());
+  device = std::move(*confirmed);
   return {};
 }
 
@@ -172,12 +209,11 @@ Result<void> Core::SetHints(Client& client, const Hints& hints) {
 
 std::string Core::HintNote(const Client& client) const {
   const Effective& now = client.effective;
-  const auto note = [&client](const std::string& hint, const std::string& effective, bool limited,
+  const auto note = [&client](const std::string& hint, const std::string& effective, bool limited, bool is_configured,
                               PrioritySource source) {
     if (hint == effective) return std::string();
     if (limited) {
-      return " hint " + hint + " limited to " + effective + " by the ceiling of uid " +
-             std::to_string(client.identity.uid);
+      return " hint " + hint + " limited to " + effective + " by " + CeilingText(client.identity.uid, is_configured);
     }
     if (source == PrioritySource::kGroup) return " hint " + hint + " not used: that of its group is " + effective;
     const std::string_view who = source == PrioritySource::kRule    ? "a rule of the configuration"
@@ -187,10 +223,12 @@ std::string Core::HintNote(const Client& client) const {
   };
   std::string priority;
   std::string weight;
-  if (client.hint) priority = note(std::to_string(*client.hint), std::to_string(now.priority), now.limited, now.source);
+  if (client.hint)
+    priority = note(std::to_string(*client.hint), std::to_string(now.priority), now.limited,
+                    config_.PriorityCeiling(client.identity.uid).has_value(), now.source);
   if (client.hint_weight) {
-    weight =
-        note(std::to_string(*client.hint_weight), std::to_string(now.weight), now.weight_limited, now.weight_source);
+    weight = note(std::to_string(*client.hint_weight), std::to_string(now.weight), now.weight_limited,
+                  config_.WeightCeiling(client.identity.uid).has_value(), now.weight_source);
   }
   if (!priority.empty()) priority.insert(0, "priority");
   if (!weight.empty()) weight.insert(0, priority.empty() ? "weight" : "; weight");
@@ -323,7 +361,7 @@ void Core::NoteOperation(const std::string& what, const std::vector<Client*>& cl
   for (std::size_t i = 0; i < clients.size() && i < kNamedClients; ++i)
     pids += (i == 0 ? "" : ",") + std::to_string(clients[i]->identity.pid);
   if (clients.size() > kNamedClients) pids += ",...";
-  SPDLOG_INFO("{} clients={} pid={} by_uid={} by_pid={}{}", what, clients.size(), pids, by.uid, by.pid, note);
+  SPDLOG_INFO("{} clients={} pid={} {}{}", what, clients.size(), pids, ByFields(by), note);
 }
 
 void Core::UsePolicy() {
@@ -339,10 +377,9 @@ void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
   config_.policy = settings;
   UsePolicy();
   const std::string what = "policy " + std::string(policy::Text(settings.name)) + " " + By(by);
-  SPDLOG_INFO(
-      "policy set name={} linger_us={} guard_ms_per_s={} window_us={} top_window_us={} turn_ms={} by_uid={} by_pid={}",
-      policy::Text(settings.name), settings.linger_us, settings.guard_ms_per_s, settings.window_us,
-      settings.top_window_us, settings.turn_ms, by.uid, by.pid);
+  SPDLOG_INFO("policy set name={} linger_us={} guard_ms_per_s={} window_us={} top_window_us={} turn_ms={} {}",
+              policy::Text(settings.name), settings.linger_us, settings.guard_ms_per_s, settings.window_us,
+              settings.top_window_us, settings.turn_ms, ByFields(by));
   Event event;
   event.kind = EventKind::kPolicy;
   event.time_ns = MonotonicNs();
@@ -363,6 +400,7 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   const bool passes_other = fresh->passthrough != config_.passthrough;
   config_ = std::move(*fresh);
   file_policy_ = config_.policy;
+  groups_ = FindRoleGroups(config_.readers);
   if (passes_other) {
     std::string all;
     for (const std::string& entry : config_.passthrough)
@@ -383,8 +421,8 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   }
   notes.push_back("clients whose priority or weight changed: " + std::to_string(changed));
   if (moved != 0) notes.push_back("clients moved to another group: " + std::to_string(moved));
-  SPDLOG_INFO("configuration reloaded file=\"{}\" clients_changed={} clients_moved={} by_uid={} by_pid={}",
-              source_.path, changed, moved, by.uid, by.pid);
+  SPDLOG_INFO("configuration reloaded file=\"{}\" clients_changed={} clients_moved={} {}", source_.path, changed, moved,
+              ByFields(by));
   Event event;
   event.kind = EventKind::kReloaded;
   event.time_ns = MonotonicNs();
@@ -399,7 +437,7 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
 void Core::Drain(const Actor& by) {
   if (draining_) return;
   draining_ = true;
-  SPDLOG_INFO("draining: all gates open, no new clients by_uid={} by_pid={}", by.uid, by.pid);
+  SPDLOG_INFO("draining: all gates open, no new clients {}", ByFields(by));
   scheduler_.OpenAll();
   NoteChange(Urgency::kNow);
 }

@@ -6,13 +6,16 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "daemon/config/config.h"
 #include "daemon/registry/effective.h"
 #include "daemon/registry/hints.h"
+#include "daemon/registry/host_gpus.h"
 #include "daemon/registry/registry.h"
+#include "daemon/registry/roles.h"
 #include "daemon/scheduler/events.h"
 #include "daemon/scheduler/loop.h"
 #include "daemon/scheduler/scheduler.h"
@@ -25,6 +28,9 @@ struct Actor {
   std::uint64_t pid = 0;
   std::uint32_t uid = 0;
   bool is_admin = true;
+  bool may_raise = false;  // MayRaise (registry/roles.h)
+  bool may_read_all = false;
+  std::optional<std::uint32_t> login_uid = {};  // who it was that became `uid` (sudo); none: not known
 };
 
 // What others than the client itself have set for it.
@@ -64,16 +70,22 @@ struct ConfigSource {
   std::string path;
   bool may_be_absent = false;
   std::string policy_override;  // --policy; empty: as the file says
+  bool software_gpu = false;    // --software-gpu, whatever the file says
   Result<Config> Load() const;
 };
 
+// For a person: whose ceiling limits something; of one that no configuration gives, also who can raise it.
+std::string CeilingText(std::uint32_t uid, bool is_configured);
+
 class Core {
  public:
-  Core(boost::asio::io_context& io, ConfigSource source, Config config);
+  Core(boost::asio::io_context& io, ConfigSource source, Config config, HostGpus gpus = HostGpus());
 
   // ---- sessions
   Client& AddClient(NewClient fresh);
   void RemoveClient(std::uint64_t client_id, const std::string& why);
+  // Refuses a device that this machine does not have, or that the client does not use, unless the configuration lets
+  // clients name what they like.
   Result<void> AttachDevice(Client& client, NewDevice device);
   Result<void> CreateQueue(Client& client, const Queue& queue);
   Result<void> DestroyQueue(Client& client, std::uint64_t queue);
@@ -128,6 +140,7 @@ class Core {
   const Scheduler& Sched() const { return scheduler_; }
   Meter& Metrics() { return scheduler_.Metrics(); }
   const Config& Settings() const { return config_; }
+  const RoleGroups& Groups() const { return groups_; }
   const ConfigSource& Source() const { return source_; }
   // Whether the daemon's thread is to look for work instead of sleeping.
   bool IsSpinning() const { return config_.spin && loop_.HasTracked(); }
@@ -157,6 +170,8 @@ class Core {
   std::size_t UpdateEffective(Client& client, const std::string& why, LinesOf lines = LinesOf::kOperation);
   std::size_t UpdateMembers(const Group& group, const std::string& why, LinesOf lines = LinesOf::kOperation);
   bool UpdateMember(Client& client, const Effective& after, const std::string& why, LinesOf lines);
+  // `device` as the machine has it.
+  Result<void> Confirm(const Client& client, NewDevice& device) const;
   // Puts the client into the group that the configuration says; logs and returns whether that is another.
   bool UpdateGroup(Client& client);
 
@@ -170,6 +185,8 @@ class Core {
   ConfigSource source_;
   Config config_;
   policy::Settings file_policy_;
+  RoleGroups groups_;
+  HostGpus gpus_;
   Registry registry_;
   EventLog events_;
   Scheduler scheduler_;

@@ -63,6 +63,7 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   ClientIdentity& who = client.identity;
   who.exe = std::move(fresh.identity.exe);
   who.cgroup = std::move(fresh.identity.cgroup);
+  who.may_raise = fresh.identity.may_raise;
   client.group_name = std::move(fresh.group_name);
   client.hint = fresh.hints.priority;
   client.hint_weight = fresh.hints.weight;

@@ -34,6 +34,7 @@ struct Options {
   std::string config;
   std::string policy;
   std::string log_level = "info";
+  bool software_gpu = false;
   bool check_config = false;
   bool version = false;
 };
@@ -78,7 +79,8 @@ int Serve(const Options& options) {
     return Complain({"there is no policy \"" + options.policy + "\"", "choose " + policy::NamesText()}, kExitUsage);
   }
   const bool is_default = options.config.empty();
-  const ConfigSource source{is_default ? kDefaultConfigPath : options.config, is_default, options.policy};
+  const ConfigSource source{is_default ? kDefaultConfigPath : options.config, is_default, options.policy,
+                            options.software_gpu};
   auto config = source.Load();
   if (!config) return Complain(config.error(), kExitConfig);
   if (options.check_config) {
@@ -112,6 +114,8 @@ int Main(int argc, char** argv) {
                  "configuration; must exist. Default, may be absent: " + std::string(kDefaultConfigPath));
   app.add_option("--policy", options.policy, "policy, whatever the configuration says: " + policy::NamesText());
   app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")->capture_default_str();
+  app.add_flag("--software-gpu", options.software_gpu,
+               "believe what clients say of their devices, whatever the configuration says: for a software GPU");
   app.add_flag("--check-config", options.check_config, "read the configuration, say whether it is good, and exit");
   app.add_flag("--version", options.version, "print the version and exit");
   try {

@@ -36,6 +36,8 @@ constexpr std::uint64_t kWelcomeNs = 1'000'000'000;
 constexpr std::uint64_t kWatchNs = 60'000;
 // The same while other threads look after it.
 constexpr std::uint64_t kStandByNs = 100'000;
+// How often a busy session is renewed: some earlier than the daemon must hear of it.
+constexpr std::uint64_t kRenewEachNs = abi::kRenewNs * 4 / 5;
 constexpr std::size_t kMaxOutbox = 4096;
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
@@ -82,6 +84,13 @@ void Agent::WorkSubmitted() {
   // seq_cst: the agent clears the flag and then looks at the trackers once more; the submitter counted its work there
   // before it looks at the flag. One of the two sees the other.
   if (!is_watching_.load(std::memory_order_seq_cst) && !is_watching_.exchange(true, std::memory_order_seq_cst))
+    Notify();
+}
+
+void Agent::BusyReported() {
+  // seq_cst: the agent clears the flag and then asks the ledger once more; the level was set before we look at the
+  // flag.
+  if (!is_renewing_.load(std::memory_order_seq_cst) && !is_renewing_.exchange(true, std::memory_order_seq_cst))
     Notify();
 }
 
@@ -180,6 +189,7 @@ void Agent::Loop() {
         until = std::min(until, now + (attention == DeviceTracker::Attention::kLater ? kStandByNs : kWatchNs));
       }
     }
+    until = std::min(until, RenewBusy(now));
     if (stream_ != nullptr && activity_interval_ns_ != 0 && has_activity_) {
       if (now >= next_activity_ns_) SendActivity(now);
       if (has_activity_) until = std::min(until, next_activity_ns_);
@@ -194,6 +204,23 @@ void Agent::Loop() {
   EndSession();
   // The daemon must not go on waiting for a client that it cannot hold.
   if (stream_ != nullptr) stream_->Cancel();
+}
+
+std::uint64_t Agent::RenewBusy(std::uint64_t now_ns) {
+  if (!is_renewing_.load(std::memory_order_seq_cst)) return kNever;
+  const std::uint64_t due_ns = renewed_ns_ + kRenewEachNs;
+  if (now_ns < due_ns) return due_ns;
+  is_renewing_.store(false, std::memory_order_seq_cst);
+  // Also where the session is kept without a stream: its memory may be the next daemon's.
+  const bool stood_still = was_busy_ && now_ns > due_ns + abi::kRenewNs;
+  was_busy_ = session_ != nullptr && session_->IsAlive() && session_->Ledger().IsAnyBusy();
+  if (!was_busy_) return kNever;
+  is_renewing_.store(true, std::memory_order_seq_cst);
+  session_->Ledger().Renew();
+  // The daemon may have given this process up, and is to count it again at once.
+  if (stood_still) session_->Ledger().WakeDaemon();
+  renewed_ns_ = now_ns;
+  return now_ns + kRenewEachNs;
 }
 
 DeviceTracker::Attention Agent::Watch(std::uint64_t now_ns) {
@@ -248,6 +275,7 @@ void Agent::Connect() {
     return;
   }
   if (!StartStream(std::move(connection->socket))) return;
+  connection->session->OnBusy([this] { BusyReported(); });
   session_ = connection->session;
   kept_until_ns_ = 0;
   if (session_ != client_->PublishedSession()) client_->AwaitWordUntil(MonotonicNs() + kWelcomeNs);

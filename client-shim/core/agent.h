@@ -2,7 +2,8 @@
 //
 // It has all signals blocked, so that the program's are never handled on it nor on the threads that gRPC makes below
 // it. It blocks when nothing is under way: no messages, no session to seek, no tracked work unfinished. Thread rule:
-// Post, Look, Deliver and WorkSubmitted from any thread, none of them blocks; the rest is the agent's own.
+// Post, Look, Deliver, BusyReported and WorkSubmitted from any thread, none of them blocks; the rest is the agent's
+// own.
 #pragma once
 
 #include <atomic>
@@ -35,6 +36,8 @@ class Agent {
   void Post(OutgoingMessage message);
   // Tracked work was submitted: somebody has to notice its end.
   void WorkSubmitted();
+  // A device was reported busy: from here on the daemon has to hear that this process lives.
+  void BusyReported();
   // Work may have finished just now.
   void Look();
   // A device was used for the first time.
@@ -60,6 +63,8 @@ class Agent {
   void BackOff();
   void SendMessages();
   void SendActivity(std::uint64_t now_ns);
+  // Renews what is busy, when it is due. When that has to be looked at again; kNever: not before BusyReported.
+  std::uint64_t RenewBusy(std::uint64_t now_ns);
   void Sleep(std::uint64_t until_ns);
   void Notify();
 
@@ -76,6 +81,8 @@ class Agent {
   // seq_cst with the trackers' locks: see WorkSubmitted.
   std::atomic<bool> is_watching_{false};
   std::atomic<bool> is_in_runtime_{false};
+  // seq_cst with LedgerWriter::IsAnyBusy: see BusyReported.
+  std::atomic<bool> is_renewing_{false};
 
   // The agent's own.
   GrpcThread* grpc_thread_ = nullptr;  // from the first connection on
@@ -88,6 +95,8 @@ class Agent {
   std::vector<std::unique_ptr<GrpcStream>> ended_streams_;
   std::uint64_t greeted_ns_ = 0;
   std::uint64_t devices_told_ = 0;
+  std::uint64_t renewed_ns_ = 0;
+  bool was_busy_ = false;  // when it was last renewed, or looked whether it has to be
   std::uint64_t next_attempt_ns_ = 0;
   std::uint64_t backoff_ns_ = 0;
   std::uint64_t activity_interval_ns_ = 0;

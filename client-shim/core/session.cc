@@ -141,6 +141,7 @@ void Session::LedgerSink::Report(abi::TransitionKind kind, std::uint64_t deadlin
   // release, before the record: abi.h.
   session->ledger_->Device(slot).deadline_ns.store(deadline_ns, std::memory_order_release);
   if (!session->ledger_->Report(slot, kind, MonotonicNs())) session->End();
+  if (kind == abi::TransitionKind::kBusy && session->on_busy_) session->on_busy_();
 }
 
 void Session::LedgerSink::Publish(const TrackerCounters& counters) {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -42,6 +43,10 @@ class Session {
   bool IsAlive() const { return is_alive_.load(std::memory_order_acquire); }
   // Releases every thread that waits at one of its gates.
   void End();
+  // `action` is called, by any thread, when a device was reported busy. Once, before the session is first published.
+  void OnBusy(std::function<void()> action) {
+    if (!on_busy_) on_busy_ = std::move(action);
+  }
   // Every thread that waits at one of its gates looks again.
   void WakeWaiters();
 
@@ -66,6 +71,7 @@ class Session {
   const BoardReader board_;
   abi::Ledger* const ledger_memory_;
   std::unique_ptr<LedgerWriter> ledger_;
+  std::function<void()> on_busy_;
   const std::size_t board_bytes_;
   const std::size_t ledger_bytes_;
   std::atomic<std::uint32_t> users_{0};

@@ -27,10 +27,11 @@ constexpr std::string_view kOtherClass = "other";
 constexpr policy::Limits kAnyId{std::numeric_limits<std::uint32_t>::max(), 0};
 
 void ReadDaemon(ConfigReader& reader, const toml::table& table, Config& config) {
-  reader.OnlyKeys(table, "[daemon]", {"lease_ms", "activity_interval_ms", "spin"});
+  reader.OnlyKeys(table, "[daemon]", {"lease_ms", "activity_interval_ms", "spin", "software_gpu"});
   reader.Number(table, "lease_ms", {10'000, 20}, config.lease_ms);
   reader.Number(table, "activity_interval_ms", {3'600'000, 0}, config.activity_interval_ms);
   reader.Flag(table, "spin", config.spin);
+  reader.Flag(table, "software_gpu", config.software_gpu);
 }
 
 void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings& settings) {
@@ -182,7 +183,17 @@ void ReadQuota(ConfigReader& reader, const toml::table& table, Quota& quota) {
   reader.Number(table, "root_times", {1'000, 1}, quota.root_times);
 }
 
+void ReadAccess(ConfigReader& reader, const toml::table& table, Config& config) {
+  reader.OnlyKeys(table, "[access]", {"readers"});
+  reader.Text(table, "readers", config.readers);
+}
+
 }  // namespace
+
+bool Rule::IsByChoice() const {
+  const bool is_by_cgroup = cgroup && !IsNamedByUsers(*cgroup);
+  return !uid && !gid && !container && !is_by_cgroup;
+}
 
 Examined ExamineConfig(std::string_view text, const std::string& name) {
   Examined examined;
@@ -196,13 +207,15 @@ Examined ExamineConfig(std::string_view text, const std::string& name) {
   }
   Config config;
   ConfigReader reader;
-  reader.OnlyKeys(root, "the file", {"daemon", "policy", "rule", "ceiling", "quota", "passthrough", "metrics"});
+  reader.OnlyKeys(root, "the file",
+                  {"daemon", "policy", "rule", "ceiling", "quota", "passthrough", "metrics", "access"});
   if (const toml::table* table = reader.Table(root, "daemon")) ReadDaemon(reader, *table, config);
   if (const toml::table* table = reader.Table(root, "policy")) ReadPolicy(reader, *table, config.policy);
   reader.EachTable(root, "rule", [&](const toml::table& table) { ReadRule(reader, table, config); });
   reader.EachTable(root, "ceiling", [&](const toml::table& table) { ReadCeiling(reader, table, config); });
   if (const toml::table* table = reader.Table(root, "quota")) ReadQuota(reader, *table, config.quota);
   if (const toml::table* table = reader.Table(root, "metrics")) ReadMetrics(reader, *table, config.metrics);
+  if (const toml::table* table = reader.Table(root, "access")) ReadAccess(reader, *table, config);
   CheckClasses(reader, root, config.rules);
   ReadPassthrough(reader, root, config.passthrough);
   examined.errors = reader.Errors();

@@ -36,6 +36,10 @@ struct Rule {
   std::vector<std::string> passthrough = {};     // in addition to Config::passthrough
   std::optional<std::string> metric_class = {};  // in the metrics (telemetry/meter.h)
   std::uint32_t line = 0;                        // of the file
+
+  // Whether a user can choose to fit: by what a program is called, by a group's name, by a cgroup that users make. Such
+  // a rule is the user's own word: it raises nobody who may not raise himself.
+  bool IsByChoice() const;
 };
 
 // The most that clients of one uid get, by whatever way. What is not set is as for uids without a ceiling of their own.
@@ -71,21 +75,22 @@ struct MetricsSettings {
 struct Config {
   std::uint32_t lease_ms = 100;
   std::uint32_t activity_interval_ms = 1000;
-  bool spin = false;  // do not sleep while clients are tracked
+  bool spin = false;          // do not sleep while clients are tracked
+  bool software_gpu = false;  // devices are what clients say: for tests and demonstrations
   policy::Settings policy;
   std::vector<Rule> rules;
   std::map<std::uint32_t, Ceiling> ceilings;  // by uid
   Ceiling default_ceiling;                    // for every other uid
   Quota quota;
   MetricsSettings metrics;
-  std::vector<std::string> passthrough;  // each is one that common/passthrough.h understands
+  std::string readers = "xschedd-readers";  // the group that sees everybody's clients and changes nothing
+  std::vector<std::string> passthrough;     // each is one that common/passthrough.h understands
   // Where in the file each key stands that is there: "policy.linger_us", "passthrough".
   std::map<std::string, std::uint32_t> lines;
 
-  int PriorityCeiling(std::uint32_t uid) const { return Limit(uid, &Ceiling::priority).value_or(kPriorityMax); }
-  std::uint32_t WeightCeiling(std::uint32_t uid) const {
-    return Limit(uid, &Ceiling::weight).value_or(policy::kWeightLimits.max);
-  }
+  // What the file says of this uid; none: nothing (registry/effective.h).
+  std::optional<int> PriorityCeiling(std::uint32_t uid) const { return Limit(uid, &Ceiling::priority); }
+  std::optional<std::uint32_t> WeightCeiling(std::uint32_t uid) const { return Limit(uid, &Ceiling::weight); }
 
  private:
   template <typename Value>

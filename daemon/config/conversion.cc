@@ -26,6 +26,7 @@ void FillConfiguration(const std::string& file, const std::vector<Setting>& sett
     to.set_default_value(setting.default_value);
     to.set_source(std::string(setting.source));
     to.set_line(setting.line);
+    to.set_note(std::string(setting.note));
   }
 }
 

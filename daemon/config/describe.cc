@@ -10,6 +10,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kVendor = "vendor";  // max_concurrent is not set
 constexpr std::string_view kPolicyName = "policy.name";
+constexpr std::string_view kSoftwareGpu = "daemon.software_gpu";
+constexpr std::string_view kByIdentity = "by what the kernel says of a process: may raise";
+constexpr std::string_view kByChoice = "by what a user chooses: raises nobody who may not raise himself";
 
 std::string Text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -58,6 +61,7 @@ std::vector<Value> Values(const Config& config) {
       {"daemon.lease_ms", config.lease_ms},
       {"daemon.activity_interval_ms", config.activity_interval_ms},
       {"daemon.spin", config.spin},
+      {"daemon.software_gpu", config.software_gpu},
       {std::string(kPolicyName), policy::Text(policy.name)},
       {"policy.linger_us", policy.linger_us},
       {"policy.guard_ms_per_s", policy.guard_ms_per_s},
@@ -80,13 +84,14 @@ std::vector<Value> Values(const Config& config) {
       {"quota.message_kib_per_s", quota.message_kib_per_s},
       {"quota.calls_per_s", quota.calls_per_s},
       {"quota.root_times", quota.root_times},
+      {"access.readers", config.readers},
       {"metrics.enabled", config.metrics.enabled},
       {"metrics.address", config.metrics.address},
   };
 }
 
 Setting FromFile(std::string key, const Json& value, std::uint32_t line) {
-  return {std::move(key), Text(value), "null", kFromFile, line};
+  return {std::move(key), Text(value), "null", kFromFile, line, {}};
 }
 
 }  // namespace
@@ -103,8 +108,11 @@ std::vector<Setting> Describe(const Config& config) {
     }
     settings.push_back(std::move(setting));
   }
-  for (std::size_t i = 0; i < config.rules.size(); ++i)
-    settings.push_back(FromFile("rule." + std::to_string(i), ToJson(config.rules[i]), config.rules[i].line));
+  for (std::size_t i = 0; i < config.rules.size(); ++i) {
+    const Rule& rule = config.rules[i];
+    settings.push_back(FromFile("rule." + std::to_string(i), ToJson(rule), rule.line));
+    if (rule.priority || rule.weight) settings.back().note = rule.IsByChoice() ? kByChoice : kByIdentity;
+  }
   // In the order of the file, as the rules.
   std::vector<std::pair<std::uint32_t, Json>> ceilings;
   for (const auto& [uid, ceiling] : config.ceilings)
@@ -117,13 +125,17 @@ std::vector<Setting> Describe(const Config& config) {
   return settings;
 }
 
-std::vector<Setting> DescribeLive(const Config& config, const policy::Settings& file, bool option) {
+std::vector<Setting> DescribeLive(const Config& config, const policy::Settings& file, bool option, bool software_gpu) {
   std::vector<Setting> settings = Describe(config);
   Config before = config;
   before.policy = file;
   const std::vector<Setting> then = Describe(before);
   for (std::size_t i = 0; i < settings.size(); ++i) {
     Setting& setting = settings[i];
+    if (software_gpu && setting.key == kSoftwareGpu) {
+      setting.source = kFromOption;
+      setting.line = 0;
+    }
     const bool is_admins = setting.value != then[i].value;
     if (!is_admins && (!option || setting.key != kPolicyName)) continue;
     setting.source = is_admins ? kFromAdmin : kFromOption;

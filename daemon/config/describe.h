@@ -15,7 +15,7 @@ namespace xschedd {
 // Where a value comes from.
 inline constexpr std::string_view kFromDefault = "default";
 inline constexpr std::string_view kFromFile = "file";
-inline constexpr std::string_view kFromOption = "option";        // --policy
+inline constexpr std::string_view kFromOption = "option";        // --policy, --software-gpu
 inline constexpr std::string_view kFromAdmin = "administrator";  // xschedctl policy set
 
 struct Setting {
@@ -23,15 +23,17 @@ struct Setting {
   std::string value;          // JSON; a rule and a ceiling: an object with the keys of the file
   std::string default_value;  // JSON; null for rules and ceilings: there is none
   std::string_view source = kFromDefault;
-  std::uint32_t line = 0;  // in the file, where the value is from there
+  std::uint32_t line = 0;      // in the file, where the value is from there
+  std::string_view note = {};  // of a rule: whether it can raise
 };
 
 // In the order of daemon/xschedd.toml. Sources are kFromDefault and kFromFile.
 std::vector<Setting> Describe(const Config& config);
 
-// The same for a daemon's: `option` says that the policy's name was given with --policy, `file` what the policy was
-// before an administrator changed it.
-std::vector<Setting> DescribeLive(const Config& config, const policy::Settings& file, bool option);
+// The same for a daemon's: `option` says that the policy's name was given with --policy, `software_gpu` that
+// --software-gpu was, `file` what the policy was before an administrator changed it.
+std::vector<Setting> DescribeLive(const Config& config, const policy::Settings& file, bool option,
+                                  bool software_gpu = false);
 
 // "us", "ms", "ms/s", "KiB", "KiB/s", "1/s"; empty: it is no number, or a mere count. By the end of the key.
 std::string_view UnitOf(std::string_view key);

@@ -30,6 +30,10 @@ bool IsFor(const Actor& by, const Client& client) {
   return by.is_admin || client.identity.uid == by.uid;
 }
 
+bool MaySee(const Actor& by, const Client& client) {
+  return by.may_read_all || IsFor(by, client);
+}
+
 // Tells the caller and, within limits, the log.
 Status Denied(Core& core, const Actor& by, const std::string& why) {
   core.Refused(by.uid, ProcessText(by.pid, by.uid) + ": " + why);
@@ -104,7 +108,7 @@ Status AdminOperations::ListClients(const Actor& by, const v1::ListClientsReques
   std::uint32_t left_out = 0;
   for (const auto& [id, client] : core_.Clients().Clients()) {
     if (!everybody && !Matches(request.selector(), *client)) continue;
-    if (IsFor(by, *client)) {
+    if (MaySee(by, *client)) {
       FillClient(*client, core_.Sched(), now, *response.add_clients());
     } else {
       ++left_out;
@@ -165,9 +169,14 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     change.set_weight_before(before.weight);
     change.set_weight_after(after.weight);
     change.set_hold_after(client->IsOnHold());
-    const std::string ceiling = "limited by the ceiling of uid " + std::to_string(client->identity.uid);
-    if (sets_weight && after.weight_limited) change.set_note("weight " + ceiling);
-    if (sets_priority && after.limited) change.set_note(ceiling);
+    const std::uint32_t uid = client->identity.uid;
+    const Config& config = core_.Settings();
+    if (sets_weight && after.weight_limited) {
+      change.set_note("weight limited by " + CeilingText(uid, config.WeightCeiling(uid).has_value()));
+    }
+    if (sets_priority && after.limited) {
+      change.set_note("limited by " + CeilingText(uid, config.PriorityCeiling(uid).has_value()));
+    }
     const auto others_decide = [&](PrioritySource source) { return !by.is_admin || source == PrioritySource::kGroup; };
     if (weight && others_decide(after.weight_source)) NoteWhatGoesBefore("weight", after.weight_source, change);
     if (priority && others_decide(after.source)) NoteWhatGoesBefore("priority", after.source, change);
@@ -222,6 +231,14 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
   ChargeFor(by, clients.size());
   core_.SetHold(clients, hold, by);
   response.set_applied_ns(AppliedNs(core_.Sched(), began));
+  return Status::OK;
+}
+
+Status AdminOperations::GetCeiling(const Actor& by, const v1::GetCeilingRequest&, v1::GetCeilingResponse& response) {
+  const OwnCeiling ceiling = OwnCeilingOf(by.uid, by.may_raise, core_.Settings());
+  response.set_priority(ceiling.priority);
+  response.set_weight(ceiling.weight);
+  response.set_why(CeilingText(by.uid, ceiling.is_configured));
   return Status::OK;
 }
 
@@ -303,7 +320,8 @@ Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& reque
       .histories = core_.Sched().Histories(),
       .config = core_.Settings(),
       .now_ns = MonotonicNs(),
-      .only_uid = by.is_admin ? std::nullopt : std::optional<std::uint32_t>(by.uid),
+      .only_uid = by.is_admin || by.may_read_all ? std::nullopt : std::optional<std::uint32_t>(by.uid),
+      .is_admin = by.is_admin,
   };
   if (!by.is_admin) quotas_.Charge(by.uid, QuotaKind::kCalls, kMoreForExplain);
   const std::vector<Client*> clients = core_.Clients().FindPid(request.pid());
@@ -314,7 +332,7 @@ Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& reque
                                        " that ended; xschedctl ps shows who is connected"};
   }
   const ClientIdentity& who = clients.empty() ? past->identity : clients.back()->identity;
-  if (!by.is_admin && who.uid != by.uid) return NotYours(core_, by, who);
+  if (!by.is_admin && !by.may_read_all && who.uid != by.uid) return NotYours(core_, by, who);
   FillExplanation(clients.empty() ? ExplainClient(*past, request.seconds(), context)
                                   : ExplainClient(*clients.back(), request.seconds(), context),
                   response);
@@ -324,7 +342,8 @@ Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& reque
 
 Status AdminOperations::GetConfig(const Actor&, const v1::GetConfigRequest&, v1::GetConfigResponse& response) {
   FillConfiguration(core_.Source().path,
-                    DescribeLive(core_.Settings(), core_.FilePolicy(), !core_.Source().policy_override.empty()),
+                    DescribeLive(core_.Settings(), core_.FilePolicy(), !core_.Source().policy_override.empty(),
+                                 core_.Source().software_gpu),
                     response);
   return Status::OK;
 }

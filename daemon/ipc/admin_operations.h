@@ -25,6 +25,7 @@ class AdminOperations {
   grpc::Status Set(const Actor& by, const v1::SetRequest& request, v1::ChangeResponse& response);
   grpc::Status Hold(const Actor& by, const v1::HoldRequest& request, v1::ChangeResponse& response);
   grpc::Status Release(const Actor& by, const v1::ReleaseRequest& request, v1::ChangeResponse& response);
+  grpc::Status GetCeiling(const Actor& by, const v1::GetCeilingRequest& request, v1::GetCeilingResponse& response);
   grpc::Status GetPolicy(const Actor& by, const v1::GetPolicyRequest& request, v1::Policy& response);
   grpc::Status SetPolicy(const Actor& by, const v1::SetPolicyRequest& request, v1::Policy& response);
   grpc::Status GetStats(const Actor& by, const v1::GetStatsRequest& request, v1::Stats& response);

@@ -19,7 +19,9 @@ grpc::Status AdminService::Authorise(Host& host, bool is_admin, const std::strin
                                      Actor& by) {
   const std::shared_ptr<Connection> connection = host.connections.Find(peer, is_admin);
   if (connection == nullptr) return {grpc::StatusCode::UNAVAILABLE, "the connection is closed already"};
-  by = {static_cast<std::uint64_t>(connection->peer.pid), connection->peer.uid, is_admin};
+  by = {static_cast<std::uint64_t>(connection->peer.pid), connection->peer.uid, is_admin,
+        MayRaise(connection->peer, host.core.Groups()), MayReadAll(connection->peer, host.core.Groups())};
+  by.login_uid = connection->login_uid;
   if (by.is_admin) return grpc::Status::OK;
   if (!connection->refusal.ok()) return connection->refusal;
   connection->last_call_ns = MonotonicNs();
@@ -39,6 +41,8 @@ grpc::Status AdminService::Authorise(Host& host, bool is_admin, const std::strin
   }
   host.quotas.Charge(by.uid, QuotaKind::kCalls, 1);
   const Right right = RightOnClientSocket(rpc);
+  if (right == Right::kReaders && !by.may_read_all)
+    return refuse(grpc::StatusCode::PERMISSION_DENIED, RefusalText(rpc));
   if (right == Right::kRefused) return refuse(grpc::StatusCode::PERMISSION_DENIED, RefusalText(rpc));
   if (right == Right::kOwnClients && IsNobody(by.uid)) {
     return refuse(
@@ -135,7 +139,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
 
   // To a user: what happens to own clients, and what an administrator changes for all.
   bool MayBeShown(const Event& event) const {
-    if (by_.is_admin) return true;
+    if (by_.is_admin || by_.may_read_all) return true;
     if (event.client_id != 0) return event.uid == by_.uid;
     return event.kind == EventKind::kPolicy || event.kind == EventKind::kReloaded;
   }

@@ -29,6 +29,7 @@ class AdminService final : public v1::Admin::CallbackService {
   XSCHEDD_UNARY(Set, SetRequest, ChangeResponse)
   XSCHEDD_UNARY(Hold, HoldRequest, ChangeResponse)
   XSCHEDD_UNARY(Release, ReleaseRequest, ChangeResponse)
+  XSCHEDD_UNARY(GetCeiling, GetCeilingRequest, GetCeilingResponse)
   XSCHEDD_UNARY(GetPolicy, GetPolicyRequest, Policy)
   XSCHEDD_UNARY(SetPolicy, SetPolicyRequest, Policy)
   XSCHEDD_UNARY(GetStats, GetStatsRequest, Stats)

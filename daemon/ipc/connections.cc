@@ -72,6 +72,7 @@ void Connections::Accept(UniqueFd socket, bool is_admin) {
   }
   connection->peer = std::move(*peer);
   connection->owner = quotas_.OwnerOf(connection->peer.uid);
+  connection->login_uid = ReadLoginUid(connection->peer.pid);
   // An administrator must get in when the others have used everything up.
   PreambleStatus status = PreambleStatus::kOk;
   if (auto refusal = CheckPeer(*connection)) {

@@ -36,6 +36,7 @@ struct Connection {
   PeerIdentity peer;
   uid_t owner = 0;        // as whom it counts (quotas.h)
   bool is_admin = false;  // accepted on admin.sock
+  std::optional<uid_t> login_uid;
   // Why it is let in only to be told so: every call ends with this. OK: it is a connection like others.
   grpc::Status refusal;
   Quotas::Holding quota;

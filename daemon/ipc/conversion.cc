@@ -23,6 +23,7 @@ v1::PrioritySource SourceOf(const Effective& effective) {
 
 v1::ClientState StateOf(const Attachment& attachment) {
   if (!attachment.gate.tracked) return v1::CLIENT_STATE_UNTRACKED;
+  if (attachment.silent) return v1::CLIENT_STATE_SILENT;
   if (!attachment.busy) return v1::CLIENT_STATE_IDLE;
   return attachment.gate.held ? v1::CLIENT_STATE_HELD : v1::CLIENT_STATE_RUNNING;
 }
@@ -172,6 +173,7 @@ void FillExplanation(const Explanation& explanation, v1::ExplainResponse& out) {
     to.set_held_ns(time(Phase::kHeld));
     to.set_idle_ns(time(Phase::kIdle));
     to.set_untracked_ns(time(Phase::kUntracked));
+    to.set_silent_ns(time(Phase::kSilent));
     to.set_gpu_ns(account.gpu_ns);
     to.set_gpu_all_ns(device.gpu_all_ns);
     to.set_gpu_level_ns(device.gpu_level_ns);
@@ -210,5 +212,6 @@ static_assert(static_cast<int>(EventKind::kRefused) == v1::EVENT_KIND_REFUSED);
 static_assert(static_cast<int>(EventKind::kQueueDestroyed) == v1::EVENT_KIND_QUEUE_DESTROYED);
 static_assert(static_cast<int>(EventKind::kTracked) == v1::EVENT_KIND_TRACKED);
 static_assert(static_cast<int>(EventKind::kWeight) == v1::EVENT_KIND_WEIGHT);
+static_assert(static_cast<int>(EventKind::kSilent) == v1::EVENT_KIND_SILENT);
 
 }  // namespace xschedd

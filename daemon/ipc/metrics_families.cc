@@ -21,7 +21,7 @@ using Place = std::size_t;
 
 constexpr char kDevice[] = "hw_id";  // hw.id of OpenTelemetry: the PCI address
 constexpr char kClass[] = "class";
-constexpr std::string_view kPhaseNames[kPhases] = {"untracked", "idle", "running", "held"};
+constexpr std::string_view kPhaseNames[kPhases] = {"untracked", "idle", "running", "held", "silent"};
 
 const Meter& MeterOf(const Sources& from) {
   return from.core.Sched().Metrics();

@@ -12,9 +12,10 @@ struct Entry {
 };
 
 constexpr Entry kClientSocket[] = {
-    {"GetVersion", Right::kAnybody}, {"GetPolicy", Right::kAnybody},      {"ListClients", Right::kOwnClients},
-    {"Set", Right::kOwnClients},     {"Hold", Right::kOwnClients},        {"Release", Right::kOwnClients},
-    {"Explain", Right::kOwnClients}, {"WatchEvents", Right::kOwnClients},
+    {"GetVersion", Right::kAnybody},     {"GetPolicy", Right::kAnybody},  {"GetCeiling", Right::kAnybody},
+    {"ListClients", Right::kOwnClients}, {"Set", Right::kOwnClients},     {"Hold", Right::kOwnClients},
+    {"Release", Right::kOwnClients},     {"GetStats", Right::kReaders},   {"GetMetrics", Right::kReaders},
+    {"GetConfig", Right::kReaders},      {"Explain", Right::kOwnClients}, {"WatchEvents", Right::kOwnClients},
 };
 
 }  // namespace

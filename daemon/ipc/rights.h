@@ -12,7 +12,8 @@ namespace xschedd {
 enum class Right {
   kRefused,     // needs admin.sock
   kAnybody,     // tells nothing about anybody
-  kOwnClients,  // sees and changes the clients of the caller's own uid
+  kOwnClients,  // sees and changes the clients of the caller's own uid; a reader sees those of everybody
+  kReaders,     // changes nothing, and is about everybody: for readers (registry/roles.h)
 };
 
 // `rpc`: as in admin.proto, "ListClients".

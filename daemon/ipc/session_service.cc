@@ -23,6 +23,7 @@ constexpr std::size_t kLargeMessage = 2'048;
 constexpr std::size_t kMemoryOfClient = 2'048;
 constexpr std::size_t kMostTextOfClient = 6'144;
 constexpr std::size_t kMemoryOfRule = 64;
+constexpr std::uint64_t kLongestLookNs = 2 * policy::kNsPerMs;  // what takes longer was interrupted
 constexpr std::uint64_t kTellSlowNs = 60 * policy::kNsPerS;
 
 Hints HintsOf(const v1::Hello& hello) {
@@ -196,6 +197,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     fresh.identity.gid = peer.gid;
     fresh.identity.exe = std::move(process.exe);
     fresh.identity.cgroup = std::move(process.cgroup);
+    fresh.identity.may_raise = MayRaise(peer, host_.core.Groups());
     fresh.identity.key = ReadProcessKey(peer.pid, pidfd);
     fresh.group_name = CleanText(hello.group(), kMostOfGroup);
     fresh.hints = hints;
@@ -252,10 +254,9 @@ class SessionReactor final : public Stream, public ConfigurationSink {
       case v1::ClientMessage::kDeviceAttached: {
         const v1::DeviceAttached& device = message_.device_attached();
         result = WithinQuota(QuotaKind::kDevices, devices_, [&] {
-          return host_.core.AttachDevice(client,
-                                         {device.slot(), device.pci_address(), CleanText(device.name(), kMostOfName),
-                                          CleanText(device.vendor(), kMostOfVendor), device.compute_units(),
-                                          CleanText(device.uuid(), kMostOfName)});
+          return AttachDevice(client, {device.slot(), device.pci_address(), CleanText(device.name(), kMostOfName),
+                                       CleanText(device.vendor(), kMostOfVendor), device.compute_units(),
+                                       CleanText(device.uuid(), kMostOfName)});
         });
         break;
       }
@@ -284,6 +285,19 @@ class SessionReactor final : public Stream, public ConfigurationSink {
         break;
     }
     if (!result) Notice(result.error().Line());
+  }
+
+  // Looking at what the process has open takes its time, which is the client's.
+  Result<void> AttachDevice(Client& client, NewDevice device) {
+    const std::uint64_t began = MonotonicNs();
+    const std::string address = CleanText(device.pci_address, kMostOfName);
+    Result<void> attached = host_.core.AttachDevice(client, std::move(device));
+    connection_->Charge(std::min(MonotonicNs() - began, kLongestLookNs));
+    if (attached) return attached;
+    host_.core.Refused(connection_->peer.uid, NameOfPeer() + ": device " + address + ": " + attached.error().Line());
+    return Fail("device slot " + std::to_string(message_.device_attached().slot()) +
+                    " is not scheduled: " + attached.error().what,
+                attached.error().remedy);
   }
 
   // Takes one from the quota for what `action` makes.

@@ -42,7 +42,20 @@ int Authority(PrioritySource source) {
   return source == PrioritySource::kAdmin ? 2 : source == PrioritySource::kRule ? 1 : 0;
 }
 
+bool IsOwnWord(PrioritySource source, const Rule& rule) {
+  const bool is_by_choice = source == PrioritySource::kRule && rule.IsByChoice();
+  return source == PrioritySource::kHint || source == PrioritySource::kOwner || is_by_choice;
+}
+
 }  // namespace
+
+OwnCeiling OwnCeilingOf(std::uint32_t uid, bool may_raise, const Config& config) {
+  const std::optional<int> priority = config.PriorityCeiling(uid);
+  const std::optional<std::uint32_t> weight = config.WeightCeiling(uid);
+  return {.priority = priority.value_or(may_raise ? kPriorityMax : kPriorityDefault),
+          .weight = weight.value_or(may_raise ? policy::kWeightLimits.max : policy::kWeightDefault),
+          .is_configured = priority && weight};
+}
 
 ClientSettings SettingsOf(const Client& client) {
   return {client.admin, client.admin_weight, client.owner, client.owner_weight};
@@ -59,8 +72,10 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
   const auto priority = Choose(settings.admin, rule.priority, settings.owner, client.hint, kPriorityDefault);
   const auto weight =
       Choose(settings.admin_weight, rule.weight, settings.owner_weight, client.hint_weight, policy::kWeightDefault);
-  const int priority_ceiling = config.PriorityCeiling(client.identity.uid);
-  const std::uint32_t weight_ceiling = config.WeightCeiling(client.identity.uid);
+  const OwnCeiling own = OwnCeilingOf(client.identity.uid, client.identity.may_raise, config);
+  const OwnCeiling configured = OwnCeilingOf(client.identity.uid, true, config);
+  const int priority_ceiling = (IsOwnWord(priority.source, rule) ? own : configured).priority;
+  const std::uint32_t weight_ceiling = (IsOwnWord(weight.source, rule) ? own : configured).weight;
   return {.priority = std::min(priority.value, priority_ceiling),
           .source = priority.source,
           .limited = priority.value > priority_ceiling,

@@ -1,9 +1,10 @@
 // What counts for a client: its group, and what its group's members have together, priority and weight.
 //
 // Priority and weight, each for itself: the administrator's, else that of the first rule that fits, else what the
-// client's own user has set, else the client's hint, else the default; limited to the ceiling of the uid, which binds
-// administrators, too. The first rule that fits is the only one that is looked at: what it does not set is as without
-// rules.
+// client's own user has set, else the client's hint, else the default; limited to the configured ceiling of the uid,
+// which binds administrators, too. Where the configuration has none for it, what a client and its user say, or choose
+// by what they say, may lower and not raise (as with nice), unless the client's process may raise. The first rule that
+// fits is the only one that is looked at: what it does not set is as without rules.
 //
 // A group runs as one, so one priority and one weight count for all its members that have a device: the highest of what
 // administrators set for any of them; if they set nothing, of what rules say; if these say nothing, of what users and
@@ -28,6 +29,14 @@ struct ClientSettings {
   std::optional<std::uint32_t> owner_weight;
 };
 ClientSettings SettingsOf(const Client& client);
+
+// The most that a uid gets by its own word.
+struct OwnCeiling {
+  int priority = kPriorityDefault;
+  std::uint32_t weight = policy::kWeightDefault;
+  bool is_configured = false;  // by a [[ceiling]] for both
+};
+OwnCeiling OwnCeilingOf(std::uint32_t uid, bool may_raise, const Config& config);
 
 // What was set and said for it alone.
 Effective EffectiveOf(const Client& client, const Config& config);

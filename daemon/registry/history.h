@@ -25,9 +25,10 @@
 
 namespace xschedd {
 
-// What a client does on a device. Untracked: it runs freely and says nothing.
-enum class Phase : std::uint8_t { kUntracked, kIdle, kRunning, kHeld };
-inline constexpr std::size_t kPhases = 4;
+// What a client does on a device. Untracked: it runs freely and says nothing. Silent: it was busy, has not been heard
+// of since, and does not count.
+enum class Phase : std::uint8_t { kUntracked, kIdle, kRunning, kHeld, kSilent };
+inline constexpr std::size_t kPhases = 5;
 
 using PhaseTimes = std::array<std::uint64_t, kPhases>;  // ns, by Phase
 
@@ -99,7 +100,7 @@ struct Bucket {
   std::uint32_t back;  // how many buckets ago in the pool its predecessor of the same history is; 0: there is none
   std::array<Cause, kCauses> causes;
 };
-static_assert(sizeof(Bucket) == 160);
+static_assert(sizeof(Bucket) == 168);
 
 }  // namespace history
 

@@ -20,6 +20,11 @@ std::string_view ContainerOf(std::string_view component) {
   return component.size() == kContainerIdSize && AreHexDigits(component) ? component : std::string_view();
 }
 
+// "user@1000.service": what systemd delegates to the user.
+bool IsUserManager(std::string_view component) {
+  return component.starts_with("user@") && component.ends_with(".service");
+}
+
 }  // namespace
 
 bool ExeMatches(std::string_view wanted, std::string_view exe) {
@@ -40,10 +45,20 @@ bool IsContainerId(std::string_view text) {
 }
 
 bool ContainerMatches(std::string_view wanted, std::string_view cgroup) {
-  if (!IsContainerId(wanted)) return false;
+  if (!IsContainerId(wanted) || CgroupMatches("/user.slice", cgroup)) return false;
   while (!cgroup.empty()) {
     const std::string_view component = cgroup.substr(0, cgroup.find('/'));
-    if (ContainerOf(component).starts_with(wanted)) return true;
+    if (IsUserManager(component)) return false;
+    if (const std::string_view id = ContainerOf(component); !id.empty()) return id.starts_with(wanted);
+    cgroup.remove_prefix(std::min(component.size() + 1, cgroup.size()));
+  }
+  return false;
+}
+
+bool IsNamedByUsers(std::string_view cgroup) {
+  while (!cgroup.empty()) {
+    const std::string_view component = cgroup.substr(0, cgroup.find('/'));
+    if (IsUserManager(component)) return true;
     cgroup.remove_prefix(std::min(component.size() + 1, cgroup.size()));
   }
   return false;

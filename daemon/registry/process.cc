@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <sstream>
+#include <utility>
 
 namespace xschedd {
 namespace {
@@ -47,7 +49,85 @@ std::size_t SequenceLength(std::string_view text) {
   return overlong || outside ? 0 : length;
 }
 
+// None: the peer has none, or this is no Unix socket.
+std::vector<gid_t> PeerGroups(int socket) {
+  std::vector<gid_t> groups(32);
+  for (;;) {
+    auto bytes = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+    const bool is_whole = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes) == 0;
+    if (!is_whole && errno != ERANGE) return {};
+    groups.resize(bytes / sizeof(gid_t));
+    if (is_whole) return groups;
+  }
+}
+
+// A pidfd of the process that has the number now, if it can be the one that had it when it connected as `uid`.
+int OpenByNumber(pid_t pid, uid_t uid, const PeerCalls& calls) {
+  const std::optional<ProcessLook> before = calls.look(pid);
+  UniqueFd pidfd(calls.open_pidfd(pid));
+  const std::optional<ProcessLook> after = calls.look(pid);
+  const bool is_one = before && after && before->start_ticks != 0 && before->start_ticks == after->start_ticks;
+  const bool is_users = is_one && std::find(after->uids.begin(), after->uids.end(), uid) != after->uids.end();
+  return is_users ? pidfd.Release() : -1;
+}
+
+std::optional<ProcessLook> Look(pid_t pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  ProcessLook look{StartTicks(ReadSmallFile(folder + "/stat")), UidsOf(ReadSmallFile(folder + "/status"))};
+  return look.start_ticks != 0 ? std::optional(std::move(look)) : std::nullopt;
+}
+
+int PeerPidfd(int socket) {
+  int pidfd = -1;
+  socklen_t size = sizeof pidfd;
+  return ::getsockopt(socket, SOL_SOCKET, kSoPeerPidfd, &pidfd, &size) == 0 ? pidfd : -1;
+}
+
 }  // namespace
+
+const PeerCalls& SystemPeerCalls() {
+  static const PeerCalls calls{&PeerPidfd,
+                               [](pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }, &Look};
+  return calls;
+}
+
+std::uint64_t StartTicks(std::string_view stat) {
+  // The second field is a name in brackets that may hold anything.
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) return 0;
+  stat.remove_prefix(name_end + 1);
+  for (int field = 2; field < 22; ++field) {
+    const std::size_t space = stat.find(' ');
+    if (space == std::string_view::npos) return 0;
+    stat.remove_prefix(space + 1);
+  }
+  std::uint64_t ticks = 0;
+  const auto [end, error] = std::from_chars(stat.data(), stat.data() + stat.size(), ticks);
+  return error == std::errc() ? ticks : 0;
+}
+
+std::vector<uid_t> UidsOf(std::string_view status) {
+  constexpr std::string_view kKey = "\nUid:";
+  const std::size_t key = status.find(kKey);
+  if (key == std::string_view::npos) return {};
+  std::istringstream line(
+      std::string(status.substr(key + kKey.size(), status.find('\n', key + 1) - key - kKey.size())));
+  std::vector<uid_t> uids;
+  for (uid_t uid = 0; line >> uid;)
+    uids.push_back(uid);
+  return uids;
+}
+
+std::optional<uid_t> LoginUidOf(std::string_view text) {
+  uid_t uid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), uid);
+  constexpr auto kNobodyLoggedIn = static_cast<uid_t>(-1);
+  return error == std::errc() && uid != kNobodyLoggedIn ? std::optional(uid) : std::nullopt;
+}
+
+std::optional<uid_t> ReadLoginUid(pid_t pid) {
+  return LoginUidOf(ReadSmallFile("/proc/" + std::to_string(pid) + "/loginuid"));
+}
 
 std::optional<uid_t> NobodyOf(const std::string& uid_map, const std::string& overflow_uid) {
   std::istringstream map(uid_map);
@@ -101,7 +181,7 @@ std::string ProcessText(std::uint64_t pid, std::uint32_t uid) {
   return "pid " + std::to_string(pid) + " (uid " + std::to_string(uid) + ")";
 }
 
-Result<PeerIdentity> ReadPeer(int socket) {
+Result<PeerIdentity> ReadPeer(int socket, const PeerCalls& calls) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
@@ -111,15 +191,13 @@ Result<PeerIdentity> ReadPeer(int socket) {
   identity.pid = credentials.pid;
   identity.uid = credentials.uid;
   identity.gid = credentials.gid;
+  identity.groups = PeerGroups(socket);
 
-  int pidfd = -1;
-  size = sizeof pidfd;
-  if (::getsockopt(socket, SOL_SOCKET, kSoPeerPidfd, &pidfd, &size) != 0) {
-    // Before Linux 6.5. The pid could have been reused between connect and here; a process that plays this can only
-    // have itself listed under its own uid.
-    pidfd = identity.pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0)) : -1;
-  }
+  int pidfd = calls.peer_pidfd(socket);
+  // Any other error is about the peer, which has exited: its number may be another's.
+  const bool is_old_kernel = pidfd < 0 && errno == ENOPROTOOPT;
   if (pidfd < 0 && identity.pid <= 0) return identity;  // known by nothing
+  if (is_old_kernel) pidfd = OpenByNumber(identity.pid, identity.uid, calls);
   if (pidfd < 0) return Fail("the process that connected has exited already");
   ::fcntl(pidfd, F_SETFD, FD_CLOEXEC);
   identity.pidfd.Reset(pidfd);

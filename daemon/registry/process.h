@@ -9,9 +9,11 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/result.h"
 #include "common/unique_fd.h"
@@ -24,14 +26,41 @@ struct PeerIdentity {
   pid_t pid = 0;  // as the daemon's pid namespace has it; 0: it is in none below that, so nothing can be known of it
   uid_t uid = 0;  // as the daemon's user namespace has it; see IsNobody
   gid_t gid = 0;
-  UniqueFd pidfd;  // readable once the process is dead
+  std::vector<gid_t> groups;  // its other groups
+  UniqueFd pidfd;             // readable once the process is dead
 };
 
 // "pid 4711 (uid 1000)", as the log calls it.
 std::string ProcessText(std::uint64_t pid, std::uint32_t uid);
 
-// SO_PEERCRED and SO_PEERPIDFD (pidfd_open where the kernel is older). Fails if the peer has exited already.
-Result<PeerIdentity> ReadPeer(int socket);
+// What the kernel and /proc say of a process by its number alone.
+struct ProcessLook {
+  std::uint64_t start_ticks = 0;
+  std::vector<uid_t> uids;  // real, effective, saved, of the file system
+};
+
+// What ReadPeer asks the kernel; others for tests.
+struct PeerCalls {
+  std::function<int(int socket)> peer_pidfd;  // SO_PEERPIDFD; -1 and errno
+  std::function<int(pid_t pid)> open_pidfd;   // the same
+  std::function<std::optional<ProcessLook>(pid_t pid)> look;
+};
+const PeerCalls& SystemPeerCalls();
+
+// SO_PEERCRED and SO_PEERPIDFD. Fails if the peer has exited already. Before Linux 6.5, which has no SO_PEERPIDFD, the
+// process is found by its number, which may be another's by then: one that has other uids, or that changes meanwhile,
+// is refused. What that cannot tell is a process of the same user.
+Result<PeerIdentity> ReadPeer(int socket, const PeerCalls& calls = SystemPeerCalls());
+
+// The 22nd field of /proc/PID/stat, clock ticks since boot; 0: not known.
+std::uint64_t StartTicks(std::string_view stat);
+// Of the text of /proc/PID/status: the line "Uid:".
+std::vector<uid_t> UidsOf(std::string_view status);
+
+// Who logged in at first, whoever the process has become since (sudo): /proc/PID/loginuid. None: nobody did, or the
+// kernel does not keep it.
+std::optional<uid_t> ReadLoginUid(pid_t pid);
+std::optional<uid_t> LoginUidOf(std::string_view text);
 
 struct ProcessInfo {
   std::string exe;     // path; empty if it cannot be read

@@ -6,7 +6,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <string>
 #include <string_view>
 
@@ -16,21 +15,6 @@ namespace xschedd {
 namespace {
 
 constexpr long kPidfsMagic = 0x50494446;  // PID_FS_MAGIC, linux/magic.h
-
-// The 22nd field; the second is a name in brackets that may hold anything.
-std::uint64_t StartTicks(std::string_view stat) {
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string_view::npos) return 0;
-  stat.remove_prefix(name_end + 1);
-  for (int field = 2; field < 22; ++field) {
-    const std::size_t space = stat.find(' ');
-    if (space == std::string_view::npos) return 0;
-    stat.remove_prefix(space + 1);
-  }
-  std::uint64_t ticks = 0;
-  const auto [end, error] = std::from_chars(stat.data(), stat.data() + stat.size(), ticks);
-  return error == std::errc() ? ticks : 0;
-}
 
 std::uint64_t PidfdInode(int pidfd) {
   struct statfs file_system {};

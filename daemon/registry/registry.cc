@@ -180,7 +180,7 @@ std::string Registry::NameOf(const NewDevice& fresh) {
   const bool has_room = partitions_ < kMostPartitions || ForgetAnAddress();
   std::vector<std::string>& known = uuids_[address];
   std::size_t place = known.size();
-  if (!has_room || place >= kMaxPartitions) {
+  if (!has_room || place >= fresh.most_partitions) {
     for (place = 0; place < known.size() && IsInUse(address, place);)
       ++place;
     if (place == known.size()) {

@@ -36,7 +36,8 @@ struct Attachment {
   Device* device = nullptr;
   std::uint32_t slot = 0;
   bool is_restored = false;  // from before a restart; its client has not told of it again yet
-  bool busy = false;
+  bool busy = false;         // and counted
+  bool silent = false;  // busy as its client said last, which has not been heard of since (Client::silent_since_ns)
   std::uint64_t idle_since_ns = 0;  // 0: never was busy
   std::uint64_t busy_since_ns = 0;  // of the present burst
   BurstClock burst;
@@ -106,7 +107,7 @@ enum class PrioritySource { kDefault, kAdmin, kRule, kHint, kOwner, kGroup };
 struct Effective {
   int priority = kPriorityDefault;
   PrioritySource source = PrioritySource::kDefault;
-  bool limited = false;  // by the uid's ceiling
+  bool limited = false;  // by a ceiling
   std::uint32_t weight = policy::kWeightDefault;
   PrioritySource weight_source = PrioritySource::kDefault;
   bool weight_limited = false;
@@ -120,6 +121,7 @@ struct ClientIdentity {
   std::uint32_t gid = 0;
   std::string exe;
   std::string cgroup;
+  bool may_raise = false;  // root, the daemon's own user, or in group xschedd (registry/roles.h)
   std::string command;
   ProcessKey key;
 };
@@ -158,8 +160,13 @@ struct Client {
   std::map<std::uint64_t, Queue> queues;
   Channel* channel = nullptr;       // of its connection; null for a client without shared memory: it cannot be gated
   std::uint32_t flagged_gates = 0;  // the scheduler's: how many of its gates bind; while there is one, so is a lease
-  std::uint64_t late_total = 0;     // bursts that finished after their deadline
-  PassedCounts passed;              // as the client tells it
+  // Of a busy client: what its ledger's counter of renewals was, and when it was another; since when it is overdue, so
+  // that it does not count as busy; 0: it is not.
+  std::uint64_t renewals = 0;
+  std::uint64_t renewed_ns = 0;
+  std::uint64_t silent_since_ns = 0;
+  std::uint64_t late_total = 0;  // bursts that finished after their deadline
+  PassedCounts passed;           // as the client tells it
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
 
   bool IsOnHold() const { return hold || owner_hold; }
@@ -185,6 +192,7 @@ struct NewDevice {
   std::string vendor;
   std::uint32_t compute_units = 0;
   std::string uuid;  // as the runtime names it; empty: not known
+  std::uint32_t most_partitions = 64;
 };
 
 // The uuids that were seen at each PCI address, in the order in which they were first seen.

@@ -34,6 +34,7 @@ enum class EventKind {
   kTracked = 19,
   kUntracked = 20,
   kWeight = 21,
+  kSilent = 22,
 };
 
 struct Event {

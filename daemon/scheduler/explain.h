@@ -58,8 +58,9 @@ struct ExplainContext {
   const HistoryPool& histories;
   const Config& config;
   std::uint64_t now_ns;
-  // Who asks, where that is no administrator: others' command lines are not shown then.
+  // Who asks, where that is neither an administrator nor a reader: others' command lines are not shown then.
   std::optional<std::uint32_t> only_uid = {};
+  bool is_admin = true;  // who asks
 };
 
 // `seconds` 0: as far back as the daemon remembers. Of one that has gone, the last seconds before its end.

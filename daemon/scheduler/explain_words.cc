@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "daemon/registry/effective.h"
 #include "daemon/registry/process.h"
 
 namespace xschedd {
@@ -112,7 +113,7 @@ class Remedies {
   void Add(std::string text, std::string command) { remedies_.push_back({std::move(text), std::move(command)}); }
 
   // For a user who asks: that a command is not for users.
-  std::string ByAdmin() const { return context_.only_uid ? " (by an administrator)" : ""; }
+  std::string ByAdmin() const { return !context_.is_admin ? " (by an administrator)" : ""; }
 
   // A change of the policy.
   void Tune(const std::string& text, std::string command) { Add(text + ByAdmin(), std::move(command)); }
@@ -131,12 +132,23 @@ class Remedies {
   void RaiseTo(int priority, const std::string& text) {
     priority = std::min(priority, kPriorityMax);
     const std::uint32_t uid = subject_.identity.uid;
-    if (context_.config.PriorityCeiling(uid) < priority) {
+    const std::optional<int> ceiling = context_.config.PriorityCeiling(uid);
+    if (ceiling && *ceiling < priority) {
       Add(fmt::format("{}: raise the [[ceiling]] of uid {} (now {}) to {} in the configuration{}, then", text, uid,
-                      context_.config.PriorityCeiling(uid), priority, ByAdmin()),
+                      *ceiling, priority, ByAdmin()),
           "xschedctl reload");
     }
-    if (subject_.ended_ns != 0) {
+    const OwnCeiling own = OwnCeilingOf(uid, subject_.identity.may_raise, context_.config);
+    if (!ceiling && own.priority < priority) {
+      if (subject_.ended_ns != 0) {
+        Add(fmt::format("{}: give uid {} a [[ceiling]] of {} in the configuration{}, then start the next one with "
+                        "xschedctl run --priority {}",
+                        text, uid, priority, ByAdmin(), priority),
+            "xschedctl reload");
+      } else {
+        Self(text + ByAdmin(), fmt::format("set --priority {}", priority));
+      }
+    } else if (subject_.ended_ns != 0) {
       Add(fmt::format("start the next one with xschedctl run --priority {}", priority), "");
     } else {
       Self(text, fmt::format("set --priority {}", priority));
@@ -145,7 +157,9 @@ class Remedies {
 
   void Reweigh() {
     const std::uint32_t weight = std::min(policy::kWeightLimits.max, 2 * subject_.effective.weight);
-    const std::string text = fmt::format("give it a larger share (weight {})", subject_.effective.weight);
+    const OwnCeiling own = OwnCeilingOf(subject_.identity.uid, subject_.identity.may_raise, context_.config);
+    const std::string text = fmt::format("give it a larger share (weight {})", subject_.effective.weight) +
+                             (own.weight < weight ? ByAdmin() : "");
     if (subject_.ended_ns != 0) {
       Add(fmt::format("start the next one with xschedctl run --weight {}", weight), "");
     } else {
@@ -211,11 +225,18 @@ std::string SummaryOf(const Subject& subject, const Explanation& explanation) {
     who += fmt::format(" ended {} ago", Seconds(subject.ended_ns));
     when += " before that";
   }
+  const std::uint64_t silent = Sum(explanation, Phase::kSilent);
   const std::string begin = who + (subject.ended_ns != 0 ? "; in " : ": in ") + when;
   if (!subject.can_be_held) return begin + " it was never held: it has no shared memory, and xschedd cannot hold it";
   if (explanation.devices.empty()) return who + " has used no device yet";
   const std::uint64_t all = Sum(explanation, Phase::kUntracked) + Sum(explanation, Phase::kIdle) +
-                            Sum(explanation, Phase::kRunning) + explanation.held_ns;
+                            Sum(explanation, Phase::kRunning) + Sum(explanation, Phase::kSilent) + explanation.held_ns;
+  if (silent != 0 && silent >= explanation.held_ns) {
+    return fmt::format(
+        "{} it was silent for {} of the time: it had said that it has work and was not heard of any more "
+        "(stopped, frozen or dumping core), so that it did not count and held nobody",
+        begin, Percent(silent, all));
+  }
   if (explanation.held_ns == 0 || explanation.causes.empty()) {
     if (Sum(explanation, Phase::kUntracked) * 2 > all) {
       return begin + " xschedd did not make it wait: it ran untracked, with nobody of another priority on its devices";

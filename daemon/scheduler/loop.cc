@@ -206,7 +206,10 @@ void SchedulerLoop::ArmLook() {
 }
 
 void SchedulerLoop::ArmLease() {
-  if (lease_armed_ || stopped_ || !scheduler_.RenewLeases()) return;
+  if (lease_armed_ || stopped_) return;
+  const bool is_needed = scheduler_.RenewLeases();
+  DecideSoon();  // somebody may have fallen silent
+  if (!is_needed) return;
   lease_armed_ = true;
   lease_.expires_after(std::chrono::milliseconds(lease_ms_) / kRenewalsPerLease);
   lease_.async_wait([this](const error_code& error) {

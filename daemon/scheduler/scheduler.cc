@@ -107,6 +107,7 @@ bool Scheduler::Serve(Client& client) {
   for (int look = 0; look < 2 && !asleep; ++look) {
     const LedgerReader::Drained drained = ledger.Drain();
     counts_.refused_records += drained.refused;
+    LookAtRenewals(client, !drained.touched_slots.empty(), now);
     const auto update = [&](std::uint32_t slot) {
       const auto found = client.attachments.find(slot);
       // The level of an untracked slot is not kept by the client: it says nothing.
@@ -128,7 +129,7 @@ bool Scheduler::Serve(Client& client) {
 
 void Scheduler::ReadLevels(Attachment& attachment, std::uint64_t now_ns) {
   const LedgerReader& ledger = attachment.client->channel->Ledger();
-  const bool busy = ledger.Busy(attachment.slot);
+  const bool busy = ledger.Busy(attachment.slot) && attachment.client->silent_since_ns == 0;
   SetBusy(attachment, busy, true, now_ns);
   SetDeadline(attachment, busy ? ledger.DeadlineNs(attachment.slot) : 0, now_ns);
 }
@@ -155,6 +156,43 @@ void Scheduler::SetBusy(Attachment& attachment, bool busy, bool whole, std::uint
   NotePhase(attachment, now_ns);
   Gatherer::Touch(attachment);
   MarkDirty(device);
+}
+
+void Scheduler::LookAtRenewals(Client& client, bool spoke, std::uint64_t now_ns) {
+  if (client.channel->Layout().version < abi::kRenewalsSince) return;
+  const std::uint64_t renewals = client.channel->Ledger().Renewals();
+  const bool is_heard = spoke || renewals != client.renewals;
+  client.renewals = renewals;
+  if (client.silent_since_ns != 0) {
+    if (!is_heard) return;
+    client.renewed_ns = now_ns;
+    client.silent_since_ns = 0;
+    for (const auto& [slot, attachment] : client.attachments) {
+      attachment->silent = false;
+      if (attachment->gate.tracked) ReadLevels(*attachment, now_ns);
+      NotePhase(*attachment, now_ns);
+    }
+    return;
+  }
+  const auto& all = client.attachments;
+  const bool is_busy = std::any_of(all.begin(), all.end(), [](const auto& entry) { return entry.second->busy; });
+  if (is_heard || !is_busy) client.renewed_ns = now_ns;
+  if (now_ns - client.renewed_ns > BusyLeaseNs()) FallSilent(client, now_ns);
+}
+
+void Scheduler::FallSilent(Client& client, std::uint64_t now_ns) {
+  client.silent_since_ns = client.renewed_ns;
+  for (const auto& [slot, attachment] : client.attachments) {
+    if (!attachment->busy) continue;
+    attachment->silent = true;
+    Event event = DeviceEvent(EventKind::kSilent, *attachment, now_ns);
+    event.text = "not heard of for " + std::to_string((now_ns - client.renewed_ns) / policy::kNsPerMs) +
+                 " ms: stopped, frozen or dumping core; it does not count until it is";
+    events_.Add(std::move(event));
+    SetBusy(*attachment, false, true, now_ns);
+    SetDeadline(*attachment, 0, now_ns);
+  }
+  SPDLOG_INFO("client silent pid={} for_ms={}", client.identity.pid, (now_ns - client.renewed_ns) / policy::kNsPerMs);
 }
 
 void Scheduler::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, std::uint64_t now_ns) {
@@ -191,7 +229,10 @@ void Scheduler::NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uin
 void Scheduler::BeginTracking(Attachment& attachment, std::uint64_t now_ns) {
   const LedgerReader& ledger = attachment.client->channel->Ledger();
   attachment.gpu.Start(ledger.GpuTimeNs(attachment.slot), now_ns);
-  const bool busy = ledger.Busy(attachment.slot);
+  Client& client = *attachment.client;
+  // It had nothing to renew while nobody asked.
+  if (client.silent_since_ns == 0) client.renewed_ns = now_ns;
+  const bool busy = ledger.Busy(attachment.slot) && client.silent_since_ns == 0;
   SetBusy(attachment, busy, false, now_ns);
   SetDeadline(attachment, busy ? ledger.DeadlineNs(attachment.slot) : 0, now_ns);
 }
@@ -199,6 +240,7 @@ void Scheduler::BeginTracking(Attachment& attachment, std::uint64_t now_ns) {
 void Scheduler::EndTracking(Attachment& attachment) {
   // Not known any more; nobody's gate hangs on it.
   attachment.busy = false;
+  attachment.silent = false;
   attachment.deadline_ns = 0;
   attachment.gpu.Stop();
   attachment.burst.Abandon();
@@ -284,7 +326,9 @@ void Scheduler::Apply(Attachment& attachment, const policy::Gate& gate, std::uin
 void Scheduler::NotePhase(Attachment& attachment, std::uint64_t now_ns) {
   Phase phase = Phase::kUntracked;
   if (attachment.gate.tracked) {
-    phase = !attachment.busy ? Phase::kIdle : (attachment.gate.held ? Phase::kHeld : Phase::kRunning);
+    phase = attachment.silent  ? Phase::kSilent
+            : !attachment.busy ? Phase::kIdle
+                               : (attachment.gate.held ? Phase::kHeld : Phase::kRunning);
   }
   const Phase before = attachment.history.Current();
   if (!attachment.history.Change(histories_, phase, attachment.reason, attachment.MomentAt(now_ns))) return;
@@ -325,6 +369,7 @@ bool Scheduler::RenewLeases() {
   for (const auto& [id, client] : registry_.Clients()) {
     if (client->flagged_gates == 0) continue;
     client->channel->Board().RenewLease(now + lease_ns_);
+    LookAtRenewals(*client, false, now);
     // Only who is tracked measures, and whoever is tracked has a lease.
     if (samples) SampleGpuTime(*client, now);
     any = true;

@@ -5,6 +5,7 @@
 // its own: SchedulerLoop calls it. Thread rule: the daemon's one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -60,9 +61,14 @@ class Scheduler {
   // clients, or devices, beside another's must not make that one pay for it. Of what was decided last.
   static double PartOf(const Client& client);
 
-  // Renews the lease of every board with a flag. False: there is none, no need to call again for now.
+  // Renews the lease of every board with a flag, and looks whose busy has run out; needs a Decide afterwards if there
+  // is work. False: there is none, no need to call again for now.
   bool RenewLeases();
   void SetLease(std::uint32_t lease_ms) { lease_ns_ = lease_ms * policy::kNsPerMs; }
+  // How long a busy client that is not heard of counts. Several renewals (abi::kRenewNs) may come late on a machine
+  // that has no processor to spare, so a few times the gates' lease, and never less than this.
+  static constexpr std::uint64_t kShortestBusyLeaseNs = 6 * abi::kRenewNs;
+  std::uint64_t BusyLeaseNs() const { return std::max(kShortestBusyLeaseNs, 3 * lease_ns_); }
 
   const policy::Settings& Settings() const { return settings_; }
   const SchedulerCounts& Counts() const { return counts_; }
@@ -84,6 +90,9 @@ class Scheduler {
   void SetBusy(Attachment& attachment, bool busy, bool whole, std::uint64_t now_ns);
   // 0: there is none any more, or the client is idle.
   void SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, std::uint64_t now_ns);
+  // Whether the client has been heard of lately. `spoke`: it has published a record just now.
+  void LookAtRenewals(Client& client, bool spoke, std::uint64_t now_ns);
+  void FallSilent(Client& client, std::uint64_t now_ns);
   void NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns);
   void BeginTracking(Attachment& attachment, std::uint64_t now_ns);
   void EndTracking(Attachment& attachment);

@@ -1,5 +1,7 @@
 #include "daemon/state/saved_state.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@ state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel
   saved.set_pidfd_inode(who.key.pidfd_inode);
   saved.set_uid(who.uid);
   saved.set_gid(who.gid);
+  saved.set_may_raise(who.may_raise);
   saved.set_id(client.id);
   if (client.admin) saved.set_admin_priority(*client.admin);
   if (client.admin_weight) saved.set_admin_weight(*client.admin_weight);
@@ -76,6 +79,8 @@ RestoredClient FromSaved(const state::Client& saved) {
   fresh.identity.key = {saved.start_ticks(), saved.pidfd_inode()};
   fresh.identity.uid = saved.uid();
   fresh.identity.gid = saved.gid();
+  // An earlier release did not save it.
+  fresh.identity.may_raise = saved.may_raise() || saved.uid() == ::geteuid();
   fresh.group_name = CleanText(saved.group(), kMostOfGroup);
   const auto weight = [](std::uint32_t value) {
     const bool fits = value >= policy::kWeightLimits.min && value <= policy::kWeightLimits.max;

@@ -220,10 +220,11 @@ void Meter::CountPresent(const Attachment& attachment, std::uint64_t now_ns) {
   Present& present = accounts_[attachment.metered.account].counting;
   DeviceAccount& device = devices_[attachment.device->metered];
   const policy::Gate& gate = attachment.gate;
-  const Phase phase = !gate.tracked      ? Phase::kUntracked
-                      : !attachment.busy ? Phase::kIdle
-                      : gate.held        ? Phase::kHeld
-                                         : Phase::kRunning;
+  const Phase phase = !gate.tracked       ? Phase::kUntracked
+                      : attachment.silent ? Phase::kSilent
+                      : !attachment.busy  ? Phase::kIdle
+                      : gate.held         ? Phase::kHeld
+                                          : Phase::kRunning;
   ++present.clients[static_cast<std::size_t>(phase)];
   if (attachment.held_since_ns != 0) {
     present.longest_hold_ns = std::max(present.longest_hold_ns, now_ns - std::min(now_ns, attachment.held_since_ns));

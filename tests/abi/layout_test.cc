@@ -4,10 +4,12 @@
 #include "common/versions.h"
 #include "tests/abi/v1/abi.h"
 #include "tests/abi/v1/preamble.h"
+#include "tests/abi/v2/abi.h"
 #include "tests/catch.h"
 
 namespace now = xschedd::abi;
 namespace v1 = xschedd_v1::abi;
+namespace v2 = xschedd_v2::abi;
 
 // A version grows in padding or at the end: whatever the frozen one has, today's has at the same place.
 #define SAME_PLACE(type, field)                                   \
@@ -21,6 +23,9 @@ TEST_CASE("each spoken version is one that was published, with its hash and its 
     switch (layout.version) {
       case 1:
         CHECK(layout == now::Layout{v1::kVersion, v1::kLayoutHash, sizeof(v1::Board), sizeof(v1::Ledger)});
+        break;
+      case 2:
+        CHECK(layout == now::Layout{v2::kVersion, v2::kLayoutHash, sizeof(v2::Board), sizeof(v2::Ledger)});
         break;
       default:
         FAIL("no frozen copy: publish it, docs/shared-memory.md");
@@ -37,6 +42,15 @@ TEST_CASE("version 1 was published with this hash") {
   // A number, so that an edit of the frozen copy is seen, too.
   CHECK(v1::kVersion == 1);
   CHECK(v1::kLayoutHash == 0x53e8e4e0f4ccc5e7u);
+}
+
+TEST_CASE("version 2 was published with this hash, and only grew") {
+  CHECK(v2::kVersion == 2);
+  CHECK(v2::kLayoutHash == 0x6d9a5c3f1658fb04u);
+  CHECK(sizeof(now::LedgerControl) == sizeof(v2::LedgerControl));
+  CHECK(offsetof(now::LedgerControl, renewals) == offsetof(v2::LedgerControl, renewals));
+  CHECK(now::kRenewalsSince == v2::kRenewalsSince);
+  CHECK(now::kRenewNs == v2::kRenewNs);
 }
 
 TEST_CASE("version 1: all is where it was") {

@@ -63,7 +63,7 @@ class Upgrade(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         config = self.folder / "config.toml"
         config.write_text("[policy]\nguard_ms_per_s = 0\n")
-        self.manager = ServiceManager(self.folder, [harness.daemon_path, "--runtime-dir", self.folder, "--config", config,
+        self.manager = ServiceManager(self.folder, [harness.daemon_path, "--software-gpu", "--runtime-dir", self.folder, "--config", config,
                                                     "--log-level", "debug"],
                                       log=f"{self.folder}/log", restart_s=0.02, watchdog=False)
         self.addCleanup(self.manager.close)

@@ -4,10 +4,12 @@ One case is run by `python3 versions_test.py Versions.test_CASE`, with XSCHEDD_B
 """
 
 import os
+import signal
 import socket
 import struct
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
@@ -17,7 +19,7 @@ from harness import wait_for  # noqa: E402
 
 HERE = harness.BUILD / "tests/abi"
 TODAY = harness.BUILD / "daemon/xschedd"
-TODAYS_VERSION = 1
+TODAYS_VERSION = 2
 VERSION_MISMATCH = 1  # PreambleStatus
 
 
@@ -82,16 +84,27 @@ class Versions(harness.NodeTest):
     def test_frozen_client_of_todays_daemon(self):
         self.be_scheduled(TODAY)
 
-    def test_frozen_client_of_the_next_daemon(self):
-        self.be_scheduled(HERE / "xschedd_ahead_1")
+    def test_a_stopped_frozen_client_counts_as_it_always_did(self):
+        """Version 1 has no renewals: busy stays busy."""
+        self.start_daemon(TODAY)
+        (high, _), (low, _) = self.frozen(50), self.frozen(-10)
+        wait_for(lambda: self.say(low, "gate") == "tracked", "both are tracked")
+        self.say(high, "busy")
+        wait_for(lambda: self.say(low, "gate") == "held", "the lower one is held")
+        high.send_signal(signal.SIGSTOP)
+        begun = time.monotonic()
+        # Well beyond what a newer client has.
+        while time.monotonic() < begun + 1.5:
+            self.assertEqual(self.say(low, "gate"), "held")
+            self.assertEqual(self.node.device_state(high.pid)["state"], "running")
 
-    def test_frozen_client_of_the_daemon_after_next(self):
-        self.start_daemon(HERE / "xschedd_ahead_2")
+    def test_frozen_client_of_the_next_daemon(self):
+        self.start_daemon(HERE / "xschedd_ahead_1")
         _, line = self.frozen(0)
-        self.assertEqual(line, f"refused {VERSION_MISMATCH} {TODAYS_VERSION + 2}")
+        self.assertEqual(line, f"refused {VERSION_MISMATCH} {TODAYS_VERSION + 1}")
         wait_for(self.refusals, "the daemon tells it, too")
-        self.assertIn(f"it speaks version {TODAYS_VERSION} of the shared memory at the newest, this daemon "
-                      f"{TODAYS_VERSION + 1} and {TODAYS_VERSION + 2}; install the shim of this daemon's release",
+        self.assertIn(f"it speaks version 1 of the shared memory at the newest, this daemon "
+                      f"{TODAYS_VERSION} and {TODAYS_VERSION + 1}; install the shim of this daemon's release",
                       self.refusals()[0])
         self.assertEqual(self.node.clients(), {})
 
@@ -128,7 +141,7 @@ class Versions(harness.NodeTest):
         self.assertIn("status 1", err)  # of another version
         wait_for(self.refusals, "the daemon tells it")
         self.assertEqual(len(self.refusals()), 1, "it comes once: there is no version in common")
-        self.assertIn(f"it speaks version {TODAYS_VERSION + 2} of the shared memory, this daemon {TODAYS_VERSION}; "
+        self.assertIn(f"it speaks version {TODAYS_VERSION + 2} of the shared memory, this daemon {TODAYS_VERSION - 1} and {TODAYS_VERSION}; "
                       "install a daemon of its shim's release", self.refusals()[0])
 
     def test_a_build_that_was_never_published(self):

@@ -71,7 +71,8 @@ class Node:
             arguments = ("--config", self.config, *arguments)
         log = open(self.dir / "daemon.log", "ab")
         self.daemon = subprocess.Popen(
-            [*before, daemon_path, "--runtime-dir", self.runtime_dir, "--log-level", "debug", *arguments],
+            [*before, daemon_path, "--software-gpu", "--runtime-dir", self.runtime_dir, "--log-level", "debug",
+             *arguments],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=end_with_parent)
         log.close()
         wait_for(self._daemon_answers, "the daemon answers")

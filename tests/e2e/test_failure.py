@@ -1,6 +1,7 @@
 """What happens when a side goes away: programs end with right results whatever becomes of the daemon, and the daemon
 forgets clients that die while held or busy."""
 
+import json
 import os
 import pathlib
 import signal
@@ -162,6 +163,50 @@ class Failure(harness.NodeTest):
         state = node.device_state(other.pid)
         self.assertGreater(int(state["submitted"]), 0, "it is tracked")
         self.assertEqual(int(state["held_ns"]), 0)
+
+    def test_a_stopped_busy_client_holds_nobody_for_long(self):
+        node = self.node
+        node.start_daemon()
+        node.ctl("policy", "set", "--guard", 0)  # which would let the other one through now and then
+        high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
+        node.tell(low, "start 1000")
+        # All at once: it has no moment without work.
+        node.tell(high, "work 2000 1000")
+        wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
+        high.send_signal(signal.SIGSTOP)
+        wait_for(lambda: node.device_state(high.pid)["state"] == "silent", "ps says that nothing is heard of it")
+        wait_for(lambda: node.device_state(low.pid)["state"] == "running", "the lower client is let go")
+        before = len(node.dispatches(low.pid))
+        wait_for(lambda: len(node.dispatches(low.pid)) > before + 20, "and gets on")
+        self.assertIn("silent", {json.loads(line)["kind"] for line in node.ctl("events", "--json").stdout.splitlines()
+                                 if json.loads(line).get("pid") == high.pid})
+        self.assertIn("was silent for", node.ctl("explain", high.pid, "--seconds", 1).stdout)
+        self.assertIn('state="silent"} 1', node.ctl("metrics").stdout)
+        # It wakes, and counts again.
+        high.send_signal(signal.SIGCONT)
+        wait_for(lambda: node.device_state(low.pid)["state"] == "held", "the lower client is held again")
+        self.assertEqual(node.device_state(high.pid)["state"], "running")
+        self.assertEqual(high.stdout.readline().strip(), "done")
+        wait_for(lambda: node.device_state(low.pid)["state"] in ("running", "idle"), "it goes on")
+        node.tell(low, "stop")
+
+    def test_a_client_that_waits_is_no_silent_one(self):
+        """All that it does for a while is to wait at its gate, and its turn comes all the same."""
+        node = self.node
+        node.start_daemon()
+        node.ctl("policy", "set", "--guard", 0)
+        high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
+        node.tell(high, "work 4000 1000")
+        wait_for(lambda: node.device_state(high.pid).get("state") == "running", "the higher client is busy")
+        node.tell(low, "start 1000")
+        wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
+        # As long as a silent one would have been found out several times.
+        held_ns = int(node.device_state(low.pid)["held_ns"])
+        wait_for(lambda: int(node.device_state(low.pid)["held_ns"]) > held_ns + 1_500_000_000, "it waits on")
+        self.assertEqual({node.device_state(low.pid)["state"], node.device_state(high.pid)["state"]}, {"held", "running"})
+        self.assertNotIn('"silent"', node.ctl("events", "--json").stdout)
+        self.assertEqual(high.stdout.readline().strip(), "done")
+        node.tell(low, "stop")
 
     def test_shim_without_its_library_runs_unscheduled(self):
         node = self.node

@@ -22,7 +22,7 @@ class Restart(harness.NodeTest):
     def setUp(self):
         super().setUp()
         node = self.node
-        self.manager = ServiceManager(node.runtime_dir, [harness.daemon_path, "--runtime-dir", node.runtime_dir,
+        self.manager = ServiceManager(node.runtime_dir, [harness.daemon_path, "--software-gpu", "--runtime-dir", node.runtime_dir,
                                                          "--log-level", "debug"],
                                       log=node.dir / "daemon.log", restart_s=0.02, watchdog=False)
         self.addCleanup(self.manager.close)

@@ -38,7 +38,7 @@ class Churn(harness.Node):
         self.kills = {}  # pid -> ns of the last kill
         self.notice_ms = []
         self.not_worked = 0
-        self.manager = ServiceManager(self.runtime_dir, [options.daemon, "--runtime-dir", self.runtime_dir, "--log-level",
+        self.manager = ServiceManager(self.runtime_dir, [options.daemon, "--software-gpu", "--runtime-dir", self.runtime_dir, "--log-level",
                                                          "warning"], self.dir / "daemon.log", before=options.before)
         self.manager.start()
         self.pid = self.manager.pid

@@ -61,7 +61,8 @@ class World(harness.Node):
         before = ["env", "LD_PRELOAD=" + ":".join(f"{harness.BUILD}/tests/fault/{name}" for name in libraries),
                   f"FAULT_CLOCK_FILE={self.clock}"]
         before += options.before
-        self.command = [options.daemon, "--runtime-dir", self.runtime_dir, "--config", self.config, "--log-level", "info"]
+        self.command = [options.daemon, "--software-gpu", "--runtime-dir", self.runtime_dir, "--config", self.config,
+                        "--log-level", "info"]
         self.manager = ServiceManager(self.runtime_dir, self.command, self.log_folder / "daemon.log",
                                       before=before, environment={"ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=1"},
                                       order=options.store_order, watchdog=not options.no_watchdog)

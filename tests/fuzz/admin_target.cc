@@ -44,10 +44,16 @@ void Show(const v1::Stats& answer) {
 template <typename Other>
 void Show(const Other&) {}
 
+Config Believing() {
+  Config config;
+  config.software_gpu = true;
+  return config;
+}
+
 class World {
  public:
   World()
-      : core_(io_, {"/nonexistent/xschedd.toml", true, ""}, Config()),
+      : core_(io_, {"/nonexistent/xschedd.toml", true, "", true}, Believing()),
         quotas_(Quota{}),
         connections_(
             io_, quotas_,

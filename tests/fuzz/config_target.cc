@@ -27,6 +27,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     FUZZ_CHECK(!rule.weight || within(*rule.weight, policy::kWeightLimits));
   }
   for (const auto& [uid, ceiling] : config->ceilings)
-    FUZZ_CHECK(IsPriority(config->PriorityCeiling(uid)) && within(config->WeightCeiling(uid), policy::kWeightLimits));
+    FUZZ_CHECK(IsPriority(config->PriorityCeiling(uid).value_or(0)) &&
+               within(config->WeightCeiling(uid).value_or(1), policy::kWeightLimits));
   return 0;
 }

@@ -90,6 +90,7 @@ class World {
   static Config SmallQuota() {
     Config config;
     config.quota.queues_per_client = 8;
+    config.software_gpu = true;
     return config;
   }
 

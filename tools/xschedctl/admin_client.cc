@@ -89,6 +89,14 @@ Outcome<AdminClient> AdminClient::Connect(const std::string& runtime_dir) {
   return AdminClient(users_path, path + " cannot be opened: " + std::strerror(reason), std::move(*users));
 }
 
+Outcome<AdminClient> AdminClient::ConnectAsUser(const std::string& runtime_dir) {
+  setenv("GRPC_VERBOSITY", "NONE", 0);
+  const std::string path = ClientSocketPath(RuntimeDir(runtime_dir));
+  Outcome<UniqueFd> fd = ConnectSocket(path);
+  if (!fd) return tl::unexpected<Failure>(fd.error());
+  return AdminClient(path, "asked as a user", std::move(*fd));
+}
+
 AdminClient::AdminClient(std::string socket_path, std::string why_not_admin, UniqueFd fd)
     : socket_path_(std::move(socket_path)),
       why_not_admin_(std::move(why_not_admin)),

@@ -33,6 +33,8 @@ Failure ConnectFailure(const std::string& path, int error_number);
 class AdminClient {
  public:
   static Outcome<AdminClient> Connect(const std::string& runtime_dir);
+  // By client.sock, whatever the caller may open: as the caller's programs do.
+  static Outcome<AdminClient> ConnectAsUser(const std::string& runtime_dir);
 
   // Whether it came by admin.sock.
   bool IsAdmin() const { return why_not_admin_.empty(); }

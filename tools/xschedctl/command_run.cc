@@ -1,8 +1,10 @@
 // `xschedctl run`: starts a command with the shim preloaded. It needs no daemon: the shim fails open, and so does this.
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +14,8 @@
 #include "common/passthrough.h"
 #include "common/priority.h"
 #include "common/runtime_dir.h"
+#include "daemon/policy/types.h"
+#include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/preload.h"
 #include "tools/xschedctl/render_json.h"
@@ -58,6 +62,43 @@ std::string OwnPath() {
 
 void SetOrKeep(const char* variable, const std::string& value) {
   if (!value.empty()) setenv(variable, value.c_str(), 1);
+}
+
+// A daemon that stands still must not keep the command waiting.
+constexpr std::chrono::milliseconds kCeilingDeadline{500};
+
+// What of `priority` and `weight` (empty: not asked for) this user does not get, a line each, and why.
+std::string CeilingWarning(const std::string& runtime_dir, const std::string& priority, const std::string& weight) {
+  auto client = AdminClient::ConnectAsUser(runtime_dir);
+  if (!client) return {};
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kCeilingDeadline);
+  v1::GetCeilingResponse ceiling;
+  // An older daemon does not know the question.
+  if (!client->stub().GetCeiling(&context, {}, &ceiling).ok()) return {};
+  std::string text;
+  const auto warn = [&](const char* what, const std::string& wanted, auto most) {
+    if (wanted.empty() || std::stol(wanted) <= static_cast<long>(most)) return;
+    text += fmt::format("xschedctl: warning: {} {} counts as {}: limited by {}\n", what, wanted, most,
+                        Harmless(ceiling.why()));
+  };
+  warn("priority", priority, ceiling.priority());
+  warn("weight", weight, ceiling.weight());
+  return text;
+}
+
+// In a process of its own: what gRPC makes of this one would be the command's.
+void WarnOfCeiling(const std::string& runtime_dir, const std::string& priority, const std::string& weight) {
+  const bool may_raise = (!priority.empty() && std::stol(priority) > kPriorityDefault) ||
+                         (!weight.empty() && std::stol(weight) > static_cast<long>(policy::kWeightDefault));
+  if (!may_raise) return;
+  const pid_t child = fork();
+  if (child == 0) {
+    fmt::print(stderr, "{}", CeilingWarning(runtime_dir, priority, weight));
+    _exit(0);
+  }
+  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, std::vector<std::string> command) {
@@ -115,6 +156,7 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
   if (const auto daemon = ConnectSocket(ClientSocketPath(RuntimeDir(runtime_dir))); !daemon) {
     no_daemon = daemon.error().error.what;
   }
+  if (no_daemon.empty()) WarnOfCeiling(runtime_dir, priority, weight);
   if (options.dry_run) {
     Json environment = Json::object();
     for (const auto& [name, value] :

@@ -14,6 +14,8 @@ std::string_view Name(v1::ClientState state) {
       return "held";
     case v1::CLIENT_STATE_PASSING:
       return "passing";
+    case v1::CLIENT_STATE_SILENT:
+      return "silent";
     default:
       return "unknown";
   }
@@ -82,6 +84,8 @@ std::string_view Name(v1::EventKind kind) {
       return "untracked";
     case v1::EVENT_KIND_WEIGHT:
       return "weight";
+    case v1::EVENT_KIND_SILENT:
+      return "silent";
     default:
       return "unknown";
   }

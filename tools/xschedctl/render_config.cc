@@ -34,8 +34,9 @@ std::string ValueText(const std::string& key, const std::string& value) {
 }
 
 std::string SourceText(const Setting& setting) {
-  if (setting.source() == kFromFile) return fmt::format("file, line {}", setting.line());
-  if (setting.source() == kFromOption) return "--policy";
+  const std::string note = setting.note().empty() ? "" : "; " + Harmless(setting.note());
+  if (setting.source() == kFromFile) return fmt::format("file, line {}{}", setting.line(), note);
+  if (setting.source() == kFromOption) return setting.key() == "policy.name" ? "--policy" : "--software-gpu";
   if (setting.source() == kFromAdmin) return "policy set";
   return setting.source();
 }
@@ -87,7 +88,8 @@ Json ToJson(const ShownConfig& config, bool only_changed) {
                                 {"unit", unit.empty() ? Json() : Json(unit)},
                                 {"differs", Differs(setting)},
                                 {"source", setting.source()},
-                                {"line", setting.line() == 0 ? Json() : Json(setting.line())}});
+                                {"line", setting.line() == 0 ? Json() : Json(setting.line())},
+                                {"note", setting.note().empty() ? Json() : Json(setting.note())}});
   }
   return json;
 }

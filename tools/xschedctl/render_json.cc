@@ -175,6 +175,7 @@ Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer) {
                                {"held_ns", device.held_ns()},
                                {"idle_ns", device.idle_ns()},
                                {"untracked_ns", device.untracked_ns()},
+                               {"silent_ns", device.silent_ns()},
                                {"gpu_ns", device.gpu_ns()},
                                {"gpu_all_ns", device.gpu_all_ns()},
                                {"gpu_level_ns", device.gpu_level_ns()},

@@ -221,6 +221,7 @@ std::string RenderTimes(const v1::ExplainResponse& answer, const TextStyle& styl
                {.header = "HELD", .right = true},
                {.header = "IDLE", .right = true, .rank = 1},
                {.header = "UNTRACKED", .right = true, .rank = 2},
+               {.header = "SILENT", .right = true, .rank = 6},
                {.header = "GPU-TIME", .right = true, .rank = 3},
                {.header = "OF-DEVICE", .right = true, .rank = 4},
                {.header = "OF-EQUALS", .right = true, .rank = 5},
@@ -229,9 +230,9 @@ std::string RenderTimes(const v1::ExplainResponse& answer, const TextStyle& styl
   for (const auto& device : answer.devices()) {
     const std::uint64_t whole = device.observed_ns();
     table.Add({device.device(), Part(device.running_ns(), whole), Part(device.held_ns(), whole),
-               Part(device.idle_ns(), whole), Part(device.untracked_ns(), whole), Part(device.gpu_ns(), whole),
-               Share(device.gpu_ns(), device.gpu_all_ns()), Share(device.gpu_ns(), device.gpu_level_ns()),
-               Share(answer.weight(), device.weight_all()),
+               Part(device.idle_ns(), whole), Part(device.untracked_ns(), whole), Part(device.silent_ns(), whole),
+               Part(device.gpu_ns(), whole), Share(device.gpu_ns(), device.gpu_all_ns()),
+               Share(device.gpu_ns(), device.gpu_level_ns()), Share(answer.weight(), device.weight_all()),
                device.late() == 0 ? "-" : fmt::format("{}", device.late())});
   }
   return table.Render(style);

@@ -108,8 +108,8 @@ std::string DaemonProcess::Binary() {
 
 DaemonProcess::DaemonProcess(const std::string& config, const std::vector<std::string>& arguments) {
   WriteConfig(config);
-  std::vector<std::string> command{Binary(),      "--runtime-dir", Dir(), "--config", Dir() + "/config.toml",
-                                   "--log-level", "debug"};
+  std::vector<std::string> command{Binary(), "--software-gpu",         "--runtime-dir", Dir(),
+                                   "--config", Dir() + "/config.toml", "--log-level",   "debug"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   pid_ = Spawn(command, Dir() + "/log");
   admin_ = v1::Admin::NewStub(grpc::CreateChannel("unix:" + Dir() + "/admin.sock", grpc::InsecureChannelCredentials()));

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "common/clock.h"
+#include "tools/bench/gate/renewer.h"
 
 namespace xschedd::test {
 namespace {
@@ -67,6 +68,7 @@ FakeShim::FakeShim(const std::function<UniqueFd()>& connect, const Options& opti
     const auto* raw = static_cast<const abi::Board*>(board_mapping_.Address());
     board_ = BoardReader::Open(raw, layout).value();
     ledger_.reset(LedgerWriter::Open(RawLedger(), raw, eventfd_.Get(), layout).value());
+    bench::Renewer::Add(ledger_.get());
     hello.mutable_hello()->set_token(welcomed->welcome.token, sizeof welcomed->welcome.token);
   }
   if (!socket.IsValid()) throw std::runtime_error("cannot connect");
@@ -85,6 +87,7 @@ FakeShim::FakeShim(const std::function<UniqueFd()>& connect, const Options& opti
 }
 
 FakeShim::~FakeShim() {
+  StopRenewing();
   Finish();
 }
 
@@ -133,6 +136,14 @@ std::optional<v1::Configuration> FakeShim::NextConfiguration() {
     if (message.has_configuration()) return message.configuration();
   }
   return std::nullopt;
+}
+
+void FakeShim::StopRenewing() {
+  bench::Renewer::Remove(ledger_.get());
+}
+
+void FakeShim::Renew() {
+  ledger_->Renew();
 }
 
 void FakeShim::Report(std::uint32_t slot, bool busy) {

@@ -47,6 +47,9 @@ class FakeShim {
   std::optional<v1::Configuration> NextConfiguration();
 
   void Report(std::uint32_t slot, bool busy);
+  // From here on it is as if the process stood still, but for what the test has it say.
+  void StopRenewing();
+  void Renew();
   bool IsHeld(std::uint32_t slot) const;
   bool IsTracked(std::uint32_t slot) const;
   std::uint32_t WindowUs(std::uint32_t slot) const { return board_->WindowUs(slot); }

@@ -86,7 +86,7 @@ class InSandbox(WithFolder):
         shutil.copy(FAKE_CLIENT, program)
         program.chmod(0o755)
         ctl = [str(XSCHEDCTL), "--runtime-dir", str(runtime)]
-        with subprocess.Popen([*self.launcher(capabilities), str(XSCHEDD), "--runtime-dir", str(runtime)],
+        with subprocess.Popen([*self.launcher(capabilities), str(XSCHEDD), "--software-gpu", "--runtime-dir", str(runtime)],
                               stderr=subprocess.DEVNULL) as daemon:
             try:
                 self.eventually(lambda: subprocess.run([*ctl, "ps"], capture_output=True, check=False).returncode == 0)
@@ -126,7 +126,7 @@ class InSandbox(WithFolder):
         self.assertEqual(subprocess.run([*self.launcher(), "/bin/true"], check=False).returncode, 0)
         kept = subprocess.run([*self.launcher(), "/bin/grep", "^CapEff", "/proc/self/status"], capture_output=True, text=True,
                               check=True)
-        self.assertEqual(int(kept.stdout.split()[1], 16), 1 << 19)  # CAP_SYS_PTRACE and nothing else
+        self.assertEqual(int(kept.stdout.split()[1], 16), 1 << 19 | 1 << 2)  # CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH
 
     def test_who_another_users_client_is(self) -> None:
         client = self.exe_of_anothers_client(None)
@@ -141,6 +141,17 @@ class InSandbox(WithFolder):
         client = self.exe_of_anothers_client("")
         self.assertEqual(client["exe"], "")
         self.assertIn("tenant", client["command"])
+
+    def test_what_another_users_process_has_open(self) -> None:
+        """Whether a process uses a GPU is seen in /proc/PID/fd, for which both capabilities are needed."""
+        with subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL, user=NOBODY, group=NOBODY, extra_groups=[]) as process:
+            try:
+                for capabilities, seen in ((None, True), ("CAP_SYS_PTRACE", False), ("CAP_DAC_READ_SEARCH", False)):
+                    done = subprocess.run([*self.launcher(capabilities), "/usr/bin/find", f"/proc/{process.pid}/fd", "-lname",
+                                           "/dev/null"], capture_output=True, text=True, check=False)
+                    self.assertEqual(f"/proc/{process.pid}/fd/0" in done.stdout, seen, f"{capabilities}: {done}")
+            finally:
+                process.kill()
 
     def test_all_that_the_daemon_does(self) -> None:
         """The daemon's whole integration test, each of its daemons in the sandbox. But for the one where it has too few

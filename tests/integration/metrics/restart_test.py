@@ -25,7 +25,7 @@ class Restarts(metrics_world.unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         config = pathlib.Path(self.folder, "config.toml")
         config.write_text("", encoding="utf-8")
-        self.manager = ServiceManager(self.folder, [rights_world.XSCHEDD, "--runtime-dir", self.folder, "--config", config],
+        self.manager = ServiceManager(self.folder, [rights_world.XSCHEDD, "--software-gpu", "--runtime-dir", self.folder, "--config", config],
                                       log=f"{self.folder}/log", environment={}, restart_s=0.02, watchdog=False)
         self.addCleanup(self.manager.close)
         self.manager.start()

@@ -83,7 +83,7 @@ class Restart(unittest.TestCase):
             self.assertEqual(self.manager.stop(), 0, self.manager.log_text()[-5000:])
 
     def make_manager(self, **settings):
-        return ServiceManager(self.folder, [os.environ["XSCHEDD_BINARY"], "--runtime-dir", self.folder, "--config",
+        return ServiceManager(self.folder, [os.environ["XSCHEDD_BINARY"], "--software-gpu", "--runtime-dir", self.folder, "--config",
                                             self.config, "--log-level", "debug"],
                               log=f"{self.folder}/log", environment=self.environment, order=self.order,
                               **{"restart_s": 0.02, "watchdog": False, **settings})

@@ -47,7 +47,7 @@ void Obey(FakeShim& shim) {
     }
     if (verb == "hints") {
       v1::ClientMessage message;
-      message.mutable_hint()->set_priority(1);
+      message.mutable_hint()->set_priority(-1);
       for (int i = std::atoi(object.c_str()); i > 0; --i)
         shim.Send(message);
     }

@@ -4,14 +4,18 @@ docs/security-model.md; what users and administrators set beside each other; xsc
 Usage: rights_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL RIGHTS_CLIENT [TEST]
 """
 
+import contextlib
 import errno
+import grp
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import tempfile
-from typing import Dict, List
+import time
+from typing import Dict, List, Optional
 
 import rights_world
 from rights_world import (ALICE, BOB, GPU, INVALID_ARGUMENT, NOT_FOUND, OK, PERMISSION_DENIED, WithDaemon, needs_root,
@@ -21,7 +25,7 @@ DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."
 
 # How to ask about one client; of a call that is about nobody, anything that is valid.
 REQUESTS = {
-    "GetVersion": "", "GetPolicy": "", "GetStats": "", "GetMetrics": "", "Reload": "", "Drain": "",
+    "GetVersion": "", "GetCeiling": "", "GetPolicy": "", "GetStats": "", "GetMetrics": "", "Reload": "", "Drain": "",
     "ListClients": "selector { pid: %d }",
     "Set": "selector { pid: %d } priority: 3",
     "Hold": "selector { pid: %d } dry_run: true",
@@ -39,16 +43,23 @@ def documented() -> Dict[str, List[str]]:
     rows = {}
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if len(cells) == 5 and cells[0].startswith("`"):
-            rows[cells[0].strip("`")] = cells[1:4]
+        if len(cells) == 6 and cells[0].startswith("`"):
+            rows[cells[0].strip("`")] = cells[1:5]
     return rows
+
+
+# A group that every system has, in place of xschedd-readers.
+READERS, READER = grp.getgrnam("daemon"), 61237
 
 
 @needs_root
 class Table(WithDaemon):
+    CONFIG = f'[access]\nreaders = "{READERS.gr_name}"\n'
+
     def verdict(self, method: str, pid: int, on: str, uid: int) -> str:
         request = REQUESTS.get(method, "")
-        answer = self.call(method, request % pid if "%d" in request else request, uid=uid, on=on, count=2)
+        groups = [READERS.gr_gid] if uid == READER else None
+        answer = self.call(method, request % pid if "%d" in request else request, uid=uid, on=on, count=2, also_in=groups)
         if answer.status == PERMISSION_DENIED:
             self.assertIn(";", answer.text, "a refusal without a remedy")
             return "refused"
@@ -65,7 +76,7 @@ class Table(WithDaemon):
         self.assertEqual(sorted(table), sorted(methods), "docs/security-model.md: a row for each call")
         for method in sorted(methods, key=lambda name: name == "Drain"):
             found = [self.verdict(method, own.pid, "client", ALICE), self.verdict(method, others.pid, "client", ALICE),
-                     self.verdict(method, others.pid, "admin", 0)]
+                     self.verdict(method, others.pid, "client", READER), self.verdict(method, others.pid, "admin", 0)]
             self.assertEqual(found, [cell.split(";")[0] for cell in table[method]], method)
 
     def test_what_is_refused_changes_nothing_says_why_and_is_logged(self) -> None:
@@ -121,6 +132,112 @@ class Group(WithDaemon):
         self.assertEqual((os.stat(path).st_gid, stat.S_IMODE(os.stat(path).st_mode)), (self.MEMBER, 0o660))
         self.assertEqual(self.call("GetStats", uid=self.MEMBER, on="admin").status, OK)
         self.assertEqual(self.call("GetStats", uid=ALICE, on="admin").connect_error, errno.EACCES)
+
+
+@needs_root
+class Readers(WithDaemon):
+    CONFIG = f'[access]\nreaders = "{READERS.gr_name}"\n'
+
+    def test_a_reader_sees_everybody_and_changes_nobody(self) -> None:
+        pids = {self.client(uid=ALICE).pid, self.client().pid}
+        groups = [READERS.gr_gid]
+
+        def seen(uid: int, also_in: List[int]) -> List[int]:
+            shown = self.ctl("--json", "ps", uid=uid, also_in=also_in)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            return [client["pid"] for client in json.loads(shown.stdout)["clients"]]
+        self.assertEqual(set(seen(READER, groups)), pids)
+        self.assertEqual(seen(READER, []), [])
+        for words in (["top", "--batch", "--frames", "1"], ["stats"], ["config", "show"], ["metrics"], ["events"]):
+            done = self.ctl(*words, uid=READER, also_in=groups)
+            self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}")
+        other = str(min(pids))
+        for words in (["set", "--priority", "-1", "--pid", other], ["hold", "--pid", other], ["release", "--pid", other],
+                      ["drain"], ["reload"], ["policy", "set", "fifo"], ["set", "--priority", "-1", "--all"]):
+            done = self.ctl(*words, uid=READER, also_in=groups)
+            self.assertEqual(done.returncode, 4, f"{words}: {done.stderr}")
+        self.assertEqual({client["priority_effective"] for client in self.clients()}, {0})
+        self.assertEqual(self.ctl("explain", other, uid=READER, also_in=groups).returncode, 0)
+
+
+@needs_root
+class Raising(WithDaemon):
+    """Without configuration a user lowers and does not raise, as with nice."""
+
+    def test_a_users_word_holds_nobody_elses_work(self) -> None:
+        roots, alices = self.client(), self.client("hint=100", uid=ALICE)
+        self.assertEqual(self.one(alices.pid)["priority_effective"], 0)
+        for client in (roots, alices):
+            client.tell("device " + GPU)
+            client.tell("busy")
+        self.assertEqual(roots.tell("held"), "no")
+        self.assertIn("limited by the default ceiling of uid",
+                      self.call("Set", f"selector {{ pid: {alices.pid} }} priority: 100", uid=ALICE).answers[0])
+        self.assertEqual(self.one(alices.pid)["priority_effective"], 0)
+        lowered = self.client("hint=-7", uid=ALICE)
+        self.assertEqual(self.one(lowered.pid)["priority_effective"], -7)
+        own = self.client("hint=100")  # root's
+        self.assertEqual(self.one(own.pid)["priority_effective"], 100)
+        # What others say of him raises him.
+        self.call("Set", f"selector {{ pid: {alices.pid} }} priority: 40", on="admin")
+        self.assertEqual(self.one(alices.pid)["priority_effective"], 40)
+
+    def test_xschedctl_run_says_at_once_what_it_gets(self) -> None:
+        def run(*options: str, uid: Optional[int] = ALICE, also_in: Optional[List[int]] = None) -> List[str]:
+            done = self.ctl("run", *options, "--", "/bin/true", uid=uid, also_in=also_in)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return [line for line in done.stderr.splitlines() if line.startswith("xschedctl: ")]
+        lines = run("--priority", "50")
+        self.assertEqual(len(lines), 1)
+        self.assertIn("warning: priority 50 counts as 0: limited by the default ceiling of uid", lines[0])
+        self.assertIn("an administrator can", lines[0])
+        self.assertIn("weight 300 counts as 100", run("--weight", "300")[0])
+        self.assertEqual(run("--priority", "-50", "--weight", "50"), [])
+        self.assertEqual(run("--priority", "50", uid=0), [])
+        self.daemon.send_signal(signal.SIGSTOP)
+        begun = time.monotonic()
+        self.assertEqual(run("--priority", "50"), [], "a daemon that stands still is not waited for")
+        self.assertLess(time.monotonic() - begun, 30)
+        self.daemon.send_signal(signal.SIGCONT)
+
+
+@needs_root
+class Devices(WithDaemon):
+    """Of a daemon that is not told of a software GPU."""
+    DEVICES: List[str] = []
+
+    def test_an_invented_device_is_not_scheduled_and_the_client_hears_why(self) -> None:
+        client = self.client(uid=ALICE)
+        client.tell("device " + GPU)
+        wait_until(lambda: f"device {GPU}: this machine has no GPU {GPU}" in self.log(), "the refusal")
+        self.assertNotIn("devices {", self.call("ListClients", on="admin").answers[0])
+
+    def test_a_pretended_one_is_for_the_self_test(self) -> None:
+        client = self.client(uid=ALICE)
+        client.tell("device ffff:01:02.0")
+        wait_until(lambda: "ffff:01:02.0" in self.call("ListClients", on="admin").answers[0], "the device")
+
+
+@needs_root
+class Audit(WithDaemon):
+    def test_who_became_root_is_in_the_log(self) -> None:
+        login = 61238
+        try:
+            with open("/proc/self/loginuid", encoding="utf-8") as file:
+                before = file.read()
+            with open("/proc/self/loginuid", "w", encoding="utf-8") as file:
+                file.write(str(login))
+        except OSError as error:
+            self.skipTest(f"this kernel lets nobody set a login uid: {error}")
+        try:
+            pid = self.client(uid=ALICE).pid
+            self.call("Hold", f"selector {{ pid: {pid} }}", on="admin")
+            self.assertRegex(self.log(), rf"hold pid={pid} by_uid=0 by_pid=\d+ login_uid={login}")
+            self.call("Set", f"selector {{ pid: {pid} }} priority: 3", on="admin")
+            self.assertRegex(self.log(), rf"set to 3 by uid 0 \(pid \d+, login uid {login}\)")
+        finally:
+            with contextlib.suppress(OSError), open("/proc/self/loginuid", "w", encoding="utf-8") as file:
+                file.write(before)
 
 
 @needs_root
@@ -204,6 +321,8 @@ priority = 7
 
 @needs_root
 class Selectors(WithDaemon):
+    CONFIG = "[[ceiling]]\npriority = 100\n"
+
     def setUp(self) -> None:
         super().setUp()
         self.own, self.others = self.client(uid=ALICE).pid, [self.client(uid=BOB).pid, self.client().pid]

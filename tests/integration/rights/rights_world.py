@@ -27,9 +27,9 @@ WELCOME, QUOTA, NOT_VISIBLE = 0, 2, 4
 needs_root = unittest.skipUnless(os.geteuid() == 0, "needs root to become several users: nothing of this was tested")
 
 
-def identity(uid: Optional[int]) -> Dict[str, Any]:
+def identity(uid: Optional[int], also_in: Optional[List[int]] = None) -> Dict[str, Any]:
     """Arguments of subprocess that make the child that user."""
-    return {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+    return {} if uid is None else {"user": uid, "group": uid, "extra_groups": also_in or []}
 
 
 def needs(command: List[str], uid: int = 0) -> Callable[[Any], Any]:
@@ -113,6 +113,7 @@ class Client:
 class WithDaemon(unittest.TestCase):
     CONFIG = ""
     PREFIX: List[str] = []  # of the daemon's command
+    DEVICES = ["--software-gpu"]  # are what clients say
 
     def setUp(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="xschedd-rights-")
@@ -123,7 +124,7 @@ class WithDaemon(unittest.TestCase):
         with open(config, "w", encoding="utf-8") as file:
             file.write(self.CONFIG)
         with open(self.log_path, "w", encoding="utf-8") as log:
-            self.daemon = subprocess.Popen([*self.PREFIX, XSCHEDD, "--runtime-dir", self.folder, "--config", config,
+            self.daemon = subprocess.Popen([*self.PREFIX, XSCHEDD, *self.DEVICES, "--runtime-dir", self.folder, "--config", config,
                                             "--log-level", "debug"], stdout=log, stderr=log)
         self.addCleanup(self.end_daemon)
         wait_until(lambda: "ready version" in self.log() or self.daemon.poll() is not None, "the daemon")
@@ -153,9 +154,9 @@ class WithDaemon(unittest.TestCase):
         return client
 
     def call(self, method: str, request: str = "", uid: Optional[int] = None, on: str = "client", count: int = 1,
-             prefix: Optional[List[str]] = None) -> Answer:
+             prefix: Optional[List[str]] = None, also_in: Optional[List[int]] = None) -> Answer:
         done = subprocess.run([*(prefix or []), CALL, os.path.join(self.folder, on + ".sock"), method, request,
-                               str(count)], capture_output=True, text=True, timeout=60, check=True, **identity(uid))
+                               str(count)], capture_output=True, text=True, timeout=60, check=True, **identity(uid, also_in))
         lines = done.stdout.splitlines()
         answers = [line[len("ANSWER "):].replace("\\'", "'") for line in lines if line.startswith("ANSWER ")]
         if lines[-1].startswith("CONNECT "):
@@ -163,10 +164,10 @@ class WithDaemon(unittest.TestCase):
         _, status, text = lines[-1].split(" ", 2)
         return Answer(int(status), text, answers)
 
-    def ctl(self, *words: str, uid: Optional[int] = None,
-            prefix: Optional[List[str]] = None) -> "subprocess.CompletedProcess[str]":
+    def ctl(self, *words: str, uid: Optional[int] = None, prefix: Optional[List[str]] = None,
+            also_in: Optional[List[int]] = None) -> "subprocess.CompletedProcess[str]":
         return subprocess.run([*(prefix or []), XSCHEDCTL, "--runtime-dir", self.folder, *words], capture_output=True,
-                              text=True, timeout=60, check=False, **identity(uid))
+                              text=True, timeout=60, check=False, **identity(uid, also_in))
 
     def clients(self, uid: Optional[int] = None, on: str = "admin") -> List[Dict[str, int]]:
         """pid, uid, effective and hold of each client that the answer shows."""

@@ -100,6 +100,7 @@ class WithFolder(unittest.TestCase):
 
 class WithDaemon(WithFolder):
     CONFIG = ""
+    DEVICES = ["--software-gpu"]  # are what clients say
 
     def setUp(self):
         super().setUp()
@@ -107,7 +108,7 @@ class WithDaemon(WithFolder):
         self.start_daemon()
 
     def start_daemon(self, *words):
-        self.daemon = self.start(DAEMON, "--runtime-dir", self.folder, "--config", self.config, *words)
+        self.daemon = self.start(DAEMON, *self.DEVICES, "--runtime-dir", self.folder, "--config", self.config, *words)
         self.wait(lambda: self.ctl("stats").returncode == 0, "the daemon answers")
 
     def start(self, *words):

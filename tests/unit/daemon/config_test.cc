@@ -18,7 +18,9 @@ TEST_CASE("an empty file gives the defaults") {
   REQUIRE(config);
   CHECK(config->lease_ms == 100);
   CHECK(config->policy == policy::Settings{});
-  CHECK(config->PriorityCeiling(1000) == 100);
+  CHECK(!config->PriorityCeiling(1000));
+  CHECK(!config->software_gpu);
+  CHECK(config->readers == "xschedd-readers");
 }
 
 TEST_CASE("the shipped file is the defaults") {

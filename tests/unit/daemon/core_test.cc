@@ -19,7 +19,7 @@ NewClient Make(std::uint64_t pid) {
 TEST_CASE("an administrator's weight counts until it is reset, and hints are kept") {
   boost::asio::io_context io;
   Config config;
-  config.ceilings[1000].weight = 400;
+  config.ceilings[1000] = {.priority = 100, .weight = 400};
   Core core(io, {}, config);
   Client& client = core.AddClient(Make(1));
   const Actor by{7, 0};

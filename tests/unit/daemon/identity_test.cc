@@ -12,6 +12,7 @@
 
 #include "daemon/registry/command_reader.h"
 #include "daemon/registry/process.h"
+#include "daemon/registry/process_key.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/few_descriptors.h"
 
@@ -119,6 +120,66 @@ TEST_CASE("the kernel says who is at the other end of a socket") {
     const test::FewDescriptors none(0);
     CHECK(!ReadPeer(one.Get()));
   }
+}
+
+TEST_CASE("a number that has become another process's is not taken for the one that connected") {
+  int pair[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+  const UniqueFd one(pair[0]);
+  const UniqueFd other(pair[1]);
+  const std::vector<uid_t> own(4, ::getuid());
+  const std::vector<uid_t> others(4, ::getuid() + 1);
+  int opened = 0;
+  int looks = 0;
+  // A kernel of before 6.5: there is the number alone. What /proc says before and after the pidfd was opened.
+  const auto as_of = [&](int error, std::optional<ProcessLook> before, std::optional<ProcessLook> after) {
+    opened = looks = 0;
+    const PeerCalls calls{.peer_pidfd =
+                              [error](int) {
+                                errno = error;
+                                return -1;
+                              },
+                          .open_pidfd =
+                              [&](pid_t pid) {
+                                ++opened;
+                                return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+                              },
+                          .look = [&, before, after](pid_t) { return looks++ == 0 ? before : after; }};
+    return ReadPeer(one.Get(), calls).has_value();
+  };
+  const ProcessLook it{100, own};
+  CHECK(as_of(ENOPROTOOPT, it, it));
+  CHECK(opened == 1);
+  CHECK_FALSE(as_of(ENOPROTOOPT, it, ProcessLook{101, own}));  // it changed while we looked
+  CHECK_FALSE(as_of(ENOPROTOOPT, std::nullopt, it));
+  CHECK_FALSE(as_of(ENOPROTOOPT, it, std::nullopt));
+  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessLook{0, own}, ProcessLook{0, own}));        // not known
+  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessLook{100, others}, ProcessLook{100, others}));  // somebody else's by now
+  // It connected as this user and has become another; one of its numbers is still that.
+  CHECK(as_of(ENOPROTOOPT, ProcessLook{100, others}, ProcessLook{100, {::getuid() + 1, ::getuid() + 1, ::getuid()}}));
+  // A newer kernel says with these that the peer is gone: its number is not asked for.
+  for (const int error : {ESRCH, ENODATA, EINVAL, EMFILE}) {
+    CHECK_FALSE(as_of(error, it, it));
+    CHECK(opened == 0);
+  }
+}
+
+TEST_CASE("what the kernel writes about a process") {
+  CHECK(StartTicks("12 (a b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20") == 4242);
+  CHECK(StartTicks("12 (a) S 1 2") == 0);
+  CHECK(StartTicks("") == 0);
+  CHECK(UidsOf("Name:\tx\nUid:\t1000\t1001\t1002\t1003\nGid:\t5\t5\t5\t5\n") ==
+        std::vector<uid_t>{1000, 1001, 1002, 1003});
+  CHECK(UidsOf("Name:\tUid: 7\n").empty());
+  CHECK(LoginUidOf("1000") == 1000u);
+  CHECK(LoginUidOf("0\n") == 0u);
+  CHECK(!LoginUidOf("4294967295"));
+  CHECK(!LoginUidOf(""));
+  const auto look = SystemPeerCalls().look(::getpid());
+  REQUIRE(look);
+  CHECK(look->start_ticks == ReadProcessKey(::getpid(), PidFd(::getpid()).Get()).start_ticks);
+  CHECK(look->uids.size() == 4);
+  CHECK(!SystemPeerCalls().look(0x7fffffff));
 }
 
 TEST_CASE("what /proc says of a process that has exited is not believed") {

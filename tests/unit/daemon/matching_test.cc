@@ -18,6 +18,7 @@ Client& AddPython(Registry& registry, const std::string& cgroup = "/user.slice/j
   fresh.identity.gid = 100;
   fresh.identity.exe = "/usr/bin/python3.11";
   fresh.identity.cgroup = cgroup;
+  fresh.identity.may_raise = true;  // whether a rule may raise is another test's (rights/roles_test.cc)
   fresh.group_name = "job";
   return registry.Add(std::move(fresh), 0);
 }

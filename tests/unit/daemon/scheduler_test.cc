@@ -1,6 +1,8 @@
 // The scheduler: gates, held time, tracking, deadlines.
 #include "daemon/scheduler/scheduler.h"
 
+#include <algorithm>
+
 #include "daemon/registry/token_bucket.h"
 #include "daemon/scheduler/explain.h"
 #include "tests/catch.h"
@@ -218,6 +220,86 @@ TEST_CASE("time alone opens a gate when the guard's turn has come") {
   world.scheduler.Decide();
   CHECK(!low->Held(0));
   fake_now = world.scheduler.NextLookNs();
+  world.scheduler.Decide();
+  CHECK(low->Held(0));
+}
+
+TEST_CASE("busy is a lease: who is not heard of any more holds nobody, and counts again when it is") {
+  World world;
+  const auto high = world.Connect(1, 50);
+  const auto low = world.Connect(2, 0);
+  const auto state = [](const Peer& peer) { return peer.client->attachments.at(0)->silent; };
+  const auto pass = [&](std::uint64_t ns) {
+    fake_now += ns;
+    CHECK(world.scheduler.RenewLeases());
+    world.scheduler.Decide();
+  };
+  const std::uint64_t lease = world.scheduler.BusyLeaseNs();
+  CHECK(lease == 300 * policy::kNsPerMs);
+  world.Report(*low, true);
+  world.Report(*high, true);
+  REQUIRE(low->Held(0));
+  // Renewed in time, it holds as long as it likes, but for the guard.
+  policy::Settings settings = world.scheduler.Settings();
+  settings.guard_ms_per_s = 0;
+  world.scheduler.SetSettings(settings);
+  for (int i = 0; i < 100; ++i) {
+    high->ledger->Renew();
+    low->ledger->Renew();
+    pass(lease);
+    CHECK(low->Held(0));
+  }
+  low->ledger->Renew();
+  pass(lease / 2);
+  CHECK(low->Held(0));
+  low->ledger->Renew();
+  pass(lease / 2 + 1);
+  CHECK(!low->Held(0));
+  CHECK(state(*high));
+  CHECK(!state(*low));
+  const auto& events = world.events.Remembered();
+  CHECK(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.kind == EventKind::kSilent; }) == 1);
+  low->ledger->Renew();
+  pass(10 * lease);
+  CHECK(!low->Held(0));
+  const Explanation explanation = Explain(world, *high, 3);
+  CHECK(explanation.summary.find("it was silent for ") != std::string::npos);
+  CHECK(explanation.devices[0].account.phase_ns[static_cast<std::size_t>(Phase::kSilent)] >= 2 * policy::kNsPerS);
+
+  SECTION("it renews") {
+    high->ledger->Renew();
+    CHECK(high->ledger->WakeDaemon());
+    CHECK(world.scheduler.Serve(*high->client));
+    world.scheduler.Decide();
+    CHECK(low->Held(0));
+    CHECK(!state(*high));
+  }
+  SECTION("it says something else: that it is busy") {
+    world.Report(*high, true);
+    CHECK(low->Held(0));
+  }
+  SECTION("it says that it is idle, and stays so") {
+    world.Report(*high, false);
+    CHECK(!low->Held(0));
+    CHECK(!state(*high));
+    low->ledger->Renew();
+    pass(lease);
+    CHECK(!low->Held(0));
+  }
+  SECTION("nobody is compared with it any more") {
+    world.Disconnect(*low);
+    CHECK(!state(*high));
+  }
+}
+
+TEST_CASE("a client of version 1 has nothing to renew: its busy lasts") {
+  World world;
+  const auto high = world.Connect(1, 50, "0000:c1:00.0", abi::Spoken().front());
+  REQUIRE(abi::Spoken().front().version < abi::kRenewalsSince);
+  const auto low = world.Connect(2, 0);
+  world.Report(*high, true);
+  fake_now += 900 * policy::kNsPerMs;  // before the guard's turn
+  CHECK(world.scheduler.RenewLeases());
   world.scheduler.Decide();
   CHECK(low->Held(0));
 }

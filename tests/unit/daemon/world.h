@@ -39,15 +39,17 @@ class World {
   }
 
   // On one device, as slot 0.
-  std::unique_ptr<Peer> Connect(std::uint64_t pid, int priority, const std::string& address = "0000:c1:00.0") {
+  std::unique_ptr<Peer> Connect(std::uint64_t pid, int priority, const std::string& address = "0000:c1:00.0",
+                                const abi::Layout& layout = abi::Newest()) {
     auto peer = std::make_unique<Peer>();
-    peer->channel = Channel::Make().value();
-    peer->board_mapping = MapSharedMemory(peer->channel->BoardFd(), sizeof(abi::Board), Access::kReadOnly).value();
-    peer->ledger_mapping = MapSharedMemory(peer->channel->LedgerFd(), sizeof(abi::Ledger), Access::kReadWrite).value();
+    peer->channel = Channel::Make(layout).value();
+    peer->board_mapping = MapSharedMemory(peer->channel->BoardFd(), layout.board_bytes, Access::kReadOnly).value();
+    peer->ledger_mapping = MapSharedMemory(peer->channel->LedgerFd(), layout.ledger_bytes, Access::kReadWrite).value();
     const auto* board = static_cast<const abi::Board*>(peer->board_mapping.Address());
-    peer->board = std::make_unique<BoardReader>(BoardReader::Open(board).value());
+    peer->board = std::make_unique<BoardReader>(BoardReader::Open(board, layout).value());
     peer->ledger.reset(
-        LedgerWriter::Open(static_cast<abi::Ledger*>(peer->ledger_mapping.Address()), board, peer->channel->EventFd())
+        LedgerWriter::Open(static_cast<abi::Ledger*>(peer->ledger_mapping.Address()), board, peer->channel->EventFd(),
+                           layout)
             .value());
     NewClient fresh;
     fresh.identity.pid = pid;

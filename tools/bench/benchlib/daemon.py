@@ -21,7 +21,8 @@ class Change:
 
 
 class Daemon:
-    def __init__(self, build: str, children: Children, folder: str, configuration: str = ""):
+    def __init__(self, build: str, children: Children, folder: str, configuration: str = "",
+                 software_gpu: bool = True):
         self.xschedctl = os.path.join(build, "tools", "xschedctl", "xschedctl")
         program = os.path.join(build, "daemon", "xschedd")
         for path in (program, self.xschedctl):
@@ -29,7 +30,7 @@ class Daemon:
                 raise ToolError(f"{path} is not there; build it with ninja -C {build}")
         self.folder = os.path.join(folder, "run")
         os.makedirs(self.folder, 0o700, exist_ok=True)
-        command = [program, "--runtime-dir", self.folder]
+        command = [program, "--runtime-dir", self.folder, *(["--software-gpu"] if software_gpu else [])]
         if configuration:
             path = os.path.join(self.folder, "xschedd.toml")
             with open(path, "w", encoding="utf-8") as file:

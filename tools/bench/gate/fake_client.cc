@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/preamble_client.h"
 #include "common/runtime_dir.h"
+#include "tools/bench/gate/renewer.h"
 
 namespace xschedd::bench {
 namespace {
@@ -73,6 +74,7 @@ Result<void> FakeClient::Greet(int fd, std::string& token) {
       LedgerWriter::Open(static_cast<abi::Ledger*>(ledger_mapping_.Address()), board_memory, eventfd_.Get());
   if (!writer) return tl::unexpected<Error>(writer.error());
   ledger_.reset(*writer);
+  Renewer::Add(ledger_.get());
   token.assign(welcome.token, sizeof(welcome.token));
   return {};
 }
@@ -113,6 +115,7 @@ Result<void> FakeClient::CreateQueues(std::uint32_t count) {
 }
 
 FakeClient::~FakeClient() {
+  Renewer::Remove(ledger_.get());
   context_.TryCancel();
   if (stream_ != nullptr) (void)stream_->Finish();
 }

@@ -27,7 +27,7 @@ class Bench:
         self.daemons += 1
         folder = os.path.join(self.folder, f"daemon{self.daemons}")
         os.mkdir(folder, 0o700)
-        return Daemon(self.options.build, self.children, folder, configuration)
+        return Daemon(self.options.build, self.children, folder, configuration, software_gpu=False)
 
     def policy(self, *keys: str) -> str:
         """The daemon's configuration: these keys, and those of the command line."""
@@ -35,7 +35,7 @@ class Bench:
 
     def daemon_in(self, folder: str, configuration: str) -> Daemon:
         """Another daemon where one was killed."""
-        return Daemon(self.options.build, self.children, os.path.dirname(folder), configuration)
+        return Daemon(self.options.build, self.children, os.path.dirname(folder), configuration, software_gpu=False)
 
     def rig(self, environment: Optional[Dict[str, str]] = None, daemon: Optional[Daemon] = None) -> Rig:
         return Rig(self.options.build, self.children, {**os.environ, **(environment or {})}, daemon)

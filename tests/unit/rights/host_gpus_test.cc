@@ -1,0 +1,232 @@
+// Which GPUs there are and who uses them, on trees of files as the kernel would show them.
+#include "daemon/registry/host_gpus.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "daemon/core.h"
+#include "tests/catch.h"
+
+using namespace xschedd;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kAmd = "0000:c1:00.0";
+constexpr const char* kNvidia = "0000:3b:00.0";
+constexpr pid_t kPid = 4711;
+
+// A machine's /sys and /proc.
+class Machine {
+ public:
+  Machine() {
+    char path[] = "/tmp/xschedd-host-gpus-XXXXXX";
+    REQUIRE(::mkdtemp(path) != nullptr);
+    root_ = path;
+    // /dev/null, whose major number is 1, stands for every driver's device file.
+    File("proc/devices", "Character devices:\n  1 kfd\n  1 nvidia-frontend\n226 none\n\nBlock devices:\n  1 nvidia\n");
+    fs::create_directories(root_ + "/dev");
+    fs::create_symlink("/dev/null", root_ + "/dev/kfd");
+    fs::create_directories(root_ + "/proc/" + std::to_string(kPid) + "/fd");
+  }
+  ~Machine() { fs::remove_all(root_); }
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  void File(const std::string& path, const std::string& text) const {
+    const fs::path whole = fs::path(root_) / path;
+    fs::create_directories(whole.parent_path());
+    std::ofstream(whole) << text;
+  }
+  void Pci(const std::string& address, const char* vendor, const char* base_class) const {
+    const std::string folder = "sys/bus/pci/devices/" + address;
+    File(folder + "/vendor", std::string(vendor) + "\n");
+    File(folder + "/device", "0x74a2\n");
+    File(folder + "/class", std::string(base_class) + "\n");
+  }
+  void KfdNode(int number, std::uint64_t location, std::uint64_t unique_id) const {
+    const std::string folder = "sys/class/kfd/kfd/topology/nodes/" + std::to_string(number);
+    File(folder + "/name", "aldebaran\n");
+    File(folder + "/properties", "cpu_cores_count 0\nsimd_count 320\nsimd_per_cu 4\ndomain 0\nlocation_id " +
+                                     std::to_string(location) + "\nunique_id " + std::to_string(unique_id) + "\n");
+  }
+  // The process has this open as descriptor `number`.
+  void Opens(int number, const std::string& target) const {
+    fs::create_symlink(target, root_ + "/proc/" + std::to_string(kPid) + "/fd/" + std::to_string(number));
+  }
+  void OpensDriver() const { Opens(3, root_ + "/dev/kfd"); }
+  const std::string& Root() const { return root_; }
+  HostGpus Gpus() const { return HostGpus(root_); }
+
+ private:
+  std::string root_;
+};
+
+NewDevice Claim(const std::string& address, const std::string& uuid = {}) {
+  return {.slot = 0, .pci_address = address, .name = "Claimed", .vendor = "nvidia", .compute_units = 7, .uuid = uuid};
+}
+
+std::string WhyNot(const HostGpus& gpus, const NewDevice& claim) {
+  const auto confirmed = gpus.Confirm(kPid, claim);
+  return confirmed ? "" : confirmed.error().Line();
+}
+
+}  // namespace
+
+TEST_CASE("a GPU is what sysfs has as one, with the vendor and the name of the kernel") {
+  const Machine machine;
+  CHECK(!machine.Gpus().Find(kAmd));
+  machine.Pci(kAmd, "0x1002", "0x120000");
+  machine.Pci(kNvidia, "0x10de", "0x030200");
+  machine.Pci("0000:00:1f.0", "0x8086", "0x060100");
+  machine.Pci("0000:00:02.0", "0x8086", "0x030000");
+  CHECK(!machine.Gpus().Find("0000:00:1f.0"));  // a bridge
+  CHECK(!machine.Gpus().Find("0000:00:02.0"));  // of a vendor that nobody schedules
+  auto amd = machine.Gpus().Find(kAmd);
+  REQUIRE(amd);
+  CHECK(amd->vendor == "amd");
+  CHECK(amd->name == "1002:74a2");
+  CHECK(amd->compute_units == 0);
+  machine.KfdNode(1, 0xc100, 77);
+  machine.KfdNode(2, 0xc200, 78);
+  amd = machine.Gpus().Find(kAmd);
+  CHECK(amd->name == "aldebaran");
+  CHECK(amd->compute_units == 80);
+  CHECK(amd->partitions == 1);
+  machine.File("sys/bus/pci/devices/" + std::string(kAmd) + "/product_name", "AMD Instinct MI308X\n");
+  CHECK(machine.Gpus().Find(kAmd)->name == "AMD Instinct MI308X");
+  const auto nvidia = machine.Gpus().Find(kNvidia);
+  REQUIRE(nvidia);
+  CHECK(nvidia->vendor == "nvidia");
+  machine.File("proc/driver/nvidia/gpus/" + std::string(kNvidia) + "/information",
+               "Model: \t\t NVIDIA H200\nIRQ:   \t\t 11\nDevice Minor: \t 3\n");
+  CHECK(machine.Gpus().Find(kNvidia)->name == "NVIDIA H200");
+  CHECK(machine.Gpus().Find(kNvidia)->partitions == 0);
+  machine.File("proc/driver/nvidia/capabilities/gpu3/fabric", "");
+  CHECK(machine.Gpus().Find(kNvidia)->partitions == 1);
+  machine.File("proc/driver/nvidia/capabilities/gpu3/mig/gi1/ci0/access", "");
+  machine.File("proc/driver/nvidia/capabilities/gpu3/mig/gi2/ci0/access", "");
+  CHECK(machine.Gpus().Find(kNvidia)->partitions == 2);
+}
+
+TEST_CASE("a device is believed if the machine has it and the process has opened its driver") {
+  const Machine machine;
+  machine.Pci(kAmd, "0x1002", "0x120000");
+  const HostGpus gpus = machine.Gpus();
+  CHECK(WhyNot(gpus, Claim("0000:c2:00.0")).find("this machine has no GPU 0000:c2:00.0; ") == 0);
+  CHECK(WhyNot(gpus, Claim(kAmd)).find("pid 4711 has no device file of GPU 0000:c1:00.0's driver open; ") == 0);
+  // Neither another device file, nor a file that is only called like one.
+  machine.Opens(0, "/dev/full/..");
+  machine.Opens(1, machine.Root() + "/dev/nothing");
+  machine.File("dev/nvidia0", "a file");
+  machine.Opens(2, machine.Root() + "/dev/nvidia0");
+  CHECK(!WhyNot(gpus, Claim(kAmd)).empty());
+  machine.OpensDriver();
+  const auto confirmed = gpus.Confirm(kPid, Claim("0000:C1:00.0"));
+  REQUIRE(confirmed);
+  CHECK(confirmed->pci_address == kAmd);
+  CHECK(confirmed->vendor == "amd");  // whatever was claimed
+  CHECK(confirmed->name == "1002:74a2");
+}
+
+TEST_CASE("of another vendor's driver a device file counts for nothing") {
+  const Machine machine;
+  machine.File("proc/devices", "Character devices:\n  1 nvidia-frontend\n");
+  machine.Pci(kAmd, "0x1002", "0x120000");
+  machine.Pci(kNvidia, "0x10de", "0x030200");
+  machine.OpensDriver();
+  CHECK(machine.Gpus().IsUsedBy(kPid, "nvidia").value());
+  CHECK(!machine.Gpus().IsUsedBy(kPid, "amd").value());
+}
+
+TEST_CASE("KFD's own list of processes is enough, and a process that cannot be looked at is none") {
+  const Machine machine;
+  machine.Pci(kAmd, "0x1002", "0x120000");
+  fs::remove_all(machine.Root() + "/proc/4711");
+  CHECK(WhyNot(machine.Gpus(), Claim(kAmd)).find("the daemon cannot see what pid 4711 has open: ") == 0);
+  machine.File("sys/class/kfd/kfd/proc/4711/pasid", "32769\n");
+  CHECK(WhyNot(machine.Gpus(), Claim(kAmd)).empty());
+}
+
+TEST_CASE("a whole GPU has one name whatever uuids are told of it; partitions are the kernel's") {
+  const Machine machine;
+  machine.Pci(kAmd, "0x1002", "0x120000");
+  machine.OpensDriver();
+  machine.KfdNode(1, 0xc100, 0xabc);
+  CHECK(machine.Gpus().Confirm(kPid, Claim(kAmd, "GPU-invented"))->uuid.empty());
+  CHECK(WhyNot(machine.Gpus(), Claim("0000:c1:00.0/1")) == "GPU 0000:c1:00.0 has no partition 1; name one that it has");
+  // From Linux 6.6 the number of the partition stands above the address.
+  machine.KfdNode(2, 0x1000'c100, 0xdef);
+  const auto second = machine.Gpus().Confirm(kPid, Claim(kAmd, "GPU-0000000000000def"));
+  REQUIRE(second);
+  CHECK(second->pci_address == "0000:c1:00.0/1");
+  CHECK(machine.Gpus().Confirm(kPid, Claim(kAmd, "GPU-0000000000000abc"))->pci_address == kAmd);
+  CHECK(WhyNot(machine.Gpus(), Claim("0000:c1:00.0/1")).empty());
+  CHECK(WhyNot(machine.Gpus(), Claim("0000:c1:00.0/2")).find("has no partition 2") != std::string::npos);
+  // Where the kernel does not tell them apart, the first to come gives the names, and there are no more than
+  // partitions.
+  machine.KfdNode(2, 0x1000'c100, 0xabc);
+  Registry registry;
+  NewClient fresh;
+  Client& client = registry.Add(std::move(fresh), 0);
+  std::vector<std::string> names;
+  for (std::uint32_t slot = 0; slot < 4; ++slot) {
+    NewDevice device = machine.Gpus().Confirm(kPid, Claim(kAmd, "GPU-" + std::to_string(slot))).value();
+    device.slot = slot;
+    names.push_back(registry.Attach(client, std::move(device)).value()->device->pci_address);
+  }
+  CHECK(names == std::vector<std::string>{kAmd, "0000:c1:00.0/1", kAmd, kAmd});
+}
+
+TEST_CASE("one client's word does not make an AMD GPU's tenants take turns") {
+  const Machine machine;
+  machine.Pci(kAmd, "0x1002", "0x120000");
+  machine.OpensDriver();
+  boost::asio::io_context io;
+  Core core(io, {}, {}, machine.Gpus());
+  NewClient fresh;
+  fresh.identity.pid = kPid;
+  Client& client = core.AddClient(std::move(fresh));
+  REQUIRE(core.AttachDevice(client, Claim(kAmd)));
+  CHECK(core.Clients().Devices().at(kAmd)->vendor == "amd");
+  NewDevice invented = Claim("0000:c2:00.0");
+  invented.slot = 1;
+  CHECK(!core.AttachDevice(client, invented));
+  CHECK(core.Clients().Devices().size() == 1);
+}
+
+TEST_CASE("devices of a software GPU are what clients say, where the configuration lets them") {
+  const Machine machine;
+  boost::asio::io_context io;
+  Config config;
+  config.software_gpu = true;
+  Core core(io, {}, config, machine.Gpus());
+  Client& client = core.AddClient({});
+  REQUIRE(core.AttachDevice(client, Claim("0000:c2:00.0")));
+  CHECK(core.Clients().Devices().at("0000:c2:00.0")->vendor == "nvidia");
+}
+
+TEST_CASE("pretended devices are for the self-test, and not without end") {
+  const Machine machine;
+  boost::asio::io_context io;
+  Core core(io, {}, {}, machine.Gpus());
+  Client& client = core.AddClient({});
+  Client& other = core.AddClient({});
+  char address[] = "ffff:00:00.0";
+  for (std::uint32_t slot = 0; slot < 64; ++slot) {
+    std::snprintf(address, sizeof address, "ffff:%02x:00.0", slot);
+    NewDevice device = Claim(address);
+    device.slot = slot;
+    REQUIRE(core.AttachDevice(client, device));
+  }
+  CHECK(core.AttachDevice(other, Claim("ffff:00:00.0")));
+  NewDevice one_more = Claim("ffff:ff:00.0");
+  one_more.slot = 1;
+  CHECK(core.AttachDevice(other, one_more).error().what == "there are 64 pretended devices already");
+}
