@@ -30,7 +30,7 @@ constexpr std::string_view kNvidia = "nvidia";
 // cost everybody else the daemon's time.
 constexpr int kMostDescriptors = 4096;
 // Where the kernel does not say: NVIDIA cuts a GPU into 7 at most, AMD into 8.
-constexpr std::uint32_t kMostPartitions = 8;
+constexpr std::uint32_t kGuessedPartitions = 8;
 
 std::string Read(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -228,7 +228,7 @@ Result<NewDevice> HostGpus::Confirm(pid_t pid, NewDevice claimed) const {
     return Fail("this machine has no GPU " + address,
                 "nothing, if it is a software GPU; its daemon is started with --software-gpu");
   }
-  claimed.most_partitions = gpu->partitions != 0 ? gpu->partitions : kMostPartitions;
+  claimed.most_partitions = gpu->partitions != 0 ? gpu->partitions : kGuessedPartitions;
   const std::uint64_t partition =
       slash == std::string::npos ? 0 : Number(std::string_view(claimed.pci_address).substr(slash + 1), 10);
   if (partition >= claimed.most_partitions) {
