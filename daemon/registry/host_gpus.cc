@@ -19,6 +19,8 @@
 #include <utility>
 
 #include "common/unique_fd.h"
+#include "daemon/registry/limits.h"
+#include "daemon/registry/process.h"
 
 namespace xschedd {
 namespace {
@@ -242,7 +244,7 @@ Result<NewDevice> HostGpus::Confirm(pid_t pid, NewDevice claimed) const {
   }
   if (slash == std::string::npos) Place(*gpu, claimed);
   claimed.vendor = gpu->vendor;
-  claimed.name = gpu->name;
+  claimed.name = CleanText(gpu->name, kMostOfName);
   if (gpu->compute_units != 0) claimed.compute_units = gpu->compute_units;
   return claimed;
 }
