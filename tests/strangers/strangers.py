@@ -40,7 +40,7 @@ DEADLINE_S = 120.0
 COMPILE_S = 300.0
 LIMIT_BYTES = 1 << 22  # of a program's output
 NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-TIME = re.compile(r"\d+(?:\.\d+)?\s*(?:[nuµm]?s|secs?|(?:milli|micro|nano)?seconds?|[KMGT]i?B/s|[KMGT]?FLOPS?)\b", re.I)
+TIME = re.compile(r"\s*\d+(?:\.\d+)?\s*(?:[nuµm]?s|secs?|(?:milli|micro|nano)?seconds?|[KMGT]i?B/s|[KMGT]?FLOPS?)\b", re.I)
 MODES = ("held", "killed")
 
 Row = collections.namedtuple("Row", "name native held killed was_held passed text")
@@ -144,7 +144,7 @@ def run(words, cwd, mode, seed):
 
 def text_of(path):
     with open(path, "rb") as file:
-        return [TIME.sub("# s", line) for line in file.read(LIMIT_BYTES).decode(errors="replace").splitlines()]
+        return [TIME.sub(" # s", line) for line in file.read(LIMIT_BYTES).decode(errors="replace").splitlines()]
 
 
 def skipped(name, why):
