@@ -57,7 +57,7 @@ class World {
         quotas_(Quota{}),
         connections_(
             io_, quotas_,
-            {[](int) {}, [](Connection&) {}, [](uid_t, const std::string&) {}, &fuzz::Equip, [](Connection&) {}}),
+            {[](int, bool) {}, [](Connection&) {}, [](uid_t, const std::string&) {}, &fuzz::Equip, [](Connection&) {}}),
         admin_(core_, connections_, quotas_) {}
   ~World() {
     while (!core_.Clients().Clients().empty())

@@ -16,9 +16,22 @@ using namespace xschedd::shim;
 constexpr std::uint32_t kSlots = 3;
 constexpr std::size_t kBoardWords = sizeof(abi::Board) / sizeof(abi::Word);
 
+// The daemon's end of what both have.
 struct Shared {
-  alignas(64) abi::Board board;
-  alignas(64) abi::Ledger ledger;
+  SharedMemory board_memory = MakeSharedMemory("board", sizeof(abi::Board), PeerMayWrite::kYes).value();
+  SharedMemory ledger_memory = MakeSharedMemory("ledger", sizeof(abi::Ledger), PeerMayWrite::kYes).value();
+  abi::Board& board = *static_cast<abi::Board*>(board_memory.mapping.Address());
+  abi::Ledger& ledger = *static_cast<abi::Ledger*>(ledger_memory.mapping.Address());
+
+  // The shim's. A session is never freed; the next input has the same one again.
+  Session* MakeSession() const {
+    static SessionPool sessions;
+    return sessions
+        .Take(MapSharedMemory(board_memory.fd.Get(), sizeof(abi::Board), Access::kReadOnly).value(),
+              MapSharedMemory(ledger_memory.fd.Get(), sizeof(abi::Ledger), Access::kReadWrite).value(), -1,
+              abi::Newest(), nullptr)
+        .value();
+  }
 };
 
 StreamKey Key(std::uint8_t number) {
@@ -31,19 +44,12 @@ class World {
     // As the daemon makes them.
     const BoardWriter board(&shared_->board);
     const LedgerReader ledger(&shared_->ledger, &shared_->board);
-    // Sessions live for good in a shim; here they would be leaks.
-    session_ = Session::Make(&shared_->board, &shared_->ledger, -1, abi::Newest()).value();
+    session_ = shared_->MakeSession();
     for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
       trackers_[slot] = std::make_unique<DeviceTracker>(0, vendor_.Table(), &captures_, &deadlines_);
       trackers_[slot]->Reset(session_->Sink(slot));
     }
   }
-  ~World() {
-    LedgerWriter* const writer = &session_->Ledger();
-    delete session_;
-    delete writer;
-  }
-
   void Run(fuzz::Input& input) {
     while (!input.IsEmpty())
       Step(input);
