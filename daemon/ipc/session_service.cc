@@ -295,9 +295,9 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     connection_->Charge(std::min(MonotonicNs() - began, kLongestLookNs));
     if (attached) return attached;
     host_.core.Refused(connection_->peer.uid, NameOfPeer() + ": device " + address + ": " + attached.error().Line());
-    return Fail("device slot " + std::to_string(message_.device_attached().slot()) +
-                    " is not scheduled: " + attached.error().what,
-                attached.error().remedy);
+    const std::string slot = "device slot " + std::to_string(message_.device_attached().slot());
+    if (attached.error().what.starts_with(slot)) return attached;
+    return Fail(slot + " is not scheduled: " + attached.error().what, attached.error().remedy);
   }
 
   // Takes one from the quota for what `action` makes.

@@ -156,6 +156,8 @@ class Failure(harness.NodeTest):
         node = self.node
         node.start_daemon(config=harness.LONG_LEASE)
         stopped = node.start_anchor(priority=50)
+        # What it did to attach has finished, and the daemon knows it.
+        wait_for(lambda: int(node.device_state(stopped.pid).get("in_flight", 1)) == 0, "it is idle")
         stopped.send_signal(signal.SIGSTOP)
         other = node.start_anchor(priority=-20)
         node.tell(other, "work 50 1000")

@@ -8,6 +8,7 @@
 #include "tests/fuzz/proto_fill.h"
 #include "tests/fuzz/quiet.h"
 #include "tests/fuzz/shim_end.h"
+#include "tests/unit/daemon/believing.h"
 #include "tools/xschedctl/render_json.h"
 #include "tools/xschedctl/render_text.h"
 
@@ -44,16 +45,10 @@ void Show(const v1::Stats& answer) {
 template <typename Other>
 void Show(const Other&) {}
 
-Config Believing() {
-  Config config;
-  config.software_gpu = true;
-  return config;
-}
-
 class World {
  public:
   World()
-      : core_(io_, {"/nonexistent/xschedd.toml", true, "", true}, Believing()),
+      : core_(io_, {"/nonexistent/xschedd.toml", true, "", true}, test::Believing()),
         quotas_(Quota{}),
         connections_(
             io_, quotas_,

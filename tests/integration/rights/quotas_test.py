@@ -144,7 +144,7 @@ class Rates(WithQuotas):
         self.assertIn("read more slowly", notice)
         quiet.tell("queue 1")
         wait_until(lambda: "queues {" in self.call("ListClients", on="admin").answers[0], "another user's message")
-        self.assertEqual(self.one(flooding.pid)["priority_effective"], 1)
+        self.assertEqual(self.one(flooding.pid)["priority_effective"], -1)
         flooding.tell("queue 1")  # behind all of them
         wait_until(lambda: self.call("ListClients", on="admin").answers[0].count("queues {") == 2, "the last message")
         self.assertEqual(self.refusals()["messages"], 1)

@@ -232,7 +232,7 @@ class Audit(WithDaemon):
         try:
             pid = self.client(uid=ALICE).pid
             self.call("Hold", f"selector {{ pid: {pid} }}", on="admin")
-            self.assertRegex(self.log(), rf"hold pid={pid} by_uid=0 by_pid=\d+ login_uid={login}")
+            self.assertRegex(self.log(), rf"hold clients=1 pid={pid} by_uid=0 by_pid=\d+ login_uid={login}")
             self.call("Set", f"selector {{ pid: {pid} }} priority: 3", on="admin")
             self.assertRegex(self.log(), rf"set to 3 by uid 0 \(pid \d+, login uid {login}\)")
         finally:

@@ -97,9 +97,9 @@ class Show(WithDaemon):
     def test_the_text(self):
         text = self.ctl("config", "show", "--changed").stdout
         self.assertRegex(text, r"policy\.turn_ms +30 ms +25 ms +yes +file, line 2\n")
-        self.assertRegex(text, r'rule\.0 +exe="train" priority=-20 +- +yes +file, line 5\n')
+        self.assertRegex(text, r'rule\.0 +exe="train" priority=-20 +- +yes +file, line 5; by what a user chooses: .*\n')
         self.assertNotIn("linger_us", text)
-        self.assertIn(f"(2 of {len(self.json('config', 'show')['settings'])} settings differ", text)
+        self.assertIn(f"(3 of {len(self.json('config', 'show')['settings'])} settings differ", text)
         self.assertIn(self.config, text)
 
     def test_offline_is_what_the_file_says(self):

@@ -204,7 +204,7 @@ class WithoutDaemon(WithFolder):
 class WithDaemon(WithFolder):
     def setUp(self) -> None:
         super().setUp()
-        self.daemon = self.start(XSCHEDD, "--runtime-dir", self.folder)
+        self.daemon = self.start(XSCHEDD, "--software-gpu", "--runtime-dir", self.folder)
         wait_until(lambda: ctl(self.folder, "stats").status == 0, "the daemon")
 
     def test_doctor_with_a_daemon(self) -> None:

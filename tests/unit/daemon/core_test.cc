@@ -2,6 +2,7 @@
 #include "daemon/core.h"
 
 #include "tests/catch.h"
+#include "tests/unit/daemon/believing.h"
 
 using namespace xschedd;
 
@@ -72,7 +73,7 @@ TEST_CASE("hints that something goes before are explained") {
 
 TEST_CASE("what was set from above for a member of a group binds all of it") {
   boost::asio::io_context io;
-  Config config;
+  Config config = test::Believing();
   config.rules.push_back({.exe = "ruled", .priority = -20, .weight = 50});
   Core core(io, {}, config);
   const Actor admin{7, 0, true};
@@ -83,6 +84,7 @@ TEST_CASE("what was set from above for a member of a group binds all of it") {
   const auto add = [&](std::uint64_t pid, std::optional<int> hint, const std::string& exe = "") -> Client& {
     NewClient fresh = Make(pid);
     fresh.identity.exe = exe;
+    fresh.identity.may_raise = true;
     fresh.group_name = "job";
     fresh.hints.priority = hint;
     fresh.channel = channels[pid - 1].get();

@@ -153,7 +153,7 @@ TEST_CASE("a number that has become another process's is not taken for the one t
   CHECK_FALSE(as_of(ENOPROTOOPT, it, ProcessLook{101, own}));  // it changed while we looked
   CHECK_FALSE(as_of(ENOPROTOOPT, std::nullopt, it));
   CHECK_FALSE(as_of(ENOPROTOOPT, it, std::nullopt));
-  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessLook{0, own}, ProcessLook{0, own}));        // not known
+  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessLook{0, own}, ProcessLook{0, own}));            // not known
   CHECK_FALSE(as_of(ENOPROTOOPT, ProcessLook{100, others}, ProcessLook{100, others}));  // somebody else's by now
   // It connected as this user and has become another; one of its numbers is still that.
   CHECK(as_of(ENOPROTOOPT, ProcessLook{100, others}, ProcessLook{100, {::getuid() + 1, ::getuid() + 1, ::getuid()}}));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/ipc/host.h"
+#include "tests/unit/daemon/believing.h"
 
 namespace xschedd::test {
 
@@ -34,7 +35,7 @@ struct Services {
 
   Quotas quotas;
   boost::asio::io_context io;  // ends before the quotas: its handlers keep connections
-  Core core{io, ConfigSource{}, Config{}};
+  Core core{io, ConfigSource{}, Believing()};
   ServiceManager manager;  // none is there
   DescriptorStore store{manager};
   StateKeeper keeper{io, core, store};

@@ -19,6 +19,7 @@
 #include "daemon/state/state_file.h"
 #include "daemon/state/state_writer.h"
 #include "tests/catch.h"
+#include "tests/unit/daemon/believing.h"
 
 using namespace xschedd;
 
@@ -275,7 +276,7 @@ TEST_CASE("what is put is written, what is gone is gone, and who waits is told, 
 TEST_CASE("a client is the same after it was saved") {
   const auto channel = Channel::MakeLasting().value();
   boost::asio::io_context io;
-  Core core(io, {}, {});
+  Core core(io, {}, test::Believing());
   NewClient fresh;
   fresh.channel = channel.get();
   fresh.identity.pid = 4711;
@@ -309,7 +310,7 @@ TEST_CASE("a client is the same after it was saved") {
   FillSaved(core, all);
   FillPartitions(core.Clients().KnownPartitions(), all);
 
-  Core next(io, {}, {});
+  Core next(io, {}, test::Believing());
   next.Clients().Continue(all.next_client(), PartitionsFrom(all));
   RestoredClient restored = FromSaved(saved);
   restored.fresh.channel = channel.get();

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "daemon/ipc/metrics_collector.h"
+#include "tests/unit/daemon/believing.h"
 
 namespace xschedd::test {
 
 struct SomeDaemon {
   Quotas quotas{Quota{}};
   boost::asio::io_context io;  // ends before the quotas: its handlers keep connections
-  Core core{io, ConfigSource{}, Config{}};
+  Core core{io, ConfigSource{}, Believing()};
   Connections connections{io, quotas, {}};
   MetricsCollector collector{io, core, connections, quotas};
 
