@@ -137,9 +137,9 @@ bool RecordMarker(int device, void* marker, void* stream) {
   return recorded;
 }
 
-// By the time from the marker to itself, which is not ready before it is. hipEventQuery asks about the stream, too: from
-// ROCm 6 on it breaks the capture of a stream that has taken in, or begun with, one on which the event was recorded
-// before (clr, ihipEventQuery; seen with 6.4.3).
+// By the time from the marker to itself, which is not ready before it is. hipEventQuery asks about the stream, too:
+// from ROCm 6 on it breaks the capture of a stream that has taken in, or begun with, one on which the event was
+// recorded before (clr, ihipEventQuery; seen with 6.4.3).
 MarkerState QueryMarker(void* marker) {
   const OwnCalls calls;
   float unused = 0;

@@ -70,9 +70,9 @@ inline constexpr std::uint32_t kLedgerMagic = 0x474c5358;  // "XSLG"
 inline constexpr std::uint32_t kMaxDevices = 64;
 // A client has at most two transitions for each burst of work; the levels make up for what does not fit. Each record is
 // memory that the daemon has for every client; with so many a ledger has two pages.
-inline constexpr std::uint32_t kRingSize = 128;  // records; a power of two
-inline constexpr std::size_t kLine = 64;         // bytes; one cache line
-inline constexpr std::uint32_t kRenewalsSince = 2;           // version
+inline constexpr std::uint32_t kRingSize = 128;     // records; a power of two
+inline constexpr std::size_t kLine = 64;            // bytes; one cache line
+inline constexpr std::uint32_t kRenewalsSince = 2;  // version
 inline constexpr std::uint64_t kRenewNs = 50'000'000;
 
 // ---- gate word -----------------------------------------------------------------------------------------------------

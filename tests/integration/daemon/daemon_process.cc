@@ -108,7 +108,7 @@ std::string DaemonProcess::Binary() {
 
 DaemonProcess::DaemonProcess(const std::string& config, const std::vector<std::string>& arguments) {
   WriteConfig(config);
-  std::vector<std::string> command{Binary(), "--software-gpu",         "--runtime-dir", Dir(),
+  std::vector<std::string> command{Binary(),   "--software-gpu",       "--runtime-dir", Dir(),
                                    "--config", Dir() + "/config.toml", "--log-level",   "debug"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   pid_ = Spawn(command, Dir() + "/log");

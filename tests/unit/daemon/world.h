@@ -47,10 +47,9 @@ class World {
     peer->ledger_mapping = MapSharedMemory(peer->channel->LedgerFd(), layout.ledger_bytes, Access::kReadWrite).value();
     const auto* board = static_cast<const abi::Board*>(peer->board_mapping.Address());
     peer->board = std::make_unique<BoardReader>(BoardReader::Open(board, layout).value());
-    peer->ledger.reset(
-        LedgerWriter::Open(static_cast<abi::Ledger*>(peer->ledger_mapping.Address()), board, peer->channel->EventFd(),
-                           layout)
-            .value());
+    peer->ledger.reset(LedgerWriter::Open(static_cast<abi::Ledger*>(peer->ledger_mapping.Address()), board,
+                                          peer->channel->EventFd(), layout)
+                           .value());
     NewClient fresh;
     fresh.identity.pid = pid;
     fresh.channel = peer->channel.get();
