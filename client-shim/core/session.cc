@@ -29,7 +29,7 @@ Result<Session*> SessionPool::Take(Mapping board, Mapping ledger, int eventfd, c
     const bool fits = session->board_bytes_ == layout.board_bytes && session->ledger_bytes_ == layout.ledger_bytes;
     if (is_free && fits) return session->MoveIn(&board, &ledger, eventfd, layout);
   }
-  const Result<Session*> session = Session::Make(&board, &ledger, eventfd, layout);
+  Result<Session*> session = Session::Make(&board, &ledger, eventfd, layout);
   if (session) sessions_.push_back(*session);
   return session;
 }

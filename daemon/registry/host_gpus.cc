@@ -34,6 +34,15 @@ constexpr int kMostDescriptors = 4096;
 // Where the kernel does not say: NVIDIA cuts a GPU into 7 at most, AMD into 8.
 constexpr std::uint32_t kGuessedPartitions = 8;
 
+// folder/part…, the parts one behind the other.
+template <typename... Parts>
+std::string In(const std::string& folder, const Parts&... parts) {
+  std::string path = folder;
+  path += '/';
+  (path.append(parts), ...);
+  return path;
+}
+
 std::string Read(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.IsValid()) return {};
@@ -123,7 +132,7 @@ std::uint32_t MigPartitions(const std::string& root, const std::string& minor) {
   for (const std::string& gpu_instance : Entries(folder + "/mig", kMostText, error_number)) {
     if (!gpu_instance.starts_with("gi")) continue;
     int ignored = 0;
-    for (const std::string& part : Entries(folder + "/mig/" + gpu_instance, kMostText, ignored))
+    for (const std::string& part : Entries(In(folder, "mig/", gpu_instance), kMostText, ignored))
       instances += part.starts_with("ci") ? 1 : 0;
   }
   return std::max<std::uint32_t>(instances, 1);
@@ -173,7 +182,7 @@ std::optional<HostGpu> HostGpus::Find(const std::string& address) const {
     std::sort(numbers.begin(), numbers.end(),
               [](const std::string& a, const std::string& b) { return Number(a, 10) < Number(b, 10); });
     for (const std::string& node : numbers) {
-      auto properties = Properties(Read(nodes + "/" + node + "/properties"));
+      auto properties = Properties(Read(In(nodes, node, "/properties")));
       const bool is_here = properties["simd_count"] != 0 && properties["domain"] == Number(address.substr(0, 4), 16) &&
                            (properties["location_id"] & 0xffff) == LocationOf(address);
       if (!is_here) continue;
@@ -182,7 +191,7 @@ std::optional<HostGpu> HostGpus::Find(const std::string& address) const {
       if (properties["simd_per_cu"] != 0) {
         gpu.compute_units = static_cast<std::uint32_t>(properties["simd_count"] / properties["simd_per_cu"]);
       }
-      if (gpu.name.empty()) gpu.name = Read(nodes + "/" + node + "/name");
+      if (gpu.name.empty()) gpu.name = Read(In(nodes, node, "/name"));
     }
   }
   const std::set<std::uint64_t> distinct(gpu.unique_ids.begin(), gpu.unique_ids.end());
@@ -205,7 +214,7 @@ Result<bool> HostGpus::IsUsedBy(pid_t pid, const std::string& vendor) const {
                 "run xschedd by its unit, which has CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE");
   }
   for (const std::string& descriptor : descriptors) {
-    const std::string path = folder + "/" + descriptor;
+    const std::string path = In(folder, descriptor);
     // Only what the kernel calls a device file is looked at: a file system of the process's own (FUSE) could answer
     // late, or never. A name proves nothing by itself.
     char target[64];
