@@ -21,9 +21,6 @@ constexpr std::uint64_t kOversleepNs = 60'000;
 // A stream whose work has not moved for so long, and twice what it is known to cost, stands still.
 constexpr std::uint64_t kStillNs = 5'000'000;
 
-// Events remembered at most; a program that records more without destroying them loses the exactness, not the count.
-constexpr std::size_t kMaxEvents = 4096;
-
 // Streams looked at with the lock released once; there may be more rounds.
 constexpr std::size_t kRound = 16;
 
@@ -301,8 +298,7 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From
 }
 
 // Marks each stream that `wanted` says, in rounds: marking releases the lock.
-template <typename Wanted>
-void DeviceTracker::MarkEach(Lock& lock, Wanted wanted) {
+void DeviceTracker::MarkEach(Lock& lock, bool (*wanted)(const StreamState&)) {
   std::optional<StreamKey> last;
   for (;;) {
     auto next = last ? streams_.upper_bound(*last) : streams_.begin();
@@ -423,96 +419,6 @@ void DeviceTracker::Publish() {
   counters_.in_flight = launched_;
   counters_.gpu_time_ns = gpu_time_.TotalNs();
   if (sink_ != nullptr) sink_->Publish(counters_);
-}
-
-// ---- proofs of completion ------------------------------------------------------------------------------------------
-
-Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
-  Lock lock(mutex_);
-  const std::uint64_t epoch = epoch_;
-  const auto is_open = [](const StreamState& stream) { return stream.open.launches > 0; };
-  if (scope == SyncScope::kDevice) MarkEach(lock, is_open);
-  const auto own = streams_.find(key);
-  if (scope == SyncScope::kStream && own != streams_.end() && is_open(own->second))
-    Mark(lock, key, 0, From::kElsewhere);
-  if (epoch != epoch_) return Snapshot{};
-  for (auto& [other, stream] : streams_)
-    CloseOpen(stream);
-  if (syncing_++ == 0) last_poll_ns_ = MonotonicNs();
-  return Snapshot{scope == SyncScope::kQuery ? SyncScope::kStream : scope, key, next_batch_ - 1, epoch_};
-}
-
-void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
-  Lock lock(mutex_);
-  if (snapshot.epoch != epoch_) return;
-  if (syncing_ > 0) --syncing_;
-  if (!ok) return;
-  for (auto& [key, stream] : streams_) {
-    const bool is_covered =
-        snapshot.scope == SyncScope::kEvent ? key == snapshot.stream : IsWaitedFor(snapshot.stream, key, stream);
-    if (snapshot.scope == SyncScope::kDevice || is_covered) {
-      Settle(key, stream, snapshot.last_batch);
-      if (snapshot.scope != SyncScope::kEvent && stream.own_marker <= snapshot.last_batch) stream.own_marker = 0;
-    }
-  }
-  Measure(lock);
-  AfterSettling();
-}
-
-bool DeviceTracker::IsFreshlyMarked(const StreamKey& key, std::uint64_t now_ns) const {
-  const Lock lock(mutex_);
-  const auto found = streams_.find(key);
-  if (found == streams_.end()) return false;
-  const StreamState& stream = found->second;
-  if (stream.pins > 0) return true;  // one is being recorded
-  return stream.admitted == 0 && IsMarked(stream) && now_ns < stream.recorded_ns + kFreshNs;
-}
-
-bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) const {
-  const Lock lock(mutex_);
-  bool is_behind = false;
-  for (const auto& [other, stream] : streams_) {
-    if (!IsWaitedFor(key, other, stream)) continue;
-    if (stream.admitted > 0 || stream.in_flight.launches > 0) return false;
-    is_behind = is_behind || stream.own_marker != 0;
-  }
-  return is_behind;
-}
-
-bool DeviceTracker::HasOwnMarkers() const {
-  const Lock lock(mutex_);
-  return std::any_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.own_marker != 0; });
-}
-
-void DeviceTracker::LeaveOwnMarker(const StreamKey& key) {
-  const Lock lock(mutex_);
-  for (auto& [other, stream] : streams_) {
-    if (IsWaitedFor(key, other, stream)) stream.own_marker = 0;
-  }
-}
-
-void DeviceTracker::EventRecorded(void* event, const StreamKey& key) {
-  const Lock lock(mutex_);
-  const auto found = streams_.find(key);
-  if (found == streams_.end() || IsStreamIdle(found->second)) {
-    events_.erase(event);
-    return;
-  }
-  if (events_.size() >= kMaxEvents) events_.clear();
-  events_[event] = Snapshot{SyncScope::kEvent, key, CloseOpen(found->second), epoch_};
-}
-
-void DeviceTracker::EventDestroyed(void* event) {
-  const Lock lock(mutex_);
-  events_.erase(event);
-}
-
-Snapshot DeviceTracker::BeginEventSync(void* event) {
-  const Lock lock(mutex_);
-  const auto found = events_.find(event);
-  if (found == events_.end()) return Snapshot{};
-  ++syncing_;
-  return found->second;
 }
 
 // ---- the agent -----------------------------------------------------------------------------------------------------

@@ -286,8 +286,7 @@ class DeviceTracker {
   std::uint64_t CloseOpen(StreamState& stream);
   void Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From from);
   bool Record(Lock& lock, void* marker, const StreamKey& key);
-  template <typename Wanted>
-  void MarkEach(Lock& lock, Wanted wanted);
+  void MarkEach(Lock& lock, bool (*wanted)(const StreamState&));
   void Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch);
   void PollLocked(Lock& lock);
   void Measure(Lock& lock);
