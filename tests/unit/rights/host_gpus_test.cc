@@ -12,6 +12,7 @@
 
 #include "daemon/core.h"
 #include "tests/catch.h"
+#include "tests/unit/daemon/folder.h"
 
 using namespace xschedd;
 namespace fs = std::filesystem;
@@ -26,18 +27,12 @@ constexpr pid_t kPid = 4711;
 class Machine {
  public:
   Machine() {
-    char path[] = "/tmp/xschedd-host-gpus-XXXXXX";
-    REQUIRE(::mkdtemp(path) != nullptr);
-    root_ = path;
     // /dev/null, whose major number is 1, stands for every driver's device file.
     File("proc/devices", "Character devices:\n  1 kfd\n  1 nvidia-frontend\n226 none\n\nBlock devices:\n  1 nvidia\n");
     fs::create_directories(root_ + "/dev");
     fs::create_symlink("/dev/null", root_ + "/dev/kfd");
     fs::create_directories(root_ + "/proc/" + std::to_string(kPid) + "/fd");
   }
-  ~Machine() { fs::remove_all(root_); }
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
 
   void File(const std::string& path, const std::string& text) const {
     const fs::path whole = fs::path(root_) / path;
@@ -65,7 +60,8 @@ class Machine {
   HostGpus Gpus() const { return HostGpus(root_); }
 
  private:
-  std::string root_;
+  const test::Folder folder_;
+  const std::string& root_ = folder_.Path();
 };
 
 NewDevice Claim(const std::string& address, const std::string& uuid = {}) {
