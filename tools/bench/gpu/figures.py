@@ -40,8 +40,9 @@ def summary(answers: Dict[str, dict], high: Optional[str] = None) -> dict:
     asked = {name: answer for name, answer in answers.items() if "requests" in answer}
     for name, answer in asked.items():
         own = {**latency(answer), "cores": answer["cores"]}
-        if "token_ms" in answer:
-            own["token"] = quantiles(answer["token_ms"])
+        for what in ("token", "first"):
+            if f"{what}_ms" in answer:
+                own[what] = quantiles(answer[f"{what}_ms"])
         if name == high or len(asked) == 1:
             result["high"] = own
         else:

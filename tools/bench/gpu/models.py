@@ -11,6 +11,7 @@ RESNETS = {"resnet18": (18, 1), "resnet18b64": (18, 64), "resnet50": (50, 256)} 
 BERTS = {"bert": 1, "bert64": 64}  # batch, of 128 tokens
 TRAINING_BATCH = 128
 PREFILL = (16, 1024)  # prompts, tokens of each
+LLAMAS = {"llama1b": (2048, 16, 8192), "llama400m": (1024, 24, 4096)}  # width, layers, width between
 VOCABULARY, LAYERS, WIDTH, HEADS, LONGEST = 32000, 12, 1024, 16, 1024  # of the GPT
 
 
@@ -19,13 +20,23 @@ def resnet(layers):
     return getattr(torchvision.models, f"resnet{layers}")(weights=None)
 
 
-class Hidden(torch.nn.Module):
-    """BERT-base; the output is one tensor."""
+def llama(name):
+    """Of Hugging Face, with about so many parameters."""
+    import transformers
+    torch.manual_seed(7)
+    width, layers, between = LLAMAS[name]
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=VOCABULARY, hidden_size=width, num_hidden_layers=layers, intermediate_size=between,
+        num_attention_heads=width // 64, num_key_value_heads=width // 256)).cuda().to(torch.bfloat16)
 
-    def __init__(self):
+
+class Hidden(torch.nn.Module):
+    """BERT; the output is one tensor."""
+
+    def __init__(self, **sizes):
         super().__init__()
         import transformers
-        self.bert = transformers.BertModel(transformers.BertConfig(), add_pooling_layer=False)
+        self.bert = transformers.BertModel(transformers.BertConfig(**sizes), add_pooling_layer=False)
 
     def forward(self, ids):
         return self.bert(input_ids=ids).last_hidden_state
@@ -92,6 +103,9 @@ def make_model(name):
         model, inputs = Hidden(), torch.randint(0, 30000, (batch, 128))
         if batch > 1:
             model = model.half()
+    elif name == "bertlarge":
+        model = Hidden(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096).half()
+        inputs = torch.randint(0, 30000, (8, 128))
     elif name in ("gpt", "prefill"):
         model = Gpt().half()
         inputs = torch.randint(0, VOCABULARY, (1, 1) if name == "gpt" else PREFILL)

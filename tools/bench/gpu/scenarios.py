@@ -72,7 +72,17 @@ PROGRAMS: Dict[str, Program] = {program.name: program for program in (
     *(Program(name, "train", "resnet50") for name in TRAININGS),
     Program("bert64", "loop", "bert64"),
     Program("prefill", "loop", "prefill"),
+    Program("chat", "chat", "llama1b", HIGH),
+    Program("llama-train", "language", "llama400m"),
+    Program("jax", "stranger", "jax"),
+    Program("cupy", "stranger", "cupy"),
+    Program("bertlarge", "stranger", "bertlarge"),
+    Program("bert2", "request", "bert", HIGH),
+    *(Program(name, "loop", "bert", MIDDLE) for name in ("middle-loop0", "middle-loop1")),
+    *(Program(name, "loop", "bert") for name in ("bert-loop0", "bert-loop1")),
 )}
+
+CHAT = Asked("chat", Load(2))
 
 SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
     Scenario("one-five", "ResNet-18 eager beside five loops of ResNet-50, batch 256", Asked("eager"), LOOPS),
@@ -85,6 +95,14 @@ SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
              Asked("decode", Load(10)), ("prefill",)),
     Scenario("three", "the graph of ResNet-18 above BERT-base, batch 1, above a loop of ResNet-50", Asked("graph"), LOOPS[:1],
              (Asked("middle", Load(10)),)),
+    Scenario("chat-train", "a Llama of about 1B, generate() eager, 2 answers a second, beside the training of a smaller one",
+             CHAT, ("llama-train",)),
+    Scenario("chat-compiled", "the same beside a torch.compile'd BERT-large", CHAT, ("bertlarge",)),
+    Scenario("chat-jax", "the same beside a JAX loop of matrix products", CHAT, ("jax",)),
+    Scenario("chat-cupy", "the same beside a CuPy loop", CHAT, ("cupy",)),
+    Scenario("chat-four", "the same beside all four at once", CHAT, ("llama-train", "bertlarge", "jax", "cupy")),
+    Scenario("six", "two BERT-base at 50 requests a second, above two loops of it, above two more", Asked("bert", Load(50)),
+             ("middle-loop0", "middle-loop1", "bert-loop0", "bert-loop1"), (Asked("bert2", Load(50)),)),
 )}
 
 

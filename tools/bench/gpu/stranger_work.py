@@ -18,7 +18,8 @@ SIZE = 2048
 
 def unit(name):
     """Each is imported where it is asked for: JAX takes seconds."""
-    return {"jax": Jax, "cupy": Cupy, "triton": Triton, "compiled": Compiled, "captures": Captures}[name]()
+    return {"jax": Jax, "cupy": Cupy, "triton": Triton, "compiled": lambda: Compiled("resnet18"),
+            "bertlarge": lambda: Compiled("bertlarge"), "captures": Captures}[name]()
 
 
 class Jax(Loop):
@@ -84,10 +85,10 @@ class Triton(Loop):
 
 
 class Compiled(Batches):
-    """ResNet-18 by torch.compile, whose kernels are Triton's."""
+    """A model by torch.compile, whose kernels are Triton's."""
 
-    def __init__(self):
-        super().__init__("resnet18")
+    def __init__(self, name):
+        super().__init__(name)
         self.model = torch.compile(self.model)
 
 

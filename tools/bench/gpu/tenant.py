@@ -5,10 +5,12 @@ usage: tenant.py KIND MODEL
   request   one request at a time, from the copy of the input to the result on the host
   graph     the same, the model captured as a CUDA graph
   decode    requests of 16 tokens, a synchronisation after each token
+  chat      answers of 32 tokens by Hugging Face's generate(), each token read by the host
   loop      batches one after the other, a synchronisation after each
   train     steps of training, the loss read after each
+  language  steps of training a Llama, the loss read after each
   distributed  the same by several processes on as many GPUs
-  stranger  work by another library: jax, cupy, triton, compiled, captures
+  stranger  work by another library: jax, cupy, triton, compiled, bertlarge, captures
   endless   batches one after the other, no synchronisation before the end
    or: tenant.py profile KIND:MODEL...     measures the kernels of one unit of each, and ends
    or: tenant.py start                     says how long PyTorch and a first kernel take, and ends
@@ -76,15 +78,15 @@ def obey(kind, work, command):
 
     with recorder.Recorder() if command.get("trace") else contextlib.nullcontext() as record:
         time.sleep(max(0.0, (command["start_ns"] - time.monotonic_ns()) / 1e9))
-        if kind == "decode":
-            work.token_ms.clear()
+        tokens = {name: getattr(work, name) for name in ("token_ms", "first_ms") if hasattr(work, name)}
+        for times in tokens.values():
+            times.clear()
         cpu, began = time.process_time(), time.monotonic()
-        answer = {"loop": batches, "stranger": batches, "train": batches, "distributed": batches, "endless": endless}.get(kind, requests)(work, command)
+        answer = {"loop": batches, "stranger": batches, "train": batches, "language": batches, "distributed": batches, "endless": endless}.get(kind, requests)(work, command)
         answer["cores"] = (time.process_time() - cpu) / (time.monotonic() - began)
     if record is not None:
         answer["kernels"] = record.kernels
-    if kind == "decode":
-        answer["token_ms"] = list(work.token_ms)
+    answer.update({name: list(times) for name, times in tokens.items()})
     answer["digest"] = work.digest()
     return answer
 

@@ -119,6 +119,68 @@ class Decode:
         return sha256([self.logits, torch.tensor(self.text)])
 
 
+class Chat:
+    """An answer of 32 tokens by Hugging Face's generate(), each token read by the host as a server that streams does."""
+
+    TOKENS = 32
+
+    def __init__(self, name):
+        self.model = models.llama(name).eval()
+        self.prompt = torch.randint(0, models.VOCABULARY, (1, 128)).cuda()
+        self.first_ms, self.token_ms, self.text = [], [], []
+
+    def put(self, tokens):
+        """As generate() calls a streamer: with the prompt first, then with each token."""
+        now = time.monotonic_ns()
+        if self.count > 0:
+            (self.first_ms if self.count == 1 else self.token_ms).append((now - self.last_ns) / 1e6)
+            self.text.extend(tokens.tolist())
+            self.last_ns = now
+        self.count += 1
+
+    def end(self):
+        pass
+
+    def step(self):
+        self.count, self.last_ns, self.text = 0, time.monotonic_ns(), []
+        self.model.generate(self.prompt, attention_mask=torch.ones_like(self.prompt), max_new_tokens=self.TOKENS,
+                            min_new_tokens=self.TOKENS, do_sample=False, pad_token_id=0, streamer=self)
+
+    def digest(self):
+        self.step()
+        return sha256([torch.tensor(self.text)])
+
+
+class LanguageTraining(Loop):
+    """Steps of a Llama of Hugging Face in bf16; the host reads each loss."""
+
+    def __init__(self, name):
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        self.model = models.llama(name).train()
+        self.tokens = torch.randint(0, models.VOCABULARY, (4, 512)).cuda()
+        self.begin()
+
+    def begin(self):
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, fused=True)
+
+    def launch(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.model(input_ids=self.tokens, labels=self.tokens, use_cache=False).loss
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def step(self):
+        self.loss = self.launch().item()
+
+    def digest(self):
+        """Of what it computes, not of where its training has come to."""
+        with torch.no_grad():
+            fresh = models.llama("llama400m")
+            result = fresh(input_ids=self.tokens, use_cache=False).logits[:, -1]
+        return sha256([result.float()])
+
+
 class Training(Loop):
     """Steps of ResNet-50 under bf16 autocast with momentum; the host reads each loss."""
 
@@ -176,7 +238,7 @@ class Distributed(Training):
 
 def mode(kind):
     """The context that all of a tenant's work is done in."""
-    return torch.inference_mode(kind not in ("train", "distributed"))
+    return torch.inference_mode(kind not in ("train", "distributed", "language"))
 
 
 def make_work(kind, name):
@@ -186,8 +248,12 @@ def make_work(kind, name):
         return Requests(name, kind == "graph")
     if kind == "decode":
         return Decode(name)
+    if kind == "chat":
+        return Chat(name)
     if kind == "train":
         return Training(name)
+    if kind == "language":
+        return LanguageTraining(name)
     if kind == "distributed":
         return Distributed(name)
     if kind == "stranger":
