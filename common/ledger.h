@@ -120,6 +120,7 @@ class LedgerReader {
   // What the policies look at while they decide, without the rest of Read().
   std::uint64_t GpuTimeNs(std::uint32_t slot) const;
   LedgerCounter GpuTimeCounter(std::uint32_t slot) const { return LedgerCounter(ledger_->devices[slot].gpu_time_ns); }
+  LedgerCounter LaunchCounter(std::uint32_t slot) const { return LedgerCounter(ledger_->devices[slot].submitted); }
   std::uint64_t DeadlineNs(std::uint32_t slot) const;  // 0: none
   // What a client that lives changes while it is busy; of a version without it always the same.
   std::uint64_t Renewals() const;

@@ -36,8 +36,8 @@ void ReadDaemon(ConfigReader& reader, const toml::table& table, Config& config) 
 
 void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings& settings) {
   reader.OnlyKeys(table, "[policy]",
-                  {"name", "linger_us", "guard_ms_per_s", "window_us", "top_window_us", "max_concurrent", "turn_ms",
-                   "share_slack_us", "laxity_margin_us", "fair_quantum_ms"});
+                  {"name", "tolerance_percent", "linger_us", "guard_ms_per_s", "window_us", "top_window_us",
+                   "max_concurrent", "turn_ms", "share_slack_us", "laxity_margin_us", "fair_quantum_ms"});
   std::string name(policy::Text(settings.name));
   reader.Text(table, "name", name);
   if (const auto known = policy::NameFrom(name)) {
@@ -53,6 +53,7 @@ void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings
   if (reader.Number(table, "max_concurrent", policy::kConcurrentLimits, concurrent)) {
     settings.max_concurrent = concurrent;
   }
+  reader.Number(table, "tolerance_percent", policy::kToleranceLimits, settings.tolerance_percent);
   reader.Number(table, "turn_ms", policy::kTurnLimits, settings.turn_ms);
   reader.Number(table, "share_slack_us", policy::kShareSlackLimits, settings.share_slack_us);
   reader.Number(table, "laxity_margin_us", policy::kLaxityMarginLimits, settings.laxity_margin_us);

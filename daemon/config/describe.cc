@@ -69,6 +69,7 @@ std::vector<Value> Values(const Config& config) {
       {"policy.top_window_us", policy.top_window_us},
       {"policy.max_concurrent", policy.max_concurrent ? Json(*policy.max_concurrent) : Json(kVendor)},
       {"policy.turn_ms", policy.turn_ms},
+      {"policy.tolerance_percent", policy.tolerance_percent},
       {"policy.share_slack_us", policy.share_slack_us},
       {"policy.laxity_margin_us", policy.laxity_margin_us},
       {"policy.fair_quantum_ms", policy.fair_quantum_ms},

@@ -278,6 +278,8 @@ Status AdminOperations::SetPolicy(const Actor& by, const v1::SetPolicyRequest& r
       take(request.has_max_concurrent(), "max_concurrent", request.max_concurrent(), policy::kConcurrentLimits,
            settings.max_concurrent),
       take(request.has_turn_ms(), "turn_ms", request.turn_ms(), policy::kTurnLimits, settings.turn_ms),
+      take(request.has_tolerance_percent(), "tolerance_percent", request.tolerance_percent(), policy::kToleranceLimits,
+           settings.tolerance_percent),
       take(request.has_share_slack_us(), "share_slack_us", request.share_slack_us(), policy::kShareSlackLimits,
            settings.share_slack_us),
       take(request.has_laxity_margin_us(), "laxity_margin_us", request.laxity_margin_us(), policy::kLaxityMarginLimits,

@@ -130,6 +130,7 @@ void FillPolicy(const policy::Settings& settings, v1::Policy& out) {
   out.set_max_concurrent(settings.max_concurrent.value_or(0));
   out.set_max_concurrent_by_vendor(!settings.max_concurrent.has_value());
   out.set_turn_ms(settings.turn_ms);
+  out.set_tolerance_percent(settings.tolerance_percent);
   out.set_share_slack_us(settings.share_slack_us);
   out.set_laxity_margin_us(settings.laxity_margin_us);
   out.set_fair_quantum_ms(settings.fair_quantum_ms);

@@ -24,12 +24,17 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   now_ns_ = now_ns;
   why_ = rules.why;
   turns_ = Turns(state.settings.turn_ms, now_ns);
+  benefit_ = Benefit(state.settings.tolerance_percent, now_ns);
   decision.next_look_ns = kNever;
 
   roster_.Build(state);
   share_.Begin(state, roster_, rules.share, now_ns);
   Survey(rules);
   FindTracked();
+  // Levels and shares are about fairness, not about who is important.
+  measures_ = rules.standing == nullptr && !share_.KeepsAny();
+  MeasureBenefits();
+  FindTiers();
   Order();
   guard_.Begin(state, roster_, now_ns, decision);
   for (const Place& place : order_)
@@ -41,6 +46,7 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   }
   guard_.GiveSlots();
   FinishShares();
+  NoteBenefits();
   CountWindows();
   decision.gates.resize(state.tenants.size());
   for (std::uint32_t i = 0; i < state.tenants.size(); ++i)
@@ -64,6 +70,9 @@ void Arbiter::Survey(const Rules& rules) {
       const Tenant& tenant = state_->tenants[i];
       view.busy = view.busy || tenant.busy;
       view.present = view.present || tenant.busy || Lingers(tenant);
+      if (!tenant.busy) continue;
+      DeviceView& device = devices_[tenant.device];
+      device.lowest_busy = std::min(device.lowest_busy, group.priority);
     }
     Standing standing;
     if (rules.standing != nullptr) {
@@ -115,12 +124,13 @@ void Arbiter::FindTracked() {
   }
 }
 
-// Whoever is untracked is open, and nothing is known of its work. Only a case for the guard stays, so that a neighbour
-// that is held or gone for a moment does not begin it anew.
+// Whoever is untracked is open, and nothing is known of its work. Only a case for the guard, and what is known of
+// holding others for it, stay, so that a neighbour that is held or gone for a moment does not begin them anew.
 void Arbiter::Forget(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
-  next = GroupMemory{};
+  next = GroupMemory{.benefit = before.benefit};
+  next.benefit.open = false;
   if (before.starved_since_ns == 0) return;
   next.open_since_ns = before.open_since_ns;
   next.starved_since_ns = before.starved_since_ns;
@@ -131,7 +141,7 @@ void Arbiter::Forget(std::uint32_t group) {
 
 // Carries forward what belongs to no policy.
 void Arbiter::Remember(std::uint32_t group) {
-  const GroupView& view = groups_[group];
+  GroupView& view = groups_[group];
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
   next.turn_since_ns = before.turn_since_ns;
@@ -142,13 +152,72 @@ void Arbiter::Remember(std::uint32_t group) {
     next.starved_since_ns = before.starved_since_ns;
     next.had_ns = before.had_ns;
     next.guard_until_ns = before.guard_until_ns;
-  } else {
+  } else if (share_.Keeps(group)) {
     turns_.NoteIdle(next);
+  } else if (next.turn_since_ns != 0) {
+    const auto tenants = roster_.TenantsOf(group);
+    view.keeps_turn = true;
+    view.keeps_turn =
+        std::any_of(tenants.begin(), tenants.end(), [this](std::uint32_t i) { return KeepsTurn(state_->tenants[i]); });
+    view.present = view.present || view.keeps_turn;
+    if (!view.keeps_turn) turns_.NoteIdle(next);
   }
   LookAt(view.next_look_ns);
 }
 
-// Highest rank first. Groups that are idle claim nothing and need no place.
+// Whether there is anybody whom it could hold.
+void Arbiter::MeasureBenefits() {
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    GroupView& view = groups_[group];
+    if (!view.tracked || !measures_) continue;
+    BenefitMemory& memory = decision_->memory[group].benefit;
+    memory = state_->groups[group].memory.benefit;
+    std::uint64_t launched = 0;
+    for (const std::uint32_t i : roster_.TenantsOf(group))
+      launched += state_->tenants[i].launched;
+    benefit_.Advance(memory, launched, view.busy, IsContended(group));
+    view.holds = memory.mode == BenefitMemory::Mode::kHeld;
+  }
+}
+
+bool Arbiter::IsContended(std::uint32_t group) const {
+  const auto tenants = roster_.TenantsOf(group);
+  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
+    const Tenant& tenant = state_->tenants[i];
+    return tenant.busy && devices_[tenant.device].lowest_busy < groups_[group].rank.priority;
+  });
+}
+
+void Arbiter::NoteBenefits() {
+  if (!measures_) return;
+  for (const Place& place : order_) {
+    const GroupView& view = groups_[place.group];
+    const bool open = view.busy && view.blocked == Why::kOpen;
+    benefit_.Note(decision_->memory[place.group].benefit, open, decision_->next_look_ns);
+  }
+}
+
+// From the lowest rank up: one that holds begins a tier; one that does not is of the tier below it.
+void Arbiter::FindTiers() {
+  tiers_.clear();
+  for (const GroupView& view : groups_) {
+    if (!view.tracked || !view.present) continue;
+    const auto found =
+        std::find_if(tiers_.begin(), tiers_.end(), [&](const Tier& tier) { return tier.rank == view.rank; });
+    Tier& tier = found != tiers_.end() ? *found : tiers_.emplace_back(Tier{.rank = view.rank});
+    tier.holds = tier.holds || view.holds;
+  }
+  std::sort(tiers_.begin(), tiers_.end(), [](const Tier& a, const Tier& b) { return a.rank < b.rank; });
+  for (std::size_t i = 0; i < tiers_.size(); ++i)
+    tiers_[i].tier = tiers_[i].holds || i == 0 ? tiers_[i].rank : tiers_[i - 1].tier;
+  for (GroupView& view : groups_) {
+    if (!view.tracked || !view.present) continue;
+    view.tier =
+        std::find_if(tiers_.begin(), tiers_.end(), [&](const Tier& tier) { return tier.rank == view.rank; })->tier;
+  }
+}
+
+// Highest tier first. Groups that are idle claim nothing and need no place.
 void Arbiter::Order() {
   order_.clear();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
@@ -157,13 +226,13 @@ void Arbiter::Order() {
     const GroupMemory& memory = decision_->memory[group];
     const bool has_turn = memory.turn_since_ns != 0;
     order_.push_back(
-        {.rank = view.rank,
+        {.tier = view.tier,
          .share = share_.Keeps(group) ? share_.Order(group, has_turn) : std::numeric_limits<double>::infinity(),
          .turn = (has_turn ? 0 : kWaits) + memory.last_turn_ns,
          .group = group});
   }
   std::sort(order_.begin(), order_.end(), [this](const Place& a, const Place& b) {
-    if (a.rank != b.rank) return a.rank > b.rank;
+    if (a.tier != b.tier) return a.tier > b.tier;
     if (a.share != b.share) return a.share < b.share;
     if (a.turn != b.turn) return a.turn < b.turn;
     return state_->groups[a.group].id < state_->groups[b.group].id;
@@ -176,10 +245,12 @@ bool Arbiter::FindOvertaken(const Tenant& tenant) const {
   return groups_[tenant.group].rank < top;
 }
 
-bool Arbiter::HasWorkOn(std::uint32_t group, std::uint32_t device) const {
-  for (const std::uint32_t i : roster_.TenantsOf(group))
-    if (state_->tenants[i].busy && state_->tenants[i].device == device) return true;
-  return false;
+bool Arbiter::IsInTurnOn(std::uint32_t group, std::uint32_t device) const {
+  const auto tenants = roster_.TenantsOf(group);
+  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
+    const Tenant& tenant = state_->tenants[i];
+    return tenant.device == device && (tenant.busy || KeepsTurn(tenant));
+  });
 }
 
 void Arbiter::Admit(std::uint32_t group) {
@@ -220,7 +291,7 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
     DeviceView& device = devices_[tenant.device];
     if (!tenant.busy || !TakesTurns(i) || !IsFull(device)) continue;
     device.awaited = true;
-    if (view.blocked == Why::kOpen || device.claimant < view.blocked_for) view.blocked_for = device.claimant;
+    if (view.blocked == Why::kOpen || device.turn_client < view.blocked_for) view.blocked_for = device.turn_client;
     view.blocked = Why::kTurn;
   }
   if (view.blocked == Why::kTurn) SpeakFor(group);
@@ -229,39 +300,49 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
 // Turns on several devices end at different times. Those who would begin one here before the group has all its devices
 // run until then without a turn, so that they do not go before it when the last of the others' ends.
 void Arbiter::SpeakFor(std::uint32_t group) {
-  const Rank& rank = groups_[group].rank;
+  const Rank& tier = groups_[group].tier;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     DeviceView& device = devices_[state_->tenants[i].device];
     if (!state_->tenants[i].busy || !TakesTurns(i) || device.next_group == group) continue;
     device.next_group = group;
-    device.next_in_turn = device.next_rank == rank ? device.next_in_turn + 1 : 1;
-    device.next_rank = rank;
+    device.next_in_turn = device.next_tier == tier ? device.next_in_turn + 1 : 1;
+    device.next_tier = tier;
   }
 }
 
 void Arbiter::Claim(std::uint32_t group) {
-  const Rank& rank = groups_[group].rank;
+  const GroupView& view = groups_[group];
+  const Rank& rank = view.rank;
   bool takes_turn = false;
   bool fills_in = false;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[i];
     const bool lingers = Lingers(tenant);
-    if (!tenant.busy && !lingers) continue;
+    const bool keeps_turn = KeepsTurn(tenant);
+    if (!tenant.busy && !lingers && !keeps_turn) continue;
     DeviceView& device = devices_[tenant.device];
+    if (keeps_turn) LookAt(TurnKeptUntil(tenant));
     if (lingers && device.second_group != kNobody) LookAt(LingerEnd(tenant));
     // Of several of one rank, who is named must not depend on the order of anything: one with work, then the oldest.
     const bool first = device.claimant == 0;
     const bool names_better =
         device.claim == rank && std::tuple(lingers, tenant.client) < std::tuple(device.claim_lingers, device.claimant);
-    if (first || names_better) {
+    if (!tenant.busy && !lingers) {
+      // Claims nothing.
+    } else if (!view.holds) {
+      const bool is_named = std::tuple(device.beside, device.beside_client) >= std::tuple(rank.priority, tenant.client);
+      if (tenant.busy && !is_named)
+        std::tie(device.beside, device.beside_client) = std::tuple(rank.priority, tenant.client);
+    } else if (first || names_better) {
       device.claim = rank;
       device.claimant = tenant.client;
       device.claim_lingers = lingers;
     }
-    if (!tenant.busy || !TakesTurns(i)) continue;
+    if (!(tenant.busy || keeps_turn) || !TakesTurns(i)) continue;
     takes_turn = true;
+    if (device.turn_client == 0 || tenant.client < device.turn_client) device.turn_client = tenant.client;
     if (device.counted_group == group) continue;
-    fills_in = fills_in || IsSpokenFor(device, rank);
+    fills_in = fills_in || IsSpokenFor(device, view.tier);
     ++device.groups_in_turn;
     device.counted_group = group;
   }
@@ -320,11 +401,15 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
     if (share_.KeepsTenant(index) && share_.WouldWait(tenant.group)) {
       return held(Why::kShare, share_.HeldFor(tenant.group));
     }
-    if (IsFull(device) && TakesTurns(index) && !HasWorkOn(tenant.group, tenant.device)) {
-      return held(Why::kTurn, device.claimant);
+    if (IsFull(device) && TakesTurns(index) && !IsInTurnOn(tenant.group, tenant.device)) {
+      return held(Why::kTurn, device.turn_client);
     }
   }
   Gate gate{.tracked = true, .why = guarded ? Why::kGuard : Why::kOpen};
+  if (!guarded && device.beside > view.rank.priority) {
+    gate.why = Why::kBeside;
+    gate.held_for = device.beside_client;
+  }
   gate.window_us = WindowOf(index, gate.window_floor);
   return gate;
 }

@@ -3,6 +3,8 @@
 //
 //   - On each device only the highest rank among busy groups is open; those of one rank run together, kept to their
 //     shares (share.h) where the policy says so.
+//   - A group that does not gain by it holds nobody (benefit.h): the others run beside it. Who takes turns does so with
+//     those below it, too, if all of its rank hold nobody.
 //   - A group opens and closes as one: it is open only if nobody of higher rank is busy on any device where it is busy.
 //     Groups are admitted in order of rank over all devices at once, and one that is held claims nothing: two groups
 //     that need two devices never hold one each, and no device is kept idle for a group that cannot run.
@@ -20,6 +22,7 @@
 #include <compare>
 #include <vector>
 
+#include "daemon/policy/benefit.h"
 #include "daemon/policy/guard.h"
 #include "daemon/policy/roster.h"
 #include "daemon/policy/share.h"
@@ -58,22 +61,37 @@ class Arbiter {
     int bottom_priority = std::numeric_limits<int>::max();
     bool ranked = false;
     // Set as groups are admitted: the rank that has the device, and for whom others are told to wait.
+    int lowest_busy = std::numeric_limits<int>::max();  // priority
     Rank claim;
     std::uint64_t claimant = 0;  // 0: nobody has it
     bool claim_lingers = false;
     bool awaited = false;                   // a group waits for a turn here
+    std::uint64_t turn_client = 0;          // for whom others wait for their turn
     std::uint32_t counted_group = kNobody;  // the one that was added last to groups_in_turn
     std::uint32_t limit = 0;                // of groups in turn; 0: none
     std::uint32_t groups_in_turn = 0;       // admitted, and take turns
-    std::uint32_t next_in_turn = 0;         // of next_rank, and wait for a turn on another device, too
-    Rank next_rank;
+    std::uint32_t next_in_turn = 0;         // of next_tier, and wait for a turn on another device, too
+    Rank next_tier;
     std::uint32_t next_group = kNobody;    // the one that was added last to next_in_turn
     std::uint32_t background_clients = 0;  // busy, open and can be overtaken: these divide its window
     std::uint32_t top_clients = 0;         // busy, open and cannot: likewise
+    // The most important one that is busy and holds nobody.
+    int beside = std::numeric_limits<int>::min();  // its priority
+    std::uint64_t beside_client = 0;
+  };
+
+  // What takes turns together: a rank, and those above that hold nobody.
+  struct Tier {
+    Rank rank = {};
+    bool holds = false;  // some group of this rank
+    Rank tier = {};
   };
 
   struct GroupView {
     Rank rank;
+    Rank tier;
+    bool holds = true;                    // those below, while it is busy
+    bool keeps_turn = false;              // has just become idle in its turn
     std::uint64_t next_look_ns = kNever;  // of its standing
     bool busy = false;
     bool present = false;  // busy, or lingers
@@ -84,7 +102,7 @@ class Arbiter {
 
   // Of those that want a device now, in the order in which they are admitted.
   struct Place {
-    Rank rank;
+    Rank tier;
     double share = 0;        // of who is kept to a share: these have an order of their own, before all others
     std::uint64_t turn = 0;  // whose turn it is, then who had the last one longest ago
     std::uint32_t group = 0;
@@ -95,6 +113,8 @@ class Arbiter {
   void FindTracked();
   void Remember(std::uint32_t group);
   void Forget(std::uint32_t group);
+  void MeasureBenefits();
+  void FindTiers();
   void Order();
   void Admit(std::uint32_t group);
   void WaitForClaims(std::uint32_t group);
@@ -103,6 +123,8 @@ class Arbiter {
   void Claim(std::uint32_t group);
   void FinishShares();
   void WatchTurns(std::uint32_t group);
+  bool IsContended(std::uint32_t group) const;
+  void NoteBenefits();
   void CountWindows();
   Gate GateOf(std::uint32_t tenant) const;
   Why WhyClaimed(const DeviceView& device, const Rank& rank) const;
@@ -113,9 +135,9 @@ class Arbiter {
   // Also who shares: where a device gives processes time slices, each of two side by side is charged for the other's.
   bool TakesTurns(std::uint32_t tenant) const { return CanBeOvertaken(tenant) || share_.KeepsTenant(tenant); }
   bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.groups_in_turn >= device.limit; }
-  // Whether there is room only until those who come before a group of this rank have all their devices.
-  bool IsSpokenFor(const DeviceView& device, const Rank& rank) const {
-    return device.limit != 0 && device.next_rank == rank && device.groups_in_turn + device.next_in_turn >= device.limit;
+  // Whether there is room only until those who come before a group of this tier have all their devices.
+  bool IsSpokenFor(const DeviceView& device, const Rank& tier) const {
+    return device.limit != 0 && device.next_tier == tier && device.groups_in_turn + device.next_in_turn >= device.limit;
   }
   bool IsMixed(const DeviceView& device) const;
   bool Lingers(const Tenant& tenant) const {
@@ -124,7 +146,15 @@ class Arbiter {
   std::uint64_t LingerEnd(const Tenant& tenant) const {
     return tenant.idle_since_ns + state_->settings.linger_us * kNsPerUs;
   }
-  bool HasWorkOn(std::uint32_t group, std::uint32_t device) const;
+  // Whoever synchronises after each step keeps its turn from one to the next, or it would wait for everybody's turn
+  // each time.
+  std::uint64_t TurnKeptUntil(const Tenant& tenant) const {
+    return tenant.idle_since_ns + 2 * state_->settings.linger_us * kNsPerUs;
+  }
+  bool KeepsTurn(const Tenant& tenant) const {
+    return groups_[tenant.group].keeps_turn && tenant.idle_since_ns != 0 && TurnKeptUntil(tenant) > now_ns_;
+  }
+  bool IsInTurnOn(std::uint32_t group, std::uint32_t device) const;
   void LookAt(std::uint64_t time_ns) { decision_->next_look_ns = std::min(decision_->next_look_ns, time_ns); }
 
   const State* state_ = nullptr;
@@ -132,11 +162,14 @@ class Arbiter {
   std::uint64_t now_ns_ = 0;
   Why why_ = Why::kPriority;
   Guard guard_;
+  bool measures_ = false;  // benefits
+  Benefit benefit_;
   Turns turns_{0, 0};
   Roster roster_;
   Share share_;
   std::vector<DeviceView> devices_;
   std::vector<GroupView> groups_;
+  std::vector<Tier> tiers_;
   std::vector<Place> order_;
   std::vector<std::uint8_t> overtaken_;  // by tenant: somebody attached to its device can come before it
 };

@@ -37,6 +37,9 @@ struct Settings {
   std::uint32_t top_window_us = 20'000;         // 0: no limit
   std::optional<std::uint32_t> max_concurrent;  // 0: no limit; not given: each device's default
   std::uint32_t turn_ms = 25;
+  // By how many percent an important group may be slower beside others than while they are held; 0: they are always
+  // held.
+  std::uint32_t tolerance_percent = 5;
   // share: the GPU time by which a group may be ahead of its share, and the most that all who share have in flight.
   std::uint32_t share_slack_us = 5'000;
   // laxity: how long before the latest possible start a tenant becomes urgent.
@@ -56,6 +59,7 @@ inline constexpr Limits kGuardLimits{500, 0};
 inline constexpr Limits kWindowLimits{1'000'000, 0};
 inline constexpr Limits kConcurrentLimits{1024, 0};
 inline constexpr Limits kTurnLimits{1000, 1};
+inline constexpr Limits kToleranceLimits{100, 0};
 inline constexpr Limits kShareSlackLimits{1'000'000, 500};
 inline constexpr Limits kLaxityMarginLimits{1'000'000, 0};
 inline constexpr Limits kFairQuantumLimits{60'000, 1};
@@ -100,6 +104,44 @@ struct FairMemory {
   bool operator==(const FairMemory&) const = default;
 };
 
+// What benefit.h keeps of a group.
+struct BenefitMemory {
+  enum class Mode : std::uint8_t { kHeld, kBeside };  // what others are while it is busy
+  struct Block {
+    std::uint64_t busy_ns = 0;
+    std::uint64_t contended_ns = 0;  // of these, with somebody less important who had work
+    std::uint64_t launches = 0;
+    float slowest = -1e9F;  // of its bursts, the logarithm of the busy time per launch
+    std::uint16_t bursts = 0;
+    bool operator==(const Block&) const = default;
+  };
+  Mode settled = Mode::kHeld;  // the answer as known
+  Mode mode = Mode::kHeld;     // now: another while a pair is measured
+  std::uint8_t place = 0;      // of the present block in its pair; 0: none is measured
+  std::uint8_t surprises = 0;  // the last pair fitted to nothing known
+  // How the time until the next decision counts.
+  bool open = false;       // busy, and not held itself
+  bool contended = false;  // busy, and somebody less important has work on one of its devices
+  float cost = 0;          // the part of the time in which others were held for it
+  // Logarithms of ratios, beside to held: averages over pairs, and their variances.
+  std::uint32_t pairs = 0;
+  float typical = 0;
+  float typical_variance = 0;
+  float worst = 0;
+  float worst_variance = 0;
+  Block block;
+  Block first;  // of the pair
+  std::uint64_t burst_ns = 0;
+  std::uint64_t burst_launches = 0;
+  std::uint64_t seen_ns = 0;  // the time of the last decision
+  std::uint64_t waited_ns = 0;
+  std::uint64_t cost_since_ns = 0;
+  std::uint64_t wait_ns = 0;
+  std::uint64_t next_trial_ns = 0;
+  std::uint64_t changed_ns = 0;  // when the answer was another
+  bool operator==(const BenefitMemory&) const = default;
+};
+
 struct GroupMemory {
   std::uint64_t turn_since_ns = 0;     // 0: it is not its turn (turns.h)
   std::uint64_t last_turn_ns = 0;      // when its last turn ended; before its first, when it was first seen
@@ -111,6 +153,7 @@ struct GroupMemory {
   bool urgent_busy = false;            // whether it had work when that was said
   ShareMemory share = {};
   FairMemory fair = {};
+  BenefitMemory benefit = {};
   bool operator==(const GroupMemory&) const = default;
 };
 
@@ -131,7 +174,8 @@ struct Tenant {
   std::uint64_t idle_since_ns = 0;  // when it last stopped being busy; 0: it never was
   std::uint64_t busy_since_ns = 0;  // when it became busy, if it is
   // GPU time, as its client measures it, limited to what is possible in the time that has passed:
-  std::uint64_t ran_ns = 0;  // since the last decision about this tenant
+  std::uint64_t ran_ns = 0;    // since the last decision about this tenant
+  std::uint64_t launched = 0;  // likewise, as its client counts
   // Time with an open gate, by the daemon's clock. Kept for tenants with a deadline.
   std::uint64_t burst_ns = 0;  // since it became busy, if it is
   std::uint64_t usual_ns = 0;  // that its bursts of late have needed, rather more than less; 0: not known
@@ -151,6 +195,7 @@ struct State {
 enum class Why {
   kOpen,      // nothing stands against it
   kGuard,     // open although others go before: the starvation guard's turn
+  kBeside,    // open although one of higher priority is busy: holding was measured not to help that one
   kHold,      // held by an administrator
   kPriority,  // held for a busy client of higher priority on this device
   kLinger,    // held for one that has just become idle

@@ -9,6 +9,8 @@ std::string Reason::Text() const {
       return "nobody more important is busy";
     case policy::Why::kGuard:
       return "the starvation guard gives it a turn";
+    case policy::Why::kBeside:
+      return who + " is busy, and holding this one would not help it";
     case policy::Why::kHold:
       return "hold by an administrator";
     case policy::Why::kPriority:
@@ -35,6 +37,8 @@ std::string_view RuleName(policy::Why why) {
       return "open";
     case policy::Why::kGuard:
       return "guard";
+    case policy::Why::kBeside:
+      return "beside";
     case policy::Why::kHold:
       return "hold";
     case policy::Why::kPriority:

@@ -104,6 +104,7 @@ class Remedies {
         break;
       case Why::kOpen:
       case Why::kGuard:
+      case Why::kBeside:
         break;
     }
     return std::move(remedies_);
@@ -212,6 +213,7 @@ std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
       return fmt::format("fair: {} had had less of the device (fair_quantum_ms={})", who, settings.fair_quantum_ms);
     case Why::kOpen:
     case Why::kGuard:
+    case Why::kBeside:
       break;
   }
   return std::string(RuleName(reason.why));

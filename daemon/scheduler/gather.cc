@@ -18,6 +18,8 @@ void Clear(Cluster& cluster) {
   cluster.gates.clear();
   cluster.counters.clear();
   cluster.counted_ns.clear();
+  cluster.launch_counters.clear();
+  cluster.launches.clear();
   cluster.touched.clear();
   cluster.fresh.clear();
 }
@@ -31,6 +33,13 @@ void ReadGpuTime(Cluster& cluster, std::size_t i, std::uint64_t now_ns) {
 void TakeGpuTime(Cluster& cluster, std::size_t i) {
   Attachment& attachment = *cluster.attachments[i];
   cluster.state.tenants[i].ran_ns = attachment.gpu.TakeRanNs();
+}
+
+// A client may write there what it likes: less than before is nothing.
+void TakeLaunches(Cluster& cluster, std::size_t i) {
+  const std::uint64_t launches = cluster.launch_counters[i].Read();
+  cluster.state.tenants[i].launched = launches - std::min(launches, cluster.launches[i]);
+  cluster.launches[i] = launches;
 }
 
 std::uint64_t BurstNs(const Attachment& attachment, std::uint64_t now_ns) {
@@ -120,6 +129,8 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
       cluster.gates.push_back(attachment->gate);
       cluster.counters.push_back(client->channel->Ledger().GpuTimeCounter(slot));
       cluster.counted_ns.push_back(0);
+      cluster.launch_counters.push_back(client->channel->Ledger().LaunchCounter(slot));
+      cluster.launches.push_back(cluster.launch_counters.back().Read());
       policy::Tenant tenant;
       tenant.client = client->id;
       tenant.group = group_index;
@@ -136,7 +147,9 @@ void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::
   for (std::size_t i = 0; i < cluster.attachments.size(); ++i) {
     policy::Tenant& tenant = cluster.state.tenants[i];
     tenant.ran_ns = 0;
+    tenant.launched = 0;
     if (!tenant.busy) continue;
+    TakeLaunches(cluster, i);
     if (tenant.deadline_ns != 0) tenant.burst_ns = BurstNs(*cluster.attachments[i], now_ns);
     const std::uint64_t counter = cluster.counters[i].Read();
     if (counter == cluster.counted_ns[i] || cluster.attachments[i]->touched) continue;
@@ -162,6 +175,10 @@ void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::
       ReadGpuTime(cluster, i, now_ns);
     }
     TakeGpuTime(cluster, i);
+    // Of one that was busy until now, too: the last of its burst.
+    const std::uint64_t before = tenant.launched;
+    TakeLaunches(cluster, i);
+    tenant.launched += before;
   }
 }
 

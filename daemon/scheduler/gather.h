@@ -27,6 +27,9 @@ struct Cluster {
   // look.
   std::vector<LedgerCounter> counters;
   std::vector<std::uint64_t> counted_ns;
+  // Likewise of launches. In the same line of memory as the other.
+  std::vector<LedgerCounter> launch_counters;
+  std::vector<std::uint64_t> launches;
   std::vector<std::uint32_t> touched;  // of these, what changed since the last Gather
   std::vector<std::uint32_t> fresh;    // what had changed before it
 };

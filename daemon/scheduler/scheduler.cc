@@ -12,7 +12,8 @@ bool Binds(const policy::Gate& gate) {
 }
 
 GateSetting SettingOf(const policy::Gate& gate) {
-  return {gate.held, gate.tracked, gate.window_us, gate.window_floor, gate.why == policy::Why::kGuard};
+  const bool beside = gate.why == policy::Why::kGuard || gate.why == policy::Why::kBeside;
+  return {gate.held, gate.tracked, gate.window_us, gate.window_floor, beside};
 }
 
 // History::Sample wants half a second between two; a little less, so that none is just missed.

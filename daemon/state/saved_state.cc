@@ -132,6 +132,7 @@ state::Policy ToSaved(const policy::Settings& settings) {
   saved.set_top_window_us(settings.top_window_us);
   if (settings.max_concurrent) saved.set_max_concurrent(*settings.max_concurrent);
   saved.set_turn_ms(settings.turn_ms);
+  saved.set_tolerance_percent(settings.tolerance_percent);
   saved.set_share_slack_us(settings.share_slack_us);
   saved.set_laxity_margin_us(settings.laxity_margin_us);
   saved.set_fair_quantum_ms(settings.fair_quantum_ms);
@@ -152,6 +153,8 @@ std::optional<policy::Settings> FromSaved(const state::Policy& saved) {
   take(saved.top_window_us(), policy::kWindowLimits, settings.top_window_us);
   if (saved.has_max_concurrent()) take(saved.max_concurrent(), policy::kConcurrentLimits, settings.max_concurrent);
   take(saved.turn_ms(), policy::kTurnLimits, settings.turn_ms);
+  if (saved.has_tolerance_percent())
+    take(saved.tolerance_percent(), policy::kToleranceLimits, settings.tolerance_percent);
   take(saved.share_slack_us(), policy::kShareSlackLimits, settings.share_slack_us);
   take(saved.laxity_margin_us(), policy::kLaxityMarginLimits, settings.laxity_margin_us);
   take(saved.fair_quantum_ms(), policy::kFairQuantumLimits, settings.fair_quantum_ms);

@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FUZZ_CHECK(within(settings.guard_ms_per_s, policy::kGuardLimits));
   FUZZ_CHECK(within(settings.window_us, policy::kWindowLimits));
   FUZZ_CHECK(within(settings.top_window_us, policy::kWindowLimits));
+  FUZZ_CHECK(within(settings.tolerance_percent, policy::kToleranceLimits));
   FUZZ_CHECK(within(settings.turn_ms, policy::kTurnLimits));
   FUZZ_CHECK(within(settings.share_slack_us, policy::kShareSlackLimits));
   FUZZ_CHECK(within(settings.fair_quantum_ms, policy::kFairQuantumLimits));

@@ -14,12 +14,14 @@ namespace {
 constexpr std::string_view kByVendor = "vendor";
 
 struct PolicyOptions {
-  std::string name, linger, guard, window, top_window, max_concurrent, turn, share_slack, laxity_margin, fair_quantum;
+  std::string name, tolerance, linger, guard, window, top_window, max_concurrent, turn, share_slack, laxity_margin,
+      fair_quantum;
   bool dry_run = false;
 
   bool IsEmpty() const {
-    const std::string* const all[] = {&name,           &linger, &guard,       &window,        &top_window,
-                                      &max_concurrent, &turn,   &share_slack, &laxity_margin, &fair_quantum};
+    const std::string* const all[] = {&name,        &tolerance,     &linger,         &guard,
+                                      &window,      &top_window,    &max_concurrent, &turn,
+                                      &share_slack, &laxity_margin, &fair_quantum};
     return std::all_of(std::begin(all), std::end(all), [](const std::string* text) { return text->empty(); });
   }
 };
@@ -49,6 +51,11 @@ Result<v1::SetPolicyRequest> ParsePolicy(const PolicyOptions& options) {
     const Result<std::uint32_t> value = duration.parse(duration.text);
     if (!value) return tl::unexpected<Error>(value.error());
     (request.*duration.set)(*value);
+  }
+  if (!options.tolerance.empty()) {
+    const auto value = ParseNumber(options.tolerance, "number of percent", std::numeric_limits<std::uint32_t>::max());
+    if (!value) return tl::unexpected<Error>(value.error());
+    request.set_tolerance_percent(static_cast<std::uint32_t>(*value));
   }
   if (options.max_concurrent == kByVendor) {
     request.set_max_concurrent_by_vendor(true);
@@ -91,6 +98,8 @@ std::vector<Command> AddPolicy(CLI::App& app, const GlobalOptions& global) {
   set->add_option("--top-window", options->top_window, "the same for the top itself, beside others: 20ms; 0: no limit");
   set->add_option("--max-concurrent", options->max_concurrent,
                   "background clients open on a device; 0: no limit; vendor: the default of each device");
+  set->add_option("--tolerance", options->tolerance,
+                  "by how many percent an important client may be slower beside others; 0: they are always held: 5");
   set->add_option("--turn", options->turn, "length of a background turn: 25ms");
   set->add_option("--share-slack", options->share_slack,
                   "share: GPU time by which a client may be ahead of its share: 5ms");

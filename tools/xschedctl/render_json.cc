@@ -110,6 +110,7 @@ Json ToJson(const v1::Policy& policy) {
                {"max_concurrent", policy.max_concurrent()},
                {"max_concurrent_by_vendor", policy.max_concurrent_by_vendor()},
                {"turn_ms", policy.turn_ms()},
+               {"tolerance_percent", policy.tolerance_percent()},
                {"share_slack_us", policy.share_slack_us()},
                {"laxity_margin_us", policy.laxity_margin_us()},
                {"fair_quantum_ms", policy.fair_quantum_ms()},

@@ -159,8 +159,13 @@ std::string RenderPolicy(const v1::Policy& policy) {
       policy.guard_ms_per_s() == 0
           ? "off: who waits for a held client may wait for ever"
           : fmt::format("{} ms of every second of a GPU, for one of those who are held", policy.guard_ms_per_s());
+  const std::string tolerance =
+      policy.tolerance_percent() == 0
+          ? "none: others are held whenever somebody more important is busy"
+          : fmt::format("{} % slower beside others than while they are held", policy.tolerance_percent());
   return fmt::format(
       "policy          {} (available: {})\n"
+      "tolerance       {}\n"
       "linger          {} after the last work of the more important\n"
       "guard           {}\n"
       "window          {} below the top\n"
@@ -170,8 +175,8 @@ std::string RenderPolicy(const v1::Policy& policy) {
       "share-slack     {} ahead of its share\n"
       "laxity-margin   {} before the latest start\n"
       "fair-quantum    {} ms of GPU time a level\n",
-      Harmless(policy.name()), Harmless(available), Duration(policy.linger_us() * std::uint64_t{1000}), guard,
-      Budget(policy.window_us()), Budget(policy.top_window_us()), limit, policy.turn_ms(),
+      Harmless(policy.name()), Harmless(available), tolerance, Duration(policy.linger_us() * std::uint64_t{1000}),
+      guard, Budget(policy.window_us()), Budget(policy.top_window_us()), limit, policy.turn_ms(),
       Duration(policy.share_slack_us() * std::uint64_t{1000}),
       Duration(policy.laxity_margin_us() * std::uint64_t{1000}), policy.fair_quantum_ms());
 }

@@ -118,6 +118,7 @@ TEST_CASE("a number out of range changes nothing, whichever it is") {
                {"window_us", [](v1::SetPolicyRequest& r) { r.set_window_us(kTooMuch); }},
                {"top_window_us", [](v1::SetPolicyRequest& r) { r.set_top_window_us(kTooMuch); }},
                {"max_concurrent", [](v1::SetPolicyRequest& r) { r.set_max_concurrent(kTooMuch); }},
+               {"tolerance_percent", [](v1::SetPolicyRequest& r) { r.set_tolerance_percent(kTooMuch); }},
                {"turn_ms", [](v1::SetPolicyRequest& r) { r.set_turn_ms(kTooMuch); }},
                {"share_slack_us", [](v1::SetPolicyRequest& r) { r.set_share_slack_us(0); }},
                {"laxity_margin_us", [](v1::SetPolicyRequest& r) { r.set_laxity_margin_us(kTooMuch); }},

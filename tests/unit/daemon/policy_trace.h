@@ -20,6 +20,7 @@ class Trace {
     settings.linger_us = Chance(2) ? 0 : static_cast<std::uint32_t>(Between(50, 5'000));
     settings.guard_ms_per_s = Chance(8) ? 0 : static_cast<std::uint32_t>(Between(1, Chance(4) ? 500 : 20));
     settings.turn_ms = static_cast<std::uint32_t>(Between(1, 50));
+    settings.tolerance_percent = Chance(4) ? 0 : static_cast<std::uint32_t>(Between(1, 100));
     pace_ = Chance(2) ? 1 : 20;
     weights_ = Chance(2);
     const bool limited = Chance(2);
@@ -54,7 +55,7 @@ class Trace {
     for (std::size_t i = 0; i < state.devices.size(); ++i)
       state.devices[i].memory = decision.devices[i];
     for (Tenant& tenant : state.tenants)
-      tenant.ran_ns = 0;
+      tenant.ran_ns = tenant.launched = 0;
   }
 
   std::uint32_t Below(std::uint32_t bound) { return static_cast<std::uint32_t>(random_() % bound); }
@@ -70,6 +71,7 @@ class Trace {
     std::uint64_t mean_ns = 0;    // of a burst; 0: without end, and it may not even use the device
     std::uint64_t pause_ns = 0;
     std::uint64_t lump_ns = 0;
+    std::uint64_t launch_ns = 0;  // what each launch does; 0: they are not counted
     std::uint64_t unreported_ns = 0;
     bool uses_device = true;
   };
@@ -85,6 +87,7 @@ class Trace {
     const Work work{.mean_ns = Chance(3) ? 0 : Between(50, 20'000) * kNsPerUs * pace_,
                     .pause_ns = Between(20, 30'000) * kNsPerUs * pace_,
                     .lump_ns = Chance(2) ? 3 * kNsPerMs : 0,
+                    .launch_ns = Chance(3) ? 0 : Between(20, 500) * kNsPerUs,
                     .uses_device = !Chance(6)};
     const std::uint64_t deadline = Chance(2) ? Between(5, 500) * kNsPerMs : 0;
     const std::uint32_t count = 1 + (Chance(2) ? Below(3) : 0);
@@ -156,6 +159,7 @@ class Trace {
     for (std::size_t i = 0; i < work_.size(); ++i) {
       work_[i].left_ns -= std::min(work_[i].left_ns, ran[i]);
       work_[i].unreported_ns += ran[i];
+      if (work_[i].launch_ns != 0) state.tenants[i].launched += ran[i] / work_[i].launch_ns + 1;
       if (work_[i].unreported_ns < work_[i].lump_ns) continue;
       state.tenants[i].ran_ns += work_[i].unreported_ns;
       state.tenants[i].burst_ns += work_[i].unreported_ns;

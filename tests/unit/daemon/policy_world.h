@@ -29,6 +29,7 @@ class World {
   explicit World(std::uint32_t devices, std::uint32_t default_concurrent = 0) {
     state.devices.assign(devices, {.default_max_concurrent = default_concurrent});
     state.settings.linger_us = 0;
+    state.settings.tolerance_percent = 0;  // policy_benefit_test.cc
   }
 
   Group& GroupOf(std::uint64_t id, int priority) {
@@ -57,7 +58,7 @@ class World {
     for (std::size_t i = 0; i < state.devices.size(); ++i)
       state.devices[i].memory = decision.devices[i];
     for (Tenant& tenant : state.tenants)
-      tenant.ran_ns = 0;
+      tenant.ran_ns = tenant.launched = 0;
     CHECK(decision.next_look_ns > now);
     return decision;
   }

@@ -362,6 +362,7 @@ TEST_CASE("a policy is the same after it was saved; one that is not known is non
   settings.top_window_us = 0;
   settings.max_concurrent = 0;
   settings.turn_ms = 6;
+  settings.tolerance_percent = 0;
   settings.share_slack_us = 700;
   settings.laxity_margin_us = 8;
   settings.fair_quantum_ms = 9;

@@ -20,6 +20,8 @@ constexpr Field kFields[] = {
     {"top_window_us", policy::kWindowLimits, [](Parameters& p, std::uint32_t v) { p.settings.top_window_us = v; }},
     {"max_concurrent", policy::kConcurrentLimits,
      [](Parameters& p, std::uint32_t v) { p.settings.max_concurrent = v; }},
+    {"tolerance_percent", policy::kToleranceLimits,
+     [](Parameters& p, std::uint32_t v) { p.settings.tolerance_percent = v; }},
     {"turn_ms", policy::kTurnLimits, [](Parameters& p, std::uint32_t v) { p.settings.turn_ms = v; }},
     {"share_slack_us", policy::kShareSlackLimits,
      [](Parameters& p, std::uint32_t v) { p.settings.share_slack_us = v; }},

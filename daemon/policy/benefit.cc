@@ -1,0 +1,191 @@
+#include "daemon/policy/benefit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace xschedd::policy {
+namespace {
+
+using Mode = BenefitMemory::Mode;
+using Block = BenefitMemory::Block;
+
+// A block ends with its fewest bursts and its shortest time, with its most bursts, or after its longest time.
+constexpr std::uint16_t kFewestBursts = 2;
+constexpr std::uint64_t kShortestBlockNs = 40 * kNsPerMs;
+constexpr std::uint16_t kMostBursts = 8;
+constexpr std::uint64_t kLongestBlockNs = 100 * kNsPerMs;
+// A pair that says more than this is one that something else has disturbed.
+constexpr double kMostRatio = 1.5;  // a logarithm
+// Of the time in which the cost of holding is reckoned.
+constexpr std::uint64_t kCostNs = kNsPerS;
+
+Mode Other(Mode mode) {
+  return mode == Mode::kHeld ? Mode::kBeside : Mode::kHeld;
+}
+
+double PerLaunch(std::uint64_t ns, std::uint64_t launches) {
+  return std::log(static_cast<double>(std::max<std::uint64_t>(ns, 1)) / static_cast<double>(launches));
+}
+
+bool IsFull(const Block& block) {
+  return (block.bursts >= kFewestBursts && block.busy_ns >= kShortestBlockNs) || block.bursts >= kMostBursts ||
+         block.busy_ns >= kLongestBlockNs;
+}
+
+// Of `pairs` values of this variance, the mean's standard error; of few, what little they say.
+double Error(double variance, std::uint32_t pairs) {
+  return pairs < 2 ? std::numeric_limits<double>::infinity() : std::sqrt(variance / std::min(pairs, Benefit::kPairs));
+}
+
+float Clip(double ratio) {
+  return static_cast<float>(std::clamp(ratio, -kMostRatio, kMostRatio));
+}
+
+void Average(float& mean, float& variance, float value, float weight) {
+  const float away = value - mean;
+  mean += weight * away;
+  variance += weight * (away * (value - mean) - variance);
+}
+
+}  // namespace
+
+Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
+    : tolerance_(std::log1p(tolerance_percent / 100.0)), now_ns_(now_ns) {}
+
+void Benefit::Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, bool contended) const {
+  if (tolerance_ == 0) {
+    memory = {};
+    return;
+  }
+  Count(memory, launched, busy);
+  memory.contended = contended;
+  if (memory.place != 0 && IsFull(memory.block)) EndBlock(memory);
+  if (memory.place != 0) return;
+  memory.block = {};
+  const bool is_worth_it = memory.settled == Mode::kBeside || memory.cost >= kCheap;
+  if (!contended || !is_worth_it || now_ns_ < memory.next_trial_ns) return;
+  memory.place = 1;
+  // In which order decides chance, or the next block would always be the one in which the others catch up.
+  memory.mode = memory.pairs % 2 == 0 ? memory.settled : Other(memory.settled);
+}
+
+void Benefit::Count(BenefitMemory& memory, std::uint64_t launched, bool busy) const {
+  const std::uint64_t passed = memory.seen_ns == 0 ? 0 : now_ns_ - memory.seen_ns;
+  memory.seen_ns = now_ns_;
+  Block& block = memory.block;
+  block.launches += launched;
+  memory.burst_launches += launched;
+  if (memory.open) {
+    block.busy_ns += passed;
+    memory.burst_ns += passed;
+    if (memory.contended) block.contended_ns += passed;
+    if (memory.contended && memory.mode == Mode::kHeld) memory.waited_ns += passed;
+  }
+  if (memory.cost_since_ns == 0) memory.cost_since_ns = now_ns_;
+  if (const std::uint64_t time = now_ns_ - memory.cost_since_ns; time >= kCostNs) {
+    memory.cost = static_cast<float>(static_cast<double>(memory.waited_ns) / static_cast<double>(time));
+    memory.cost_since_ns = now_ns_;
+    memory.waited_ns = 0;
+  }
+  if (busy) return;
+  if (memory.burst_launches != 0) {
+    ++block.bursts;
+    block.slowest = std::max(block.slowest, static_cast<float>(PerLaunch(memory.burst_ns, memory.burst_launches)));
+  }
+  memory.burst_ns = memory.burst_launches = 0;
+}
+
+void Benefit::EndBlock(BenefitMemory& memory) const {
+  const Block block = memory.block;
+  memory.block = {};
+  // Nobody was there to be compared with, or it said nothing: once more.
+  if (block.launches == 0 || block.contended_ns * 2 < block.busy_ns) {
+    if (memory.place == 1) {
+      memory.place = 0;
+      memory.mode = memory.settled;
+    }
+    return;
+  }
+  if (memory.place == 1) {
+    memory.first = block;
+    memory.place = 2;
+    memory.mode = Other(memory.mode);
+    return;
+  }
+  memory.block = block;
+  AddPair(memory);
+  memory.block = {};
+  memory.place = 0;
+  memory.mode = memory.settled;
+}
+
+void Benefit::AddPair(BenefitMemory& memory) const {
+  const auto per_launch = [](const Block& block) { return PerLaunch(block.busy_ns, block.launches); };
+  const auto slowest = [&](const Block& block) { return block.bursts == 0 ? per_launch(block) : block.slowest; };
+  const double sign = memory.mode == Mode::kBeside ? 1 : -1;
+  const float typical = Clip(sign * (per_launch(memory.block) - per_launch(memory.first)));
+  const float worst = Clip(sign * (slowest(memory.block) - slowest(memory.first)));
+  // Another program than before: what it was like does not count any more.
+  const bool is_surprise =
+      memory.pairs >= kPairs && std::abs(typical - memory.typical) > 0.2F + 3 * std::sqrt(memory.typical_variance);
+  if (is_surprise && memory.surprises == 0) {
+    memory.surprises = 1;
+    memory.next_trial_ns = now_ns_;
+    return;
+  }
+  if (is_surprise) memory.pairs = 0;
+  memory.surprises = 0;
+  memory.pairs = std::min(memory.pairs + 1, 4 * kPairs);
+  const float weight = 1.0F / static_cast<float>(std::min(memory.pairs, kPairs));
+  Average(memory.typical, memory.typical_variance, typical, weight);
+  Average(memory.worst, memory.worst_variance, worst, weight);
+  Judge(memory);
+}
+
+void Benefit::Judge(BenefitMemory& memory) const {
+  const double error = Error(memory.typical_variance, memory.pairs);
+  const double worst_error = Error(memory.worst_variance, memory.pairs);
+  if (memory.pairs < kFewestPairs) return;
+  if (memory.pairs < kPairs) {
+    const bool clearly_slower =
+        memory.typical - 2 * error > tolerance_ || memory.worst - 2 * worst_error > 2 * tolerance_;
+    const bool clearly_not = memory.typical + 2 * error < tolerance_ && memory.worst + worst_error < 2 * tolerance_;
+    if (clearly_slower) return Settle(memory, Mode::kHeld);
+    if (clearly_not) return Settle(memory, Mode::kBeside);
+    return;
+  }
+  const bool worst_is_slower = memory.worst - 2 * worst_error > 2 * tolerance_;
+  const bool slower = memory.typical > tolerance_ || worst_is_slower;
+  const bool surely_slower = memory.typical - error > tolerance_ || worst_is_slower;
+  if (memory.settled == Mode::kHeld) return Settle(memory, slower ? Mode::kHeld : Mode::kBeside);
+  Settle(memory, surely_slower ? Mode::kHeld : Mode::kBeside);
+}
+
+void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
+  // What is settled early is known well enough: further pairs come one by one.
+  memory.pairs = std::max(memory.pairs, kPairs);
+  const bool changes = mode != memory.settled;
+  if (changes && memory.changed_ns != 0 && now_ns_ - memory.changed_ns < kDwellNs) {
+    memory.next_trial_ns = memory.changed_ns + kDwellNs;
+    return;
+  }
+  if (changes) memory.changed_ns = now_ns_;
+  memory.settled = mode;
+  memory.wait_ns = changes || memory.wait_ns == 0 ? kShortestWaitNs : std::min(2 * memory.wait_ns, kLongestWaitNs);
+  memory.next_trial_ns = now_ns_ + memory.wait_ns;
+}
+
+void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_look_ns) const {
+  memory.open = open;
+  if (tolerance_ == 0 || !open || !memory.contended) return;
+  const std::uint64_t left = memory.place == 0 ? std::max(memory.next_trial_ns, now_ns_ + kCostNs) - now_ns_
+                                               : kLongestBlockNs - std::min(memory.block.busy_ns, kLongestBlockNs - 1);
+  next_look_ns = std::min(next_look_ns, now_ns_ + left);
+}
+
+double GainPercent(const BenefitMemory& memory) {
+  return memory.pairs < Benefit::kFewestPairs ? 0 : 100 * std::expm1(static_cast<double>(memory.typical));
+}
+
+}  // namespace xschedd::policy

@@ -1,0 +1,65 @@
+// Whether holding others helps an important group, found out by doing both: now and then the others run beside it for
+// a moment, and how fast it gets on is compared.
+//
+//   - How fast it gets on is its busy time per launch: for requests of one kind their length, for a program that
+//     launches all the time the inverse of its rate; for one whose host is the bottleneck the same in both ways.
+//   - A block is some of its work in one mode, while somebody less important has work there: a few bursts, or a tenth
+//   of
+//     a second of a long one. Two neighbouring blocks, one of each mode, are a pair. Only what is in a pair is
+//     compared: a core's speed and a program's behaviour change from one second to the next by more than the tolerance.
+//   - Of a pair count the logarithms of two ratios, beside to held: of the time per launch, and of that of the slowest
+//     burst. Pairs follow one another until the answer is clear, kPairs at most; then one comes each kShortestWait, and
+//     each time that it confirms the answer after twice as long, up to kLongestWait.
+//   - A pair that fits to nothing known is made again at once; if that one does not fit, either, all begins anew.
+//   - Where holding costs the others less than kCheap of the time nothing is tried: others are held.
+//   - The answer changes at most once in kDwell. It becomes `beside` when beside is no slower than the tolerance
+//   allows,
+//     and `held` when beside is slower by more than that and by more than chance explains. Of the slowest bursts twice
+//     the tolerance counts.
+//
+// A client that lies about its launches decides about itself alone: whether others are held for it.
+// Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/policy/types.h"
+
+namespace xschedd::policy {
+
+class Benefit {
+ public:
+  static constexpr std::uint32_t kPairs = 16;
+  static constexpr std::uint32_t kFewestPairs = 4;
+  static constexpr std::uint64_t kShortestWaitNs = 2 * kNsPerS;
+  static constexpr std::uint64_t kLongestWaitNs = 32 * kNsPerS;
+  static constexpr std::uint64_t kDwellNs = 5 * kNsPerS;
+  static constexpr double kCheap = 0.05;
+
+  Benefit() = default;
+  // `tolerance_percent`: how much slower it may be beside others; 0: others are always held.
+  Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns);
+
+  // What has passed since the last decision, in which the group launched so often. `busy`: it has work now;
+  // `contended`: and somebody less important has some on one of its devices. Changes the mode when a block is over.
+  // Before groups are put in order.
+  void Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, bool contended) const;
+  // Afterwards. `open`: it is busy and not held itself. `next_look_ns` is brought forward to the end of a long block.
+  void Note(BenefitMemory& memory, bool open, std::uint64_t& next_look_ns) const;
+
+ private:
+  using Mode = BenefitMemory::Mode;
+  void Count(BenefitMemory& memory, std::uint64_t launched, bool busy) const;
+  void EndBlock(BenefitMemory& memory) const;
+  void AddPair(BenefitMemory& memory) const;
+  void Judge(BenefitMemory& memory) const;
+  void Settle(BenefitMemory& memory, Mode mode) const;
+
+  double tolerance_ = 0;  // a logarithm of a ratio
+  std::uint64_t now_ns_ = 0;
+};
+
+// In percent, as measured: how much faster holding makes it; 0: not known.
+double GainPercent(const BenefitMemory& memory);
+
+}  // namespace xschedd::policy

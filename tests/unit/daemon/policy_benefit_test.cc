@@ -1,0 +1,179 @@
+// Whether holding helps: what is learnt of an important group from how fast it gets on in both ways. A made-up group
+// whose launches take so long while others are held and so long beside them; virtual time.
+#include <cmath>
+#include <random>
+#include <tuple>
+
+#include "daemon/policy/benefit.h"
+#include "tests/unit/daemon/policy_world.h"
+
+namespace xschedd::policy {
+namespace {
+
+using test::kNow;
+using test::World;
+using Mode = BenefitMemory::Mode;
+
+struct Behaviour {
+  std::uint64_t launches = 100;  // of a burst
+  double held_us = 100;          // busy time of a launch
+  double beside_us = 100;
+  double noise = 0.1;  // of a burst's, as a standard deviation
+  double drift = 0;    // of all of them, over some seconds: the core that it runs on
+  std::uint64_t pause_us = 300;
+};
+
+// An important tenant beside one that always has work, on one device, decided about as the daemon would.
+class Pair {
+ public:
+  explicit Pair(std::uint32_t tolerance_percent, std::uint32_t seed = 1) : world_(1, 1), random_(seed) {
+    world_.state.settings.tolerance_percent = tolerance_percent;
+    world_.state.settings.linger_us = 200;
+    world_.state.settings.guard_ms_per_s = 10;
+    world_.Add(1, 10, 0, false);
+    world_.Add(2, 0, 0, true);
+    Decide();
+  }
+
+  void Run(const Behaviour& behaviour, double seconds) {
+    const auto end = now_ + static_cast<std::uint64_t>(seconds * kNsPerS);
+    while (now_ < end)
+      Burst(behaviour);
+  }
+
+  Mode Settled() const { return world_.state.groups[0].memory.benefit.settled; }
+  std::uint64_t Changes() const { return changes_; }
+  double BesidePart() const {
+    return busy_ns_ == 0 ? 0 : static_cast<double>(beside_ns_) / static_cast<double>(busy_ns_);
+  }
+  void ForgetTimes() { beside_ns_ = busy_ns_ = changes_ = 0; }
+
+ private:
+  void Burst(const Behaviour& behaviour) {
+    Important().busy = true;
+    Important().busy_since_ns = now_;
+    Decide();
+    const double core = 1 + behaviour.drift * std::sin(static_cast<double>(now_ % (10 * kNsPerS)) / 1e9 * 0.628);
+    const double own = core * std::exp(behaviour.noise * normal_(random_));
+    double left = static_cast<double>(behaviour.launches);
+    // As long as nothing is decided anew, one way of running goes on.
+    while (left > 0) {
+      const double us = own * (besides_ ? behaviour.beside_us : behaviour.held_us);
+      const double until = static_cast<double>(next_look_ - now_) / 1e3 / us;
+      const double count = std::min(left, std::max(1.0, until));
+      const auto passed = static_cast<std::uint64_t>(count * us * 1e3) + 1;
+      left -= count;
+      now_ += passed;
+      busy_ns_ += passed;
+      if (besides_) beside_ns_ += passed;
+      Important().launched = static_cast<std::uint64_t>(std::ceil(count));
+      if (left > 0) Decide();
+    }
+    Important().busy = false;
+    Important().idle_since_ns = now_;
+    Decide();
+    now_ += behaviour.pause_us * kNsPerUs;
+    if (next_look_ < now_) Decide();
+  }
+
+  void Decide() {
+    const Decision decision = world_.At(now_);
+    next_look_ = std::min(decision.next_look_ns, now_ + kNsPerS);
+    besides_ = Important().busy && !decision.gates[1].held && decision.gates[1].why == Why::kBeside;
+    if (Settled() != before_) ++changes_;
+    before_ = Settled();
+    Important().launched = 0;
+  }
+
+  Tenant& Important() { return world_.state.tenants[0]; }
+
+  World world_;
+  std::mt19937 random_;
+  std::normal_distribution<double> normal_;
+  std::uint64_t now_ = kNow;
+  std::uint64_t next_look_ = kNever;
+  bool besides_ = false;
+  Mode before_ = Mode::kHeld;
+  std::uint64_t changes_ = 0;
+  std::uint64_t beside_ns_ = 0;
+  std::uint64_t busy_ns_ = 0;
+};
+
+TEST_CASE("others run beside an important group that holding does not make faster, and are held for one that it does") {
+  struct Row {
+    const char* name;
+    Behaviour behaviour;
+    Mode expected;
+  };
+  const Row rows[] = {
+      {"bound by its host", {}, Mode::kBeside},
+      {"the same, on a core whose speed changes by a half", {.noise = 0.2, .drift = 0.3}, Mode::kBeside},
+      {"a loop that never synchronises", {.launches = 1'000'000'000, .pause_us = 0}, Mode::kBeside},
+      {"a little faster beside others", {.beside_us = 95}, Mode::kBeside},
+      {"twice as slow beside others", {.beside_us = 200}, Mode::kHeld},
+      {"a fifth slower, on such a core", {.beside_us = 120, .noise = 0.2, .drift = 0.3}, Mode::kHeld},
+      {"a loop that others slow down", {.launches = 1'000'000'000, .beside_us = 180, .pause_us = 0}, Mode::kHeld},
+      {"short requests", {.launches = 1, .held_us = 700, .beside_us = 7000}, Mode::kHeld},
+      {"few requests: holding costs next to nothing",
+       {.launches = 1, .held_us = 700, .beside_us = 700, .pause_us = 50'000},
+       Mode::kHeld},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    int right = 0;
+    for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+      Pair pair(5, seed);
+      pair.Run(row.behaviour, 60);
+      right += pair.Settled() == row.expected ? 1 : 0;
+    }
+    CHECK(right >= 19);
+  }
+}
+
+TEST_CASE("what is tried costs little once the answer is known") {
+  Pair held(5);
+  held.Run({.beside_us = 300}, 60);
+  held.ForgetTimes();
+  held.Run({.beside_us = 300}, 600);
+  CHECK(held.BesidePart() < 0.01);
+  Pair beside(5);
+  beside.Run({}, 60);
+  beside.ForgetTimes();
+  beside.Run({}, 600);
+  CHECK(beside.BesidePart() > 0.99);
+}
+
+TEST_CASE("the answer follows a tenant that changes, both ways") {
+  Pair pair(5);
+  pair.Run({}, 60);
+  REQUIRE(pair.Settled() == Mode::kBeside);
+  pair.Run({.beside_us = 200}, 150);
+  CHECK(pair.Settled() == Mode::kHeld);
+  pair.Run({}, 300);
+  CHECK(pair.Settled() == Mode::kBeside);
+}
+
+TEST_CASE("the answer does not flap where it is close") {
+  for (std::uint32_t seed = 1; seed <= 10; ++seed) {
+    Pair pair(5, seed);
+    pair.Run({.beside_us = 105, .noise = 0.3, .drift = 0.4}, 600);
+    INFO("changes in ten minutes: " << pair.Changes());
+    CHECK(pair.Changes() <= 20);
+  }
+}
+
+TEST_CASE("without a tolerance others are always held") {
+  Pair pair(0);
+  pair.Run({}, 60);
+  CHECK(pair.Settled() == Mode::kHeld);
+  CHECK(pair.BesidePart() == 0);
+}
+
+TEST_CASE("a client whose launches are not counted is never run beside") {
+  Pair pair(5);
+  pair.Run({.launches = 0}, 1);
+  CHECK(pair.BesidePart() == 0);
+}
+
+}  // namespace
+}  // namespace xschedd::policy
