@@ -28,7 +28,10 @@ double PerLaunch(std::uint64_t ns, std::uint64_t launches) {
   return std::log(static_cast<double>(std::max<std::uint64_t>(ns, 1)) / static_cast<double>(launches));
 }
 
-bool IsFull(const Block& block) {
+// Only between bursts, or in a long one: in the midst of others the launches are made and their work is not done.
+bool IsOver(const BenefitMemory& memory, bool busy) {
+  const Block& block = memory.block;
+  if (busy) return memory.burst_ns >= kLongestBlockNs && block.busy_ns >= kLongestBlockNs;
   return (block.bursts >= kFewestBursts && block.busy_ns >= kShortestBlockNs) || block.bursts >= kMostBursts ||
          block.busy_ns >= kLongestBlockNs;
 }
@@ -60,11 +63,12 @@ void Benefit::Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, 
   }
   Count(memory, launched, busy);
   memory.contended = contended;
-  if (memory.place != 0 && IsFull(memory.block)) EndBlock(memory);
+  if (memory.place != 0 && IsOver(memory, busy)) EndBlock(memory);
   if (memory.place != 0) return;
   memory.block = {};
   const bool is_worth_it = memory.settled == Mode::kBeside || memory.cost >= kCheap;
-  if (!contended || !is_worth_it || now_ns_ < memory.next_trial_ns) return;
+  const bool at_an_edge = memory.burst_ns == 0 || memory.burst_ns >= kLongestBlockNs;
+  if (!contended || !at_an_edge || !is_worth_it || now_ns_ < memory.next_trial_ns) return;
   memory.place = 1;
   // In which order decides chance, or the next block would always be the one in which the others catch up.
   memory.mode = memory.pairs % 2 == 0 ? memory.settled : Other(memory.settled);
@@ -89,10 +93,7 @@ void Benefit::Count(BenefitMemory& memory, std::uint64_t launched, bool busy) co
     memory.waited_ns = 0;
   }
   if (busy) return;
-  if (memory.burst_launches != 0) {
-    ++block.bursts;
-    block.slowest = std::max(block.slowest, static_cast<float>(PerLaunch(memory.burst_ns, memory.burst_launches)));
-  }
+  if (memory.burst_launches != 0) ++block.bursts;
   memory.burst_ns = memory.burst_launches = 0;
 }
 
@@ -122,10 +123,8 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
 
 void Benefit::AddPair(BenefitMemory& memory) const {
   const auto per_launch = [](const Block& block) { return PerLaunch(block.busy_ns, block.launches); };
-  const auto slowest = [&](const Block& block) { return block.bursts == 0 ? per_launch(block) : block.slowest; };
   const double sign = memory.mode == Mode::kBeside ? 1 : -1;
   const float typical = Clip(sign * (per_launch(memory.block) - per_launch(memory.first)));
-  const float worst = Clip(sign * (slowest(memory.block) - slowest(memory.first)));
   // Another program than before: what it was like does not count any more.
   const bool is_surprise =
       memory.pairs >= kPairs && std::abs(typical - memory.typical) > 0.2F + 3 * std::sqrt(memory.typical_variance);
@@ -139,25 +138,26 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   memory.pairs = std::min(memory.pairs + 1, 4 * kPairs);
   const float weight = 1.0F / static_cast<float>(std::min(memory.pairs, kPairs));
   Average(memory.typical, memory.typical_variance, typical, weight);
-  Average(memory.worst, memory.worst_variance, worst, weight);
+  const float outside =
+      typical - std::clamp(typical, -2 * static_cast<float>(tolerance_), 2 * static_cast<float>(tolerance_));
+  Average(memory.tail, memory.tail_variance, outside, weight);
   Judge(memory);
 }
 
 void Benefit::Judge(BenefitMemory& memory) const {
   const double error = Error(memory.typical_variance, memory.pairs);
-  const double worst_error = Error(memory.worst_variance, memory.pairs);
+  // Twice: it is made of few.
+  const double least_tail = memory.tail - 2 * Error(memory.tail_variance, memory.pairs);
   if (memory.pairs < kFewestPairs) return;
   if (memory.pairs < kPairs) {
-    const bool clearly_slower =
-        memory.typical - 2 * error > tolerance_ || memory.worst - 2 * worst_error > 2 * tolerance_;
-    const bool clearly_not = memory.typical + 2 * error < tolerance_ && memory.worst + worst_error < 2 * tolerance_;
+    const bool clearly_slower = memory.typical - 2 * error > tolerance_ || least_tail > tolerance_;
+    const bool clearly_not = memory.typical + 2 * error < tolerance_ && memory.tail < tolerance_;
     if (clearly_slower) return Settle(memory, Mode::kHeld);
     if (clearly_not) return Settle(memory, Mode::kBeside);
     return;
   }
-  const bool worst_is_slower = memory.worst - 2 * worst_error > 2 * tolerance_;
-  const bool slower = memory.typical > tolerance_ || worst_is_slower;
-  const bool surely_slower = memory.typical - error > tolerance_ || worst_is_slower;
+  const bool slower = memory.typical > tolerance_ || least_tail > tolerance_;
+  const bool surely_slower = memory.typical - error > tolerance_ || least_tail > tolerance_;
   if (memory.settled == Mode::kHeld) return Settle(memory, slower ? Mode::kHeld : Mode::kBeside);
   Settle(memory, surely_slower ? Mode::kHeld : Mode::kBeside);
 }
@@ -184,8 +184,8 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_look_ns
   next_look_ns = std::min(next_look_ns, now_ns_ + left);
 }
 
-double GainPercent(const BenefitMemory& memory) {
-  return memory.pairs < Benefit::kFewestPairs ? 0 : 100 * std::expm1(static_cast<double>(memory.typical));
+double SlowerPercent(float ratio) {
+  return 100 * std::expm1(static_cast<double>(ratio));
 }
 
 }  // namespace xschedd::policy

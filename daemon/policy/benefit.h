@@ -4,18 +4,16 @@
 //   - How fast it gets on is its busy time per launch: for requests of one kind their length, for a program that
 //     launches all the time the inverse of its rate; for one whose host is the bottleneck the same in both ways.
 //   - A block is some of its work in one mode, while somebody less important has work there: a few bursts, or a tenth
-//   of
-//     a second of a long one. Two neighbouring blocks, one of each mode, are a pair. Only what is in a pair is
-//     compared: a core's speed and a program's behaviour change from one second to the next by more than the tolerance.
-//   - Of a pair count the logarithms of two ratios, beside to held: of the time per launch, and of that of the slowest
-//     burst. Pairs follow one another until the answer is clear, kPairs at most; then one comes each kShortestWait, and
-//     each time that it confirms the answer after twice as long, up to kLongestWait.
+//     of a second of a long one. Two neighbouring blocks, one of each mode, are a pair. Only the two of a pair are
+//     compared: a core's speed, and what a program does, change by more than the tolerance within seconds.
+//   - A pair says the logarithm of a ratio, beside to held. Two averages count: of all pairs, and of what is outside
+//     twice the tolerance (the tail). Pairs follow one another until the answer is clear, kPairs at most; then one
+//     comes after kShortestWaitNs, and each time that the answer stays the same after twice as long, up to
+//     kLongestWaitNs.
 //   - A pair that fits to nothing known is made again at once; if that one does not fit, either, all begins anew.
-//   - Where holding costs the others less than kCheap of the time nothing is tried: others are held.
-//   - The answer changes at most once in kDwell. It becomes `beside` when beside is no slower than the tolerance
-//   allows,
-//     and `held` when beside is slower by more than that and by more than chance explains. Of the slowest bursts twice
-//     the tolerance counts.
+//   - Where holding costs the others less than kCheap of the time nothing is tried: they are held.
+//   - The answer changes at most once in kDwellNs. It becomes `beside` when beside is slower by no more than the
+//     tolerance, and `held` when it is slower by more than that and more than chance explains.
 //
 // A client that lies about its launches decides about itself alone: whether others are held for it.
 // Thread rule: pure functions.
@@ -29,7 +27,7 @@ namespace xschedd::policy {
 
 class Benefit {
  public:
-  static constexpr std::uint32_t kPairs = 16;
+  static constexpr std::uint32_t kPairs = 32;
   static constexpr std::uint32_t kFewestPairs = 4;
   static constexpr std::uint64_t kShortestWaitNs = 2 * kNsPerS;
   static constexpr std::uint64_t kLongestWaitNs = 32 * kNsPerS;
@@ -59,7 +57,7 @@ class Benefit {
   std::uint64_t now_ns_ = 0;
 };
 
-// In percent, as measured: how much faster holding makes it; 0: not known.
-double GainPercent(const BenefitMemory& memory);
+// By how many percent beside is slower than held; `ratio`: one of the memory's.
+double SlowerPercent(float ratio);
 
 }  // namespace xschedd::policy

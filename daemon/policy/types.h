@@ -111,7 +111,6 @@ struct BenefitMemory {
     std::uint64_t busy_ns = 0;
     std::uint64_t contended_ns = 0;  // of these, with somebody less important who had work
     std::uint64_t launches = 0;
-    float slowest = -1e9F;  // of its bursts, the logarithm of the busy time per launch
     std::uint16_t bursts = 0;
     bool operator==(const Block&) const = default;
   };
@@ -127,8 +126,8 @@ struct BenefitMemory {
   std::uint32_t pairs = 0;
   float typical = 0;
   float typical_variance = 0;
-  float worst = 0;
-  float worst_variance = 0;
+  float tail = 0;  // of what is outside twice the tolerance
+  float tail_variance = 0;
   Block block;
   Block first;  // of the pair
   std::uint64_t burst_ns = 0;

@@ -271,6 +271,7 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
   ++counts_.decisions;
   for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
     if (cluster.state.groups[i].memory == decision.memory[i]) continue;
+    NoteBenefit(*cluster.groups[i], cluster.state.groups[i].memory.benefit, decision.memory[i].benefit);
     cluster.state.groups[i].memory = decision.memory[i];
     cluster.groups[i]->memory = decision.memory[i];
   }
@@ -289,6 +290,19 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
     meter_.DecidedAfter(*device, written - device->seen_ns);
     device->seen_ns = 0;
   }
+}
+
+void Scheduler::NoteBenefit(const Group& group, const policy::BenefitMemory& before,
+                            const policy::BenefitMemory& after) {
+  if (before.typical == after.typical && before.settled == after.settled) return;
+  const bool beside = after.settled == policy::BenefitMemory::Mode::kBeside;
+  const auto level = before.settled != after.settled ? spdlog::level::info : spdlog::level::debug;
+  SPDLOG_LOGGER_CALL(spdlog::default_logger_raw(), level,
+                     "{} pid={} group={} slower_beside_percent={:.1f} tail_percent={:.1f} tolerance_percent={} "
+                     "pairs={} held_for_it_percent={:.0f}",
+                     beside ? "beside" : "holds", group.clients.front()->identity.pid, group.name,
+                     policy::SlowerPercent(after.typical), policy::SlowerPercent(after.tail),
+                     settings_.tolerance_percent, after.pairs, 100 * after.cost);
 }
 
 void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
