@@ -1,6 +1,8 @@
 #include "daemon/policy/arbiter.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <limits>
 #include <tuple>
 
@@ -168,6 +170,24 @@ void Arbiter::Order() {
     if (a.turn != b.turn) return a.turn < b.turn;
     return state_->groups[a.group].id < state_->groups[b.group].id;
   });
+  if (share_.KeepsAny()) Interleave();
+}
+
+// Inside a rank, who is kept to a share on one of its devices and who is not may share a device where turns are taken:
+// of the first of each, whoever has waited longer for its turn goes first. Each kind keeps its order.
+void Arbiter::Interleave() {
+  interleaved_.clear();
+  for (auto from = order_.begin(); from != order_.end();) {
+    const auto to = std::find_if(from, order_.end(), [&](const Place& place) { return place.rank != from->rank; });
+    const auto others = std::find_if(from, to, [](const Place& place) { return std::isinf(place.share); });
+    std::uint64_t latest = 0;
+    for (auto place = from; place != others; ++place)
+      place->turn = latest = std::max(latest, place->turn);
+    std::merge(from, others, others, to, std::back_inserter(interleaved_),
+               [](const Place& a, const Place& b) { return a.turn < b.turn; });
+    from = to;
+  }
+  order_.swap(interleaved_);
 }
 
 bool Arbiter::FindOvertaken(const Tenant& tenant) const {

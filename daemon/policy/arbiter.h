@@ -85,7 +85,7 @@ class Arbiter {
   // Of those that want a device now, in the order in which they are admitted.
   struct Place {
     Rank rank;
-    double share = 0;        // of who is kept to a share: these have an order of their own, before all others
+    double share = 0;        // of who is kept to a share: these have an order of their own; infinite: it is not
     std::uint64_t turn = 0;  // whose turn it is, then who had the last one longest ago
     std::uint32_t group = 0;
   };
@@ -96,6 +96,7 @@ class Arbiter {
   void Remember(std::uint32_t group);
   void Forget(std::uint32_t group);
   void Order();
+  void Interleave();
   void Admit(std::uint32_t group);
   void WaitForClaims(std::uint32_t group);
   void WaitForTurn(std::uint32_t group);
@@ -138,6 +139,7 @@ class Arbiter {
   std::vector<DeviceView> devices_;
   std::vector<GroupView> groups_;
   std::vector<Place> order_;
+  std::vector<Place> interleaved_;
   std::vector<std::uint8_t> overtaken_;  // by tenant: somebody attached to its device can come before it
 };
 

@@ -20,6 +20,7 @@ class Trace {
     settings.linger_us = Chance(2) ? 0 : static_cast<std::uint32_t>(Between(50, 5'000));
     settings.guard_ms_per_s = Chance(8) ? 0 : static_cast<std::uint32_t>(Between(1, Chance(4) ? 500 : 20));
     settings.turn_ms = static_cast<std::uint32_t>(Between(1, 50));
+    if (Chance(2)) settings.share_slack_us = static_cast<std::uint32_t>(Between(500, 20'000));
     pace_ = Chance(2) ? 1 : 20;
     weights_ = Chance(2);
     const bool limited = Chance(2);
