@@ -86,6 +86,7 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, Host
       scheduler_(registry_, events_, &MonotonicNs),
       loop_(io, scheduler_, config_.lease_ms),
       started_ns_(MonotonicNs()) {
+  scheduler_.OnLate([this](const Client& client) { NoteChange(client, Urgency::kSoon); });
   UsePolicy();
 }
 

@@ -224,6 +224,7 @@ void Scheduler::NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uin
   SPDLOG_DEBUG("late pid={} device={} late_us={} late_total={}", client.identity.pid, attachment.device->pci_address,
                late_ns / policy::kNsPerUs, client.late_total);
   events_.Add(std::move(event));
+  if (on_late_) on_late_(client);
 }
 
 void Scheduler::BeginTracking(Attachment& attachment, std::uint64_t now_ns) {
