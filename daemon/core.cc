@@ -34,9 +34,9 @@ Urgency UrgencyFor(const Actor& by) {
 }
 
 // `note`: for the end of the line.
-bool TakeLine(UidLines& lines, std::uint32_t uid, std::uint64_t now_ns, std::string& note) {
-  const auto left_out = lines.Take(uid, now_ns);
-  note = left_out.value_or(0) == 0 ? "" : " lines_left_out_of_this_uid=" + std::to_string(*left_out);
+bool TakeLine(UidLines& lines, std::uint32_t owner, std::uint64_t now_ns, std::string& note) {
+  const auto left_out = lines.Take(owner, now_ns);
+  note = left_out.value_or(0) == 0 ? "" : " lines_left_out_of_this_user=" + std::to_string(*left_out);
   return left_out.has_value();
 }
 
@@ -86,17 +86,19 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, Host
       scheduler_(registry_, events_, &MonotonicNs),
       loop_(io, scheduler_, config_.lease_ms),
       started_ns_(MonotonicNs()) {
+  scheduler_.OnLate([this](const Client& client) { NoteChange(client, Urgency::kSoon); });
   UsePolicy();
 }
 
 // ---- sessions
 
 Client& Core::AddClient(NewClient fresh) {
+  fresh.identity.owner = OwnerOf(fresh.identity.uid);
   Client& client = registry_.Add(std::move(fresh), MonotonicNs());
   client.own = client.effective = EffectiveOf(client, config_);
   registry_.Join(client, GroupNameOf(client, config_));
   const ClientIdentity& who = client.identity;
-  if (std::string note; TakeLine(client_lines_, who.uid, MonotonicNs(), note)) {
+  if (std::string note; TakeLine(client_lines_, who.owner, MonotonicNs(), note)) {
     SPDLOG_INFO("client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}{}",
                 client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
                 SourceText(client.effective.source), client.channel == nullptr ? " shared_memory=no" : "", note);
@@ -113,7 +115,7 @@ Client& Core::AddClient(NewClient fresh) {
 void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   Client* client = registry_.Find(client_id);
   if (client == nullptr) return;
-  if (std::string note; TakeLine(client_lines_, client->identity.uid, MonotonicNs(), note)) {
+  if (std::string note; TakeLine(client_lines_, client->identity.owner, MonotonicNs(), note)) {
     SPDLOG_INFO("client gone id={} pid={} uid={} reason=\"{}\"{}", client->id, client->identity.pid,
                 client->identity.uid, why, note);
   }
@@ -136,12 +138,13 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   const auto known = client.attachments.find(device.slot);
   const bool is_known = known != client.attachments.end() && known->second->is_restored;
   if (auto confirmed = Confirm(client, device); !confirmed) return confirmed;
-  const auto attachment = registry_.Attach(client, std::move(device));
+  const std::size_t times = client.identity.owner == 0 ? config_.quota.root_times : 1;
+  const auto attachment = registry_.Attach(client, std::move(device), config_.quota.gpus_per_uid * times);
   if (!attachment) return tl::unexpected(attachment.error());
   if (is_known) return {};
   const Device& attached = *(*attachment)->device;
   const std::uint64_t now = MonotonicNs();
-  if (std::string note; TakeLine(client_lines_, client.identity.uid, now, note)) {
+  if (std::string note; TakeLine(client_lines_, client.identity.owner, now, note)) {
     SPDLOG_INFO("device attached pid={} slot={} device={} name=\"{}\"{}", client.identity.pid, (*attachment)->slot,
                 attached.pci_address, attached.name, note);
   }
@@ -275,7 +278,7 @@ bool Core::UpdateMember(Client& client, const Effective& after, const std::strin
 }
 
 bool Core::TakeDetail(LinesOf lines, const Client& client, std::string& note) {
-  if (lines == LinesOf::kItself) return TakeLine(client_lines_, client.identity.uid, MonotonicNs(), note);
+  if (lines == LinesOf::kItself) return TakeLine(client_lines_, client.identity.owner, MonotonicNs(), note);
   return detail_lines_.Take(MonotonicNs());
 }
 
@@ -356,7 +359,7 @@ void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& 
 // However many clients it is about, it is one line; a user's are limited like all that users cause.
 void Core::NoteOperation(const std::string& what, const std::vector<Client*>& clients, const Actor& by) {
   std::string note;
-  if (!by.is_admin && !TakeLine(client_lines_, by.uid, MonotonicNs(), note)) return;
+  if (!by.is_admin && !TakeLine(client_lines_, OwnerOf(by.uid), MonotonicNs(), note)) return;
   std::string pids;
   for (std::size_t i = 0; i < clients.size() && i < kNamedClients; ++i)
     pids += (i == 0 ? "" : ",") + std::to_string(clients[i]->identity.pid);
@@ -453,10 +456,10 @@ void Core::Refused(std::uint32_t uid, const std::string& why) {
   event.kind = EventKind::kRefused;
   event.time_ns = MonotonicNs();
   // A flood of refusals must not wash everything else out of the log and the event memory.
-  const auto left_out = refusal_lines_.Take(uid, event.time_ns);
+  const auto left_out = refusal_lines_.Take(OwnerOf(uid), event.time_ns);
   if (!left_out) return;
   event.text = why;
-  if (*left_out != 0) event.text += " (" + std::to_string(*left_out) + " more of this uid were not logged)";
+  if (*left_out != 0) event.text += " (" + std::to_string(*left_out) + " more of this user were not logged)";
   SPDLOG_WARN("refused reason=\"{}\"", event.text);
   events_.Add(std::move(event));
 }

@@ -128,7 +128,11 @@ class Core {
   // For the state that is saved last: draining is not for the next daemon.
   void EndDraining() { draining_ = false; }
 
-  // Counts it; logs it within limits, each uid's for itself, so that no user's flood hides another's.
+  // Whose a uid is in what is limited for each user, for clients from now on; at first everybody's own. `owner_of`
+  // outlives this.
+  void SetOwnerOf(std::function<std::uint32_t(std::uint32_t uid)> owner_of) { owner_of_ = std::move(owner_of); }
+
+  // Counts it; logs it within limits, each user's for itself, so that no user's flood hides another's.
   void Refused(std::uint32_t uid, const std::string& why);
   // The same for one that was logged already.
   void CountRefused() { ++refused_total_; }
@@ -158,13 +162,14 @@ class Core {
  private:
   // What config_.policy says comes into force.
   void UsePolicy();
-  // Whose limit a line about one client counts against: its uid's, or that of all that is said about single clients
+  // Whose limit a line about one client counts against: its user's, or that of all that is said about single clients
   // where another line says who did it (an operation, a reload).
   enum class LinesOf { kItself, kOperation };
   static LinesOf LinesFor(const Actor& by) { return by.is_admin ? LinesOf::kOperation : LinesOf::kItself; }
   // `note`: for the end of the line.
   bool TakeDetail(LinesOf lines, const Client& client, std::string& note);
   void NoteOperation(const std::string& what, const std::vector<Client*>& clients, const Actor& by);
+  std::uint32_t OwnerOf(std::uint32_t uid) const { return owner_of_ ? owner_of_(uid) : uid; }
   // Computes what counts for the client and its group anew; logs, tells the scheduler and returns for how many clients
   // it changed.
   std::size_t UpdateEffective(Client& client, const std::string& why, LinesOf lines = LinesOf::kOperation);
@@ -192,6 +197,7 @@ class Core {
   Scheduler scheduler_;
   SchedulerLoop loop_;
   std::function<void()> on_reload_;
+  std::function<std::uint32_t(std::uint32_t)> owner_of_;
   CoreObserver* observer_ = nullptr;
   bool draining_ = false;
   std::uint64_t refused_total_ = 0;

@@ -29,6 +29,7 @@ void Core::RestorePolicy(const policy::Settings& settings) {
 Client& Core::RestoreClient(RestoredClient restored) {
   const std::uint64_t now = MonotonicNs();
   const std::uint64_t since = restored.connected_ns != 0 ? std::min(restored.connected_ns, now) : now;
+  restored.fresh.identity.owner = OwnerOf(restored.fresh.identity.uid);
   Client& client = registry_.Add(std::move(restored.fresh), since);
   Apply(restored.set, client);
   client.default_stream_deadline_us = restored.default_stream_deadline_us;

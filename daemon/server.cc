@@ -52,6 +52,7 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
       admin_acceptor_(io_, sockets_.Admin(),
                       [this](UniqueFd socket) { connections_.Accept(std::move(socket), true); }) {
   quotas_.SetSubordinates(SubordinateUids::Read(SubordinateUids::kPath));
+  core_.SetOwnerOf([this](std::uint32_t uid) { return quotas_.OwnerOf(uid); });
   core_.OnReload([this] {
     quotas_.SetLimits(core_.Settings().quota);
     quotas_.SetSubordinates(SubordinateUids::Read(SubordinateUids::kPath));

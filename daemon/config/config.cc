@@ -163,22 +163,17 @@ void ReadCeiling(ConfigReader& reader, const toml::table& table, Config& config)
 
 void ReadQuota(ConfigReader& reader, const toml::table& table, Quota& quota) {
   const std::pair<std::string_view, std::uint32_t*> keys[] = {
-      {"connections_per_uid", &quota.connections_per_uid},
-      {"clients_per_uid", &quota.clients_per_uid},
-      {"queues_per_client", &quota.queues_per_client},
-      {"queues_per_uid", &quota.queues_per_uid},
-      {"devices_per_uid", &quota.devices_per_uid},
-      {"memory_kib_per_uid", &quota.memory_kib_per_uid},
-      {"watchers_per_uid", &quota.watchers_per_uid},
-      {"connects_per_s", &quota.connects_per_s},
-      {"messages_per_s", &quota.messages_per_s},
-      {"message_kib_per_s", &quota.message_kib_per_s},
-      {"calls_per_s", &quota.calls_per_s},
+      {"connections_per_uid", &quota.connections_per_uid}, {"clients_per_uid", &quota.clients_per_uid},
+      {"queues_per_client", &quota.queues_per_client},     {"queues_per_uid", &quota.queues_per_uid},
+      {"devices_per_uid", &quota.devices_per_uid},         {"gpus_per_uid", &quota.gpus_per_uid},
+      {"memory_kib_per_uid", &quota.memory_kib_per_uid},   {"watchers_per_uid", &quota.watchers_per_uid},
+      {"connects_per_s", &quota.connects_per_s},           {"messages_per_s", &quota.messages_per_s},
+      {"message_kib_per_s", &quota.message_kib_per_s},     {"calls_per_s", &quota.calls_per_s},
   };
   reader.OnlyKeys(table, "[quota]",
                   {"connections_per_uid", "clients_per_uid", "queues_per_client", "queues_per_uid", "devices_per_uid",
-                   "memory_kib_per_uid", "watchers_per_uid", "connects_per_s", "messages_per_s", "message_kib_per_s",
-                   "calls_per_s", "root_times"});
+                   "gpus_per_uid", "memory_kib_per_uid", "watchers_per_uid", "connects_per_s", "messages_per_s",
+                   "message_kib_per_s", "calls_per_s", "root_times"});
   for (const auto& [key, value] : keys)
     reader.Number(table, key, {1'000'000, 1}, *value);
   reader.Number(table, "root_times", {1'000, 1}, quota.root_times);

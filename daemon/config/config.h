@@ -56,6 +56,7 @@ struct Quota {
   std::uint32_t queues_per_client = 4096;
   std::uint32_t queues_per_uid = 32'768;
   std::uint32_t devices_per_uid = 16'384;
+  std::uint32_t gpus_per_uid = 256;  // different ones; more than any machine has
   std::uint32_t memory_kib_per_uid = 16'384;
   std::uint32_t watchers_per_uid = 8;
   std::uint32_t connects_per_s = 1'000;

@@ -78,6 +78,7 @@ std::vector<Value> Values(const Config& config) {
       {"quota.queues_per_client", quota.queues_per_client},
       {"quota.queues_per_uid", quota.queues_per_uid},
       {"quota.devices_per_uid", quota.devices_per_uid},
+      {"quota.gpus_per_uid", quota.gpus_per_uid},
       {"quota.memory_kib_per_uid", quota.memory_kib_per_uid},
       {"quota.watchers_per_uid", quota.watchers_per_uid},
       {"quota.connects_per_s", quota.connects_per_s},

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -49,19 +50,36 @@ ServiceManager::~ServiceManager() {
 
 void ServiceManager::Store(const std::string& name, std::vector<UniqueFd> descriptors) {
   // FDPOLL=0: otherwise an eventfd or memfd that polls as hung up would be dropped.
-  Send("FDSTORE=1\nFDNAME=" + name + "\nFDPOLL=0", std::move(descriptors));
+  Send({"FDSTORE=1\nFDNAME=" + name + "\nFDPOLL=0", std::move(descriptors), name});
 }
 
 void ServiceManager::Unstore(const std::string& name) {
-  Send("FDSTOREREMOVE=1\nFDNAME=" + name, {});
+  {
+    const std::lock_guard lock(mutex_);
+    const auto untold = std::find_if(messages_.begin(), messages_.end(),
+                                     [&](const Message& message) { return message.stores == name; });
+    if (untold != messages_.end()) {
+      messages_.erase(untold);
+      return;
+    }
+  }
+  Send({"FDSTOREREMOVE=1\nFDNAME=" + name, {}});
 }
 
-void ServiceManager::Send(std::string state, std::vector<UniqueFd> descriptors, Order order) {
+void ServiceManager::Ping() {
   if (!is_present_) return;
   {
     const std::lock_guard lock(mutex_);
-    messages_.insert(order == Order::kFirst ? messages_.begin() : messages_.end(),
-                     Message{std::move(state), std::move(descriptors)});
+    is_ping_due_ = true;
+  }
+  wake_.notify_one();
+}
+
+void ServiceManager::Send(Message message) {
+  if (!is_present_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    messages_.push_back(std::move(message));
   }
   wake_.notify_one();
 }
@@ -72,10 +90,15 @@ void ServiceManager::Run() {
     Message message;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return is_ending_ || !messages_.empty(); });
-      if (messages_.empty()) return;
-      message = std::move(messages_.front());
-      messages_.pop_front();
+      wake_.wait(lock, [this] { return is_ending_ || is_ping_due_ || !messages_.empty(); });
+      if (std::exchange(is_ping_due_, false)) {
+        message.state = "WATCHDOG=1";
+      } else if (messages_.empty()) {
+        return;
+      } else {
+        message = std::move(messages_.front());
+        messages_.pop_front();
+      }
     }
     std::vector<int> descriptors;
     descriptors.reserve(message.descriptors.size());

@@ -2,8 +2,9 @@
 // (sd_notify).
 //
 // Messages go out one after the other on a thread of their own: a service manager that does not read must not stop the
-// daemon's loop. Without a service manager, or built without libsystemd, nothing is handed over and nothing is told.
-// Thread rule: one thread.
+// daemon's loop. What waits for it is bounded: descriptors by what the caller stores at a time, because those that are
+// given up before they were told of are forgotten. Without a service manager, or built without libsystemd, nothing is
+// handed over and nothing is told. Thread rule: one thread.
 #pragma once
 
 #include <condition_variable>
@@ -40,10 +41,10 @@ class ServiceManager {
   std::uint64_t WatchdogUs() const { return watchdog_us_; }
 
   // "READY=1" and the like.
-  void Notify(std::string state) { Send(std::move(state), {}); }
+  void Notify(std::string state) { Send({std::move(state), {}}); }
   // "WATCHDOG=1", before all that waits to be told: thousands of clients that come at once are no reason to be ended.
-  void Ping() { Send("WATCHDOG=1", {}, Order::kFirst); }
-  // Keeps the descriptors under this name until Unstore, also while the daemon is down.
+  void Ping();
+  // Keeps the descriptors under this name until Unstore, also while the daemon is down. Nothing is stored under it yet.
   void Store(const std::string& name, std::vector<UniqueFd> descriptors);
   // All of this name.
   void Unstore(const std::string& name);
@@ -52,9 +53,9 @@ class ServiceManager {
   struct Message {
     std::string state;
     std::vector<UniqueFd> descriptors;
+    std::string stores = {};  // under which name; empty: nothing
   };
-  enum class Order { kLast, kFirst };
-  void Send(std::string state, std::vector<UniqueFd> descriptors, Order order = Order::kLast);
+  void Send(Message message);
   void Run();
 
   bool is_present_ = false;
@@ -62,6 +63,7 @@ class ServiceManager {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Message> messages_;
+  bool is_ping_due_ = false;
   bool is_ending_ = false;
   std::thread thread_;
 };

@@ -1,6 +1,8 @@
 #include "daemon/policy/arbiter.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <limits>
 #include <tuple>
 
@@ -197,23 +199,64 @@ void Arbiter::NoteBenefits() {
   }
 }
 
-// From the lowest rank up: one that holds begins a tier; one that does not is of the tier below it.
+// A group that holds nobody takes turns with those of the next rank below, but where it shares a device with one of its
+// own rank that does hold: turns between these two are by how long they have waited.
 void Arbiter::FindTiers() {
-  tiers_.clear();
-  for (const GroupView& view : groups_) {
-    if (!view.tracked || !view.present) continue;
-    const auto found =
-        std::find_if(tiers_.begin(), tiers_.end(), [&](const Tier& tier) { return tier.rank == view.rank; });
-    Tier& tier = found != tiers_.end() ? *found : tiers_.emplace_back(Tier{.rank = view.rank});
-    tier.holds = tier.holds || view.holds;
-  }
-  std::sort(tiers_.begin(), tiers_.end(), [](const Tier& a, const Tier& b) { return a.rank < b.rank; });
-  for (std::size_t i = 0; i < tiers_.size(); ++i)
-    tiers_[i].tier = tiers_[i].holds || i == 0 ? tiers_[i].rank : tiers_[i - 1].tier;
+  bool all_hold = true;
   for (GroupView& view : groups_) {
-    if (!view.tracked || !view.present) continue;
-    view.tier =
-        std::find_if(tiers_.begin(), tiers_.end(), [&](const Tier& tier) { return tier.rank == view.rank; })->tier;
+    view.tier = view.rank;
+    all_hold = all_hold && (view.holds || !view.present);
+  }
+  if (all_hold) return;
+  FindHolders();
+  std::sort(holders_.begin(), holders_.end());
+  ForEachPresent([this](std::uint32_t group, std::uint32_t device) {
+    GroupView& view = groups_[group];
+    view.stays =
+        view.stays || view.holds || std::binary_search(holders_.begin(), holders_.end(), std::pair(device, view.rank));
+  });
+  tiers_.clear();
+  for (const GroupView& view : groups_)
+    if (view.tracked && view.present && view.stays) tiers_.push_back(view.rank);
+  std::sort(tiers_.begin(), tiers_.end());
+  for (GroupView& view : groups_) {
+    if (view.stays || !view.tracked || !view.present) continue;
+    // Of those below the highest; below all of them, all stand together.
+    const auto above = std::lower_bound(tiers_.begin(), tiers_.end(), view.rank);
+    view.tier = above == tiers_.begin() ? Rank{} : *std::prev(above);
+  }
+}
+
+// Those that hold others once it is their turn: nobody more important holds them.
+void Arbiter::FindHolders() {
+  holders_.clear();
+  by_rank_.clear();
+  for (std::uint32_t group = 0; group < groups_.size(); ++group)
+    if (groups_[group].tracked && groups_[group].present) by_rank_.push_back(group);
+  std::sort(by_rank_.begin(), by_rank_.end(),
+            [this](std::uint32_t a, std::uint32_t b) { return groups_[a].rank > groups_[b].rank; });
+  held_below_.assign(devices_.size(), Rank{});
+  for (const std::uint32_t group : by_rank_) {
+    const Rank& rank = groups_[group].rank;
+    const auto tenants = roster_.TenantsOf(group);
+    const bool is_held = std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
+      return state_->tenants[i].busy && held_below_[state_->tenants[i].device] > rank;
+    });
+    if (is_held || !groups_[group].holds) continue;
+    for (const std::uint32_t i : tenants) {
+      Rank& below = held_below_[state_->tenants[i].device];
+      below = std::max(below, rank);
+      holders_.emplace_back(state_->tenants[i].device, rank);
+    }
+  }
+}
+
+template <typename Visit>
+void Arbiter::ForEachPresent(Visit visit) {
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    if (!groups_[group].tracked || !groups_[group].present) continue;
+    for (const std::uint32_t i : roster_.TenantsOf(group))
+      visit(group, state_->tenants[i].device);
   }
 }
 
@@ -224,7 +267,8 @@ void Arbiter::Order() {
     const GroupView& view = groups_[group];
     if (!view.tracked || !view.present) continue;
     const GroupMemory& memory = decision_->memory[group];
-    const bool has_turn = memory.turn_since_ns != 0;
+    // Not one that has just begun: a decision made twice at one time puts all in the same order.
+    const bool has_turn = memory.turn_since_ns != 0 && memory.turn_since_ns != now_ns_;
     order_.push_back(
         {.tier = view.tier,
          .share = share_.Keeps(group) ? share_.Order(group, has_turn) : std::numeric_limits<double>::infinity(),
@@ -237,6 +281,24 @@ void Arbiter::Order() {
     if (a.turn != b.turn) return a.turn < b.turn;
     return state_->groups[a.group].id < state_->groups[b.group].id;
   });
+  if (share_.KeepsAny()) Interleave();
+}
+
+// Inside a tier, who is kept to a share on one of its devices and who is not may share a device where turns are taken:
+// of the first of each, whoever has waited longer for its turn goes first. Each kind keeps its order.
+void Arbiter::Interleave() {
+  interleaved_.clear();
+  for (auto from = order_.begin(); from != order_.end();) {
+    const auto to = std::find_if(from, order_.end(), [&](const Place& place) { return place.tier != from->tier; });
+    const auto others = std::find_if(from, to, [](const Place& place) { return std::isinf(place.share); });
+    std::uint64_t latest = 0;
+    for (auto place = from; place != others; ++place)
+      place->turn = latest = std::max(latest, place->turn);
+    std::merge(from, others, others, to, std::back_inserter(interleaved_),
+               [](const Place& a, const Place& b) { return a.turn < b.turn; });
+    from = to;
+  }
+  order_.swap(interleaved_);
 }
 
 bool Arbiter::FindOvertaken(const Tenant& tenant) const {

@@ -80,16 +80,10 @@ class Arbiter {
     std::uint64_t beside_client = 0;
   };
 
-  // What takes turns together: a rank, and those above that hold nobody.
-  struct Tier {
-    Rank rank = {};
-    bool holds = false;  // some group of this rank
-    Rank tier = {};
-  };
-
   struct GroupView {
     Rank rank;
-    Rank tier;
+    Rank tier;                            // takes turns with those of the same
+    bool stays = false;                   // its tier is its rank
     bool holds = true;                    // those below, while it is busy
     bool keeps_turn = false;              // has just become idle in its turn
     std::uint64_t next_look_ns = kNever;  // of its standing
@@ -103,7 +97,7 @@ class Arbiter {
   // Of those that want a device now, in the order in which they are admitted.
   struct Place {
     Rank tier;
-    double share = 0;        // of who is kept to a share: these have an order of their own, before all others
+    double share = 0;        // of who is kept to a share: these have an order of their own; infinite: it is not
     std::uint64_t turn = 0;  // whose turn it is, then who had the last one longest ago
     std::uint32_t group = 0;
   };
@@ -115,7 +109,11 @@ class Arbiter {
   void Forget(std::uint32_t group);
   void MeasureBenefits();
   void FindTiers();
+  void FindHolders();
+  template <typename Visit>
+  void ForEachPresent(Visit visit);  // of the groups' tenants: group and device
   void Order();
+  void Interleave();
   void Admit(std::uint32_t group);
   void WaitForClaims(std::uint32_t group);
   void WaitForTurn(std::uint32_t group);
@@ -169,8 +167,12 @@ class Arbiter {
   Share share_;
   std::vector<DeviceView> devices_;
   std::vector<GroupView> groups_;
-  std::vector<Tier> tiers_;
+  std::vector<std::pair<std::uint32_t, Rank>> holders_;  // device, and a rank that holds there
+  std::vector<std::uint32_t> by_rank_;
+  std::vector<Rank> held_below_;  // by device
+  std::vector<Rank> tiers_;
   std::vector<Place> order_;
+  std::vector<Place> interleaved_;
   std::vector<std::uint8_t> overtaken_;  // by tenant: somebody attached to its device can come before it
 };
 

@@ -216,7 +216,8 @@ bool Share::IsAhead(std::uint32_t group) {
   }
   member.ahead = behind != kNone;
   if (!member.ahead) return false;
-  if (greatest > most) {
+  // Of an idle one when it is busy again: others are compared with it meanwhile, in whatever order.
+  if (greatest > most && member.busy) {
     member.virtual_ns = groups_[behind].virtual_ns + most / view.weight;
     greatest = most;
   }

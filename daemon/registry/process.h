@@ -49,7 +49,14 @@ const PeerCalls& SystemPeerCalls();
 
 // SO_PEERCRED and SO_PEERPIDFD. Fails if the peer has exited already. Before Linux 6.5, which has no SO_PEERPIDFD, the
 // process is found by its number, which may be another's by then: one that has other uids, or that changes meanwhile,
-// is refused. What that cannot tell is a process of the same user.
+// is refused. What that cannot tell is a process of the same user that was given the number before the daemon looked:
+// the kernel does not say when somebody connected, and a process may well have started a moment before it does. It
+// takes that the one who connected has ended, has left its socket to a third, and that all numbers were given out once
+// between connecting and being accepted. The third then speaks as that other one. Nobody else's rights are his: uid,
+// gid and groups are the socket's. exe and group are any user's to choose. The cgroup's priority, the device files and,
+// after a restart, the memory of a process of his he has as well by connecting from it and handing the socket on. Only
+// where processes of one uid do not trust each other (containers that are all root) is it more, and these share quotas,
+// rights over each other's clients, and more (docs/security-model.md, Quotas).
 Result<PeerIdentity> ReadPeer(int socket, const PeerCalls& calls = SystemPeerCalls());
 
 // The 22nd field of /proc/PID/stat, clock ticks since boot; 0: not known.

@@ -107,12 +107,18 @@ void Registry::Remove(std::uint64_t client_id) {
 
 void Registry::Detach(Attachment& attachment) {
   Device& device = *attachment.device;
+  const auto owner = device.by_owner.find(attachment.client->identity.owner);
+  if (--owner->second == 0) {
+    const auto devices = devices_of_.find(owner->first);
+    if (--devices->second == 0) devices_of_.erase(devices);
+    device.by_owner.erase(owner);
+  }
   --attachments_;
   std::erase(device.attachments, &attachment);
   if (device.attachments.empty()) devices_.erase(std::string(device.pci_address));
 }
 
-Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
+Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh, std::size_t limit) {
   if (fresh.slot >= abi::kMaxDevices) {
     return Fail("device slot " + std::to_string(fresh.slot) + " is out of range", "use slots 0 to 63");
   }
@@ -142,7 +148,15 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
                     " devices, as many as the daemon keeps; this one is not scheduled",
                 "end some clients");
   }
+  const ClientIdentity& who = client.identity;
+  if (WouldExceed(who.owner, fresh, limit)) {
+    return Fail("uid " + std::to_string(who.owner) +
+                    (who.owner == who.uid ? "" : ", as whose uid " + std::to_string(who.uid) + " counts,") + " has " +
+                    std::to_string(devices_of_[who.owner]) + " different GPUs, and may have " + std::to_string(limit),
+                "end some clients, or let an administrator raise gpus_per_uid in [quota]");
+  }
   Device& device = DeviceFor(fresh);
+  if (++device.by_owner[who.owner] == 1) ++devices_of_[who.owner];
   ++attachments_;
   auto attachment = std::make_unique<Attachment>();
   attachment->client = &client;
@@ -153,6 +167,14 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh) {
   client.attachments.emplace(fresh.slot, std::move(attachment));
   UpdateDeadlines(client);
   return added;
+}
+
+bool Registry::WouldExceed(std::uint32_t owner, const NewDevice& fresh, std::size_t limit) const {
+  const auto devices = devices_of_.find(owner);
+  if (devices == devices_of_.end() || devices->second < limit) return false;
+  const auto name = KnownName(fresh);
+  const auto device = name ? devices_.find(*name) : devices_.end();
+  return device == devices_.end() || !device->second->by_owner.contains(owner);
 }
 
 Device& Registry::DeviceFor(const NewDevice& fresh) {
@@ -169,14 +191,20 @@ Device& Registry::DeviceFor(const NewDevice& fresh) {
   return *device;
 }
 
-std::string Registry::NameOf(const NewDevice& fresh) {
+std::optional<std::string> Registry::KnownName(const NewDevice& fresh) const {
   const std::string& address = fresh.pci_address;
   const bool names_partition = address.find('/') != std::string::npos;
   if (names_partition || fresh.uuid.empty()) return address;
-  if (const auto at = uuids_.find(address); at != uuids_.end()) {
-    const auto found = std::find(at->second.begin(), at->second.end(), fresh.uuid);
-    if (found != at->second.end()) return PartitionName(address, static_cast<std::size_t>(found - at->second.begin()));
-  }
+  const auto at = uuids_.find(address);
+  if (at == uuids_.end()) return std::nullopt;
+  const auto found = std::find(at->second.begin(), at->second.end(), fresh.uuid);
+  if (found == at->second.end()) return std::nullopt;
+  return PartitionName(address, static_cast<std::size_t>(found - at->second.begin()));
+}
+
+std::string Registry::NameOf(const NewDevice& fresh) {
+  if (auto known = KnownName(fresh)) return *std::move(known);
+  const std::string& address = fresh.pci_address;
   const bool has_room = partitions_ < kMostPartitions || ForgetAnAddress();
   std::vector<std::string>& known = uuids_[address];
   std::size_t place = known.size();

@@ -87,7 +87,8 @@ struct Device {
   std::string name;
   std::string vendor;
   std::uint32_t compute_units = 0;
-  std::vector<Attachment*> attachments;  // in order of arrival
+  std::vector<Attachment*> attachments;           // in order of arrival
+  std::map<std::uint32_t, std::size_t> by_owner;  // how many of them each user has
   policy::DeviceMemory memory;
   // The gatherer's: see Group; the place in its cluster, and that; null: it must be made.
   std::uint64_t visited = 0;
@@ -118,6 +119,7 @@ struct Effective {
 struct ClientIdentity {
   std::uint64_t pid = 0;
   std::uint32_t uid = 0;
+  std::uint32_t owner = 0;  // as whom it counts where users are limited (Quotas::OwnerOf)
   std::uint32_t gid = 0;
   std::string exe;
   std::string cgroup;
@@ -212,8 +214,9 @@ class Registry {
   // and, where the client gives one, its uuid: several on one PCI function are named ADDRESS, ADDRESS/1, ... in the
   // order in which they were first seen; a name that nobody uses is given to another only when there is no other left.
   // A client that gives the "/N" itself keeps it; one that gives neither means the first. A slot that was restored is
-  // there already: told again as it was, it is the client's again.
-  Result<Attachment*> Attach(Client& client, NewDevice device);
+  // there already: told again as it was, it is the client's again. `limit`: how many different devices the clients of
+  // one user (ClientIdentity::owner) are on.
+  Result<Attachment*> Attach(Client& client, NewDevice device, std::size_t limit = kMostAttachments);
 
   // Refuses an id in use, a slot out of range, and more than `limit` queues. As in Attach for one that was restored.
   Result<void> AddQueue(Client& client, const Queue& queue, std::size_t limit);
@@ -243,9 +246,12 @@ class Registry {
 
   static void UpdateDeadlines(Client& client);
   void Detach(Attachment& attachment);
+  // Whether the user would be on more different devices than `limit`.
+  bool WouldExceed(std::uint32_t owner, const NewDevice& fresh, std::size_t limit) const;
   Device& DeviceFor(const NewDevice& fresh);
-  // By which name the device goes.
+  // By which name the device goes; KnownName: if it has been given one, or needs none.
   std::string NameOf(const NewDevice& fresh);
+  std::optional<std::string> KnownName(const NewDevice& fresh) const;
   // Forgets names that nobody uses, all of one address, or fails.
   bool ForgetAnAddress();
   bool IsInUse(const std::string& address, std::size_t place) const;
@@ -260,6 +266,7 @@ class Registry {
   std::size_t partitions_ = 0;                                                    // in it
   std::uint64_t partitions_version_ = 0;
   std::size_t attachments_ = 0;
+  std::unordered_map<std::uint32_t, std::size_t> devices_of_;  // by owner: on how many different ones its clients are
 };
 
 // "0000:c1:00.0", with "/N" for a partition. Hexadecimal digits, lower or upper case.

@@ -8,7 +8,7 @@ namespace xschedd {
 namespace {
 
 void Clear(Cluster& cluster) {
-  cluster.by_uid.clear();
+  cluster.by_owner.clear();
   cluster.state.devices.clear();
   cluster.state.groups.clear();
   cluster.state.tenants.clear();
@@ -125,7 +125,7 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
       attachment->touched = true;
       cluster.touched.push_back(attachment->index);
       cluster.attachments.push_back(attachment.get());
-      ++cluster.by_uid[client->identity.uid];
+      ++cluster.by_owner[client->identity.owner];
       cluster.gates.push_back(attachment->gate);
       cluster.counters.push_back(client->channel->Ledger().GpuTimeCounter(slot));
       cluster.counted_ns.push_back(0);

@@ -16,8 +16,8 @@ namespace xschedd {
 
 struct Cluster {
   policy::State state;
-  std::size_t place = 0;                        // among the gatherer's
-  std::map<std::uint32_t, std::size_t> by_uid;  // how many of the attachments each user has
+  std::size_t place = 0;                          // among the gatherer's
+  std::map<std::uint32_t, std::size_t> by_owner;  // how many of the attachments each user has
   // Parallel to state.devices, state.groups, state.tenants.
   std::vector<Device*> devices;
   std::vector<Group*> groups;

@@ -225,6 +225,7 @@ void Scheduler::NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uin
   SPDLOG_DEBUG("late pid={} device={} late_us={} late_total={}", client.identity.pid, attachment.device->pci_address,
                late_ns / policy::kNsPerUs, client.late_total);
   events_.Add(std::move(event));
+  if (on_late_) on_late_(client);
 }
 
 void Scheduler::BeginTracking(Attachment& attachment, std::uint64_t now_ns) {
@@ -428,8 +429,8 @@ double Scheduler::PartOf(const Client& client) {
   for (const auto& [slot, attachment] : client.attachments) {
     const Cluster* const cluster = attachment->device->cluster;
     if (cluster == nullptr) continue;
-    const auto found = cluster->by_uid.find(client.identity.uid);
-    if (found != cluster->by_uid.end()) own += found->second;
+    const auto found = cluster->by_owner.find(client.identity.owner);
+    if (found != cluster->by_owner.end()) own += found->second;
     all += cluster->attachments.size();
   }
   return all == 0 ? 1 : static_cast<double>(own) / static_cast<double>(all);

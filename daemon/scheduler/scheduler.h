@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -35,6 +36,9 @@ class Scheduler {
   using Clock = std::uint64_t (*)();  // ns; CLOCK_MONOTONIC but for tests
 
   Scheduler(Registry& registry, EventLog& events, Clock clock);
+
+  // Called when a client's late work is told of, which is seldom enough to be saved each time.
+  void OnLate(std::function<void(const Client&)> action) { on_late_ = std::move(action); }
 
   // ---- what changed; each needs a Decide afterwards
   void SetSettings(const policy::Settings& settings);
@@ -113,6 +117,7 @@ class Scheduler {
   EventLog& events_;
   Clock clock_;
   policy::Settings settings_;
+  std::function<void(const Client&)> on_late_;
   std::uint64_t lease_ns_ = 100 * policy::kNsPerMs;
   Gatherer gatherer_;
   policy::Decider decider_;

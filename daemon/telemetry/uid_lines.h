@@ -1,6 +1,6 @@
-// How many lines of one kind each uid may cause in the log, so that one user's flood hides neither another's lines nor
-// anything else; and how many all uids together, because somebody may have thousands of them (subuid). What is left out
-// is counted and told with the next line. Thread rule: the daemon's one thread.
+// How many lines of one kind each user may cause in the log, so that one user's flood hides neither another's lines nor
+// anything else; and how many all users together. A user is known by the uid as which its subordinate ones count
+// (Quotas::OwnerOf). What is left out is counted and told with the next line. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -14,6 +15,20 @@ INSTANT_NS = 50_000_000  # generous: the daemon may have to wait for a core
 TWO_DEVICES = {"SOFTGPU_DEVICES": "2"}
 
 
+MPIRUN = shutil.which("mpirun") or shutil.which("mpirun.openmpi")
+
+
+def end(meeting):
+    """Tells ranks to end, after the same round."""
+    with open(meeting, "r+b") as file:
+        os.pwrite(file.fileno(), b"\1", ASKED_AT)
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
 class Gang:
     def __init__(self, node, name, priority, group=True):
         self.meeting = node.dir / f"meeting-{name}"
@@ -24,8 +39,7 @@ class Gang:
 
     def finish(self, node):
         """Both ranks end after the same round."""
-        with open(self.meeting, "r+b") as file:
-            os.pwrite(file.fileno(), b"\1", ASKED_AT)
+        end(self.meeting)
         for rank in self.ranks:
             node.finish(rank)
 
@@ -109,6 +123,37 @@ class Gangs(harness.NodeTest):
         gang.finish(node)
         held = self.held_as_one(self.read_events(follower), [gang.pids])
         self.assertTrue(all(held), f"the gang was held: {held}")
+
+    @unittest.skipUnless(MPIRUN, "no mpirun here")
+    def test_ranks_of_mpirun_are_a_gang(self):
+        """Nobody names a group: Open MPI's own words to its ranks do."""
+        node = self.node
+        node.start_daemon()
+        jobs = [self.mpirun(name) for name in ("first", "second")]
+        wait_for(lambda: all(len(self.ranks(job)) == 2 for job in jobs), "two ranks of each job have a device")
+        wait_for(lambda: all(len(node.dispatches(rank["pid"], "meet")) > 0 for job in jobs for rank in self.ranks(job)),
+                 "both jobs run")
+        groups = [{rank["group"] for rank in self.ranks(job)} for job in jobs]
+        self.assertEqual([len(of_job) for of_job in groups], [1, 1], groups)
+        self.assertNotEqual(*groups)
+        self.assertTrue(all(group.startswith("mpi") for of_job in groups for group in of_job), groups)
+        for meeting, job in jobs:
+            end(meeting)
+        for meeting, job in jobs:
+            out, err = job.communicate(timeout=harness.DEADLINE_S)
+            self.assertEqual((job.returncode, out.count("right:")), (0, 2), out + err)
+
+    def mpirun(self, name):
+        meeting = self.node.dir / f"meeting-{name}"
+        rank = f'exec "$0" {ROUNDS} 2000 "$OMPI_COMM_WORLD_RANK" "$OMPI_COMM_WORLD_RANK"'
+        return meeting, self.node.start(
+            "gang_rank", before=(MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", 2, "sh", "-c", rank),
+            environment={**TWO_DEVICES, "E2E_MEETING": str(meeting)})
+
+    def ranks(self, job):
+        """The clients whose parent is this mpirun."""
+        return [client for pid, client in self.node.clients().items()
+                if client["devices"] and parent_of(pid) == job[1].pid]
 
 
 if __name__ == "__main__":

@@ -260,13 +260,14 @@ TEST_CASE("devices that somebody invents cost nobody else anything") {
 
 TEST_CASE("who brings many clients to a device pays for what is decided about them, and their neighbour does not") {
   World world;
-  const auto honest = world.Connect(1, 0);
-  honest->client->identity.uid = 1000;
+  constexpr char kAddress[] = "0000:c1:00.0";
+  const auto honest = world.Connect(1, 0, kAddress, abi::Newest(), 1000);
   std::vector<std::unique_ptr<Peer>> crowd;
   world.scheduler.Changed(*honest->client);
   for (int i = 0; i < 99; ++i) {
-    crowd.push_back(world.Connect(static_cast<std::uint64_t>(10 + i), 0));
-    crowd.back()->client->identity.uid = 1001;
+    // Each has another of the uids that are his.
+    crowd.push_back(world.Connect(static_cast<std::uint64_t>(10 + i), 0, kAddress, abi::Newest(), 1001));
+    crowd.back()->client->identity.uid = static_cast<std::uint32_t>(100'000 + i);
     world.scheduler.Changed(*crowd.back()->client);
   }
   world.scheduler.Decide();

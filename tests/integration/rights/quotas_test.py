@@ -123,6 +123,30 @@ class Sessions(WithQuotas):
 
 
 @needs_root
+class DifferentDevices(WithQuotas):
+    CONFIG = "[quota]\ngpus_per_uid = 1\n"
+
+    def devices(self) -> int:
+        return self.call("ListClients", on="admin").answers[0].count("pci_address")
+
+    def test_a_user_has_so_many_whichever_client_names_them(self) -> None:
+        first, second = self.client(uid=ALICE), self.client(uid=ALICE)
+        first.tell("device 0000:c0:00.0")
+        wait_until(lambda: self.devices() == 1, "the first device")
+        second.tell("device 0000:c1:00.0")
+        notice = second.tell("notice")
+        self.refused(notice, ALICE, "gpus_per_uid")
+        self.assertIn("is not scheduled: ", notice)
+        self.assertIn(f"0000:c1:00.0: uid {ALICE} has 1 different GPUs", self.log())
+        # One of the user's is no other, and the client is served as before.
+        second.tell("device 0000:c0:00.0")
+        wait_until(lambda: " clients: 2 " in self.call("ListClients", on="admin").answers[0], "the same device")
+        other = self.client(uid=BOB)
+        other.tell("device 0000:c1:00.0")
+        wait_until(lambda: self.devices() == 2, "another's device")
+
+
+@needs_root
 class Rates(WithQuotas):
     CONFIG = "[quota]\ncalls_per_s = 1\nmessages_per_s = 50\nconnects_per_s = 1000\n"
 

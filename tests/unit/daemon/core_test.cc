@@ -1,6 +1,8 @@
 // What the core's operations change of a client, without sockets.
 #include "daemon/core.h"
 
+#include <algorithm>
+
 #include "tests/catch.h"
 #include "tests/unit/daemon/believing.h"
 
@@ -153,4 +155,38 @@ TEST_CASE("what was set from above for a member of a group binds all of it") {
     CHECK(job.effective.priority == 0);
     CHECK(job.effective.source == PrioritySource::kHint);
   }
+}
+
+TEST_CASE("who has many uids has one user's part of the log, and of what is decided") {
+  constexpr std::uint32_t kAlice = 1000;
+  constexpr std::uint32_t kFirst = 100'000;
+  boost::asio::io_context io;
+  Core core(io, {}, Config{});
+  core.SetOwnerOf([](std::uint32_t uid) { return uid >= kFirst ? kAlice : uid; });
+  const auto flood = [&](auto uid_of) {
+    for (std::uint32_t i = 0; i < 300; ++i) {
+      core.Refused(uid_of(i), "it is somebody's");
+      NewClient fresh = Make(i + 1);
+      fresh.identity.uid = uid_of(i);
+      core.AddClient(std::move(fresh));
+    }
+  };
+  flood([](std::uint32_t i) { return kFirst + i; });
+  const auto refusals = [&] {
+    const auto events = core.Events().Remembered();
+    return std::count_if(events.begin(), events.end(), [](const Event& e) { return e.kind == EventKind::kRefused; });
+  };
+  CHECK(static_cast<double>(refusals()) <= kRefusalLines.burst + 1);  // of one user; a slow machine may give one more
+  CHECK(core.ClientLinesLeftOut() >= 90);
+  for (const auto& [id, client] : core.Clients().Clients())
+    CHECK(client->identity.owner == kAlice);
+  // Another's are as they were.
+  const auto before = refusals();
+  core.Refused(1001, "another's");
+  CHECK(refusals() == before + 1);
+  const std::uint64_t left_out = core.ClientLinesLeftOut();
+  NewClient other = Make(1'001);
+  other.identity.uid = 1001;
+  core.AddClient(std::move(other));
+  CHECK(core.ClientLinesLeftOut() == left_out);
 }

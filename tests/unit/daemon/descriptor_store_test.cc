@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +28,10 @@ std::unique_ptr<Channel> MakeChannel() {
   return std::move(*channel);
 }
 
+void Append(const std::vector<std::string>& more, std::vector<std::string>& said) {
+  said.insert(said.end(), more.begin(), more.end());
+}
+
 UniqueFd Any() {
   return UniqueFd(::dup(STDERR_FILENO));
 }
@@ -35,6 +41,7 @@ UniqueFd Any() {
 TEST_CASE("a store has as much room as the service manager says, and each client its own number") {
   const Notified notified("8");  // the state's, and two clients' three
   const auto channel = MakeChannel();
+  std::vector<std::string> said;
   {
     ServiceManager manager;
     DescriptorStore store(manager);
@@ -45,11 +52,13 @@ TEST_CASE("a store has as much room as the service manager says, and each client
     CHECK_FALSE(store.StoreChannel(6, *channel));
     store.RemoveChannel(7);  // of which there is none
     CHECK_FALSE(store.HasRoom());
+    while (said.size() < 2)  // what was not told yet would not be told of at all
+      Append(notified.Said(), said);
     store.RemoveChannel(5);
     CHECK(store.StoreChannel(6, *channel));
     store.RemoveState();
   }
-  const auto said = notified.Said();
+  Append(notified.Said(), said);
   REQUIRE(said.size() == 5);
   CHECK(said[0].find("FDSTORE=1\nFDNAME=channel-5\n") == 0);
   CHECK(said[1].find("FDSTORE=1\nFDNAME=channel-1000000000000\n") == 0);
@@ -111,6 +120,45 @@ TEST_CASE("a service manager that has gone is told nothing, and hinders nobody")
   CHECK(store.StoreChannel(1, *MakeChannel()));
   CHECK(store.StoreChannel(2, *MakeChannel()));
   manager.Notify("STOPPING=1");
+}
+
+TEST_CASE("for a service manager that stands still no more waits than is to be stored") {
+  const Notified notified("100");
+  const auto open = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const auto channel = MakeChannel();
+  {
+    ServiceManager manager;
+    DescriptorStore store(manager);
+    REQUIRE(store.StoreChannel(1, *channel));
+    std::vector<std::string> said;
+    while (said.empty())
+      said = notified.Said();
+    CHECK(said.front().find("FDSTORE=1\nFDNAME=channel-1\n") == 0);
+    // More than its socket takes; it reads nothing now.
+    for (int i = 0; i < 2'000; ++i)
+      manager.Notify("STATUS=client " + std::to_string(i));
+    const auto before = open();
+    for (std::uint64_t number = 2; number < 1'002; ++number) {
+      REQUIRE(store.StoreChannel(number, *channel));
+      manager.Ping();
+      store.RemoveChannel(number);
+    }
+    CHECK(open() <= before + 1);  // the socket of the message that is under way
+    REQUIRE(store.StoreChannel(2'000, *channel));
+    store.RemoveChannel(1);
+    while (said.back().find("FDSTOREREMOVE=1\n") == std::string::npos)
+      Append(notified.Said(), said);
+    // What was stored and what is stored still, in its order; few pings.
+    const auto pings = std::erase(said, "WATCHDOG=1");
+    CHECK(pings >= 1);
+    CHECK(pings < 100);
+    REQUIRE(said.size() == 2'000 + 3);
+    CHECK(said[said.size() - 2].find("FDSTORE=1\nFDNAME=channel-2000\n") == 0);
+    CHECK(said.back() == "FDSTOREREMOVE=1\nFDNAME=channel-1");
+  }
 }
 
 TEST_CASE("what an earlier daemon stored is taken by its name, and what nobody knows is given up") {

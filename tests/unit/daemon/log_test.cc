@@ -17,15 +17,15 @@
 #include "admin.pb.h"
 #include "common/unique_fd.h"
 #include "tests/catch.h"
+#include "tests/unit/daemon/folder.h"
 
 namespace {
 
 // What goes to standard error while `action` runs.
 template <typename Action>
 std::string StandardErrorOf(Action action) {
-  char path[] = "/tmp/xschedd-log-test-XXXXXX";
-  const xschedd::UniqueFd file(::mkostemp(path, O_CLOEXEC));
-  ::unlink(path);
+  const xschedd::test::Folder folder;
+  const xschedd::UniqueFd file(::open((folder.Path() + "/stderr").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   const xschedd::UniqueFd before(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
   ::dup2(file.Get(), STDERR_FILENO);
   action();

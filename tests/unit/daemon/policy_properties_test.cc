@@ -242,6 +242,36 @@ Wrong OrderMatters(Trace& trace, const Decision& decision) {
   return nullptr;
 }
 
+bool IsKept(const State& state, Name name, const Tenant& tenant) {
+  const Group& own = state.groups[tenant.group];
+  return std::any_of(state.tenants.begin(), state.tenants.end(), [&](const Tenant& beside) {
+    const Group& other = state.groups[beside.group];
+    if (beside.device != tenant.device || beside.group == tenant.group) return false;
+    if (other.hold || other.priority != own.priority) return false;
+    return name == Name::kShare || other.weight != own.weight;
+  });
+}
+
+// On one of its devices at least.
+bool KeptToShare(const State& state, std::uint32_t group) {
+  const Name name = state.settings.name;
+  if (name != Name::kShare && name != Name::kPriority) return false;
+  return std::any_of(state.tenants.begin(), state.tenants.end(),
+                     [&](const Tenant& tenant) { return tenant.group == group && IsKept(state, name, tenant); });
+}
+
+double Ratio(std::uint32_t weight, std::uint32_t to) {
+  return static_cast<double>(weight) / to;
+}
+
+// How long a group that is kept to a share may wait for the turns of `others`.
+std::uint64_t SharersNs(const Settings& settings, std::size_t others, double weightiest) {
+  const std::uint64_t turn = settings.turn_ms * kNsPerMs;
+  const std::uint64_t slack = settings.share_slack_us * kNsPerUs;
+  const double turns = 3 + weightiest * std::max(1.0, static_cast<double>(slack) / static_cast<double>(turn));
+  return static_cast<std::uint64_t>(static_cast<double>(others * std::max(turn, 12 * slack)) * turns);
+}
+
 // Who waits for how long, and what the guard takes: docs/policies.md, "Nobody waits for ever".
 class Waits {
  public:
@@ -249,6 +279,7 @@ class Waits {
   struct Reached {
     int guard = 0;
     int turns = 0;
+    int shared_turns = 0;
   };
 
   Wrong After(const State& state, const Decision& decision, std::uint64_t now, Reached& reached) {
@@ -283,18 +314,29 @@ class Waits {
 
       if (open || !in_line) {
         wait.line_since = 0;
+        wait.changes_in_line = 0;
         wait.line.clear();
+        wait.kept = false;
+        wait.weightiest = 0;
       } else if (wait.line_since == 0) {
         wait.line_since = now;
       }
       if (wait.line_since != 0) {
         wait.line.insert(met.begin(), met.end());
         const std::uint64_t in_line_ns = now - wait.line_since;
-        const std::uint64_t turns = wait.line.size() * state.settings.turn_ms * kNsPerMs;
-        // Those who are kept to their shares stand in line by these.
-        const bool shared = std::any_of(state.groups.begin(), state.groups.end(),
-                                        [&](const Group& group) { return group.weight != kWeightDefault; });
-        if (state.settings.name != Name::kShare && !shared && in_line_ns > turns) return "waited for too many turns";
+        // Each time that one of them begins or ceases to hold others may let it go before once more.
+        for (std::uint32_t other = 0; other < state.groups.size(); ++other) {
+          const bool changes = state.groups[other].memory.benefit.mode != decision.memory[other].benefit.mode;
+          wait.changes_in_line += changes && met.contains(state.groups[other].id) ? 1 : 0;
+        }
+        const std::uint64_t turns = (wait.line.size() + wait.changes_in_line) * state.settings.turn_ms * kNsPerMs;
+        wait.kept = wait.kept || KeptToShare(state, index);
+        for (const Group& other : state.groups)
+          wait.weightiest = std::max(wait.weightiest, Ratio(other.weight, state.groups[index].weight));
+        if (!wait.kept && in_line_ns > turns) return "waited for too many turns";
+        if (wait.kept && in_line_ns > SharersNs(state.settings, wait.line.size() - 1, wait.weightiest))
+          return "waited for too many turns of those who share";
+        reached.shared_turns += wait.kept && in_line_ns > state.settings.turn_ms * kNsPerMs;
         reached.turns += in_line_ns > state.settings.turn_ms * kNsPerMs;
       }
       next[id] = std::move(wait);
@@ -310,8 +352,11 @@ class Waits {
     std::uint64_t had = 0;
     std::uint64_t changes = 0;
     std::set<std::uint64_t> met = {};  // groups that it was connected with meanwhile, and itself
-    std::uint64_t line_since = 0;      // held for others' turns and nothing else
+    std::uint64_t changes_in_line = 0;
+    std::uint64_t line_since = 0;  // held for others' turns and nothing else
     std::set<std::uint64_t> line = {};
+    bool kept = false;      // to a share, meanwhile
+    double weightiest = 0;  // the greatest weight beside its own
   };
 
   // On no device is anybody open by the guard for more than its part of any second.
@@ -448,6 +493,7 @@ TEST_CASE("policy properties on random traces") {
     INFO(text << ": " << reached.guard << " waits for the guard's slot, " << reached.turns << " for turns");
     CHECK((name == Name::kFifo || reached.guard > 1'000));
     CHECK((name == Name::kFifo || reached.turns >= 5));
+    CHECK(((name != Name::kShare && name != Name::kPriority) || reached.shared_turns >= 5));
   }
 }
 

@@ -255,3 +255,19 @@ TEST_CASE("a stream of newcomers does not go before those who wait for a turn") 
   }
   CHECK(run.open_ns[100] >= kNsPerS);
 }
+
+TEST_CASE("who is not kept to a share has its turn beside one that is, elsewhere") {
+  World world(2, 1);
+  world.state.settings.guard_ms_per_s = 0;
+  world.Add(9, 50, 1, false);  // so turns are taken there
+  world.Add(2, 0, 0, false);   // of another weight, and idle
+  world.GroupOf(2, 0).weight = 200;
+  world.Add(1, 0, 0, true);
+  world.Add(1, 0, 1, true);
+  world.Add(3, 0, 1, true);
+  Run run(world);
+  run.Until(kNow + 10 * kNsPerS);
+  CHECK(run.open_ns[301] > 4 * kNsPerS);
+  CHECK(run.open_ns[101] > 4 * kNsPerS);
+  CHECK(run.longest_wait_ns[3] <= 2 * world.state.settings.turn_ms * kNsPerMs);
+}

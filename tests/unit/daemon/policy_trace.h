@@ -14,13 +14,14 @@ namespace xschedd::policy::test {
 
 class Trace {
  public:
-  Trace(Name name, std::uint32_t seed) : random_(seed) {
+  Trace(Name name, std::uint32_t seed) : random_(seed), behaviour_(seed) {
     Settings& settings = state.settings;
     settings.name = name;
     settings.linger_us = Chance(2) ? 0 : static_cast<std::uint32_t>(Between(50, 5'000));
     settings.guard_ms_per_s = Chance(8) ? 0 : static_cast<std::uint32_t>(Between(1, Chance(4) ? 500 : 20));
     settings.turn_ms = static_cast<std::uint32_t>(Between(1, 50));
-    settings.tolerance_percent = Chance(4) ? 0 : static_cast<std::uint32_t>(Between(1, 100));
+    settings.tolerance_percent = static_cast<std::uint32_t>(behaviour_() % 4 * 20);
+    if (Chance(2)) settings.share_slack_us = static_cast<std::uint32_t>(Between(500, 20'000));
     pace_ = Chance(2) ? 1 : 20;
     weights_ = Chance(2);
     const bool limited = Chance(2);
@@ -87,7 +88,7 @@ class Trace {
     const Work work{.mean_ns = Chance(3) ? 0 : Between(50, 20'000) * kNsPerUs * pace_,
                     .pause_ns = Between(20, 30'000) * kNsPerUs * pace_,
                     .lump_ns = Chance(2) ? 3 * kNsPerMs : 0,
-                    .launch_ns = Chance(3) ? 0 : Between(20, 500) * kNsPerUs,
+                    .launch_ns = behaviour_() % 4 * 100 * kNsPerUs,
                     .uses_device = !Chance(6)};
     const std::uint64_t deadline = Chance(2) ? Between(5, 500) * kNsPerMs : 0;
     const std::uint32_t count = 1 + (Chance(2) ? Below(3) : 0);
@@ -225,6 +226,7 @@ class Trace {
 
   static constexpr std::size_t kMostGroups = 8;
   std::mt19937 random_;
+  std::mt19937 behaviour_;  // of those who are beside others
   std::vector<Work> work_;
   std::vector<Gate> gates_;
   std::uint64_t pace_ = 1;  // how slow all is

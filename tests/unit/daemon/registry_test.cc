@@ -161,6 +161,42 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
   }
 }
 
+TEST_CASE("a user's clients are on so many different devices, whichever of the user's uids they have") {
+  Registry registry;
+  const auto add = [&](std::uint32_t uid, std::uint32_t owner) -> Client& {
+    NewClient fresh = Make(1, uid);
+    fresh.identity.owner = owner;
+    return registry.Add(std::move(fresh), 0);
+  };
+  constexpr std::size_t kLimit = 2;
+  const auto attach = [&](Client& client, std::uint32_t slot, const std::string& address,
+                          const std::string& uuid = {}) {
+    return registry.Attach(client, {slot, address, "", "", 0, uuid}, kLimit);
+  };
+  Client& first = add(1000, 1000);
+  Client& second = add(100'003, 1000);
+  REQUIRE(attach(first, 0, "0000:c1:00.0", "GPU-a"));
+  REQUIRE(attach(second, 0, "0000:c2:00.0"));
+  const auto refused = attach(second, 1, "0000:c3:00.0", "GPU-c");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().Line() ==
+        "uid 1000, as whose uid 100003 counts, has 2 different GPUs, and may have 2; end some clients, or let an "
+        "administrator raise gpus_per_uid in [quota]");
+  CHECK_FALSE(attach(first, 1, "0000:c1:00.0", "GPU-b"));  // a partition is one, too
+  // Nothing is kept of what was refused.
+  CHECK(registry.KnownPartitions().size() == 1);
+  CHECK(registry.Devices().size() == 2);
+  // What one of them is on already, by any client; and others' are their own.
+  CHECK(attach(second, 1, "0000:c1:00.0", "GPU-a"));
+  CHECK(attach(add(1001, 1001), 0, "0000:c3:00.0", "GPU-c"));
+  CHECK_FALSE(attach(first, 1, "0000:c3:00.0", "GPU-c"));
+  // The second is still on both.
+  registry.Remove(first.id);
+  CHECK_FALSE(attach(second, 2, "0000:c4:00.0"));
+  registry.Remove(second.id);
+  CHECK(attach(add(1000, 1000), 0, "0000:c4:00.0"));
+}
+
 TEST_CASE("PCI addresses") {
   for (const char* good : {"0000:c1:00.0", "FFFF:FF:1f.7", "0000:c1:00.0/3", "0000:c1:00.0/0123"})
     CHECK(IsPciAddress(good));

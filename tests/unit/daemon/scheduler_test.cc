@@ -362,6 +362,11 @@ TEST_CASE("a deadline that has passed when the work is done is told and counted"
     }
     return texts;
   };
+  int told = 0;
+  world.scheduler.OnLate([&](const Client& client) {
+    CHECK(&client == low->client);
+    ++told;
+  });
   const Attachment& attachment = *low->client->attachments.at(0);
   const std::uint64_t start = fake_now;
   world.ReportDeadline(*low, start + 10 * policy::kNsPerMs);
@@ -379,6 +384,7 @@ TEST_CASE("a deadline that has passed when the work is done is told and counted"
     world.Report(*low, false);
     CHECK(late().empty());
     CHECK(low->client->late_total == 0);
+    CHECK(told == 0);
     CHECK(attachment.deadline_ns == 0);
   }
   SECTION("late") {
@@ -386,6 +392,7 @@ TEST_CASE("a deadline that has passed when the work is done is told and counted"
     world.Report(*low, false);
     CHECK(late() == std::vector<std::string>{"finished 3.2 ms after its deadline"});
     CHECK(low->client->late_total == 1);
+    CHECK(told == 1);
   }
   SECTION("late, while other work goes on") {
     fake_now = start + 6 * policy::kNsPerMs;
