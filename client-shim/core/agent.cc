@@ -321,8 +321,11 @@ void Agent::Greet(const std::string& token) {
                              vendor.route, client_->WeightHint(), client_->DeadlineHint()});
   devices_told_ = 0;
   SendDevices();
-  for (const QueueCreatedMessage& queue : client_->LiveQueues())
+  told_queues_.clear();
+  for (const QueueCreatedMessage& queue : client_->LiveQueues()) {
+    told_queues_.insert(queue.queue);
     stream_->Send(queue);
+  }
 }
 
 void Agent::SendDevices() {
@@ -355,8 +358,18 @@ void Agent::SendMessages() {
     outbox.swap(outbox_);
   }
   if (stream_ == nullptr) return;
-  for (const OutgoingMessage& message : outbox)
-    stream_->Send(message);
+  for (const OutgoingMessage& message : outbox) {
+    if (IsNews(message)) stream_->Send(message);
+  }
+}
+
+// A stream that comes or goes while the daemon is greeted is in both, or in neither, of what it is told and the outbox.
+bool Agent::IsNews(const OutgoingMessage& message) {
+  if (const auto* created = std::get_if<QueueCreatedMessage>(&message))
+    return told_queues_.insert(created->queue).second;
+  if (const auto* destroyed = std::get_if<QueueDestroyedMessage>(&message))
+    return told_queues_.erase(destroyed->queue) != 0;
+  return true;
 }
 
 void Agent::SendActivity(std::uint64_t now_ns) {

@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <unordered_set>
 #include <vector>
 
 #include "client-shim/core/control_stream.h"
@@ -62,6 +63,7 @@ class Agent {
   void EndSession();
   void BackOff();
   void SendMessages();
+  bool IsNews(const OutgoingMessage& message);
   void SendActivity(std::uint64_t now_ns);
   // Renews what is busy, when it is due. When that has to be looked at again; kNever: not before BusyReported.
   std::uint64_t RenewBusy(std::uint64_t now_ns);
@@ -95,6 +97,7 @@ class Agent {
   std::vector<std::unique_ptr<GrpcStream>> ended_streams_;
   std::uint64_t greeted_ns_ = 0;
   std::uint64_t devices_told_ = 0;
+  std::unordered_set<std::uint64_t> told_queues_;  // that the daemon was told of in this session
   std::uint64_t renewed_ns_ = 0;
   bool was_busy_ = false;  // when it was last renewed, or looked whether it has to be
   std::uint64_t next_attempt_ns_ = 0;

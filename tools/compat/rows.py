@@ -51,6 +51,8 @@ ROWS = (
     differential("capture_busy"),
     differential("barriers"),
     differential("order_first"),
+    differential("double_destroy"),
+    differential("cancelled_threads"),
     Row("hip_streams", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, rounds=200),
     Row("hip_graph", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, rounds=200, graphs=True),
     Row("hip_module", "libamdhip64-", isa={"rocm-6.4": "gfx942"}, arguments=("module_kernel.co",), rounds=200, exact=True),

@@ -3,6 +3,8 @@
 // while whoever started it (concurrent_test.py) holds it, changes the policy and restarts the daemon.
 //
 //   concurrent_client THREADS   until standard input ends; then it exits while the library's threads go on
+//   concurrent_client greeting  works on nothing: it has one stream at any time, and each time that the library tells a
+//                               daemon of its devices, that one goes and another comes
 //
 // Prints `right: N launches`. What a call promises is checked where it is made: after a synchronisation nothing of what
 // came before is unfinished. Thread rule: in main.
@@ -12,6 +14,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <thread>
@@ -260,12 +263,28 @@ void Work(unsigned number) {
   }
 }
 
+FakeStream g_streams[2] = {FakeStream(0), FakeStream(0)};
+std::atomic<bool> g_is_made{false};  // the first one
+unsigned g_greetings = 0;            // the library's thread's own
+
+// On the library's thread, in the middle of a greeting.
+bool ChangeStreams(int, char* out, std::size_t size) {
+  if (g_is_made.load(std::memory_order_acquire)) {
+    g_client->stream_destroying(&g_streams[g_greetings % 2]);
+    g_client->stream_created(&g_streams[++g_greetings % 2], 0, 0);
+  }
+  return std::snprintf(out, size, "0000:fa:ce.0") > 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool is_greeting = argc > 1 && std::strcmp(argv[1], "greeting") == 0;
+  shim::Vendor vendor = *FakeDevice::Vendor();
+  if (is_greeting) vendor.pci_address = ChangeStreams;
   const shim::StubTable stub = {
       .version = shim::kInterfaceVersion,
-      .vendor = FakeDevice::Vendor(),
+      .vendor = &vendor,
       .entry_names = kEntries,
       .entry_count = 2,
       .devices_seen = 1,
@@ -277,7 +296,11 @@ int main(int argc, char** argv) {
   g_client = xschedd_client_start(&stub);
   if (g_client == nullptr) Fail("the library does not start");
   std::vector<std::thread> threads;
-  const int count = argc > 1 ? std::atoi(argv[1]) : 6;
+  const int count = is_greeting ? 0 : argc > 1 ? std::atoi(argv[1]) : 6;
+  if (is_greeting) {
+    g_client->stream_created(g_streams, 0, 0);
+    g_is_made.store(true, std::memory_order_release);
+  }
   threads.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i)
     threads.emplace_back(Work, static_cast<unsigned>(i) + 1);

@@ -21,12 +21,13 @@ ROUNDS = 4
 class Concurrent(ctl_world.WithDaemon):
     maxDiff = None
 
-    def start_program(self):
-        self.errors = open(self.file("errors", ""), "r+", encoding="utf-8")
-        self.addCleanup(self.errors.close)
+    def start_program(self, what=str(THREADS)):
+        self.errors = pathlib.Path(self.file("errors", ""))
         self.addCleanup(lambda: self.assertEqual(self.said()[:8000], ""))  # a sanitizer's report, whatever else went wrong
-        program = subprocess.Popen([PROGRAM, str(THREADS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-                                   text=True, env=ctl_world.environment(XSCHEDD_RUNTIME_DIR=self.folder, XSCHEDD_PRIORITY="-5"))
+        # For writing only: the library takes no other file for a standard error.
+        with open(self.errors, "a", encoding="utf-8") as errors:
+            program = subprocess.Popen([PROGRAM, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+                                       env=ctl_world.environment(XSCHEDD_RUNTIME_DIR=self.folder, XSCHEDD_PRIORITY="-5"))
         self.children.append(program)
         return program
 
@@ -71,10 +72,23 @@ class Concurrent(ctl_world.WithDaemon):
         self.assertEqual(program.returncode, 0, self.said())
         self.assertRegex(out, "^right: [1-9]")
 
+    def test_streams_come_and_go_while_the_daemon_is_greeted(self):
+        """It is told of each once: it had refused what it knew already and what it did not know."""
+        program = self.start_program("greeting")
+        for _ in range(ROUNDS):
+            self.wait(lambda: len(self.clients().get(program.pid, {}).get("queues", [])) == 1, "the daemon knows its stream")
+            self.daemon.send_signal(signal.SIGTERM)
+            self.daemon.wait()
+            self.start_daemon()
+        self.wait(lambda: program.pid in self.clients(), "the program is a client again")
+        program.communicate(timeout=ctl_world.LIMIT_S)
+        self.assertEqual(program.returncode, 0)
+        self.assertNotIn("queue", self.errors.read_text())
+
     def said(self):
         """Without what the client says of a daemon that went."""
-        self.errors.seek(0)
-        return "".join(line for line in self.errors if not line.startswith("xschedd: "))
+        lines = self.errors.read_text().splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith("xschedd: "))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 // Sessions come and go with daemons; what they take up does not.
+#include <deque>
 #include <set>
 
 #include "client-shim/core/session.h"
@@ -27,10 +28,16 @@ struct Brought {
   }
 };
 
+// A session is never freed: a thread may be in one. Nor are the pools, so that no sanitizer takes theirs for lost.
+SessionPool& NewPool() {
+  static auto& pools = *new std::deque<SessionPool>;
+  return pools.emplace_back();
+}
+
 }  // namespace
 
 TEST_CASE("however many daemons come and go, two sessions are all there are") {
-  SessionPool sessions;
+  SessionPool& sessions = NewPool();
   std::atomic<Session*> published{nullptr};
   std::set<const Session*> seen;
   std::set<const abi::Board*> boards;
@@ -53,7 +60,7 @@ TEST_CASE("however many daemons come and go, two sessions are all there are") {
 }
 
 TEST_CASE("a refused session makes room for the next") {
-  SessionPool sessions;
+  SessionPool& sessions = NewPool();
   std::set<const Session*> seen;
   for (int refusal = 0; refusal < 40; ++refusal)
     seen.insert(Brought().Take(&sessions, nullptr));
@@ -61,7 +68,7 @@ TEST_CASE("a refused session makes room for the next") {
 }
 
 TEST_CASE("a session that a thread uses stays what it is") {
-  SessionPool sessions;
+  SessionPool& sessions = NewPool();
   std::atomic<Session*> published{nullptr};
   Brought first;
   first.writer.Set(0, GateSetting{true, true, 11, 1});
@@ -93,7 +100,7 @@ TEST_CASE("no session is published: there is nothing to use") {
 }
 
 TEST_CASE("memory that is not as agreed is refused, and replaces nothing") {
-  SessionPool sessions;
+  SessionPool& sessions = NewPool();
   Brought good;
   good.writer.Set(0, GateSetting{true, true, 12, 1});
   Session* const session = good.Take(&sessions, nullptr);
