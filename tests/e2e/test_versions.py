@@ -34,7 +34,7 @@ class Versions(harness.NodeTest):
         node.finish(program)
         self.assertEqual(self.refusals(), [])
         # That they are what they are said to be.
-        self.assertIn(f"layout {2 + daemon_ahead}\n", subprocess.run([harness.daemon_path, "--version"], text=True,
+        self.assertIn(f"layout {3 + daemon_ahead}\n", subprocess.run([harness.daemon_path, "--version"], text=True,
                                                                      capture_output=True, check=True).stdout)
         told = f"newer client told our version pid={program.pid} " in node.daemon_log()
         self.assertEqual(told, shim_ahead > daemon_ahead)
