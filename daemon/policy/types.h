@@ -210,6 +210,7 @@ struct Gate {
   bool tracked = false;
   std::uint32_t window_us = 0;
   std::uint32_t window_floor = 0;
+  std::uint32_t slice_us = 0;  // time slice; 0: the driver's own
   Why why = Why::kOpen;
   std::uint64_t held_for = 0;  // client id; 0: nobody in particular
   bool operator==(const Gate&) const = default;
