@@ -1,5 +1,7 @@
 #include "daemon/ipc/conversion.h"
 
+#include "daemon/policy/slices.h"
+
 namespace xschedd {
 namespace {
 
@@ -134,6 +136,7 @@ void FillPolicy(const policy::Settings& settings, v1::Policy& out) {
   out.set_share_slack_us(settings.share_slack_us);
   out.set_laxity_margin_us(settings.laxity_margin_us);
   out.set_fair_quantum_ms(settings.fair_quantum_ms);
+  out.set_time_slices(std::string(policy::SlicesText(settings.time_slices)));
   for (const std::string_view name : policy::kNames)
     out.add_available(std::string(name));
 }

@@ -47,6 +47,7 @@ struct Settings {
   // fair: GPU time after which a group goes to the second of kFairLevels levels; to each further one after four times
   // as much as it may have on the one before.
   std::uint32_t fair_quantum_ms = 20;
+  bool time_slices = false;  // clients set their own where the device has them (slices.h)
   bool operator==(const Settings&) const = default;
 };
 

@@ -114,6 +114,7 @@ Json ToJson(const v1::Policy& policy) {
                {"share_slack_us", policy.share_slack_us()},
                {"laxity_margin_us", policy.laxity_margin_us()},
                {"fair_quantum_ms", policy.fair_quantum_ms()},
+               {"time_slices", policy.time_slices()},
                {"available", Json::array()}};
   for (const std::string& name : policy.available())
     json["available"].push_back(name);
