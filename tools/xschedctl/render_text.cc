@@ -242,7 +242,11 @@ std::string RenderTimes(const v1::ExplainResponse& answer, const TextStyle& styl
                Share(device.gpu_ns(), device.gpu_level_ns()), Share(answer.weight(), device.weight_all()),
                device.late() == 0 ? "-" : fmt::format("{}", device.late())});
   }
-  return table.Render(style);
+  std::string slices;
+  for (const auto& device : answer.devices()) {
+    if (!device.slice().empty()) slices += fmt::format("{}: {}\n", Harmless(device.device()), Harmless(device.slice()));
+  }
+  return table.Render(style) + slices;
 }
 
 std::string RenderCauses(const v1::ExplainResponse& answer, const TextStyle& style) {
