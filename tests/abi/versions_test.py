@@ -51,7 +51,10 @@ class Versions(harness.NodeTest):
 
     def newer(self, ahead):
         """A client of today's sources, `ahead` versions ahead, which says that it is busy once it is tracked."""
-        client = subprocess.Popen([HERE / f"fake_client_ahead_{ahead}", self.node.runtime_dir, "50", "0000:c1:00.0"],
+        return self.other(f"ahead_{ahead}")
+
+    def other(self, release):
+        client = subprocess.Popen([HERE / f"fake_client_{release}", self.node.runtime_dir, "50", "0000:c1:00.0"],
                                   text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   preexec_fn=harness.end_with_parent)
         self.node.processes.append(client)
@@ -125,6 +128,22 @@ class Versions(harness.NodeTest):
         self.assertEqual(line, "connected 1")
         wait_for(lambda: self.say(low, "gate") == "held", "it holds the lower one")
         newer.kill()
+        wait_for(lambda: self.say(low, "gate") == "open", "it is forgotten")
+
+    def test_client_of_the_release_before_of_todays_daemon(self):
+        """Of version 2: scheduled as ever, and nothing is asked of it that it does not know."""
+        self.start_daemon(TODAY)
+        self.node.ctl("policy", "set", "--time-slices", "auto")
+        low, line = self.frozen(-10)
+        self.assertEqual(line, "connected 1")
+        before = self.other("before")
+        self.assertEqual(before.stdout.readline().strip(), "ready")  # attached, tracked, busy
+        self.assertEqual(self.refusals(), [])
+        wait_for(lambda: self.say(low, "gate") == "held", "it holds the lower one")
+        for client in (before, low):
+            self.assertEqual(self.node.device_state(client.pid)["slice"],
+                             "no time slices here: the client's shim is of an older release")
+        before.kill()
         wait_for(lambda: self.say(low, "gate") == "open", "it is forgotten")
 
     def test_neighbours_ahead(self):
