@@ -50,6 +50,12 @@
 // says nothing; a client in another time namespace has another clock. Of version 1 there is no such word, and busy
 // stays busy.
 //
+// Time slices (from version 3): how long a process of this client may use the device before another's turn comes, by
+// the device's own scheduling between processes. The daemon says in Gate::slice_us what it wants, the client pulls the
+// lever where there is one and says in LedgerSlice what it has found in force by asking the driver back. It counts only
+// while the word beside it has a flag; 0, and every end of a session, is the driver's own. No answer of the client's is
+// ever needed: where there is no such lever, all else works as without.
+//
 // Memory orders are named beside each field as (writer / reader). "relaxed" is said where no other data hangs on the
 // value. Field offsets are asserted below and hashed into kLayoutHash. A later version may only grow from here, so that
 // both sides serve an older peer with the same structs: versions.h. Both compare version and hash before use.
@@ -63,7 +69,7 @@
 
 namespace xschedd::abi {
 
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 inline constexpr std::uint32_t kBoardMagic = 0x44425358;   // "XSBD"
 inline constexpr std::uint32_t kLedgerMagic = 0x474c5358;  // "XSLG"
 inline constexpr std::uint32_t kMaxDevices = 64;
@@ -73,6 +79,7 @@ inline constexpr std::uint32_t kRingSize = 128;     // records; a power of two
 inline constexpr std::size_t kLine = 64;            // bytes; one cache line
 inline constexpr std::uint32_t kRenewalsSince = 2;  // version
 inline constexpr std::uint64_t kRenewNs = 50'000'000;
+inline constexpr std::uint32_t kSlicesSince = 3;  // version
 
 // ---- gate word -----------------------------------------------------------------------------------------------------
 inline constexpr std::uint32_t kHeld = 1u << 0;
@@ -111,6 +118,7 @@ struct alignas(kLine) Gate {
   Word window_us;     // most GPU time in flight, µs; 0: no limit (written before word; relaxed / relaxed)
   Word window_floor;  // launches always allowed in flight whatever their duration (written before word; relaxed /
                       // relaxed)
+  Word slice_us;      // from version 3: time slice, µs; 0: the driver's own (written before word; relaxed / relaxed)
 };
 
 struct Board {
@@ -156,22 +164,39 @@ struct alignas(kLine) LedgerDevice {
                         // before the ring record / acquire)
 };
 
+// What has become of Gate::slice_us. The daemon takes any other value for kNotAsked.
+enum class SliceState : std::uint32_t {
+  kNotAsked = 0,  // none wanted, or not tried yet: a client tries while it is busy
+  kInForce = 1,   // all that the client knows of its work on the device has it, asked back
+  kNotHere = 2,   // the client's vendor, or the way in which it uses the device, has no such lever
+  kRefused = 3,   // there is one, and the driver refuses it, or says yes and does not keep it
+};
+
+// A line of LedgerDevice is full, so this is an array of its own.
+struct LedgerSlice {
+  Word state;  // SliceState (relaxed / relaxed: shown only)
+  Word us;     // with kInForce: the time slice; else 0 (relaxed / relaxed)
+};
+
 struct Ledger {
   LedgerHeader header;
   LedgerControl control;
   LedgerDevice devices[kMaxDevices];
   Transition ring[kRingSize];
+  LedgerSlice slices[kMaxDevices];  // from version 3
 };
 
-// ---- layout, fixed for version 2 -----------------------------------------------------------------------------------
+// ---- layout, fixed for version 3 -----------------------------------------------------------------------------------
 static_assert(sizeof(BoardHeader) == 64 && sizeof(BoardSummary) == 64 && sizeof(BoardControl) == 64);
 static_assert(sizeof(Gate) == 64 && sizeof(LedgerDevice) == 64 && sizeof(LedgerControl) == 64);
 static_assert(sizeof(Transition) == 16);
 static_assert(offsetof(Board, summary) == 64 && offsetof(Board, control) == 128 && offsetof(Board, gates) == 192);
 static_assert(offsetof(BoardControl, ring_tail) == 8 && offsetof(BoardControl, daemon_sleeping) == 16);
-static_assert(offsetof(Gate, window_us) == 4 && offsetof(Gate, window_floor) == 8);
+static_assert(offsetof(Gate, window_us) == 4 && offsetof(Gate, window_floor) == 8 && offsetof(Gate, slice_us) == 12);
 static_assert(offsetof(Ledger, control) == 64 && offsetof(Ledger, devices) == 128);
 static_assert(offsetof(Ledger, ring) == 128 + 64 * kMaxDevices);
+static_assert(offsetof(Ledger, slices) == 128 + 64 * kMaxDevices + 16 * kRingSize);
+static_assert(sizeof(LedgerSlice) == 8 && offsetof(LedgerSlice, us) == 4);
 static_assert(offsetof(LedgerControl, lost) == 8 && offsetof(LedgerControl, renewals) == 16);
 static_assert(offsetof(LedgerDevice, waiters) == 4 && offsetof(LedgerDevice, submitted) == 16);
 static_assert(offsetof(LedgerDevice, gpu_time_ns) == 32 && offsetof(LedgerDevice, passthrough) == 48 &&
@@ -202,9 +227,11 @@ constexpr std::uint64_t HashLayout() {
                               offsetof(BoardControl, daemon_sleeping),
                               offsetof(Gate, window_us),
                               offsetof(Gate, window_floor),
+                              offsetof(Gate, slice_us),
                               offsetof(Ledger, control),
                               offsetof(Ledger, devices),
                               offsetof(Ledger, ring),
+                              offsetof(Ledger, slices),
                               offsetof(LedgerControl, lost),
                               offsetof(LedgerControl, renewals),
                               offsetof(LedgerDevice, waiters),
@@ -217,7 +244,9 @@ constexpr std::uint64_t HashLayout() {
                               offsetof(LedgerDevice, passthrough),
                               offsetof(LedgerDevice, deadline_ns),
                               offsetof(Transition, kind),
-                              offsetof(Transition, slot)}) {
+                              offsetof(Transition, slot),
+                              sizeof(LedgerSlice),
+                              offsetof(LedgerSlice, us)}) {
     hash = Mix(hash, value);
   }
   return hash;

@@ -22,7 +22,8 @@ long Futex(const abi::Word* word, int operation, std::uint32_t value, const time
 
 }  // namespace
 
-BoardWriter::BoardWriter(abi::Board* board, const abi::Layout& layout, MemoryIs memory) : board_(board) {
+BoardWriter::BoardWriter(abi::Board* board, const abi::Layout& layout, MemoryIs memory)
+    : board_(board), has_slices_(layout.version >= abi::kSlicesSince) {
   board_->header.version = layout.version;
   board_->header.layout_hash = layout.layout_hash;
   board_->header.device_slots = abi::kMaxDevices;
@@ -32,15 +33,19 @@ BoardWriter::BoardWriter(abi::Board* board, const abi::Layout& layout, MemoryIs 
     const abi::Gate& gate = board_->gates[slot];
     // relaxed: the earlier daemon is dead, and nobody else writes.
     const std::uint32_t word = gate.word.load(std::memory_order_relaxed);
-    settings_[slot] = {(word & abi::kHeld) != 0, (word & abi::kTracked) != 0,
+    settings_[slot] = {(word & abi::kHeld) != 0,
+                       (word & abi::kTracked) != 0,
                        gate.window_us.load(std::memory_order_relaxed),
-                       gate.window_floor.load(std::memory_order_relaxed), (word & abi::kGuarded) != 0};
+                       gate.window_floor.load(std::memory_order_relaxed),
+                       (word & abi::kGuarded) != 0,
+                       has_slices_ ? gate.slice_us.load(std::memory_order_relaxed) : 0};
     flagged_ += (word & abi::kFlagMask) != 0 ? 1u : 0u;
   }
   WriteSummary();
 }
 
-bool BoardWriter::Set(std::uint32_t slot, const GateSetting& setting) {
+bool BoardWriter::Set(std::uint32_t slot, GateSetting setting) {
+  if (!has_slices_) setting.slice_us = 0;
   GateSetting& current = settings_[slot];
   if (current == setting) return false;
   const std::uint32_t before = Flags(current);
@@ -50,6 +55,7 @@ bool BoardWriter::Set(std::uint32_t slot, const GateSetting& setting) {
   abi::Gate& gate = board_->gates[slot];
   gate.window_us.store(setting.window_us, std::memory_order_relaxed);
   gate.window_floor.store(setting.window_floor, std::memory_order_relaxed);
+  if (has_slices_) gate.slice_us.store(setting.slice_us, std::memory_order_relaxed);
   // relaxed load: only this thread writes the word.
   const std::uint32_t generation = (gate.word.load(std::memory_order_relaxed) >> abi::kGenerationShift) + 1;
   // seq_cst: release for the window above, and the first half of the Dekker pair with LedgerDevice::waiters (a waiter

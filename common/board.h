@@ -20,6 +20,7 @@ struct GateSetting {
   std::uint32_t window_us = 0;     // µs of GPU time in flight; 0: no limit
   std::uint32_t window_floor = 0;  // launches always allowed in flight
   bool guarded = false;            // open beside somebody more important who is busy
+  std::uint32_t slice_us = 0;      // time slice, µs; 0: the driver's own. Not said to a client of an older version
   bool operator==(const GateSetting&) const = default;
 };
 
@@ -31,7 +32,7 @@ class BoardWriter {
 
   // Writes the gate of `slot` if it differs from what was last written; returns whether it wrote. The caller then wakes
   // waiters (WakeGate) if the ledger says that there are any.
-  bool Set(std::uint32_t slot, const GateSetting& setting);
+  bool Set(std::uint32_t slot, GateSetting setting);
   const GateSetting& Get(std::uint32_t slot) const { return settings_[slot]; }
 
   // Lets words with flags bind until `until_ns` (CLOCK_MONOTONIC).
@@ -43,6 +44,7 @@ class BoardWriter {
   void WriteSummary();
 
   abi::Board* board_;
+  bool has_slices_;
   GateSetting settings_[abi::kMaxDevices];
   std::uint32_t flagged_ = 0;  // how many slots have a flag set
 };
@@ -64,6 +66,11 @@ class BoardReader {
   }
   std::uint32_t WindowFloor(std::uint32_t slot) const {
     return board_->gates[slot].window_floor.load(std::memory_order_relaxed);
+  }
+  // 0: none is wanted. Of a version without it always 0. It counts only while the word has a flag.
+  std::uint32_t SliceUs(std::uint32_t slot) const {
+    return board_->header.version < abi::kSlicesSince ? 0
+                                                      : board_->gates[slot].slice_us.load(std::memory_order_relaxed);
   }
   std::uint64_t LeaseUntilNs() const { return board_->control.lease_until_ns.load(std::memory_order_relaxed); }
 

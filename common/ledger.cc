@@ -78,6 +78,15 @@ void LedgerWriter::Renew() {
   if (renews_) ledger_->control.renewals.fetch_add(1, std::memory_order_relaxed);
 }
 
+void LedgerWriter::SetSlice(std::uint32_t slot, abi::SliceState state, std::uint32_t us) {
+  // An older version's memory ends before these words.
+  if (!has_slices_) return;
+  abi::LedgerSlice& slice = ledger_->slices[slot];
+  // relaxed: shown only; the two may be seen apart for a moment.
+  slice.us.store(state == abi::SliceState::kInForce ? us : 0, std::memory_order_relaxed);
+  slice.state.store(static_cast<std::uint32_t>(state), std::memory_order_relaxed);
+}
+
 bool LedgerWriter::WakeDaemon() {
   if (board_->control.daemon_sleeping.load(std::memory_order_seq_cst) != 1) return true;
   const std::uint64_t one = 1;
@@ -105,7 +114,7 @@ void LedgerWriter::RemoveWaiter(std::uint32_t slot) {
 // ---- daemon --------------------------------------------------------------------------------------------------------
 
 LedgerReader::LedgerReader(abi::Ledger* ledger, abi::Board* board, const abi::Layout& layout, MemoryIs memory)
-    : ledger_(ledger), board_(board) {
+    : ledger_(ledger), board_(board), has_slices_(layout.version >= abi::kSlicesSince) {
   ledger_->header.version = layout.version;
   ledger_->header.layout_hash = layout.layout_hash;
   ledger_->header.magic = abi::kLedgerMagic;
@@ -178,6 +187,16 @@ std::uint64_t LedgerReader::Renewals() const {
 bool LedgerReader::HasWaiters(std::uint32_t slot) const {
   // seq_cst: second half of the Dekker pair with the gate word, see BoardWriter::Set.
   return ledger_->devices[slot].waiters.load(std::memory_order_seq_cst) != 0;
+}
+
+SliceSnapshot LedgerReader::Slice(std::uint32_t slot) const {
+  if (!has_slices_) return {};
+  // relaxed: shown only.
+  const abi::LedgerSlice& slice = ledger_->slices[slot];
+  const std::uint32_t state = slice.state.load(std::memory_order_relaxed);
+  if (state > static_cast<std::uint32_t>(abi::SliceState::kRefused)) return {};
+  const bool in_force = state == static_cast<std::uint32_t>(abi::SliceState::kInForce);
+  return {static_cast<abi::SliceState>(state), in_force ? slice.us.load(std::memory_order_relaxed) : 0};
 }
 
 LedgerSnapshot LedgerReader::Read(std::uint32_t slot) const {

@@ -34,6 +34,9 @@ class LedgerWriter {
   // Says that this client is alive, as a busy one has to at least every abi::kRenewNs. Nothing where the session's
   // version has no word for it.
   void Renew();
+  // Says what has become of the time slice that the board wants on `slot`; `us` counts with kInForce only. Nothing
+  // where the session's version has no word for it.
+  void SetSlice(std::uint32_t slot, abi::SliceState state, std::uint32_t us);
   // Makes the daemon look at this ledger if it sleeps. False as of Report.
   bool WakeDaemon();
 
@@ -58,17 +61,28 @@ class LedgerWriter {
     DescriptorIdentity identity;
   };
   LedgerWriter(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd, const abi::Layout& layout)
-      : ledger_(ledger), board_(board), renews_(layout.version >= abi::kRenewalsSince) {
+      : ledger_(ledger),
+        board_(board),
+        renews_(layout.version >= abi::kRenewalsSince),
+        has_slices_(layout.version >= abi::kSlicesSince) {
     SetEventFd(daemon_eventfd);
   }
 
   abi::Ledger* ledger_;
   const abi::Board* board_;
   const bool renews_;
+  const bool has_slices_;
   std::atomic<std::uint64_t> busy_slots_{0};  // a bit each
   std::atomic<const WakeUp*> wake_up_{nullptr};
   std::vector<std::unique_ptr<WakeUp>> wake_ups_;  // an older one may be in use by a thread
   std::mutex mutex_;                               // one producer at a time
+};
+
+// What has become of a time slice, as the client claims.
+struct SliceSnapshot {
+  abi::SliceState state = abi::SliceState::kNotAsked;
+  std::uint32_t us = 0;  // 0 unless kInForce
+  bool operator==(const SliceSnapshot&) const = default;
 };
 
 // What a ledger says of one device, copied out and checked for plausibility where that is possible. Only the client
@@ -125,6 +139,8 @@ class LedgerReader {
   // What a client that lives changes while it is busy; of a version without it always the same.
   std::uint64_t Renewals() const;
   bool HasWaiters(std::uint32_t slot) const;
+  // Shown, used for no decision. Of a version without it, and for a state that there is not: kNotAsked.
+  SliceSnapshot Slice(std::uint32_t slot) const;
   LedgerSnapshot Read(std::uint32_t slot) const;
 
   // Before sleeping: announces it, then returns whether the ring is empty, so that nothing published in between is
@@ -136,6 +152,7 @@ class LedgerReader {
  private:
   abi::Ledger* ledger_;
   abi::Board* board_;
+  bool has_slices_;
   std::uint64_t tail_ = 0;
   std::uint64_t lost_seen_ = 0;
 };

@@ -3,7 +3,7 @@
 // What is published is frozen: tests/abi/v<N> keeps a copy of it, and the table in versions.cc its layout hash. A newer
 // version may only grow: what it adds lies in padding or behind everything that the older one has, so that one set of
 // structs serves both, and code that touches an addition asks first whether this session's version has it. Each build
-// speaks the newest version and the one before.
+// speaks the newest version and at least the one before: at the moment all that were published.
 //
 // Agreement (preamble.h): the client's hello says the newest version that it speaks. A daemon that speaks it serves it.
 // Any other daemon refuses and says the newest that it speaks itself; the client tries once more with that one, if it
@@ -41,11 +41,13 @@ inline const Layout* FindSpoken(std::uint32_t version, std::uint64_t layout_hash
   return nullptr;
 }
 
-// "1", "1 and 2".
+// "1", "1 and 2", "1, 2 and 3".
 inline std::string SpokenText() {
   std::string text;
-  for (const Layout& layout : Spoken())
-    text += (text.empty() ? "" : " and ") + std::to_string(layout.version);
+  for (const Layout& layout : Spoken()) {
+    if (!text.empty()) text += &layout == &Newest() ? " and " : ", ";
+    text += std::to_string(layout.version);
+  }
   return text;
 }
 

@@ -140,7 +140,8 @@ void* Agent::Run(void* self) {
     agent->Loop();
   } catch (...) {
     agent->client_->GiveUp();
-    agent->client_->EndSession();
+    agent->EndSession();
+    agent->KeepSlices(MonotonicNs());
   }
   return nullptr;
 }
@@ -189,7 +190,7 @@ void Agent::Loop() {
         until = std::min(until, now + (attention == DeviceTracker::Attention::kLater ? kStandByNs : kWatchNs));
       }
     }
-    until = std::min(until, RenewBusy(now));
+    until = std::min({until, RenewBusy(now), KeepSlices(now)});
     if (stream_ != nullptr && activity_interval_ns_ != 0 && has_activity_) {
       if (now >= next_activity_ns_) SendActivity(now);
       if (has_activity_) until = std::min(until, next_activity_ns_);
@@ -202,6 +203,7 @@ void Agent::Loop() {
     Sleep(until);
   }
   EndSession();
+  KeepSlices(MonotonicNs());
   // The daemon must not go on waiting for a client that it cannot hold.
   if (stream_ != nullptr) stream_->Cancel();
 }
@@ -221,6 +223,47 @@ std::uint64_t Agent::RenewBusy(std::uint64_t now_ns) {
   if (stood_still) session_->Ledger().WakeDaemon();
   renewed_ns_ = now_ns;
   return now_ns + kRenewEachNs;
+}
+
+std::uint64_t Agent::KeepSlices(std::uint64_t now_ns) {
+  const bool busy = is_renewing_.load(std::memory_order_relaxed);
+  if (now_ns < slices_due_ns_ && busy == slices_busy_) return slices_due_ns_;
+  slices_busy_ = busy;
+  const std::uint32_t wanted_us = WantedSliceUs(now_ns);
+  slices_due_ns_ = kNever;
+  // What it calls ends with the runtime.
+  InRuntime([&] { slices_due_ns_ = slices_.Look(wanted_us, busy, now_ns); });
+  if (busy) slices_due_ns_ = std::min(slices_due_ns_, renewed_ns_ + kRenewEachNs);
+  if (session_ != nullptr && session_->IsAlive()) {
+    const std::uint64_t attached = client_->AttachedDevices();
+    for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+      if ((attached >> slot & 1) != 0) session_->Ledger().SetSlice(slot, slices_.State(), slices_.Us());
+    }
+  }
+  const bool is_missing = slices_.State() == abi::SliceState::kNotHere || slices_.State() == abi::SliceState::kRefused;
+  if (is_missing && !told_slices_) {
+    told_slices_ = true;
+    Info(!slices_.HasLever() ? "time slices: not there: this runtime has none that a process may set"
+         : slices_.State() == abi::SliceState::kRefused
+             ? "time slices: not there: the driver refuses them"
+             : "time slices: not there: no channel group of this process is known (a client of MPS, or a driver that "
+               "makes them in another way)");
+  }
+  return slices_due_ns_;
+}
+
+std::uint32_t Agent::WantedSliceUs(std::uint64_t now_ns) const {
+  if (session_ == nullptr || !session_->IsAlive() || client_->HasGivenUp()) return 0;
+  // Of a daemon that is stopped, as of one that has gone. One that is restarted is back sooner, and wants the same.
+  if (now_ns >= session_->LeaseUntilNs() + kKeptNs) return 0;
+  std::uint32_t least = 0;
+  const std::uint64_t attached = client_->AttachedDevices();
+  for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+    const bool counts = (attached >> slot & 1) != 0 && (session_->Board().Word(slot) & abi::kFlagMask) != 0;
+    const std::uint32_t us = counts ? session_->Board().SliceUs(slot) : 0;
+    if (us != 0 && (least == 0 || us < least)) least = us;
+  }
+  return least;
 }
 
 DeviceTracker::Attention Agent::Watch(std::uint64_t now_ns) {
@@ -278,6 +321,7 @@ void Agent::Connect() {
   connection->session->OnBusy([this] { BusyReported(); });
   session_ = connection->session;
   kept_until_ns_ = 0;
+  slices_due_ns_ = 0;
   if (session_ != client_->PublishedSession()) client_->AwaitWordUntil(MonotonicNs() + kWelcomeNs);
   client_->BeginSession(session_);
   Greet(connection->token);
@@ -430,6 +474,7 @@ void Agent::DropSession(const EndMessage& end) {
 
 void Agent::EndSession() {
   kept_until_ns_ = 0;
+  slices_due_ns_ = 0;
   client_->EndSession();
 }
 

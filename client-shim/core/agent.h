@@ -18,6 +18,7 @@
 #include "client-shim/core/host_descriptor.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/session/grpc_stream.h"
+#include "client-shim/core/slice_keeper.h"
 
 namespace xschedd::shim {
 
@@ -25,7 +26,8 @@ class Client;
 
 class Agent {
  public:
-  explicit Agent(Client* client) : client_(client) {}
+  // `vendor` is what the client's vendor will be, which is not there yet.
+  explicit Agent(Client* client, const Vendor& vendor) : client_(client), slices_(vendor.set_time_slice) {}
 
   // Makes the thread. False: the system has none left.
   bool Start();
@@ -67,6 +69,11 @@ class Agent {
   void SendActivity(std::uint64_t now_ns);
   // Renews what is busy, when it is due. When that has to be looked at again; kNever: not before BusyReported.
   std::uint64_t RenewBusy(std::uint64_t now_ns);
+  // Sets the time slice that the board wants, when that is due. When it has to be looked at again: with each renewal
+  // while a slot is busy, so that it wakes for nothing else.
+  std::uint64_t KeepSlices(std::uint64_t now_ns);
+  // Of the process: the least of those of its devices, because the lever is one for all. 0: none.
+  std::uint32_t WantedSliceUs(std::uint64_t now_ns) const;
   void Sleep(std::uint64_t until_ns);
   void Notify();
 
@@ -99,6 +106,10 @@ class Agent {
   std::uint64_t devices_told_ = 0;
   std::unordered_set<std::uint64_t> told_queues_;  // that the daemon was told of in this session
   std::uint64_t renewed_ns_ = 0;
+  SliceKeeper slices_;
+  std::uint64_t slices_due_ns_ = 0;
+  bool slices_busy_ = false;  // when they were last looked at
+  bool told_slices_ = false;
   bool was_busy_ = false;  // when it was last renewed, or looked whether it has to be
   std::uint64_t next_attempt_ns_ = 0;
   std::uint64_t backoff_ns_ = 0;

@@ -127,7 +127,7 @@ Client::Client(const StubTable& stub)
       priority_(environment_.priority),
       weight_(environment_.weight),
       passthrough_(environment_.passthrough, stub),
-      agent_(this) {
+      agent_(this, *stub.vendor) {
   attached_.store(stub.devices_seen, std::memory_order_relaxed);
   if (environment_.deadline_us) deadlines_.Set(*environment_.deadline_us);
 }

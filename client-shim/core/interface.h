@@ -14,7 +14,7 @@
 
 namespace xschedd::shim {
 
-inline constexpr std::uint32_t kInterfaceVersion = 5;
+inline constexpr std::uint32_t kInterfaceVersion = 6;
 inline constexpr char kStartSymbol[] = "xschedd_client_start";
 
 // ---- stub → library ------------------------------------------------------------------------------------------------
@@ -36,6 +36,13 @@ enum class KernelKind : std::uint32_t { kNone, kHostFunction, kModuleFunction };
 struct KernelRef {
   KernelKind kind = KernelKind::kNone;
   const void* handle = nullptr;
+};
+
+// What has become of a time slice that was set.
+struct SliceReport {
+  std::uint32_t groups;    // what of this process the lever works on; 0: nothing is known, so there is no lever here
+  std::uint32_t in_force;  // of these, that have what was asked for: the driver was asked back
+  bool operator==(const SliceReport&) const = default;
 };
 
 // A vendor's runtime, as the core needs it. A marker is an event with a time stamp. Streams and markers are the
@@ -67,6 +74,11 @@ struct Vendor {
   // The kernel's name as the runtime has it, C++ names mangled; the string is the runtime's and may be gone at the next
   // call of it. `stream`: what the kernel is about to be launched on. Null: not known. No part of a capture.
   const char* (*kernel_name)(const KernelRef& kernel, void* stream);
+  // How long work of this process may have a device before another process's turn comes, µs; 0: as it was before the
+  // first call. Of the process, on all its devices. Sets what differs and asks back; the runtime may set its own at any
+  // time, so it is called again. No call of the runtime. One thread at a time; milliseconds. Null: the vendor has no
+  // such lever. A lever of another kind (a queue's priority, a mask of compute units) is a function of its own.
+  SliceReport (*set_time_slice)(std::uint32_t us);
 };
 
 struct StubTable {

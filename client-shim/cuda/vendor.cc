@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client-shim/cuda/channel_groups.h"
 #include "client-shim/cuda/driver.h"
+#include "client-shim/cuda/ioctl_hook.h"
 #include "client-shim/stub/launch_path.h"
 
 namespace xschedd::shim::cuda {
@@ -208,6 +210,10 @@ const char* KernelName(const KernelRef& kernel, void*) {
   return nullptr;
 }
 
+SliceReport SetTimeSlice(uint32_t us) {
+  return g_channel_groups.SetTimeSlice(us, RealIoctl());
+}
+
 // "CUDA 13.0": the version number is major * 1000 + minor * 10.
 void FormatVersion(int version, char* out) {
   const int parts[] = {version / 1000, version / 10 % 100};
@@ -312,6 +318,7 @@ const Vendor* MakeVendor() {
       .adopt_thread = AdoptThread,
       .exchange_capture_mode = ExchangeCaptureMode,
       .kernel_name = KernelName,
+      .set_time_slice = SetTimeSlice,
   };
   return &vendor;
 }

@@ -282,7 +282,8 @@ const Vendor* MakeVendor() {
                                 DeviceUuid,
                                 AdoptThread,
                                 ExchangeCaptureMode,
-                                KernelName};
+                                KernelName,
+                                nullptr};  // no time slices between processes that a process may set
   return &vendor;
 }
 

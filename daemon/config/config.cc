@@ -15,6 +15,7 @@
 #include "common/passthrough.h"
 #include "common/unique_fd.h"
 #include "daemon/config/reader.h"
+#include "daemon/policy/slices.h"
 #include "daemon/registry/match.h"
 
 namespace xschedd {
@@ -58,6 +59,17 @@ void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings
   reader.Number(table, "share_slack_us", policy::kShareSlackLimits, settings.share_slack_us);
   reader.Number(table, "laxity_margin_us", policy::kLaxityMarginLimits, settings.laxity_margin_us);
   reader.Number(table, "fair_quantum_ms", policy::kFairQuantumLimits, settings.fair_quantum_ms);
+}
+
+void ReadDevice(ConfigReader& reader, const toml::table& table, policy::Settings& settings) {
+  reader.OnlyKeys(table, "[device]", {"time_slices"});
+  std::string text;
+  if (!reader.Text(table, "time_slices", text)) return;
+  if (const auto on = policy::SlicesFrom(text)) {
+    settings.time_slices = *on;
+  } else {
+    reader.Refuse(*table.get("time_slices"), "time_slices is \"" + text + "\"", "choose \"auto\" or \"off\"");
+  }
 }
 
 // Every entry is looked at where it stands: a client would only ignore it.
@@ -204,9 +216,10 @@ Examined ExamineConfig(std::string_view text, const std::string& name) {
   Config config;
   ConfigReader reader;
   reader.OnlyKeys(root, "the file",
-                  {"daemon", "policy", "rule", "ceiling", "quota", "passthrough", "metrics", "access"});
+                  {"daemon", "policy", "device", "rule", "ceiling", "quota", "passthrough", "metrics", "access"});
   if (const toml::table* table = reader.Table(root, "daemon")) ReadDaemon(reader, *table, config);
   if (const toml::table* table = reader.Table(root, "policy")) ReadPolicy(reader, *table, config.policy);
+  if (const toml::table* table = reader.Table(root, "device")) ReadDevice(reader, *table, config.policy);
   reader.EachTable(root, "rule", [&](const toml::table& table) { ReadRule(reader, table, config); });
   reader.EachTable(root, "ceiling", [&](const toml::table& table) { ReadCeiling(reader, table, config); });
   if (const toml::table* table = reader.Table(root, "quota")) ReadQuota(reader, *table, config.quota);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "daemon/policy/slices.h"
+
 namespace xschedd {
 namespace {
 
@@ -73,6 +75,7 @@ std::vector<Value> Values(const Config& config) {
       {"policy.share_slack_us", policy.share_slack_us},
       {"policy.laxity_margin_us", policy.laxity_margin_us},
       {"policy.fair_quantum_ms", policy.fair_quantum_ms},
+      {"device.time_slices", policy::SlicesText(policy.time_slices)},
       {"quota.connections_per_uid", quota.connections_per_uid},
       {"quota.clients_per_uid", quota.clients_per_uid},
       {"quota.queues_per_client", quota.queues_per_client},

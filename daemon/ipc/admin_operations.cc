@@ -9,6 +9,7 @@
 #include "daemon/config/conversion.h"
 #include "daemon/ipc/conversion.h"
 #include "daemon/ipc/selector.h"
+#include "daemon/policy/slices.h"
 #include "daemon/scheduler/explain.h"
 
 namespace xschedd {
@@ -261,6 +262,11 @@ Status AdminOperations::SetPolicy(const Actor& by, const v1::SetPolicyRequest& r
       return {StatusCode::INVALID_ARGUMENT, "max_concurrent is given twice; give a number or the vendor's default"};
     }
     settings.max_concurrent.reset();
+  }
+  if (request.has_time_slices()) {
+    const auto on = policy::SlicesFrom(request.time_slices());
+    if (!on) return {StatusCode::INVALID_ARGUMENT, "time_slices is neither \"auto\" nor \"off\"; give one of them"};
+    settings.time_slices = *on;
   }
   const auto take = [](bool given, const char* name, std::uint32_t value, policy::Limits limits, auto& place) {
     if (!given) return Status::OK;

@@ -1,5 +1,8 @@
 #include "daemon/ipc/conversion.h"
 
+#include "daemon/policy/slices.h"
+#include "daemon/scheduler/slice_words.h"
+
 namespace xschedd {
 namespace {
 
@@ -42,6 +45,7 @@ void FillClientDevice(const Attachment& attachment, const Scheduler& scheduler, 
   out.set_held_ns(scheduler.HeldNs(attachment));
   out.set_window_us(attachment.gate.window_us);
   out.set_held_for(HeldFor(attachment));
+  out.set_slice_wanted_us(attachment.gate.slice_us);
   if (attachment.client->channel == nullptr) return;
   const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
   out.set_gpu_time_ns(ledger.gpu_time_ns);
@@ -50,6 +54,8 @@ void FillClientDevice(const Attachment& attachment, const Scheduler& scheduler, 
   out.set_in_flight(ledger.in_flight);
   out.set_window_limit(ledger.window_limit);
   out.set_passthrough(ledger.passthrough);
+  out.set_slice_us(attachment.client->channel->Ledger().Slice(attachment.slot).us);
+  out.set_slice(SliceText(attachment));
   if (out.state() == v1::CLIENT_STATE_HELD && !ledger.has_waiters && ledger.in_flight != 0 && ledger.passthrough != 0) {
     out.set_state(v1::CLIENT_STATE_PASSING);
   }
@@ -134,6 +140,7 @@ void FillPolicy(const policy::Settings& settings, v1::Policy& out) {
   out.set_share_slack_us(settings.share_slack_us);
   out.set_laxity_margin_us(settings.laxity_margin_us);
   out.set_fair_quantum_ms(settings.fair_quantum_ms);
+  out.set_time_slices(std::string(policy::SlicesText(settings.time_slices)));
   for (const std::string_view name : policy::kNames)
     out.add_available(std::string(name));
 }
@@ -179,6 +186,7 @@ void FillExplanation(const Explanation& explanation, v1::ExplainResponse& out) {
     to.set_gpu_all_ns(device.gpu_all_ns);
     to.set_gpu_level_ns(device.gpu_level_ns);
     to.set_weight_all(device.weight_level);
+    to.set_slice(device.slice);
     to.set_late(account.late);
   }
   for (const ExplainedCause& cause : explanation.causes) {

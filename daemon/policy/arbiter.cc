@@ -6,6 +6,8 @@
 #include <limits>
 #include <tuple>
 
+#include "daemon/policy/slices.h"
+
 namespace xschedd::policy {
 namespace {
 
@@ -51,8 +53,10 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   NoteBenefits();
   CountWindows();
   decision.gates.resize(state.tenants.size());
-  for (std::uint32_t i = 0; i < state.tenants.size(); ++i)
+  for (std::uint32_t i = 0; i < state.tenants.size(); ++i) {
     decision.gates[i] = GateOf(i);
+    decision.gates[i].slice_us = SliceFor(i, decision.gates[i]);
+  }
 }
 
 // Who is attached where, and how each group stands.
@@ -117,6 +121,7 @@ void Arbiter::FindTracked() {
     for (const std::uint32_t i : roster_.TenantsOf(group)) {
       view.tracked = view.tracked || IsMixed(devices_[state_->tenants[i].device]);
       overtaken_[i] = FindOvertaken(state_->tenants[i]) ? 1 : 0;
+      if (overtaken_[i] != 0) devices_[state_->tenants[i].device].overtakes = true;
     }
     if (view.tracked) {
       Remember(group);
@@ -474,6 +479,14 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
   }
   gate.window_us = WindowOf(index, gate.window_floor);
   return gate;
+}
+
+std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
+  const Tenant& tenant = state_->tenants[index];
+  return SliceOf({.enabled = state_->settings.time_slices,
+                  .tracked = gate.tracked && !state_->groups[tenant.group].hold,
+                  .can_be_overtaken = CanBeOvertaken(index),
+                  .somebody_can_be = devices_[tenant.device].overtakes});
 }
 
 // In µs; 0: no limit.

@@ -75,6 +75,7 @@ class Arbiter {
     std::uint32_t next_group = kNobody;    // the one that was added last to next_in_turn
     std::uint32_t background_clients = 0;  // busy, open and can be overtaken: these divide its window
     std::uint32_t top_clients = 0;         // busy, open and cannot: likewise
+    bool overtakes = false;                // somebody attached can be overtaken
     // The most important one that is busy and holds nobody.
     int beside = std::numeric_limits<int>::min();  // its priority
     std::uint64_t beside_client = 0;
@@ -125,6 +126,7 @@ class Arbiter {
   void NoteBenefits();
   void CountWindows();
   Gate GateOf(std::uint32_t tenant) const;
+  std::uint32_t SliceFor(std::uint32_t tenant, const Gate& gate) const;
   Why WhyClaimed(const DeviceView& device, const Rank& rank) const;
   std::uint32_t WindowOf(std::uint32_t tenant, std::uint32_t& floor) const;
 

@@ -47,6 +47,7 @@ struct Settings {
   // fair: GPU time after which a group goes to the second of kFairLevels levels; to each further one after four times
   // as much as it may have on the one before.
   std::uint32_t fair_quantum_ms = 20;
+  bool time_slices = false;  // clients set their own where the device has them (slices.h)
   bool operator==(const Settings&) const = default;
 };
 
@@ -210,6 +211,7 @@ struct Gate {
   bool tracked = false;
   std::uint32_t window_us = 0;
   std::uint32_t window_floor = 0;
+  std::uint32_t slice_us = 0;  // time slice; 0: the driver's own
   Why why = Why::kOpen;
   std::uint64_t held_for = 0;  // client id; 0: nobody in particular
   bool operator==(const Gate&) const = default;

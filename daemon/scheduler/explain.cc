@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "daemon/scheduler/explain_words.h"
+#include "daemon/scheduler/slice_words.h"
 
 namespace xschedd {
 namespace {
@@ -59,6 +60,9 @@ class Explainer {
     }
   }
 
+  // Of the last added device.
+  void AddSlice(std::string text) { result_.devices.back().slice = std::move(text); }
+
   Explanation Finish() {
     std::sort(result_.causes.begin(), result_.causes.end(),
               [](const ExplainedCause& a, const ExplainedCause& b) { return a.total.total_ns > b.total.total_ns; });
@@ -104,6 +108,7 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
     explainer.AddDevice(attachment->device->pci_address, attachment->history,
                         attachment->MomentAt(context.now_ns).gpu_ns);
     explainer.AddNeighbours(*attachment->device, &client);
+    explainer.AddSlice(SliceText(*attachment));
   }
   Explanation explanation = explainer.Finish();
   explanation.passed = client.passed;

@@ -20,6 +20,7 @@ struct ExplainedDevice {
   // Of those of the same priority that had work meanwhile, itself included: what its weight is measured against.
   std::uint64_t gpu_level_ns = 0;
   std::uint64_t weight_level = 0;
+  std::string slice = {};  // what has become of its time slice, in words (slice_words.h); empty: none is wanted
 };
 
 struct ExplainedSpan {

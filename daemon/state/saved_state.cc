@@ -136,6 +136,7 @@ state::Policy ToSaved(const policy::Settings& settings) {
   saved.set_share_slack_us(settings.share_slack_us);
   saved.set_laxity_margin_us(settings.laxity_margin_us);
   saved.set_fair_quantum_ms(settings.fair_quantum_ms);
+  saved.set_time_slices(settings.time_slices);
   return saved;
 }
 
@@ -158,6 +159,7 @@ std::optional<policy::Settings> FromSaved(const state::Policy& saved) {
   take(saved.share_slack_us(), policy::kShareSlackLimits, settings.share_slack_us);
   take(saved.laxity_margin_us(), policy::kLaxityMarginLimits, settings.laxity_margin_us);
   take(saved.fair_quantum_ms(), policy::kFairQuantumLimits, settings.fair_quantum_ms);
+  if (saved.has_time_slices()) settings.time_slices = saved.time_slices();
   return settings;
 }
 

@@ -5,11 +5,13 @@
 #include "tests/abi/v1/abi.h"
 #include "tests/abi/v1/preamble.h"
 #include "tests/abi/v2/abi.h"
+#include "tests/abi/v3/abi.h"
 #include "tests/catch.h"
 
 namespace now = xschedd::abi;
 namespace v1 = xschedd_v1::abi;
 namespace v2 = xschedd_v2::abi;
+namespace v3 = xschedd_v3::abi;
 
 // A version grows in padding or at the end: whatever the frozen one has, today's has at the same place.
 #define SAME_PLACE(type, field)                                   \
@@ -26,6 +28,9 @@ TEST_CASE("each spoken version is one that was published, with its hash and its 
         break;
       case 2:
         CHECK(layout == now::Layout{v2::kVersion, v2::kLayoutHash, sizeof(v2::Board), sizeof(v2::Ledger)});
+        break;
+      case 3:
+        CHECK(layout == now::Layout{v3::kVersion, v3::kLayoutHash, sizeof(v3::Board), sizeof(v3::Ledger)});
         break;
       default:
         FAIL("no frozen copy: publish it, docs/shared-memory.md");
@@ -51,6 +56,27 @@ TEST_CASE("version 2 was published with this hash, and only grew") {
   CHECK(offsetof(now::LedgerControl, renewals) == offsetof(v2::LedgerControl, renewals));
   CHECK(now::kRenewalsSince == v2::kRenewalsSince);
   CHECK(now::kRenewNs == v2::kRenewNs);
+}
+
+TEST_CASE("version 3 was published with this hash, and only grew") {
+  CHECK(v3::kVersion == 3);
+  CHECK(v3::kLayoutHash == 0x3d3ba14301bb2287u);
+  CHECK(offsetof(now::Gate, slice_us) == offsetof(v3::Gate, slice_us));
+  CHECK(offsetof(now::Ledger, slices) == offsetof(v3::Ledger, slices));
+  CHECK(sizeof(now::LedgerSlice) == sizeof(v3::LedgerSlice));
+  CHECK(offsetof(now::LedgerSlice, state) == offsetof(v3::LedgerSlice, state));
+  CHECK(offsetof(now::LedgerSlice, us) == offsetof(v3::LedgerSlice, us));
+  // Of an older one, the memory ends where this begins.
+  CHECK(offsetof(now::Ledger, slices) >= sizeof(v2::Ledger));
+  CHECK(offsetof(now::Gate, slice_us) + sizeof(now::Word) <= sizeof(v2::Gate));
+  CHECK(now::kSlicesSince == v3::kSlicesSince);
+  const auto same = [](now::SliceState a, v3::SliceState b) {
+    return static_cast<std::uint32_t>(a) == static_cast<std::uint32_t>(b);
+  };
+  CHECK(same(now::SliceState::kNotAsked, v3::SliceState::kNotAsked));
+  CHECK(same(now::SliceState::kInForce, v3::SliceState::kInForce));
+  CHECK(same(now::SliceState::kNotHere, v3::SliceState::kNotHere));
+  CHECK(same(now::SliceState::kRefused, v3::SliceState::kRefused));
 }
 
 TEST_CASE("version 1: all is where it was") {

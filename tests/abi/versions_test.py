@@ -19,7 +19,8 @@ from harness import wait_for  # noqa: E402
 
 HERE = harness.BUILD / "tests/abi"
 TODAY = harness.BUILD / "daemon/xschedd"
-TODAYS_VERSION = 2
+TODAYS_VERSION = 3
+SPOKEN = "1, 2 and 3"
 VERSION_MISMATCH = 1  # PreambleStatus
 
 
@@ -50,7 +51,10 @@ class Versions(harness.NodeTest):
 
     def newer(self, ahead):
         """A client of today's sources, `ahead` versions ahead, which says that it is busy once it is tracked."""
-        client = subprocess.Popen([HERE / f"fake_client_ahead_{ahead}", self.node.runtime_dir, "50", "0000:c1:00.0"],
+        return self.other(f"ahead_{ahead}")
+
+    def other(self, release):
+        client = subprocess.Popen([HERE / f"fake_client_{release}", self.node.runtime_dir, "50", "0000:c1:00.0"],
                                   text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   preexec_fn=harness.end_with_parent)
         self.node.processes.append(client)
@@ -126,6 +130,22 @@ class Versions(harness.NodeTest):
         newer.kill()
         wait_for(lambda: self.say(low, "gate") == "open", "it is forgotten")
 
+    def test_client_of_the_release_before_of_todays_daemon(self):
+        """Of version 2: scheduled as ever, and nothing is asked of it that it does not know."""
+        self.start_daemon(TODAY)
+        self.node.ctl("policy", "set", "--time-slices", "auto")
+        low, line = self.frozen(-10)
+        self.assertEqual(line, "connected 1")
+        before = self.other("before")
+        self.assertEqual(before.stdout.readline().strip(), "ready")  # attached, tracked, busy
+        self.assertEqual(self.refusals(), [])
+        wait_for(lambda: self.say(low, "gate") == "held", "it holds the lower one")
+        for client in (before, low):
+            self.assertEqual(self.node.device_state(client.pid)["slice"],
+                             "no time slices here: the client's shim is of an older release")
+        before.kill()
+        wait_for(lambda: self.say(low, "gate") == "open", "it is forgotten")
+
     def test_neighbours_ahead(self):
         """The next release's client and the one's after next at the latter's daemon: nothing is about version 1."""
         self.start_daemon(HERE / "xschedd_ahead_2")
@@ -141,7 +161,7 @@ class Versions(harness.NodeTest):
         self.assertIn("status 1", err)  # of another version
         wait_for(self.refusals, "the daemon tells it")
         self.assertEqual(len(self.refusals()), 1, "it comes once: there is no version in common")
-        self.assertIn(f"it speaks version {TODAYS_VERSION + 2} of the shared memory, this daemon {TODAYS_VERSION - 1} and {TODAYS_VERSION}; "
+        self.assertIn(f"it speaks version {TODAYS_VERSION + 2} of the shared memory, this daemon {SPOKEN}; "
                       "install a daemon of its shim's release", self.refusals()[0])
 
     def test_a_build_that_was_never_published(self):

@@ -34,6 +34,36 @@ class Doctor(harness.NodeTest):
         wait_for(lambda: self.node.device_state(anchor.pid), "it is attached")
         self.assertNotIn("no GPU: neither", self.findings()["device"][1])
 
+    def test_time_slices_that_are_not_there(self):
+        """On AMD there are none: that is said, once by each process, and all else is as without them."""
+        node = self.node
+        node.start_daemon(config="[device]\ntime_slices = \"auto\"\n" + harness.LONG_LEASE)
+        high = node.start_anchor(priority=50, environment={"XSCHEDD_LOG": "info"})
+        low = node.start_anchor(priority=-10, environment={"XSCHEDD_LOG": "info"})
+        node.tell(high, "start 1000")
+        wait_for(lambda: node.device_state(high.pid).get("state") == "running", "the important one is running")
+        node.tell(low, "work 20 1000")
+        wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower one is held")
+        said = "no time slices here: this vendor has none that a process may set"
+        for process, wanted_us in ((high, 20_000), (low, 200)):
+            wait_for(lambda p=process: node.device_state(p.pid)["slice"] == said, "it says that there are none")
+            device = node.device_state(process.pid)
+            self.assertEqual((device["slice_wanted_us"], device["slice_us"]), (wanted_us, 0))
+            level, what = self.findings(process.pid)["time slices"]
+            self.assertEqual(level, "ok")
+            self.assertIn(said, what)
+            self.assertIn(said, node.ctl("explain", process.pid).stdout)
+        self.assertIn("(2 times)", self.findings()["time slices"][1])
+        node.ctl("policy", "set", "--time-slices", "off")
+        self.assertEqual(node.device_state(low.pid)["slice"], "")
+        self.assertNotIn("time slices", self.findings(low.pid))
+        node.tell(high, "stop")
+        self.assertEqual(low.stdout.readline().strip(), "done")
+        for process in (high, low):
+            process.stdin.close()
+            process.wait(timeout=harness.DEADLINE_S)
+            self.assertEqual(process.stderr.read().count("time slices: not there: "), 1)
+
     def test_processes_that_are_not_scheduled(self):
         self.node.start_daemon()
         disabled = self.start(XSCHEDD_DISABLE="1")

@@ -18,7 +18,11 @@ class Versions(harness.NodeTest):
         self.addCleanup(setattr, harness, "daemon_path", harness.daemon_path)
 
     def shim(self, ahead):
-        return {"XSCHEDD_CLIENT_LIB": str(ABI / f"libxschedd-client-ahead-{ahead}.so")} if ahead else {}
+        release = "before" if ahead < 0 else f"ahead-{ahead}"
+        return {"XSCHEDD_CLIENT_LIB": str(ABI / f"libxschedd-client-{release}.so")} if ahead else {}
+
+    def daemon(self, ahead):
+        return ABI / ("xschedd_before" if ahead < 0 else f"xschedd_ahead_{ahead}")
 
     def refusals(self):
         return [line for line in self.node.daemon_log().splitlines() if "refused reason=" in line]
@@ -26,7 +30,7 @@ class Versions(harness.NodeTest):
     def work_together(self, daemon_ahead, shim_ahead):
         node = self.node
         if daemon_ahead:
-            harness.daemon_path = ABI / f"xschedd_ahead_{daemon_ahead}"
+            harness.daemon_path = self.daemon(daemon_ahead)
         node.start_daemon()
         anchor = node.start_anchor(priority=0, environment=self.shim(shim_ahead))
         program = node.start("default_stream", LAUNCHES, MICROS, priority=-10, environment=self.shim(shim_ahead))
@@ -34,7 +38,7 @@ class Versions(harness.NodeTest):
         node.finish(program)
         self.assertEqual(self.refusals(), [])
         # That they are what they are said to be.
-        self.assertIn(f"layout {2 + daemon_ahead}\n", subprocess.run([harness.daemon_path, "--version"], text=True,
+        self.assertIn(f"layout {3 + daemon_ahead}\n", subprocess.run([harness.daemon_path, "--version"], text=True,
                                                                      capture_output=True, check=True).stdout)
         told = f"newer client told our version pid={program.pid} " in node.daemon_log()
         self.assertEqual(told, shim_ahead > daemon_ahead)
@@ -42,7 +46,7 @@ class Versions(harness.NodeTest):
     def refuse_each_other(self, daemon_ahead, shim_ahead, remedy):
         node = self.node
         if daemon_ahead:
-            harness.daemon_path = ABI / f"xschedd_ahead_{daemon_ahead}"
+            harness.daemon_path = self.daemon(daemon_ahead)
         node.start_daemon()
         program = node.start("default_stream", LAUNCHES, MICROS, environment=self.shim(shim_ahead))
         out, err = program.communicate(timeout=harness.DEADLINE_S)
@@ -52,6 +56,12 @@ class Versions(harness.NodeTest):
         self.assertIn(remedy, err)
         wait_for(self.refusals, "the daemon tells it, too")
         self.assertEqual(node.clients(), {})
+
+    def test_todays_shim_and_the_daemon_before(self):
+        self.work_together(-1, 0)
+
+    def test_the_shim_before_and_todays_daemon(self):
+        self.work_together(0, -1)
 
     def test_todays_shim_and_the_next_daemon(self):
         self.work_together(1, 0)

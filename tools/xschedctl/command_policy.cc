@@ -15,13 +15,13 @@ constexpr std::string_view kByVendor = "vendor";
 
 struct PolicyOptions {
   std::string name, tolerance, linger, guard, window, top_window, max_concurrent, turn, share_slack, laxity_margin,
-      fair_quantum;
+      fair_quantum, time_slices;
   bool dry_run = false;
 
   bool IsEmpty() const {
     const std::string* const all[] = {&name,        &tolerance,     &linger,         &guard,
                                       &window,      &top_window,    &max_concurrent, &turn,
-                                      &share_slack, &laxity_margin, &fair_quantum};
+                                      &share_slack, &laxity_margin, &fair_quantum,   &time_slices};
     return std::all_of(std::begin(all), std::end(all), [](const std::string* text) { return text->empty(); });
   }
 };
@@ -65,6 +65,7 @@ Result<v1::SetPolicyRequest> ParsePolicy(const PolicyOptions& options) {
     if (!value) return tl::unexpected<Error>(value.error());
     request.set_max_concurrent(static_cast<std::uint32_t>(*value));
   }
+  if (!options.time_slices.empty()) request.set_time_slices(options.time_slices);
   return request;
 }
 
@@ -107,6 +108,9 @@ std::vector<Command> AddPolicy(CLI::App& app, const GlobalOptions& global) {
                   "laxity: how long before its latest start a client becomes urgent: 2ms");
   set->add_option("--fair-quantum", options->fair_quantum,
                   "fair: GPU time after which a client goes down a level: 20ms");
+  set->add_option("--time-slices", options->time_slices,
+                  "whether clients set their own time slices where the device has them: auto or off")
+      ->type_name("auto|off");
   set->add_flag("--dry-run", options->dry_run, "check and show, change nothing");
   return {{get, [&global] { return Ask(&v1::Admin::Stub::GetPolicy, v1::GetPolicyRequest(), false, global); }},
           {set, [options, &global]() -> Outcome<ExitCode> {

@@ -8,13 +8,23 @@ namespace xschedd::ctl {
 namespace {
 
 Json ToJson(const v1::ClientDevice& device) {
-  return {{"slot", device.slot()},           {"device", device.device()},
-          {"state", Name(device.state())},   {"gpu_time_ns", device.gpu_time_ns()},
-          {"held_ns", device.held_ns()},     {"held_for", device.held_for()},
-          {"submitted", device.submitted()}, {"completed", device.completed()},
-          {"in_flight", device.in_flight()}, {"window_limit", device.window_limit()},
-          {"window_us", device.window_us()}, {"passthrough", device.passthrough()},
-          {"recent_ns", device.recent_ns()}, {"recent_gpu_ns", device.recent_gpu_ns()}};
+  return {{"slot", device.slot()},
+          {"device", device.device()},
+          {"state", Name(device.state())},
+          {"gpu_time_ns", device.gpu_time_ns()},
+          {"held_ns", device.held_ns()},
+          {"held_for", device.held_for()},
+          {"submitted", device.submitted()},
+          {"completed", device.completed()},
+          {"in_flight", device.in_flight()},
+          {"window_limit", device.window_limit()},
+          {"window_us", device.window_us()},
+          {"passthrough", device.passthrough()},
+          {"recent_ns", device.recent_ns()},
+          {"recent_gpu_ns", device.recent_gpu_ns()},
+          {"slice_wanted_us", device.slice_wanted_us()},
+          {"slice_us", device.slice_us()},
+          {"slice", device.slice()}};
 }
 
 template <typename List>
@@ -114,6 +124,7 @@ Json ToJson(const v1::Policy& policy) {
                {"share_slack_us", policy.share_slack_us()},
                {"laxity_margin_us", policy.laxity_margin_us()},
                {"fair_quantum_ms", policy.fair_quantum_ms()},
+               {"time_slices", policy.time_slices()},
                {"available", Json::array()}};
   for (const std::string& name : policy.available())
     json["available"].push_back(name);
@@ -181,6 +192,7 @@ Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer) {
                                {"gpu_all_ns", device.gpu_all_ns()},
                                {"gpu_level_ns", device.gpu_level_ns()},
                                {"weight_all", device.weight_all()},
+                               {"slice", device.slice()},
                                {"late", device.late()}});
   }
   for (const auto& cause : answer.causes()) {

@@ -174,11 +174,13 @@ std::string RenderPolicy(const v1::Policy& policy) {
       "turn            {} ms\n"
       "share-slack     {} ahead of its share\n"
       "laxity-margin   {} before the latest start\n"
-      "fair-quantum    {} ms of GPU time a level\n",
+      "fair-quantum    {} ms of GPU time a level\n"
+      "time-slices     {}\n",
       Harmless(policy.name()), Harmless(available), tolerance, Duration(policy.linger_us() * std::uint64_t{1000}),
       guard, Budget(policy.window_us()), Budget(policy.top_window_us()), limit, policy.turn_ms(),
       Duration(policy.share_slack_us() * std::uint64_t{1000}),
-      Duration(policy.laxity_margin_us() * std::uint64_t{1000}), policy.fair_quantum_ms());
+      Duration(policy.laxity_margin_us() * std::uint64_t{1000}), policy.fair_quantum_ms(),
+      Harmless(policy.time_slices()));
 }
 
 std::string RenderEvent(const v1::Event& event) {
@@ -240,7 +242,11 @@ std::string RenderTimes(const v1::ExplainResponse& answer, const TextStyle& styl
                Share(device.gpu_ns(), device.gpu_level_ns()), Share(answer.weight(), device.weight_all()),
                device.late() == 0 ? "-" : fmt::format("{}", device.late())});
   }
-  return table.Render(style);
+  std::string slices;
+  for (const auto& device : answer.devices()) {
+    if (!device.slice().empty()) slices += fmt::format("{}: {}\n", Harmless(device.device()), Harmless(device.slice()));
+  }
+  return table.Render(style) + slices;
 }
 
 std::string RenderCauses(const v1::ExplainResponse& answer, const TextStyle& style) {

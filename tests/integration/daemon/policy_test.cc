@@ -123,6 +123,7 @@ TEST_CASE("a number out of range changes nothing, whichever it is") {
                {"share_slack_us", [](v1::SetPolicyRequest& r) { r.set_share_slack_us(0); }},
                {"laxity_margin_us", [](v1::SetPolicyRequest& r) { r.set_laxity_margin_us(kTooMuch); }},
                {"fair_quantum_ms", [](v1::SetPolicyRequest& r) { r.set_fair_quantum_ms(0); }},
+               {"time_slices", [](v1::SetPolicyRequest& r) { r.set_time_slices("on"); }},
                {"max_concurrent is given twice", [](v1::SetPolicyRequest& r) {
                   r.set_max_concurrent(3);
                   r.set_max_concurrent_by_vendor(true);

@@ -428,6 +428,9 @@ class WithDaemon(WithFolder):
         self.assertIn("nothing was changed", dry.out)
         self.assertFalse(self.json("policy", "get")["max_concurrent_by_vendor"])
         self.assertTrue(self.json("policy", "set", "--max-concurrent", "vendor")["max_concurrent_by_vendor"])
+        for time_slices in ("auto", "off"):
+            self.assertEqual(self.json("policy", "set", "--time-slices", time_slices)["time_slices"], time_slices)
+        self.one_line(ctl(self.folder, "policy", "set", "--time-slices", "on"), 2, "auto")
         self.one_line(ctl(self.folder, "policy", "set", "--share-slack", "100us"), 2, "range")
         for name in changed["available"]:
             self.assertEqual(self.json("policy", "set", name)["name"], name)

@@ -72,6 +72,62 @@ TEST_CASE("a gate is written when it changes, with a new generation") {
   CHECK((channel.board_reader.Word(3) & abi::kFlagMask) == 0);
 }
 
+TEST_CASE("a time slice is wanted on the board, and what has become of it is said in the ledger") {
+  Channel channel;
+  CHECK(channel.board_writer.Set(3, {false, true, 500, 2, false, 200}));
+  const std::uint32_t word = channel.board_reader.Word(3);
+  CHECK(channel.board_reader.SliceUs(3) == 200);
+  CHECK(channel.board_reader.SliceUs(4) == 0);
+  CHECK(!channel.board_writer.Set(3, {false, true, 500, 2, false, 200}));
+  CHECK(channel.board_writer.Set(3, {false, true, 500, 2, false, 20'000}));
+  CHECK(channel.board_reader.SliceUs(3) == 20'000);
+  CHECK(channel.board_reader.Word(3) != word);
+
+  using enum abi::SliceState;
+  CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotAsked, 0});
+  channel.ledger_writer->SetSlice(3, kInForce, 200);
+  CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kInForce, 200});
+  CHECK(channel.ledger_reader.Slice(4) == SliceSnapshot{kNotAsked, 0});
+  channel.ledger_writer->SetSlice(3, kRefused, 200);
+  CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kRefused, 0});
+  channel.ledger_writer->SetSlice(3, kNotHere, 0);
+  CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotHere, 0});
+  // What no honest client writes.
+  channel.ledger->slices[3].us.store(7);
+  CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotHere, 0});
+  channel.ledger->slices[3].state.store(4);
+  CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotAsked, 0});
+  channel.ledger->slices[3].state.store(~0u);
+  CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotAsked, 0});
+}
+
+TEST_CASE("with a peer of an older version nothing is said of time slices, and nobody writes behind its memory") {
+  for (const abi::Layout& layout : abi::Spoken()) {
+    if (layout.version >= abi::kSlicesSince) continue;
+    INFO("version " << layout.version);
+    abi::Board board{};
+    abi::Ledger ledger{};
+    // Ours for the test, not the session's.
+    for (abi::LedgerSlice& slice : ledger.slices)
+      slice.state.store(1), slice.us.store(77);
+    board.gates[3].slice_us.store(66);
+    BoardWriter board_writer(&board, layout);
+    LedgerReader ledger_reader(&ledger, &board, layout);
+    const UniqueFd eventfd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    const std::unique_ptr<LedgerWriter> ledger_writer(
+        LedgerWriter::Open(&ledger, &board, eventfd.Get(), layout).value());
+    const BoardReader board_reader = BoardReader::Open(&board, layout).value();
+    CHECK(board_writer.Set(3, {false, true, 500, 2, false, 200}));
+    CHECK(!board_writer.Set(3, {false, true, 500, 2, false, 20'000}));
+    CHECK(board.gates[3].slice_us.load() == 66);
+    CHECK(board_reader.SliceUs(3) == 0);
+    ledger_writer->SetSlice(3, abi::SliceState::kRefused, 200);
+    CHECK(ledger.slices[3].state.load() == 1);
+    CHECK(ledger.slices[3].us.load() == 77);
+    CHECK(ledger_reader.Slice(3) == SliceSnapshot{});
+  }
+}
+
 TEST_CASE("a waiter wakes when its gate opens, and at the latest when the lease is over") {
   Channel channel;
   channel.board_writer.Set(0, {true, true, 0, 0});

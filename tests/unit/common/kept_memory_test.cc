@@ -32,13 +32,13 @@ bool WasWoken(const UniqueFd& eventfd) {
 
 TEST_CASE("a board that is taken over stays as it is until something else is decided") {
   Memory memory;
-  memory.writer.Set(1, {true, true, 500, 2});
+  memory.writer.Set(1, {true, true, 500, 2, false, 200});
   memory.writer.Set(2, {false, true, 20'000, 1});
   const std::uint32_t held = memory.board->gates[1].word;
   BoardWriter next(memory.board.get(), abi::Newest(), MemoryIs::kInUse);
   CHECK(memory.board->gates[1].word == held);
   CHECK(memory.board->summary.flags != 0);
-  CHECK(!next.Set(1, {true, true, 500, 2}));
+  CHECK(!next.Set(1, {true, true, 500, 2, false, 200}));
   CHECK(next.Set(1, {}));
   CHECK((memory.board->gates[1].word >> abi::kGenerationShift) == (held >> abi::kGenerationShift) + 1);
   CHECK(memory.board->summary.flags != 0);

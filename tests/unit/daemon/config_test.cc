@@ -54,6 +54,8 @@ guard_ms_per_s = 0
 window_us = 1000
 max_concurrent = 3
 turn_ms = 10
+[device]
+time_slices = "auto"
 [quota]
 connections_per_uid = 5
 [[rule]]
@@ -93,6 +95,7 @@ weight = 200
   CHECK(config->policy.share_slack_us == 900);
   CHECK(config->policy.laxity_margin_us == 0);
   CHECK(config->policy.fair_quantum_ms == 60'000);
+  CHECK(config->policy.time_slices);
   REQUIRE(config->rules.size() == 4);
   CHECK(config->rules[3].passthrough == std::vector<std::string>{"kernel:*ncclDevKernel*"});
   CHECK(config->rules[1].priority == -100);
@@ -119,6 +122,15 @@ TEST_CASE("metrics: an address and classes") {
   CHECK(ErrorOf("[metrics]\nport = 80\n").find("known are enabled, address") != std::string::npos);
   CHECK(ErrorOf("[[rule]]\nuid = 1\nclass = \"Night\"\n").find("give at most 32 of a-z") != std::string::npos);
   CHECK(ErrorOf("[[rule]]\nuid = 1\nclass = \"other\"\n").find("choose another name") != std::string::npos);
+}
+
+TEST_CASE("time slices are auto or off") {
+  CHECK(!ParseConfig("", "x.toml")->policy.time_slices);
+  CHECK(!ParseConfig("[device]\ntime_slices = \"off\"\n", "x.toml")->policy.time_slices);
+  CHECK(ErrorOf("[device]\ntime_slices = \"on\"\n") ==
+        "x.toml:2:15: time_slices is \"on\"; choose \"auto\" or \"off\"");
+  CHECK(ErrorOf("[device]\ntime_slices = true\n").find("x.toml:2:15: ") == 0);
+  CHECK(ErrorOf("[device]\nslices = \"off\"\n").find("known are time_slices") != std::string::npos);
 }
 
 TEST_CASE("what is wrong is named with its place, cause and remedy") {

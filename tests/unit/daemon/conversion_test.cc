@@ -56,9 +56,12 @@ TEST_CASE("a policy of no known name is none") {
   v1::Policy told;
   FillPolicy(settings, told);
   CHECK(told.max_concurrent_by_vendor());
+  CHECK(told.time_slices() == "off");
+  settings.time_slices = true;
   settings.max_concurrent = 3;
   told.Clear();
   FillPolicy(settings, told);
   CHECK(told.max_concurrent() == 3);
+  CHECK(told.time_slices() == "auto");
   CHECK(!told.max_concurrent_by_vendor());
 }

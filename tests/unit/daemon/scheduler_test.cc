@@ -5,6 +5,7 @@
 
 #include "daemon/registry/token_bucket.h"
 #include "daemon/scheduler/explain.h"
+#include "daemon/scheduler/slice_words.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/world.h"
 
@@ -302,6 +303,47 @@ TEST_CASE("a client of version 1 has nothing to renew: its busy lasts") {
   CHECK(world.scheduler.RenewLeases());
   world.scheduler.Decide();
   CHECK(low->Held(0));
+}
+
+TEST_CASE("time slices reach the boards of those who know of them, and go with the last reason for them") {
+  World world;
+  policy::Settings settings = world.scheduler.Settings();
+  settings.time_slices = true;
+  world.scheduler.SetSettings(settings);
+  const auto high = world.Connect(1, 50);
+  CHECK(high->board->SliceUs(0) == 0);
+  const auto low = world.Connect(2, 0);
+  const auto older = world.Connect(3, 0, "0000:c1:00.0", abi::Spoken().front());
+  REQUIRE(abi::Spoken().front().version < abi::kSlicesSince);
+  CHECK(high->board->SliceUs(0) == 20'000);
+  CHECK(low->board->SliceUs(0) == 200);
+  CHECK(older->board->SliceUs(0) == 0);
+  const auto said = [](const Peer& peer) { return SliceText(*peer.client->attachments.at(0)); };
+  CHECK(said(*low) == "time slice 200 us, as soon as it has work");
+  CHECK(said(*older) == "no time slices here: the client's shim is of an older release");
+  low->ledger->SetSlice(0, abi::SliceState::kInForce, 200);
+  CHECK(said(*low) == "time slice 200 us");
+  low->ledger->SetSlice(0, abi::SliceState::kRefused, 0);
+  CHECK(said(*low) == "no time slices here: the driver refuses them");
+  low->ledger->SetSlice(0, abi::SliceState::kNotHere, 0);
+  CHECK(said(*low) == "no time slices here: this vendor has none that a process may set");
+  SECTION("the settings change") {
+    settings.time_slices = false;
+    world.scheduler.SetSettings(settings);
+    world.scheduler.Decide();
+    CHECK(high->board->SliceUs(0) == 0);
+    CHECK(low->board->SliceUs(0) == 0);
+    CHECK(said(*low).empty());
+  }
+  SECTION("the daemon ends") {
+    world.scheduler.OpenAll();
+    CHECK(high->board->SliceUs(0) == 0);
+    CHECK(low->board->SliceUs(0) == 0);
+  }
+  SECTION("the important one goes") {
+    world.Disconnect(*high);
+    CHECK(low->board->SliceUs(0) == 0);
+  }
 }
 
 TEST_CASE("opening all gates is for good") {

@@ -366,6 +366,7 @@ TEST_CASE("a policy is the same after it was saved; one that is not known is non
   settings.share_slack_us = 700;
   settings.laxity_margin_us = 8;
   settings.fair_quantum_ms = 9;
+  settings.time_slices = !policy::Settings{}.time_slices;
   CHECK(FromSaved(ToSaved(settings)) == settings);
   settings.max_concurrent.reset();
   CHECK(FromSaved(ToSaved(settings)) == settings);

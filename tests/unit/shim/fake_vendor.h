@@ -57,7 +57,8 @@ class FakeVendor {
         [](int, char*, std::size_t) { return false; },
         [] {},
         [](int mode) { return std::exchange(current->capture_mode, mode); },
-        [](const KernelRef&, void*) -> const char* { return nullptr; }};
+        [](const KernelRef&, void*) -> const char* { return nullptr; },
+        nullptr};
     return &vendor;
   }
 

@@ -155,6 +155,7 @@ TEST_CASE("a policy's settings are shown with units, zero as what it means") {
   policy.set_window_us(2000);
   policy.set_share_slack_us(5000);
   policy.set_fair_quantum_ms(20);
+  policy.set_time_slices("auto");
   policy.add_available("priority");
   policy.add_available("fifo");
   const std::string text = RenderPolicy(policy);
@@ -164,6 +165,7 @@ TEST_CASE("a policy's settings are shown with units, zero as what it means") {
   CHECK(text.find("top-window      no limit") != std::string::npos);
   CHECK(text.find("share-slack     5.00 ms ahead of its share") != std::string::npos);
   CHECK(text.find("fair-quantum    20 ms of GPU time a level") != std::string::npos);
+  CHECK(text.find("time-slices     auto\n") != std::string::npos);
   CHECK(text.find("guard           off") != std::string::npos);
   CHECK(text.find("max-concurrent  no limit") != std::string::npos);
 }

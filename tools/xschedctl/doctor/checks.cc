@@ -30,6 +30,7 @@ std::span<const Check> Checks() {
       {"private library", CheckLibrary},
       {"runtime", CheckRuntimes},
       {"device", CheckDevices},
+      {"time slices", CheckSlices},
       {"kernel", CheckKernel},
       {"environment", CheckEnvironment},
       {"conflicts", CheckConflicts},

@@ -18,6 +18,7 @@ Findings CheckShim(const Facts& facts);
 Findings CheckLibrary(const Facts& facts);
 Findings CheckRuntimes(const Facts& facts);
 Findings CheckDevices(const Facts& facts);
+Findings CheckSlices(const Facts& facts);
 Findings CheckKernel(const Facts& facts);
 Findings CheckEnvironment(const Facts& facts);
 Findings CheckConflicts(const Facts& facts);

@@ -63,6 +63,14 @@ Findings CheckDevices(const Facts& facts) {
   return findings;
 }
 
+// Nothing depends on them, so none is no fault.
+Findings CheckSlices(const Facts& facts) {
+  Findings findings;
+  for (const auto& [text, times] : facts.slices)
+    findings.push_back(Ok(text + (times == 1 ? "" : " (" + std::to_string(times) + " times)")));
+  return findings;
+}
+
 Findings CheckKernel(const Facts& facts) {
   const KernelFacts& kernel = facts.kernel;
   std::string lacks;

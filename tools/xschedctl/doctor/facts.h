@@ -118,6 +118,9 @@ struct Facts {
   std::vector<DeviceFileFacts> amd_devices;     // /dev/kfd, /dev/dri/renderD*
   std::vector<DeviceFileFacts> nvidia_devices;  // /dev/nvidiactl, /dev/nvidia0, ...
   std::vector<std::string> used_devices;        // names of those that the daemon knows of clients on
+  // What has become of clients' time slices, for each text that there is: how many times. Of the one that was asked
+  // about, or of all.
+  std::map<std::string, std::uint64_t> slices;
   std::string software_gpu;  // path of its libhsa-runtime64, if that is what a program here would get
   KernelFacts kernel;
   ServiceFacts service;

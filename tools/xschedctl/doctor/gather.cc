@@ -105,6 +105,11 @@ void AskDaemon(const DoctorOptions& options, Facts* facts) {
   for (const v1::Device& device : clients->devices()) {
     if (device.clients() > 0) facts->used_devices.push_back(device.name() + ", " + device.pci_address());
   }
+  for (const v1::Client& one : clients->clients()) {
+    for (const v1::ClientDevice& device : one.devices()) {
+      if (!device.slice().empty()) ++facts->slices[device.device() + ": " + device.slice()];
+    }
+  }
   if (!has_process) return;
   // A client of another user is not shown, but is one.
   facts->process->has_session = clients->clients_size() > 0 || clients->left_out() > 0;

@@ -1,0 +1,52 @@
+// Keeps the process's time slice (core/interface.h, Vendor::set_time_slice) as the daemon wants it: sets it, looks
+// again each second of work, because the runtime sets its own behind ours, and takes it back when nobody wants it any
+// more.
+//
+//   wanted, busy     set at once; asked back and set again each kLookNs
+//   wanted, idle     stays as it is, and the caller asks anew each kLookNs, so that a change of mind is seen though
+//                    nobody reports any work; after kRestNs it is taken back, and nothing is to be done any more
+//   not wanted       taken back
+//
+// So an idle process costs ten calls at most, and a slice outlives its reason by a second. Nothing depends on it: each
+// failure is a state. Thread rule: one thread, the agent's.
+#pragma once
+
+#include <cstdint>
+
+#include "client-shim/core/interface.h"
+#include "common/abi.h"
+
+namespace xschedd::shim {
+
+class SliceKeeper {
+ public:
+  using Set = SliceReport (*)(std::uint32_t us);
+  static constexpr std::uint64_t kLookNs = 1'000'000'000;
+  static constexpr std::uint64_t kRestNs = 10 * kLookNs;
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+  // Null: there is no such lever.
+  explicit SliceKeeper(Set set) : set_(set) {}
+
+  // `wanted_us`: 0, the driver's own. Returns when to call again though nothing has changed.
+  std::uint64_t Look(std::uint32_t wanted_us, bool busy, std::uint64_t now_ns);
+
+  // What has become of what was wanted; Us counts with kInForce.
+  abi::SliceState State() const { return state_; }
+  std::uint32_t Us() const { return state_ == abi::SliceState::kInForce ? asked_us_ : 0; }
+  bool HasLever() const { return set_ != nullptr; }
+
+ private:
+  void Apply(std::uint32_t us, std::uint64_t now_ns);
+  std::uint64_t TakeBack(std::uint64_t now_ns);
+
+  const Set set_;
+  abi::SliceState state_ = abi::SliceState::kNotAsked;
+  std::uint32_t asked_us_ = 0;   // last; 0: nothing since it was taken back
+  bool is_set_ = false;          // something may be set that is to be taken back
+  int attempts_ = 0;             // to take it back, in a row
+  std::uint64_t looked_ns_ = 0;  // when it was asked for last
+  std::uint64_t busy_ns_ = 0;    // the last call with work
+};
+
+}  // namespace xschedd::shim

@@ -1,0 +1,44 @@
+// Time slices: how long a client's work may have a device before another process's turn comes, where the device's own
+// scheduling between processes is a lever that clients pull for themselves (docs/policies.md, Time slices).
+//
+//   can be overtaken by somebody attached   kShortSliceUs: work of it that runs gives way inside a kernel
+//   cannot, and somebody else can be        kLongSliceUs: it is not interrupted for those
+//   nobody can be overtaken, or untracked   0, the driver's own
+//
+// It is the same whether anybody is busy: a change costs each client a preemption, and the short one costs nothing
+// while its client has the device to itself. Thread rule: pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace xschedd::policy {
+
+// The words of configuration and xschedctl for Settings::time_slices.
+inline constexpr std::string_view kSlicesAuto = "auto";
+inline constexpr std::string_view kSlicesOff = "off";
+inline constexpr std::string_view SlicesText(bool on) {
+  return on ? kSlicesAuto : kSlicesOff;
+}
+inline constexpr std::optional<bool> SlicesFrom(std::string_view text) {
+  if (text == kSlicesAuto) return true;
+  return text == kSlicesOff ? std::optional(false) : std::nullopt;
+}
+
+inline constexpr std::uint32_t kShortSliceUs = 200;
+inline constexpr std::uint32_t kLongSliceUs = 20'000;
+
+struct SliceCase {
+  bool enabled = false;           // Settings::time_slices
+  bool tracked = false;           // and not held by an administrator
+  bool can_be_overtaken = false;  // by somebody attached to its device
+  bool somebody_can_be = false;   // any client attached to its device
+};
+
+inline std::uint32_t SliceOf(const SliceCase& of) {
+  if (!of.enabled || !of.tracked || !of.somebody_can_be) return 0;
+  return of.can_be_overtaken ? kShortSliceUs : kLongSliceUs;
+}
+
+}  // namespace xschedd::policy

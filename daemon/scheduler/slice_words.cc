@@ -1,0 +1,39 @@
+#include "daemon/scheduler/slice_words.h"
+
+#include <fmt/format.h>
+
+namespace xschedd {
+namespace {
+
+constexpr std::string_view kVendorWithSlices = "nvidia";
+
+std::string None(std::string_view why) {
+  return fmt::format("no time slices here: {}", why);
+}
+
+}  // namespace
+
+std::string SliceText(const Attachment& attachment) {
+  const std::uint32_t wanted_us = attachment.gate.slice_us;
+  const auto& channel = attachment.client->channel;
+  if (channel == nullptr) return {};
+  const SliceSnapshot slice = channel->Ledger().Slice(attachment.slot);
+  // What is being taken back is still in force.
+  if (slice.state == abi::SliceState::kInForce) return fmt::format("time slice {} us", slice.us);
+  if (wanted_us == 0) return {};
+  if (channel->Layout().version < abi::kSlicesSince) return None("the client's shim is of an older release");
+  switch (slice.state) {
+    case abi::SliceState::kNotHere:
+      return attachment.device->vendor == kVendorWithSlices
+                 ? None("no channel group of the process is known (a client of MPS?)")
+                 : None("this vendor has none that a process may set");
+    case abi::SliceState::kRefused:
+      return None("the driver refuses them");
+    case abi::SliceState::kNotAsked:
+    case abi::SliceState::kInForce:
+      break;
+  }
+  return fmt::format("time slice {} us, as soon as it has work", wanted_us);
+}
+
+}  // namespace xschedd

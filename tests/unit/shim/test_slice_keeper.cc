@@ -1,0 +1,149 @@
+// When a time slice is set, looked at again and taken back.
+#include <utility>
+#include <vector>
+
+#include "client-shim/core/slice_keeper.h"
+#include "tests/catch.h"
+
+using namespace xschedd;
+using namespace xschedd::shim;
+
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+std::vector<std::uint32_t> g_calls;
+SliceReport g_report;
+
+SliceReport Set(std::uint32_t us) {
+  g_calls.push_back(us);
+  return g_report;
+}
+
+std::vector<std::uint32_t> Calls() {
+  return std::exchange(g_calls, {});
+}
+
+struct Step {
+  const char* when;
+  std::uint32_t wanted_us;
+  bool busy;
+  std::uint64_t at_ns;
+  std::vector<std::uint32_t> calls;
+  abi::SliceState state;
+  std::uint64_t next_ns;
+};
+
+void Walk(SliceKeeper& keeper, const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    INFO(step.when);
+    const std::uint64_t next = keeper.Look(step.wanted_us, step.busy, step.at_ns);
+    CHECK(Calls() == step.calls);
+    CHECK(keeper.State() == step.state);
+    CHECK(keeper.Us() == (step.state == abi::SliceState::kInForce ? step.wanted_us : 0));
+    CHECK(next == step.next_ns);
+  }
+}
+
+using enum abi::SliceState;
+constexpr std::uint64_t kNever = SliceKeeper::kNever;
+constexpr std::uint64_t kStart = 100 * kSecond;
+
+}  // namespace
+
+TEST_CASE("a slice is set while there is work, looked at each second, and taken back") {
+  g_calls.clear();
+  g_report = {4, 4};
+  SliceKeeper keeper(Set);
+  constexpr std::uint64_t kMs = 1'000'000;
+  Walk(keeper, {
+                   {"nothing is wanted", 0, true, kStart, {}, kNotAsked, kNever},
+                   {"wanted, no work", 200, false, kStart, {}, kNotAsked, kNever},
+                   {"wanted, work", 200, true, kStart, {200}, kInForce, kStart + kSecond},
+                   {"the next renewal", 200, true, kStart + 40 * kMs, {}, kInForce, kStart + kSecond},
+                   {"another is wanted", 20'000, true, kStart + 80 * kMs, {20'000}, kInForce, kStart + 1080 * kMs},
+                   {"a second later", 20'000, true, kStart + 1080 * kMs, {20'000}, kInForce, kStart + 2080 * kMs},
+                   {"not wanted any more", 0, true, kStart + 1090 * kMs, {0}, kNotAsked, kNever},
+                   {"nor later", 0, true, kStart + 5000 * kMs, {}, kNotAsked, kNever},
+                   {"wanted again", 200, true, kStart + 5001 * kMs, {200}, kInForce, kStart + 6001 * kMs},
+               });
+}
+
+TEST_CASE("an idle process keeps its slice for ten seconds, in which it is looked whether it is still wanted") {
+  g_calls.clear();
+  g_report = {4, 4};
+  SliceKeeper keeper(Set);
+  Walk(keeper, {{"work", 200, true, kStart, {200}, kInForce, kStart + kSecond}});
+  SECTION("it rests") {
+    for (std::uint64_t second = 1; second < 10; ++second) {
+      const std::uint64_t now = kStart + second * kSecond;
+      Walk(keeper, {{"idle", 200, false, now, {}, kInForce, now + kSecond}});
+    }
+    Walk(keeper, {
+                     {"after ten seconds", 200, false, kStart + 10 * kSecond, {0}, kNotAsked, kNever},
+                     {"and then", 200, false, kStart + 11 * kSecond, {}, kNotAsked, kNever},
+                     {"work again", 200, true, kStart + 60 * kSecond, {200}, kInForce, kStart + 61 * kSecond},
+                 });
+  }
+  SECTION("nobody wants it any more") {
+    Walk(keeper, {{"not wanted", 0, false, kStart + kSecond, {0}, kNotAsked, kNever}});
+  }
+  SECTION("another is wanted") {
+    Walk(keeper, {{"less", 100, false, kStart + kSecond, {100}, kInForce, kStart + 2 * kSecond}});
+  }
+}
+
+TEST_CASE("where there is no lever that is known, and nothing is set") {
+  g_calls.clear();
+  SECTION("of the vendor") {
+    SliceKeeper keeper(nullptr);
+    CHECK_FALSE(keeper.HasLever());
+    Walk(keeper, {
+                     {"not wanted", 0, true, kStart, {}, kNotAsked, kNever},
+                     {"wanted", 200, false, kStart, {}, kNotHere, kNever},
+                     {"with work", 200, true, kStart, {}, kNotHere, kNever},
+                     {"not wanted any more", 0, true, kStart, {}, kNotAsked, kNever},
+                 });
+  }
+  SECTION("no group is known, perhaps later") {
+    g_report = {0, 0};
+    SliceKeeper keeper(Set);
+    Walk(keeper, {
+                     {"wanted", 200, true, kStart, {200}, kNotHere, kStart + kSecond},
+                     {"soon after", 200, true, kStart + 1, {}, kNotHere, kStart + kSecond},
+                     {"without work", 200, false, kStart + kSecond, {}, kNotHere, kNever},
+                 });
+    g_report = {2, 2};
+    Walk(keeper, {{"later", 200, true, kStart + 2 * kSecond, {200}, kInForce, kStart + 3 * kSecond}});
+  }
+  SECTION("the driver refuses") {
+    g_report = {4, 1};
+    SliceKeeper keeper(Set);
+    Walk(keeper, {
+                     {"wanted", 200, true, kStart, {200}, kRefused, kStart + kSecond},
+                     {"a second later", 200, true, kStart + kSecond, {200}, kRefused, kStart + 2 * kSecond},
+                 });
+    g_report = {4, 4};
+    Walk(keeper, {{"what it took is taken back", 0, true, kStart + 2 * kSecond, {0}, kNotAsked, kNever}});
+  }
+}
+
+TEST_CASE("what the driver does not give back is asked for some times more") {
+  g_calls.clear();
+  g_report = {4, 4};
+  SliceKeeper keeper(Set);
+  Walk(keeper, {{"work", 200, true, kStart, {200}, kInForce, kStart + kSecond}});
+  g_report = {4, 3};
+  std::uint64_t now = kStart;
+  int calls = 0;
+  for (std::uint64_t next = now; next != kNever; next = keeper.Look(0, false, now)) {
+    now = next;
+    calls += static_cast<int>(Calls().size());
+    REQUIRE(calls < 20);
+  }
+  calls += static_cast<int>(Calls().size());
+  CHECK(calls == 5);
+  g_report = {4, 4};
+  Walk(keeper, {{"wanted again", 200, true, now, {200}, kInForce, now + kSecond},
+                {"and taken back", 0, true, now, {0}, kNotAsked, kNever}});
+}
