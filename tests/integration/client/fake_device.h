@@ -110,6 +110,7 @@ class FakeDevice {
               return std::exchange(now, mode);
             },
         .kernel_name = [](const shim::KernelRef&, void*) -> const char* { return "a_kernel"; },
+        .set_time_slice = nullptr,
     };
     return &vendor;
   }
