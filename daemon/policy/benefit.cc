@@ -179,8 +179,9 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
 void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_look_ns) const {
   memory.open = open;
   if (tolerance_ == 0 || !open || !memory.contended) return;
-  const std::uint64_t left = memory.place == 0 ? std::max(memory.next_trial_ns, now_ns_ + kCostNs) - now_ns_
-                                               : kLongestBlockNs - std::min(memory.block.busy_ns, kLongestBlockNs - 1);
+  std::uint64_t left = std::max(memory.next_trial_ns, now_ns_ + kCostNs) - now_ns_;
+  if (memory.place != 0) left = kLongestBlockNs - std::min({memory.block.busy_ns, memory.burst_ns, kLongestBlockNs});
+  left = std::max(left, kNsPerMs);
   next_look_ns = std::min(next_look_ns, now_ns_ + left);
 }
 

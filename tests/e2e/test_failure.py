@@ -196,7 +196,7 @@ class Failure(harness.NodeTest):
         """All that it does for a while is to wait at its gate, and its turn comes all the same."""
         node = self.node
         node.start_daemon()
-        node.ctl("policy", "set", "--guard", 0)
+        node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)
         high, low = node.start_anchor(priority=50), node.start_anchor(priority=-10)
         node.tell(high, "work 4000 1000")
         wait_for(lambda: node.device_state(high.pid).get("state") == "running", "the higher client is busy")

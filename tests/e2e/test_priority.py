@@ -57,7 +57,7 @@ class Priority(harness.NodeTest):
         launched = {}
         # All at once, so that nothing but a turn lets the lower one run before the end; by turns without and with the guard.
         for guard in ("0", "50ms"):
-            node.ctl("policy", "set", "--guard", guard)
+            node.ctl("policy", "set", "--guard", guard, "--tolerance", 0)
             node.tell(high, "work 3000 1000")
             wait_for(lambda: node.device_state(low.pid).get("state") == "held", "the lower client is held")
             since = time.monotonic_ns()

@@ -162,6 +162,17 @@ TEST_CASE("the answer does not flap where it is close") {
   }
 }
 
+TEST_CASE("a block is not looked at again and again") {
+  BenefitMemory memory;
+  memory.place = 1;
+  memory.contended = true;
+  // A new burst in a block that has been long enough.
+  memory.block.busy_ns = kNsPerS;
+  std::uint64_t next_look_ns = kNever;
+  Benefit(5, kNow).Note(memory, true, next_look_ns);
+  CHECK(next_look_ns >= kNow + kNsPerMs);
+}
+
 TEST_CASE("without a tolerance others are always held") {
   Pair pair(0);
   pair.Run({}, 60);
