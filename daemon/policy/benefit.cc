@@ -70,7 +70,7 @@ void Benefit::Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, 
   const bool at_an_edge = memory.burst_ns == 0 || memory.burst_ns >= kLongestBlockNs;
   if (!contended || !at_an_edge || !is_worth_it || now_ns_ < memory.next_trial_ns) return;
   memory.place = 1;
-  // In which order decides chance, or the next block would always be the one in which the others catch up.
+  // Each mode comes first in every other pair: others catch up in the block after they were held.
   memory.mode = memory.pairs % 2 == 0 ? memory.settled : Other(memory.settled);
 }
 
