@@ -94,7 +94,9 @@ class Test {
     const std::string said =
         fmt::format("while the higher one worked the lower was held for {} of {} and launched {} times, the higher {}",
                     Share(std::min(part, whole), whole), Duration(whole), CountOf(low_) - low, CountOf(high_) - high);
-    if (is_comparable_ && part < whole / 2) return Fail(said, kLookAtLog);
+    // No more: a pretended device makes nobody slower, so that after some tries the lower one may run beside the higher
+    // (tolerance_percent).
+    if (is_comparable_ && part < whole / 10) return Fail(said, kLookAtLog);
     Say(said);
     return true;
   }
