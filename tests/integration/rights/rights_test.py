@@ -10,12 +10,10 @@ import grp
 import json
 import os
 import re
-import signal
 import stat
 import subprocess
 import tempfile
-import time
-from typing import Dict, List, Optional
+from typing import Dict, List
 
 import rights_world
 from rights_world import (ALICE, BOB, GPU, INVALID_ARGUMENT, NOT_FOUND, OK, PERMISSION_DENIED, WithDaemon, needs_root,
@@ -181,24 +179,6 @@ class Raising(WithDaemon):
         # What others say of him raises him.
         self.call("Set", f"selector {{ pid: {alices.pid} }} priority: 40", on="admin")
         self.assertEqual(self.one(alices.pid)["priority_effective"], 40)
-
-    def test_xschedctl_run_says_at_once_what_it_gets(self) -> None:
-        def run(*options: str, uid: Optional[int] = ALICE, also_in: Optional[List[int]] = None) -> List[str]:
-            done = self.ctl("run", *options, "--", "/bin/true", uid=uid, also_in=also_in)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            return [line for line in done.stderr.splitlines() if line.startswith("xschedctl: ")]
-        lines = run("--priority", "50")
-        self.assertEqual(len(lines), 1)
-        self.assertIn("warning: priority 50 counts as 0: limited by the default ceiling of uid", lines[0])
-        self.assertIn("an administrator can", lines[0])
-        self.assertIn("weight 300 counts as 100", run("--weight", "300")[0])
-        self.assertEqual(run("--priority", "-50", "--weight", "50"), [])
-        self.assertEqual(run("--priority", "50", uid=0), [])
-        self.daemon.send_signal(signal.SIGSTOP)
-        begun = time.monotonic()
-        self.assertEqual(run("--priority", "50"), [], "a daemon that stands still is not waited for")
-        self.assertLess(time.monotonic() - begun, 30)
-        self.daemon.send_signal(signal.SIGCONT)
 
 
 @needs_root
