@@ -1,10 +1,10 @@
-// systemd, or whoever speaks its protocols: descriptors that it hands over (sd_listen_fds), what it is told
+// systemd, or any service manager with its protocols: descriptors that it hands over (sd_listen_fds), messages to it
 // (sd_notify).
 //
-// Messages go out one after the other on a thread of their own: a service manager that does not read must not stop the
-// daemon's loop. What waits for it is bounded: descriptors by what the caller stores at a time, because those that are
-// given up before they were told of are forgotten. Without a service manager, or built without libsystemd, nothing is
-// handed over and nothing is told. Thread rule: one thread.
+// A thread of its own sends the messages in order: a service manager that does not read must not stop the daemon's
+// loop. The queue is bounded: it holds no more descriptors than the caller stores at a time, since those that are
+// removed before they were sent are dropped. Without a service manager, or built without libsystemd, nothing is handed
+// over and nothing is sent. Thread rule: one thread.
 #pragma once
 
 #include <condition_variable>

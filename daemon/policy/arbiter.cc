@@ -163,16 +163,14 @@ void Arbiter::Remember(std::uint32_t group) {
     turns_.NoteIdle(next);
   } else if (next.turn_since_ns != 0) {
     const auto tenants = roster_.TenantsOf(group);
-    view.keeps_turn = true;
-    view.keeps_turn =
-        std::any_of(tenants.begin(), tenants.end(), [this](std::uint32_t i) { return KeepsTurn(state_->tenants[i]); });
+    view.keeps_turn = std::any_of(tenants.begin(), tenants.end(),
+                                  [this](std::uint32_t i) { return TurnKeptUntil(state_->tenants[i]) > now_ns_; });
     view.present = view.present || view.keeps_turn;
     if (!view.keeps_turn) turns_.NoteIdle(next);
   }
   LookAt(view.next_look_ns);
 }
 
-// Whether there is anybody whom it could hold.
 void Arbiter::MeasureBenefits() {
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     GroupView& view = groups_[group];
@@ -187,6 +185,7 @@ void Arbiter::MeasureBenefits() {
   }
 }
 
+// Whether there is anybody whom it could hold.
 bool Arbiter::IsContended(std::uint32_t group) const {
   const auto tenants = roster_.TenantsOf(group);
   return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
@@ -200,68 +199,38 @@ void Arbiter::NoteBenefits() {
   for (const Place& place : order_) {
     const GroupView& view = groups_[place.group];
     const bool open = view.busy && view.blocked == Why::kOpen;
-    benefit_.Note(decision_->memory[place.group].benefit, open, decision_->next_look_ns);
+    BenefitMemory& memory = decision_->memory[place.group].benefit;
+    // It held others all the same.
+    const auto tenants = roster_.TenantsOf(place.group);
+    const bool held = view.tier == view.rank && std::any_of(tenants.begin(), tenants.end(),
+                                                            [this](std::uint32_t i) { return OutranksInTurns(i); });
+    if (!view.holds && held) memory.contended = false;
+    benefit_.Note(memory, open, decision_->next_look_ns);
   }
 }
 
-// A group that holds nobody takes turns with those of the next rank below, but where it shares a device with one of its
-// own rank that does hold: turns between these two are by how long they have waited.
+// A rank of which nobody holds others stands with the next one below. By whole ranks: whoever takes turns with one of
+// a tier takes turns with all of it, or somebody would always go before another of its own rank.
 void Arbiter::FindTiers() {
-  bool all_hold = true;
-  for (GroupView& view : groups_) {
-    view.tier = view.rank;
-    all_hold = all_hold && (view.holds || !view.present);
-  }
-  if (all_hold) return;
-  FindHolders();
-  std::sort(holders_.begin(), holders_.end());
-  ForEachPresent([this](std::uint32_t group, std::uint32_t device) {
-    GroupView& view = groups_[group];
-    view.stays =
-        view.stays || view.holds || std::binary_search(holders_.begin(), holders_.end(), std::pair(device, view.rank));
-  });
-  tiers_.clear();
-  for (const GroupView& view : groups_)
-    if (view.tracked && view.present && view.stays) tiers_.push_back(view.rank);
-  std::sort(tiers_.begin(), tiers_.end());
-  for (GroupView& view : groups_) {
-    if (view.stays || !view.tracked || !view.present) continue;
-    // Of those below the highest; below all of them, all stand together.
-    const auto above = std::lower_bound(tiers_.begin(), tiers_.end(), view.rank);
-    view.tier = above == tiers_.begin() ? Rank{} : *std::prev(above);
-  }
-}
-
-// Those that hold others once it is their turn: nobody more important holds them.
-void Arbiter::FindHolders() {
-  holders_.clear();
   by_rank_.clear();
-  for (std::uint32_t group = 0; group < groups_.size(); ++group)
-    if (groups_[group].tracked && groups_[group].present) by_rank_.push_back(group);
-  std::sort(by_rank_.begin(), by_rank_.end(),
-            [this](std::uint32_t a, std::uint32_t b) { return groups_[a].rank > groups_[b].rank; });
-  held_below_.assign(devices_.size(), Rank{});
-  for (const std::uint32_t group : by_rank_) {
-    const Rank& rank = groups_[group].rank;
-    const auto tenants = roster_.TenantsOf(group);
-    const bool is_held = std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
-      return state_->tenants[i].busy && held_below_[state_->tenants[i].device] > rank;
-    });
-    if (is_held || !groups_[group].holds) continue;
-    for (const std::uint32_t i : tenants) {
-      Rank& below = held_below_[state_->tenants[i].device];
-      below = std::max(below, rank);
-      holders_.emplace_back(state_->tenants[i].device, rank);
-    }
-  }
-}
-
-template <typename Visit>
-void Arbiter::ForEachPresent(Visit visit) {
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-    if (!groups_[group].tracked || !groups_[group].present) continue;
-    for (const std::uint32_t i : roster_.TenantsOf(group))
-      visit(group, state_->tenants[i].device);
+    GroupView& view = groups_[group];
+    view.tier = view.rank;
+    if (view.tracked && view.present) by_rank_.push_back(group);
+  }
+  if (std::all_of(by_rank_.begin(), by_rank_.end(), [this](std::uint32_t group) { return groups_[group].holds; })) {
+    return;
+  }
+  std::sort(by_rank_.begin(), by_rank_.end(),
+            [this](std::uint32_t a, std::uint32_t b) { return groups_[a].rank < groups_[b].rank; });
+  Rank below;
+  for (auto first = by_rank_.begin(); first != by_rank_.end();) {
+    const Rank rank = groups_[*first].rank;
+    const auto end =
+        std::find_if(first, by_rank_.end(), [&](std::uint32_t group) { return groups_[group].rank != rank; });
+    if (std::any_of(first, end, [this](std::uint32_t group) { return groups_[group].holds; })) below = rank;
+    for (; first != end; ++first)
+      groups_[*first].tier = below;
   }
 }
 
@@ -272,8 +241,7 @@ void Arbiter::Order() {
     const GroupView& view = groups_[group];
     if (!view.tracked || !view.present) continue;
     const GroupMemory& memory = decision_->memory[group];
-    // Not one that has just begun: a decision made twice at one time puts all in the same order.
-    const bool has_turn = memory.turn_since_ns != 0 && memory.turn_since_ns != now_ns_;
+    const bool has_turn = memory.turn_since_ns != 0;
     order_.push_back(
         {.tier = view.tier,
          .share = share_.Keeps(group) ? share_.Order(group, has_turn) : std::numeric_limits<double>::infinity(),
@@ -379,7 +347,6 @@ void Arbiter::SpeakFor(std::uint32_t group) {
 
 void Arbiter::Claim(std::uint32_t group) {
   const GroupView& view = groups_[group];
-  const Rank& rank = view.rank;
   bool takes_turn = false;
   bool fills_in = false;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
@@ -390,21 +357,7 @@ void Arbiter::Claim(std::uint32_t group) {
     DeviceView& device = devices_[tenant.device];
     if (keeps_turn) LookAt(TurnKeptUntil(tenant));
     if (lingers && device.second_group != kNobody) LookAt(LingerEnd(tenant));
-    // Of several of one rank, who is named must not depend on the order of anything: one with work, then the oldest.
-    const bool first = device.claimant == 0;
-    const bool names_better =
-        device.claim == rank && std::tuple(lingers, tenant.client) < std::tuple(device.claim_lingers, device.claimant);
-    if (!tenant.busy && !lingers) {
-      // Claims nothing.
-    } else if (!view.holds) {
-      const bool is_named = std::tuple(device.beside, device.beside_client) >= std::tuple(rank.priority, tenant.client);
-      if (tenant.busy && !is_named)
-        std::tie(device.beside, device.beside_client) = std::tuple(rank.priority, tenant.client);
-    } else if (first || names_better) {
-      device.claim = rank;
-      device.claimant = tenant.client;
-      device.claim_lingers = lingers;
-    }
+    if (tenant.busy || lingers) ClaimDevice(i, lingers);
     if (!(tenant.busy || keeps_turn) || !TakesTurns(i)) continue;
     takes_turn = true;
     if (device.turn_client == 0 || tenant.client < device.turn_client) device.turn_client = tenant.client;
@@ -415,6 +368,26 @@ void Arbiter::Claim(std::uint32_t group) {
   }
   if (takes_turn && !fills_in) turns_.NoteOpen(decision_->memory[group]);
   if (share_.Keeps(group)) share_.Admit(group);
+}
+
+// What holds those below on the device, or is beside them.
+void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
+  const Tenant& tenant = state_->tenants[index];
+  const GroupView& view = groups_[tenant.group];
+  DeviceView& device = devices_[tenant.device];
+  if (!view.holds && tenant.busy) {
+    const auto named = std::tuple(view.rank.priority, tenant.client);
+    if (named > std::tuple(device.beside, device.beside_client)) std::tie(device.beside, device.beside_client) = named;
+  }
+  if (!view.holds && !OutranksInTurns(index)) return;
+  // Of several of one tier, who is named must not depend on the order of anything: one with work, then the oldest.
+  const bool first = device.claimant == 0;
+  const bool names_better = device.claim == view.tier &&
+                            std::tuple(lingers, tenant.client) < std::tuple(device.claim_lingers, device.claimant);
+  if (!first && !names_better) return;
+  device.claim = view.tier;
+  device.claimant = tenant.client;
+  device.claim_lingers = lingers;
 }
 
 void Arbiter::FinishShares() {

@@ -3,10 +3,10 @@
 //
 //   - On each device only the highest rank among busy groups is open; those of one rank run together, kept to their
 //     shares (share.h) where the policy says so.
-//   - A group that does not gain by it holds nobody (benefit.h): the others run beside it. Who takes turns does so with
-//     those below it, too, if all of its rank hold nobody.
+//   - A group that does not gain by it holds nobody (benefit.h): the others run beside it. A rank of which nobody holds
+//     is one tier with the next rank below. Turns are taken inside a tier; where they are, a tier holds those below.
 //   - A group opens and closes as one: it is open only if nobody of higher rank is busy on any device where it is busy.
-//     Groups are admitted in order of rank over all devices at once, and one that is held claims nothing: two groups
+//     Groups are admitted in order of tier over all devices at once, and one that is held claims nothing: two groups
 //     that need two devices never hold one each, and no device is kept idle for a group that cannot run.
 //   - Idle groups are shut out, too, where they would be held if they were busy: their first launch then waits.
 //   - Everybody who can be overtaken by an attached group has a background window, whether that one is busy or not: the
@@ -60,8 +60,8 @@ class Arbiter {
     std::uint32_t second_group = kNobody;
     int bottom_priority = std::numeric_limits<int>::max();
     bool ranked = false;
+    int lowest_busy = std::numeric_limits<int>::max();  // the lowest priority that is busy here
     // Set as groups are admitted: the rank that has the device, and for whom others are told to wait.
-    int lowest_busy = std::numeric_limits<int>::max();  // priority
     Rank claim;
     std::uint64_t claimant = 0;  // 0: nobody has it
     bool claim_lingers = false;
@@ -84,7 +84,6 @@ class Arbiter {
   struct GroupView {
     Rank rank;
     Rank tier;                            // takes turns with those of the same
-    bool stays = false;                   // its tier is its rank
     bool holds = true;                    // those below, while it is busy
     bool keeps_turn = false;              // has just become idle in its turn
     std::uint64_t next_look_ns = kNever;  // of its standing
@@ -110,9 +109,6 @@ class Arbiter {
   void Forget(std::uint32_t group);
   void MeasureBenefits();
   void FindTiers();
-  void FindHolders();
-  template <typename Visit>
-  void ForEachPresent(Visit visit);  // of the groups' tenants: group and device
   void Order();
   void Interleave();
   void Admit(std::uint32_t group);
@@ -120,6 +116,7 @@ class Arbiter {
   void WaitForTurn(std::uint32_t group);
   void SpeakFor(std::uint32_t group);
   void Claim(std::uint32_t group);
+  void ClaimDevice(std::uint32_t tenant, bool lingers);
   void FinishShares();
   void WatchTurns(std::uint32_t group);
   bool IsContended(std::uint32_t group) const;
@@ -139,6 +136,11 @@ class Arbiter {
   bool IsSpokenFor(const DeviceView& device, const Rank& tier) const {
     return device.limit != 0 && device.next_tier == tier && device.groups_in_turn + device.next_in_turn >= device.limit;
   }
+  // Whether it goes before those below its tier in any case: whoever holds nobody holds these, and they are told so.
+  bool OutranksInTurns(std::uint32_t tenant) const {
+    const Tenant& view = state_->tenants[tenant];
+    return view.busy && TakesTurns(tenant) && devices_[view.device].limit != 0 && groups_[view.group].tier > Rank{};
+  }
   bool IsMixed(const DeviceView& device) const;
   bool Lingers(const Tenant& tenant) const {
     return !tenant.busy && tenant.idle_since_ns != 0 && LingerEnd(tenant) > now_ns_;
@@ -149,10 +151,10 @@ class Arbiter {
   // Whoever synchronises after each step keeps its turn from one to the next, or it would wait for everybody's turn
   // each time.
   std::uint64_t TurnKeptUntil(const Tenant& tenant) const {
-    return tenant.idle_since_ns + 2 * state_->settings.linger_us * kNsPerUs;
+    return tenant.idle_since_ns == 0 ? 0 : tenant.idle_since_ns + 2 * state_->settings.linger_us * kNsPerUs;
   }
   bool KeepsTurn(const Tenant& tenant) const {
-    return groups_[tenant.group].keeps_turn && tenant.idle_since_ns != 0 && TurnKeptUntil(tenant) > now_ns_;
+    return groups_[tenant.group].keeps_turn && TurnKeptUntil(tenant) > now_ns_;
   }
   bool IsInTurnOn(std::uint32_t group, std::uint32_t device) const;
   void LookAt(std::uint64_t time_ns) { decision_->next_look_ns = std::min(decision_->next_look_ns, time_ns); }
@@ -169,10 +171,7 @@ class Arbiter {
   Share share_;
   std::vector<DeviceView> devices_;
   std::vector<GroupView> groups_;
-  std::vector<std::pair<std::uint32_t, Rank>> holders_;  // device, and a rank that holds there
-  std::vector<std::uint32_t> by_rank_;
-  std::vector<Rank> held_below_;  // by device
-  std::vector<Rank> tiers_;
+  std::vector<std::uint32_t> by_rank_;  // tracked and present, lowest first
   std::vector<Place> order_;
   std::vector<Place> interleaved_;
   std::vector<std::uint8_t> overtaken_;  // by tenant: somebody attached to its device can come before it

@@ -100,12 +100,10 @@ void Benefit::Count(BenefitMemory& memory, std::uint64_t launched, bool busy) co
 void Benefit::EndBlock(BenefitMemory& memory) const {
   const Block block = memory.block;
   memory.block = {};
-  // Nobody was there to be compared with, or it said nothing: once more.
+  // Nobody was there to be compared with, or it said nothing: the pair begins anew, its two blocks must be neighbours.
   if (block.launches == 0 || block.contended_ns * 2 < block.busy_ns) {
-    if (memory.place == 1) {
-      memory.place = 0;
-      memory.mode = memory.settled;
-    }
+    memory.place = 0;
+    memory.mode = memory.settled;
     return;
   }
   if (memory.place == 1) {

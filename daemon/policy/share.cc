@@ -133,6 +133,9 @@ void Share::Charge(std::uint32_t group) {
       charge = std::max(charge, service + (missed - patience) * view.weight / entry.open_weight);
     }
     member.missed_ns = most_missed.value_or(memory.missed_ns);
+  } else {
+    // Turns may be shorter than the patience. What was missed in one of them may yet be measured.
+    member.missed_ns = memory.missed_ns - std::min(memory.missed_ns, service);
   }
   member.virtual_ns = memory.virtual_ns + static_cast<double>(charge) / view.weight;
 
@@ -276,6 +279,7 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
   next.seen_ns = now_ns_;
   next.priority = view.priority;
   next.ahead = member.ahead;
+  next.missed_ns = member.missed_ns;
   if (!member.present) {
     next.state = Was::kAway;
     next.left_ns = before.state != Was::kAway ? now_ns_ : before.left_ns;
@@ -294,7 +298,6 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
     return;
   }
   next.state = Was::kOpen;
-  next.missed_ns = member.missed_ns;
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Class& entry = ClassOf(index);
     const std::uint32_t other = entry.last == group ? entry.second_last : entry.last;

@@ -88,7 +88,7 @@ struct ShareMemory {
     kOpen,
   };
   double virtual_ns = 0;        // GPU time divided by weight, since it last came from being away
-  std::uint64_t missed_ns = 0;  // while others waited and it was open: time for which nobody's GPU time was measured
+  std::uint64_t missed_ns = 0;  // while it was open and others waited: time for which no GPU time was measured yet
   std::uint64_t seen_ns = 0;    // the time of the decision that charged it last
   std::uint64_t left_ns = 0;    // since when it is away; 0: since ever, or it is not
   int priority = 0;             // the class in which it was

@@ -35,10 +35,10 @@ void TakeGpuTime(Cluster& cluster, std::size_t i) {
   cluster.state.tenants[i].ran_ns = attachment.gpu.TakeRanNs();
 }
 
-// A client may write there what it likes: less than before is nothing.
+// Adds those since they were read last. A client may write there what it likes: less than before is nothing.
 void TakeLaunches(Cluster& cluster, std::size_t i) {
   const std::uint64_t launches = cluster.launch_counters[i].Read();
-  cluster.state.tenants[i].launched = launches - std::min(launches, cluster.launches[i]);
+  cluster.state.tenants[i].launched += launches - std::min(launches, cluster.launches[i]);
   cluster.launches[i] = launches;
 }
 
@@ -175,10 +175,7 @@ void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::
       ReadGpuTime(cluster, i, now_ns);
     }
     TakeGpuTime(cluster, i);
-    // Of one that was busy until now, too: the last of its burst.
-    const std::uint64_t before = tenant.launched;
-    TakeLaunches(cluster, i);
-    tenant.launched += before;
+    TakeLaunches(cluster, i);  // of one that was busy until now, too: the last of its burst
   }
 }
 

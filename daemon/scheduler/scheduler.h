@@ -37,7 +37,7 @@ class Scheduler {
 
   Scheduler(Registry& registry, EventLog& events, Clock clock);
 
-  // Called when a client's late work is told of, which is seldom enough to be saved each time.
+  // Called when a client's late work is reported, which is rare enough to be saved each time.
   void OnLate(std::function<void(const Client&)> action) { on_late_ = std::move(action); }
 
   // ---- what changed; each needs a Decide afterwards

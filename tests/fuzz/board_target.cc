@@ -23,9 +23,9 @@ struct Shared {
   abi::Board& board = *static_cast<abi::Board*>(board_memory.mapping.Address());
   abi::Ledger& ledger = *static_cast<abi::Ledger*>(ledger_memory.mapping.Address());
 
-  // The shim's. A session is never freed; the next input has the same one again.
+  // The shim's. A session is never freed, nor the pool that knows it; the next input has the same one again.
   Session* MakeSession() const {
-    static SessionPool sessions;
+    static SessionPool& sessions = *new SessionPool;
     return sessions
         .Take(MapSharedMemory(board_memory.fd.Get(), sizeof(abi::Board), Access::kReadOnly).value(),
               MapSharedMemory(ledger_memory.fd.Get(), sizeof(abi::Ledger), Access::kReadWrite).value(), -1,

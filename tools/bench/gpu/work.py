@@ -157,10 +157,8 @@ class LanguageTraining(Loop):
     def __init__(self, name):
         torch.use_deterministic_algorithms(True, warn_only=True)
         self.model = models.llama(name).train()
+        self.beginning = models.llama(name)
         self.tokens = torch.randint(0, models.VOCABULARY, (4, 512)).cuda()
-        self.begin()
-
-    def begin(self):
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, fused=True)
 
     def launch(self):
@@ -176,8 +174,7 @@ class LanguageTraining(Loop):
     def digest(self):
         """Of what it computes, not of where its training has come to."""
         with torch.no_grad():
-            fresh = models.llama("llama400m")
-            result = fresh(input_ids=self.tokens, use_cache=False).logits[:, -1]
+            result = self.beginning(input_ids=self.tokens, use_cache=False).logits[:, -1]
         return sha256([result.float()])
 
 

@@ -15,19 +15,11 @@
 #include <vector>
 
 #include "client-shim/include/xschedd.h"
+#include "tests/unit/shim/stub/expect.h"
 
 extern "C" int cuGraphLaunch(void*, void*) __attribute__((weak));
 
 namespace {
-
-int g_failures = 0;
-
-void Expect(bool condition, const char* what, int line) {
-  if (condition) return;
-  std::fprintf(stderr, "line %d: not so: %s\n", line, what);
-  ++g_failures;
-}
-#define EXPECT(condition) Expect(condition, #condition, __LINE__)
 
 using Launch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
                        void**);

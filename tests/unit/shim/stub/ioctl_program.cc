@@ -11,16 +11,9 @@
 #include <cstdio>
 #include <initializer_list>
 
+#include "tests/unit/shim/stub/expect.h"
+
 namespace {
-
-int g_failures = 0;
-
-void Expect(bool condition, const char* what, int line) {
-  if (condition) return;
-  std::fprintf(stderr, "line %d: not so: %s\n", line, what);
-  ++g_failures;
-}
-#define EXPECT(condition) Expect(condition, #condition, __LINE__)
 
 constexpr unsigned long kAlloc = _IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2b, 48);
 constexpr unsigned long kFree = _IOC(_IOC_READ | _IOC_WRITE, 'F', 0x29, 16);

@@ -12,17 +12,9 @@
 #include <string>
 
 #include "client-shim/include/xschedd.h"
+#include "tests/unit/shim/stub/expect.h"
 
 namespace {
-
-int g_failures = 0;
-
-void Expect(bool condition, const char* what, int line) {
-  if (condition) return;
-  std::fprintf(stderr, "line %d: not so: %s\n", line, what);
-  ++g_failures;
-}
-#define EXPECT(condition) Expect(condition, #condition, __LINE__)
 
 struct Dim3 {
   unsigned x, y, z;
