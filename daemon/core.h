@@ -124,6 +124,8 @@ class Core {
   void RestoreDone();
   // A client that was restored has its session, which says what `fresh` has; its memory is as it was.
   void ResumeClient(Client& client, NewClient fresh);
+  // It has told again of all queues that it has, as it does before anything else: the others were destroyed meanwhile.
+  void ResumeDone(Client& client);
   void RestoreSettings(Client& client, const SetByOthers& set);
   // For the state that is saved last: draining is not for the next daemon.
   void EndDraining() { draining_ = false; }

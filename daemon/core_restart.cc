@@ -84,6 +84,12 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   NoteChange(client, Urgency::kSoon);
 }
 
+void Core::ResumeDone(Client& client) {
+  registry_.RemoveRestoredQueues(client);
+  scheduler_.Changed(client);
+  NoteChange(client, Urgency::kSoon);
+}
+
 void Core::RestoreSettings(Client& client, const SetByOthers& set) {
   Apply(set, client);
   UpdateEffective(client, "as it was set before the restart");

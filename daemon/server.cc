@@ -15,7 +15,7 @@
 namespace xschedd {
 namespace {
 
-constexpr unsigned kStopLimitS = 5;
+constexpr std::chrono::seconds kStopLimit{5};
 
 }  // namespace
 
@@ -190,9 +190,12 @@ void Server::Stop() {
   StopMetrics();
   metrics_.Stop();
   connections_.CloseAll();
-  // Where it once had no memory gRPC may wait for ever. All that matters to others is done by now.
-  std::signal(SIGALRM, [](int) { ::_exit(0); });
-  ::alarm(kStopLimitS);
+  // Where it once had no memory gRPC may wait for ever, and the log where nobody reads it. All that matters to others
+  // is done by now.
+  std::thread([] {
+    std::this_thread::sleep_for(kStopLimit);
+    ::_exit(0);
+  }).detach();
   // gRPC waits for its reactors, and these need the loop.
   stopper_ = std::thread([this] {
     clients_.rpc->Stop();

@@ -238,6 +238,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     host_.keeper.Arrived(waiting_id);
     connection_->channel->ForgetDescriptors();  // the store has them
     host_.core.ResumeClient(*waiting, std::move(fresh));
+    is_resuming_ = true;
     return *waiting;
   }
 
@@ -249,8 +250,11 @@ class SessionReactor final : public Stream, public ConfigurationSink {
 
   // What is wrong in a message costs that message only; the client is told.
   void HandleMessage(Client& client) {
+    const auto kind = message_.message_case();
+    const bool lasts = kind == v1::ClientMessage::kDeviceAttached || kind == v1::ClientMessage::kQueueCreated;
+    if (!lasts && std::exchange(is_resuming_, false)) host_.core.ResumeDone(client);
     Result<void> result;
-    switch (message_.message_case()) {
+    switch (kind) {
       case v1::ClientMessage::kDeviceAttached: {
         const v1::DeviceAttached& device = message_.device_attached();
         result = WithinQuota(QuotaKind::kDevices, devices_, [&] {
@@ -427,6 +431,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   std::uint64_t notices_left_out_ = 0;
   std::uint64_t told_slow_ns_ = 0;  // 0: never
   bool told_rules_ = false;
+  bool is_resuming_ = false;  // it was restored, and tells again of what it has
   bool ended_ = false;
 };
 

@@ -275,6 +275,11 @@ Result<void> Registry::RemoveQueue(Client& client, std::uint64_t queue) {
   return {};
 }
 
+void Registry::RemoveRestoredQueues(Client& client) {
+  if (std::erase_if(client.queues, [](const auto& entry) { return entry.second.is_restored; }) != 0)
+    UpdateDeadlines(client);
+}
+
 Result<void> Registry::SetDeadline(Client& client, std::uint64_t deadline_us, std::optional<std::uint64_t> queue) {
   if (!queue) {
     client.hint_deadline_us = deadline_us;

@@ -222,6 +222,8 @@ class Registry {
   Result<void> AddQueue(Client& client, const Queue& queue, std::size_t limit);
   // Refuses an id that is not known.
   Result<void> RemoveQueue(Client& client, std::uint64_t queue);
+  // Those from before a restart that the client has not told of again.
+  void RemoveRestoredQueues(Client& client);
   // Without `queue`: of all queues that have none of their own. 0: none. Refuses an id that is not known; the default
   // stream, 0, need not have been created.
   Result<void> SetDeadline(Client& client, std::uint64_t deadline_us, std::optional<std::uint64_t> queue);

@@ -348,8 +348,20 @@ TEST_CASE("a client is the same after it was saved") {
     CHECK(!next.AttachDevice(again, {2, "0000:c2:00.0", "GPU", "amd", 304, {}}));        // it was another
     CHECK(next.CreateQueue(again, {.id = 9, .slot = 3, .native_priority = -1}));
     CHECK(!next.CreateQueue(again, {.id = 9, .slot = 3}));
+    next.ResumeDone(again);
+    CHECK(again.queues.contains(9));
     CHECK(next.CreateQueue(again, {.id = 10, .slot = 3}));
     CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
+  }
+  SECTION("a queue that was destroyed while no daemon listened is gone, and its deadline with it") {
+    NewClient back;
+    back.identity.pid = 4711;
+    back.group_name = "job";
+    next.ResumeClient(again, std::move(back));
+    CHECK(next.AttachDevice(again, {3, "0000:c1:00.0", "GPU", "amd", 304, "uuid-b"}));
+    next.ResumeDone(again);
+    CHECK(again.queues.empty());
+    CHECK(again.attachments.at(3)->deadline_after_ns == 900 * policy::kNsPerUs);
   }
 }
 
