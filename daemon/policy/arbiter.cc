@@ -17,6 +17,8 @@ constexpr std::uint32_t kTopFloor = 4;
 // A second launch in flight keeps the pipeline of one tenant full between two long kernels; several keep the device
 // full together.
 constexpr std::uint32_t kPipelineFloor = 2;
+// Between two bursts of one piece of work.
+constexpr std::uint64_t kPause = 100 * kNsPerMs;
 // Above any time that a clock gives.
 constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
 
@@ -172,17 +174,58 @@ void Arbiter::Remember(std::uint32_t group) {
 }
 
 void Arbiter::MeasureBenefits() {
+  if (!measures_) return;
+  due_.clear();
+  trying_.clear();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     GroupView& view = groups_[group];
-    if (!view.tracked || !measures_) continue;
+    if (!view.tracked) continue;
     BenefitMemory& memory = decision_->memory[group].benefit;
     memory = state_->groups[group].memory.benefit;
     std::uint64_t launched = 0;
     for (const std::uint32_t i : roster_.TenantsOf(group))
       launched += state_->tenants[i].launched;
     benefit_.Advance(memory, launched, view.busy, IsContended(group));
-    view.holds = memory.mode == BenefitMemory::Mode::kHeld;
+    if (memory.place != 0 && IsAboutToGoOn(group)) trying_.push_back(group);
+    if (benefit_.IsDue(memory)) due_.push_back(group);
   }
+  Try();
+  for (std::uint32_t group = 0; group < groups_.size(); ++group)
+    if (groups_[group].tracked)
+      groups_[group].holds = decision_->memory[group].benefit.mode == BenefitMemory::Mode::kHeld;
+  for (const std::uint32_t group : trying_) {
+    if (groups_[group].holds) continue;
+    for (GroupView& equal : groups_) {
+      if (equal.rank != groups_[group].rank || !equal.holds) continue;
+      equal.holds = false;
+      equal.forced = true;
+    }
+  }
+}
+
+bool Arbiter::IsAboutToGoOn(std::uint32_t group) const {
+  const auto tenants = roster_.TenantsOf(group);
+  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
+    const Tenant& tenant = state_->tenants[i];
+    return tenant.busy || (tenant.idle_since_ns != 0 && now_ns_ - tenant.idle_since_ns < kPause);
+  });
+}
+
+// Of each priority at which nobody tries, the oldest group whose pair is due begins one.
+void Arbiter::Try() {
+  const std::size_t before = trying_.size();
+  for (const std::uint32_t group : due_) {
+    const auto equal = std::find_if(trying_.begin(), trying_.end(),
+                                    [&](std::uint32_t other) { return groups_[other].rank == groups_[group].rank; });
+    if (equal == trying_.end()) {
+      trying_.push_back(group);
+    } else if (equal - trying_.begin() >= static_cast<std::ptrdiff_t>(before) &&
+               state_->groups[group].id < state_->groups[*equal].id) {
+      *equal = group;
+    }
+  }
+  for (std::size_t i = before; i < trying_.size(); ++i)
+    benefit_.Begin(decision_->memory[trying_[i]].benefit);
 }
 
 // Whether there is anybody whom it could hold.
@@ -200,11 +243,11 @@ void Arbiter::NoteBenefits() {
     const GroupView& view = groups_[place.group];
     const bool open = view.busy && view.blocked == Why::kOpen;
     BenefitMemory& memory = decision_->memory[place.group].benefit;
-    // It held others all the same.
+    // It did not do what it is measured for: it held others all the same, or did not for the sake of an equal.
     const auto tenants = roster_.TenantsOf(place.group);
     const bool held = view.tier == view.rank && std::any_of(tenants.begin(), tenants.end(),
                                                             [this](std::uint32_t i) { return OutranksInTurns(i); });
-    if (!view.holds && held) memory.contended = false;
+    if (view.forced || (!view.holds && held)) memory.contended = false;
     benefit_.Note(memory, open, decision_->next_look_ns);
   }
 }

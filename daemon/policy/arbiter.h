@@ -85,6 +85,7 @@ class Arbiter {
     Rank rank;
     Rank tier;                            // takes turns with those of the same
     bool holds = true;                    // those below, while it is busy
+    bool forced = false;                  // does not, for as long as an equal tries that
     bool keeps_turn = false;              // has just become idle in its turn
     std::uint64_t next_look_ns = kNever;  // of its standing
     bool busy = false;
@@ -108,6 +109,7 @@ class Arbiter {
   void Remember(std::uint32_t group);
   void Forget(std::uint32_t group);
   void MeasureBenefits();
+  void Try();
   void FindTiers();
   void Order();
   void Interleave();
@@ -120,6 +122,7 @@ class Arbiter {
   void FinishShares();
   void WatchTurns(std::uint32_t group);
   bool IsContended(std::uint32_t group) const;
+  bool IsAboutToGoOn(std::uint32_t group) const;
   void NoteBenefits();
   void CountWindows();
   Gate GateOf(std::uint32_t tenant) const;
@@ -171,6 +174,8 @@ class Arbiter {
   Share share_;
   std::vector<DeviceView> devices_;
   std::vector<GroupView> groups_;
+  std::vector<std::uint32_t> due_;
+  std::vector<std::uint32_t> trying_;   // one of each priority
   std::vector<std::uint32_t> by_rank_;  // tracked and present, lowest first
   std::vector<Place> order_;
   std::vector<Place> interleaved_;

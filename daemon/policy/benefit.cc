@@ -64,11 +64,17 @@ void Benefit::Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, 
   Count(memory, launched, busy);
   memory.contended = contended;
   if (memory.place != 0 && IsOver(memory, busy)) EndBlock(memory);
-  if (memory.place != 0) return;
-  memory.block = {};
+  if (memory.place == 0) memory.block = {};
+}
+
+bool Benefit::IsDue(const BenefitMemory& memory) const {
   const bool is_worth_it = memory.settled == Mode::kBeside || memory.cost >= kCheap;
   const bool at_an_edge = memory.burst_ns == 0 || memory.burst_ns >= kLongestBlockNs;
-  if (!contended || !at_an_edge || !is_worth_it || now_ns_ < memory.next_trial_ns) return;
+  return tolerance_ != 0 && memory.place == 0 && memory.contended && at_an_edge && is_worth_it &&
+         now_ns_ >= memory.next_trial_ns;
+}
+
+void Benefit::Begin(BenefitMemory& memory) const {
   memory.place = 1;
   // Each mode comes first in every other pair: others catch up in the block after they were held.
   memory.mode = memory.pairs % 2 == 0 ? memory.settled : Other(memory.settled);

@@ -12,6 +12,8 @@
 //     kLongestWaitNs.
 //   - A pair that fits to nothing known is made again at once; if that one does not fit, either, all begins anew.
 //   - Where holding costs the others less than kCheap of the time nothing is tried: they are held.
+//   - Of one priority one group tries at a time, and while others run beside it they run beside all of that priority: an
+//     equal that held them would make two equal blocks.
 //   - The answer changes at most once in kDwellNs. It becomes `beside` when beside is slower by no more than the
 //     tolerance, and `held` when it is slower by more than that and more than chance explains.
 //
@@ -42,6 +44,9 @@ class Benefit {
   // `contended`: and somebody less important has some on one of its devices. Changes the mode when a block is over.
   // Before groups are put in order.
   void Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, bool contended) const;
+  // Then, whether a pair is due, and begins it.
+  bool IsDue(const BenefitMemory& memory) const;
+  void Begin(BenefitMemory& memory) const;
   // Afterwards. `open`: it is busy and not held itself. `next_look_ns` is brought forward to the end of a long block.
   void Note(BenefitMemory& memory, bool open, std::uint64_t& next_look_ns) const;
 

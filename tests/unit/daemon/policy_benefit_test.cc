@@ -130,6 +130,98 @@ TEST_CASE("others run beside an important group that holding does not make faste
   }
 }
 
+// Several important tenants of one priority and a less important one that always has work, on one device. A burst of a
+// tenant that is `bound` takes twice as long while that one runs; the others' are as long either way.
+struct Equals {
+  Equals(std::uint32_t limit, const std::vector<bool>& bound, std::uint32_t seed = 1) : world(1, limit), random(seed) {
+    world.state.settings.tolerance_percent = 5;
+    world.state.settings.linger_us = 200;
+    for (std::uint64_t id = 1; id <= bound.size(); ++id) {
+      world.Add(id, 10, 0, false);
+      tenants.push_back({.is_bound = bound[id - 1], .next_ns = kNow + random() % kNsPerMs});
+    }
+    world.Add(100, 0, 0, true);
+    world.Add(101, 20, 0, false);  // so that the equals take turns where turns are taken
+  }
+
+  void Run(double seconds) {
+    const auto end = now + static_cast<std::uint64_t>(seconds * kNsPerS);
+    std::uint64_t look = now;
+    while (now < end) {
+      std::uint64_t next = look;
+      for (std::size_t i = 0; i < tenants.size(); ++i)
+        next = std::min(next, NextOf(i));
+      next = std::max(next, now + 1);
+      for (std::size_t i = 0; i < tenants.size(); ++i)
+        Advance(i, next - now);
+      now = next;
+      const Decision decision = world.At(now);
+      gates = decision.gates;
+      look = decision.next_look_ns;
+    }
+  }
+
+  Mode Settled(std::size_t i) const { return world.state.groups[i].memory.benefit.settled; }
+
+  struct Important {
+    bool is_bound = false;
+    std::uint64_t next_ns = 0;  // when its pause is over
+    double left = 0;            // launches of its burst
+  };
+  bool IsBesides() const { return !gates.empty() && !gates[tenants.size()].held; }
+  double LaunchNs(std::size_t i) const { return tenants[i].is_bound && IsBesides() ? 200'000 : 100'000; }
+  bool Runs(std::size_t i) const { return world.state.tenants[i].busy && !gates.empty() && !gates[i].held; }
+  std::uint64_t NextOf(std::size_t i) const {
+    if (!world.state.tenants[i].busy) return tenants[i].next_ns;
+    return Runs(i) ? now + static_cast<std::uint64_t>(tenants[i].left * LaunchNs(i)) + 1 : kNever;
+  }
+  void Advance(std::size_t i, std::uint64_t ns) {
+    Tenant& tenant = world.state.tenants[i];
+    Important& own = tenants[i];
+    if (Runs(i)) {
+      const double before = own.left;
+      own.left = std::max(0.0, own.left - static_cast<double>(ns) / LaunchNs(i));
+      tenant.launched = static_cast<std::uint64_t>(std::ceil(before) - std::ceil(own.left));
+      if (own.left > 0) return;
+      tenant.busy = false;
+      tenant.idle_since_ns = now + ns;
+      own.next_ns = now + ns + (100 + random() % 600) * kNsPerUs;
+    } else if (!tenant.busy && own.next_ns <= now + ns) {
+      tenant.busy = true;
+      tenant.busy_since_ns = now + ns;
+      own.left = 30 + static_cast<double>(random() % 150);
+    }
+  }
+
+  World world;
+  std::mt19937 random;
+  std::vector<Important> tenants;
+  std::vector<Gate> gates;
+  std::uint64_t now = kNow;
+};
+
+TEST_CASE("equals find out together: one that holds does not hide from another that it need not") {
+  for (const std::uint32_t limit : {0u, 1u}) {
+    INFO("limit " << limit);
+    Equals hosts(limit, {false, false, false});
+    hosts.Run(120);
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(hosts.Settled(i) == Mode::kBeside);
+  }
+  Equals mixed(0, {false, true});
+  mixed.Run(120);
+  CHECK(mixed.Settled(0) == Mode::kBeside);
+  CHECK(mixed.Settled(1) == Mode::kHeld);
+  // While one tries, the other does not hold the third for it.
+  for (const std::uint32_t seed : {1u, 2u, 3u, 4u, 5u}) {
+    INFO("seed " << seed);
+    Equals bound(0, {true, true, true}, seed);
+    bound.Run(120);
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(bound.Settled(i) == Mode::kHeld);
+  }
+}
+
 TEST_CASE("what is tried costs little once the answer is known") {
   Pair held(5);
   held.Run({.beside_us = 300}, 60);
