@@ -14,10 +14,12 @@ using namespace xschedd::policy::test;
 
 namespace {
 
+constexpr std::uint32_t kUsualSeeds = 200;
+
 // More of them find what is rare; under sanitizers fewer do: XSCHEDD_POLICY_SEEDS.
 std::uint32_t Seeds() {
   const char* text = std::getenv("XSCHEDD_POLICY_SEEDS");
-  return text == nullptr ? 200 : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
+  return text == nullptr ? kUsualSeeds : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
 }
 constexpr int kSteps = 2'000;
 
@@ -487,7 +489,8 @@ TEST_CASE("policy properties on random traces") {
     Waits::Reached reached;
     for (std::uint32_t seed = 1; seed <= Seeds(); ++seed)
       RunTrace(name, seed, reasons, reached);
-    // The traces must reach what they are to check.
+    // The traces must reach what they are to check. A few of them do not.
+    if (Seeds() < kUsualSeeds) continue;
     std::set<Why> expected{Why::kOpen, Why::kHold};
     if (name != Name::kFifo) {
       expected = common;
