@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <utility>
 
 #include "common/clock.h"
@@ -194,7 +195,7 @@ void Server::Stop() {
   // is done by now.
   std::thread([] {
     std::this_thread::sleep_for(kStopLimit);
-    ::_exit(0);
+    std::quick_exit(EXIT_SUCCESS);
   }).detach();
   // gRPC waits for its reactors, and these need the loop.
   stopper_ = std::thread([this] {

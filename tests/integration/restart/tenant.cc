@@ -72,13 +72,15 @@ int main(int argc, char** argv) {
     return shim;
   };
   std::unique_ptr<FakeShim> shim = connect();
+  bool is_busy = false;
   Answer("ready");
   xschedd::UniqueFd half;
   char line[64];
   while (std::fgets(line, sizeof line, stdin) != nullptr) {
     const std::string word(line, std::strcspn(line, " \n"));
     if (word == "busy" || word == "idle") {
-      shim->Report(0, word == "busy");
+      is_busy = word == "busy";
+      shim->Report(0, is_busy);
       Answer("ok");
     } else if (word == "look") {
       Answer(Look(*shim));
@@ -87,6 +89,7 @@ int main(int argc, char** argv) {
     } else if (word == "connect") {
       try {
         shim = connect();
+        if (is_busy) shim->Report(0, true);  // as a shim does; else nobody says that it lives
         Answer(shim->HasSession() ? "ok" : "no session");
       } catch (const std::exception& error) {
         Answer(error.what());
