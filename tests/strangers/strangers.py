@@ -80,14 +80,25 @@ def compiled(path, folder, into):
 
 
 def tests_of(program):
-    """The names of a Catch2 program's tests; none: it is not one."""
+    """The names of a Catch2 program's tests; none: it is not one. On a software GPU: without a device HIP 5.2 crashes before main() in
+    a program with a variable in managed memory."""
+    node = harness.Node()
     try:
-        done = subprocess.run([program, "--list-test-names-only"], capture_output=True, text=True, timeout=20, check=False,
-                              stdin=subprocess.DEVNULL, env={**os.environ, "HIP_VISIBLE_DEVICES": ""})
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    names = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-    return names if names and all(re.fullmatch(r"[\w ./:-]+", name) for name in names) and "Unit_" in done.stdout else []
+        process = node.start(program, "--list-test-names-only", shim=False, trace=False, environment={"SOFTGPU_DEVICES": "1"})
+        try:
+            names = [line.strip() for line in process.communicate(timeout=20)[0].splitlines() if line.strip()]
+        except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired):
+            return []
+    finally:
+        node.close()
+    is_catch2 = any("Unit_" in name for name in names) and all(re.fullmatch(r"[\w ./:<>,-]+", name) for name in names)
+    return names if is_catch2 else []
+
+
+def selected(test):
+    """The arguments which make a Catch2 program run this test only (a comma would be an "or"), to its 99th failed check: some check
+    each of millions of numbers."""
+    return [test.replace(",", "\\,"), "--abortx", "99"]
 
 
 # ---- running -------------------------------------------------------------------------------------------------------------
@@ -152,15 +163,18 @@ def skipped(name, why):
 
 
 def compare(name, words, cwd, seed):
-    first, second = run(words, cwd, "native", seed), run(words, cwd, "native", seed)
+    first = run(words, cwd, "native", seed)
+    if first[0] == "hung":
+        return skipped(name, "does not end natively")
+    second = run(words, cwd, "native", seed)
     fixed = [set(first[part]) & set(second[part]) for part in (1, 2)]
 
     def shown(result):
         return [[line if line in fixed[part - 1] else NUMBER.sub("#", line) for line in result[part]] for part in (1, 2)]
 
     reference = shown(first)
-    if first[0] == "hung" or first[0] != second[0] or reference != shown(second):
-        return skipped(name, "does not end natively" if first[0] == "hung" else "two native runs differ")
+    if first[0] != second[0] or reference != shown(second):
+        return skipped(name, "two native runs differ")
     cells, text, was_held = [], [], False
     for mode in MODES:
         result = run(words, cwd, mode, seed)
@@ -187,7 +201,7 @@ def work(name, path, test, folder, into, seed):
         program, why = compiled(path, folder, into)
         if program is None:
             return skipped(name, "not compiled: " + why)
-    return compare(name, [program, test] if test else [program], path.parent, seed)
+    return compare(name, [program, *selected(test)] if test else [program], path.parent, seed)
 
 
 def found(folder, patterns):
