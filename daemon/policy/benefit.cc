@@ -15,8 +15,13 @@ constexpr std::uint16_t kFewestBursts = 2;
 constexpr std::uint64_t kShortestBlockNs = 40 * kNsPerMs;
 constexpr std::uint16_t kMostBursts = 8;
 constexpr std::uint64_t kLongestBlockNs = 100 * kNsPerMs;
-// A pair that says more than this is one that something else has disturbed.
-constexpr double kMostRatio = 1.5;  // a logarithm
+// No pair says more than this: how much slower a block is that ends for being clearly slower is not known.
+constexpr double kMostRatio = 0.4;  // a logarithm
+// What is clearly slower: longer by this factor, and by this time, since single bursts may be slow for other reasons.
+constexpr double kClearFactor = 1.5;
+constexpr double kClearNs = 10 * kNsPerMs;
+// By then a burst has made some of its launches.
+constexpr std::uint64_t kFirstLookNs = 2 * kNsPerMs;
 // Of the time in which the cost of holding is reckoned.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
@@ -28,9 +33,18 @@ double PerLaunch(std::uint64_t ns, std::uint64_t launches) {
   return std::log(static_cast<double>(std::max<std::uint64_t>(ns, 1)) / static_cast<double>(launches));
 }
 
-// Only between bursts, or in a long one: in the midst of others the launches are made and their work is not done.
+// In ns of busy time, for the launches that it has by now; at first nothing is known.
+double ClearlySlowerAt(const BenefitMemory& memory) {
+  if (memory.mode == Mode::kHeld || memory.held_ns == 0 || memory.block.launches == 0)
+    return std::numeric_limits<double>::infinity();
+  const double expected = static_cast<double>(memory.held_ns) * static_cast<double>(memory.block.launches);
+  return std::max(expected * kClearFactor, expected + kClearNs);
+}
+
+// Else only between bursts, or in a long one: in the midst of others the launches are made and their work is not done.
 bool IsOver(const BenefitMemory& memory, bool busy) {
   const Block& block = memory.block;
+  if (static_cast<double>(block.busy_ns) > ClearlySlowerAt(memory)) return true;
   if (busy) return memory.burst_ns >= kLongestBlockNs && block.busy_ns >= kLongestBlockNs;
   return (block.bursts >= kFewestBursts && block.busy_ns >= kShortestBlockNs) || block.bursts >= kMostBursts ||
          block.busy_ns >= kLongestBlockNs;
@@ -112,6 +126,9 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
     memory.mode = memory.settled;
     return;
   }
+  if (memory.mode == Mode::kHeld) {
+    memory.held_ns = static_cast<float>(static_cast<double>(block.busy_ns) / static_cast<double>(block.launches));
+  }
   if (memory.place == 1) {
     memory.first = block;
     memory.place = 2;
@@ -152,7 +169,8 @@ void Benefit::Judge(BenefitMemory& memory) const {
   const double error = Error(memory.typical_variance, memory.pairs);
   // Twice: it is made of few.
   const double least_tail = memory.tail - 2 * Error(memory.tail_variance, memory.pairs);
-  if (memory.pairs < kFewestPairs) return;
+  const bool is_clear = memory.typical - 2 * error > 0.9 * kMostRatio;
+  if (memory.pairs < kFewestPairs && !is_clear) return;
   if (memory.pairs < kPairs) {
     const bool clearly_slower = memory.typical - 2 * error > tolerance_ || least_tail > tolerance_;
     const bool clearly_not = memory.typical + 2 * error < tolerance_ && memory.tail < tolerance_;
@@ -184,7 +202,12 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_look_ns
   memory.open = open;
   if (tolerance_ == 0 || !open || !memory.contended) return;
   std::uint64_t left = std::max(memory.next_trial_ns, now_ns_ + kCostNs) - now_ns_;
-  if (memory.place != 0) left = kLongestBlockNs - std::min({memory.block.busy_ns, memory.burst_ns, kLongestBlockNs});
+  if (memory.place != 0) {
+    const double slow = ClearlySlowerAt(memory) - static_cast<double>(memory.block.busy_ns);
+    left = kLongestBlockNs - std::min({memory.block.busy_ns, memory.burst_ns, kLongestBlockNs});
+    if (memory.block.launches == 0 && memory.mode == Mode::kBeside) left = std::min(left, kFirstLookNs);
+    if (slow < static_cast<double>(left)) left = static_cast<std::uint64_t>(std::max(slow, 0.0)) + 1;
+  }
   left = std::max(left, kNsPerMs);
   next_look_ns = std::min(next_look_ns, now_ns_ + left);
 }

@@ -131,6 +131,7 @@ struct BenefitMemory {
   float tail_variance = 0;
   Block block;
   Block first;  // of the pair
+  float held_ns = 0;  // busy time per launch in the last block with others held; 0: not known
   std::uint64_t burst_ns = 0;
   std::uint64_t burst_launches = 0;
   std::uint64_t seen_ns = 0;  // the time of the last decision
