@@ -130,7 +130,7 @@ struct BenefitMemory {
   float tail = 0;  // of what is outside twice the tolerance
   float tail_variance = 0;
   Block block;
-  Block first;  // of the pair
+  Block first;        // of the pair
   float held_ns = 0;  // busy time per launch in the last block with others held; 0: not known
   std::uint64_t burst_ns = 0;
   std::uint64_t burst_launches = 0;
