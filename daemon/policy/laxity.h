@@ -8,9 +8,8 @@
 //     laxity_margin_us or less it is urgent, and work that was urgent stays urgent while it runs, or it would change
 //     places at every report of its progress.
 //   - A request is rarely one burst: copy, kernels, copy. What becomes busy less than laxity_margin_us after urgent
-//   work
-//     goes on as urgent, whatever its deadline; nobody waits for it meanwhile for longer than linger_us. So whoever has
-//     work wanted by then and never pauses has no slack.
+//     work goes on as urgent, whatever its deadline; nobody waits for it meanwhile for longer than linger_us. So
+//     whoever has work wanted by then and never pauses has no slack.
 //   - Among urgent ones the earliest latest start (deadline - usual_ns) goes first. That of unfinished work is fixed,
 //     for the same reason: two equal ones would otherwise hand over to each other all the time.
 // Late work stays urgent. Thread rule: pure function.

@@ -5,19 +5,17 @@
 //     furthest behind on a device of both by more than share_slack_us of its own GPU time is held until it is ahead no
 //     longer. The one furthest behind is never held, so of two gangs that need two devices one always runs on both.
 //   - Compared are groups of one class that have work (or had until linger_us ago) and that nothing else holds.
-//   - Whoever has been idle for no more than share_slack_us keeps its virtual time: a tenant that synchronises after
-//   each
-//     step is one that runs all the time. Whoever was idle for longer starts level with the one furthest behind: no
-//     credit for idleness, no punishment for what it had while nobody else wanted it.
+//   - Whoever has been idle for no more than share_slack_us keeps its virtual time: a tenant that synchronises
+//     after each step is one that runs all the time. Whoever was idle for longer starts level with the one furthest
+//     behind: no credit for idleness, no punishment for what it had while nobody else wanted it.
 //   - Whoever is held for a higher rank keeps its virtual time, so that a class that runs in the gaps of another keeps
 //     its shares from gap to gap; but it falls behind those of its class that run meanwhile by no more than the slack.
 //   - Work conservation: "busy" without using the device must not hold others for ever. Where somebody waits, time of
 //     the device that nobody is measured to have used is charged to those who are open there, divided by weight, once
 //     there are kPatience slacks of it. So every hold ends. Measurements come late and in lumps, after the kernels in
 //     flight, which may be the held one's: less than that proves nothing, and charging it would count it twice.
-//   - No lead counts for more than kMostLead slacks. Two groups that never met before on a device may have virtual
-//   times
-//     that say nothing about each other.
+//   - No lead counts for more than kMostLead slacks. Two groups that never met before on a device may have
+//     virtual times that say nothing about each other.
 // Which groups are kept to their shares: Use. Thread rule: pure in meaning; an object has one user.
 #pragma once
 
