@@ -85,7 +85,9 @@ class Life:
         return run("python3", "-c", "import xschedd; print(xschedd.__file__)")
 
     def clients_come(self):
-        """One that is held, one that it is held for, and a program with the package's shim."""
+        """One that is held, one that it is held for, and a program with the package's shim. Their GPU is none of the machine."""
+        run("sed", "-i", "s/^software_gpu = false/software_gpu = true/", "/etc/xschedd/xschedd.toml")
+        run("systemctl", "restart", SERVICE)
         self.low = Program(f"{TEST}/restart_tenant", "/run/xschedd", 0, GPU)
         self.high = Program(f"{TEST}/restart_tenant", "/run/xschedd", 50, GPU)
         self.program = Program("xschedctl", "run", "--priority", 20, "--", "python3", f"{TEST}/preloaded.py")
