@@ -47,7 +47,7 @@ def summary(world, options, counts, took, before, after, wall_s):
         "blackout_ms": {kind: percentiles(values) for kind, values in sorted(world.blackouts.items())},
         "longest_call_ms": {name: round(value, 1) for name, value in world.longest.items()},
         "calls_lawfully_held": world.held_calls,
-        "boards_kept": world.kept_boards,
+        "boards_kept": world.kept_boards, "boards_new": world.new_boards,
         "daemon_ended_for_want_of_memory": world.deaths_of_memory,
         "daemon_before": before, "daemon_after": after, "daemon_most_rss_kib": world.most_rss_kib,
         "service_manager_refused": len(world.manager.refused),

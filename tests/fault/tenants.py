@@ -30,13 +30,14 @@ class Tenant:
         self.device = 1 if kind in ("always", "beside") else 0
         world.born += 1
         self.name = f"{kind}-{world.born}"
+        self.has_other_shim = world.options.other is not None and world.born % 2 == 1
         self.diary = Diary(world.dir / f"{self.name}.diary")
         self.errors = world.dir / f"{self.name}.err"
         with open(self.errors, "wb") as errors:
             self.process = world.start(harness.BUILD / "tests/fault/tenant", kind, self.diary.path,
                                        world.options.how.get("tenant", ""), priority=priority, interactive=True,
                                        trace=False, stderr=errors, environment={"SOFTGPU_DEVICES": "2"},
-                                       build=world.options.other if world.born % 2 else None)
+                                       build=world.options.other if self.has_other_shim else None)
         self.is_ready = False
         self.died_ns = 0  # we killed it
         self.stops, self.holds, self.claims = [], [], []

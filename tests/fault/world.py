@@ -54,6 +54,7 @@ class World(harness.Node):
         self.held_calls = 0  # long calls that were, partly, lawfully held
         self.descriptors = {}  # (daemon pid, clients) -> fewest descriptors seen
         self.kept_boards = 0
+        self.new_boards = 0  # of tenants that could not keep theirs
         self.most_rss_kib = 0
         self.release = None  # folder of the copy that an upgrade made
         self._make_folders()
@@ -142,9 +143,10 @@ class World(harness.Node):
 
     # ---- the daemon -----------------------------------------------------------------------------------------------
     @contextlib.contextmanager
-    def daemon_down(self, kind):
+    def daemon_down(self, kind, keeps_memory=lambda tenant: True):
         """Around what takes the daemon away and brings it back: measures how long the policy was gone. The block may append
-        to the list that it gets the moment from which to count, if that is not the block's begin."""
+        to the list that it gets the moment from which to count, if that is not the block's begin. `keeps_memory`: which
+        tenants must go on with the board that they have, if anything is stored."""
         self.wait(lambda: self.sentinel and self.ready("always"), "the sentinel and the client above it launch", 60.0)
         sentinel = self.sentinel
         if sentinel and not self.until(sentinel.is_held, PATIENCE_S):
@@ -169,7 +171,7 @@ class World(harness.Node):
         elif watch:
             self.fail("policy not restored: the gate of a client that must be held stays open")
         if kind != "stop" and self.manager.stored():
-            self.compare_boards(inodes)
+            self.compare_boards(inodes, keeps_memory)
 
     def until(self, condition, patience_s):
         end = time.monotonic() + patience_s
@@ -183,8 +185,7 @@ class World(harness.Node):
         return {t.pid: max((b.lease_until_ns, b.inode) for b in boards(t.pid))[1]
                 for t in self.tenants if t.is_ready and boards(t.pid)}
 
-    def compare_boards(self, before):
-        """With a store, a tenant goes on with the memory that it had."""
+    def compare_boards(self, before, keeps_memory):
         for tenant in self.tenants:
             if tenant.pid not in before or tenant.process.poll() is not None:
                 continue
@@ -192,6 +193,8 @@ class World(harness.Node):
             newest = max(((b.lease_until_ns, b.inode) for b in now), default=(0, 0))[1]
             if newest == before[tenant.pid]:
                 self.kept_boards += 1
+            elif not keeps_memory(tenant):
+                self.new_boards += 1
             else:
                 self.fail(f"memory not kept: {tenant.name} goes on with another board")
 
