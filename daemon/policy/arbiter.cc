@@ -40,6 +40,7 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   // Levels and shares are about fairness, not about who is important.
   measures_ = rules.standing == nullptr && !share_.KeepsAny();
   MeasureBenefits();
+  FindHolders();
   FindTiers();
   Order();
   guard_.Begin(state, roster_, now_ns, decision);
@@ -123,7 +124,6 @@ void Arbiter::FindTracked() {
     for (const std::uint32_t i : roster_.TenantsOf(group)) {
       view.tracked = view.tracked || IsMixed(devices_[state_->tenants[i].device]);
       overtaken_[i] = FindOvertaken(state_->tenants[i]) ? 1 : 0;
-      if (overtaken_[i] != 0) devices_[state_->tenants[i].device].overtakes = true;
     }
     if (view.tracked) {
       Remember(group);
@@ -250,6 +250,17 @@ void Arbiter::NoteBenefits() {
     if (view.forced || (!view.holds && held)) memory.contended = false;
     benefit_.Note(memory, open, decision_->next_look_ns);
   }
+}
+
+void Arbiter::FindHolders() {
+  for (const Tenant& tenant : state_->tenants) {
+    const GroupView& view = groups_[tenant.group];
+    DeviceView& device = devices_[tenant.device];
+    if (!state_->groups[tenant.group].hold && view.holds) device.holder = std::max(device.holder, view.rank);
+  }
+  for (std::uint32_t i = 0; i < state_->tenants.size(); ++i)
+    if (!state_->groups[state_->tenants[i].group].hold && CanBeHeld(i))
+      devices_[state_->tenants[i].device].can_be_held = true;
 }
 
 // A rank of which nobody holds others stands with the next one below. By whole ranks: whoever takes turns with one of
@@ -501,8 +512,8 @@ std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
   const Tenant& tenant = state_->tenants[index];
   return SliceOf({.enabled = state_->settings.time_slices,
                   .tracked = gate.tracked && !state_->groups[tenant.group].hold,
-                  .can_be_overtaken = CanBeOvertaken(index),
-                  .somebody_can_be = devices_[tenant.device].overtakes});
+                  .can_be_held = CanBeHeld(index),
+                  .somebody_can_be = devices_[tenant.device].can_be_held});
 }
 
 // In µs; 0: no limit.
@@ -512,7 +523,7 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
   const Settings& settings = state_->settings;
   if (CanBeOvertaken(index)) {
     if (settings.window_us == 0) return 0;
-    const std::uint32_t clients = std::max(1u, device.background_clients);
+    const std::uint32_t clients = CanBeHeld(index) ? std::max(1u, device.background_clients) : 1;
     floor = clients == 1 ? kPipelineFloor : 1;
     return std::max(1u, settings.window_us / clients);
   }

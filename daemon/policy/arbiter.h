@@ -10,7 +10,8 @@
 //     that need two devices never hold one each, and no device is kept idle for a group that cannot run.
 //   - Idle groups are shut out, too, where they would be held if they were busy: their first launch then waits.
 //   - Everybody who can be overtaken by an attached group has a background window, whether that one is busy or not: the
-//     hardware queues must be shallow when it arrives.
+//     hardware queues must be shallow when it arrives. Whom it would hold share one window and, where the device has a
+//     limit, take turns; whom it would let run beside it have a window each and take none.
 //   - A device is untracked where no rank can differ and nobody is kept to a share. Groups that an administrator holds
 //     count as not attached.
 // Linger, guard, turns and windows: docs/policies.md.
@@ -75,7 +76,8 @@ class Arbiter {
     std::uint32_t next_group = kNobody;    // the one that was added last to next_in_turn
     std::uint32_t background_clients = 0;  // busy, open and can be overtaken: these divide its window
     std::uint32_t top_clients = 0;         // busy, open and cannot: likewise
-    bool overtakes = false;                // somebody attached can be overtaken
+    Rank holder;                           // the highest rank of an attached group that holds those below when busy
+    bool can_be_held = false;              // somebody attached is below one that does
     // The most important one that is busy and holds nobody.
     int beside = std::numeric_limits<int>::min();  // its priority
     std::uint64_t beside_client = 0;
@@ -110,6 +112,7 @@ class Arbiter {
   void Forget(std::uint32_t group);
   void MeasureBenefits();
   void Try();
+  void FindHolders();
   void FindTiers();
   void Order();
   void Interleave();
@@ -132,8 +135,14 @@ class Arbiter {
 
   bool FindOvertaken(const Tenant& tenant) const;
   bool CanBeOvertaken(std::uint32_t tenant) const { return overtaken_[tenant] != 0; }
+  // Somebody attached, busy or not, would hold it. Whoever can be overtaken only by such as let it run beside them is
+  // as free as they are: no turns, and a window of its own.
+  bool CanBeHeld(std::uint32_t tenant) const {
+    const Tenant& own = state_->tenants[tenant];
+    return CanBeOvertaken(tenant) && (!measures_ || groups_[own.group].rank < devices_[own.device].holder);
+  }
   // Also who shares: where a device gives processes time slices, each of two side by side is charged for the other's.
-  bool TakesTurns(std::uint32_t tenant) const { return CanBeOvertaken(tenant) || share_.KeepsTenant(tenant); }
+  bool TakesTurns(std::uint32_t tenant) const { return CanBeHeld(tenant) || share_.KeepsTenant(tenant); }
   bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.groups_in_turn >= device.limit; }
   // Whether there is room only until those who come before a group of this tier have all their devices.
   bool IsSpokenFor(const DeviceView& device, const Rank& tier) const {

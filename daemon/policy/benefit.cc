@@ -70,11 +70,20 @@ void Average(float& mean, float& variance, float value, float weight) {
 Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
     : tolerance_(std::log1p(tolerance_percent / 100.0)), now_ns_(now_ns) {}
 
+bool Benefit::IsLowerBound(float ratio) {
+  return ratio > 0.9 * kMostRatio;
+}
+
 void Benefit::Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, bool contended) const {
   if (tolerance_ == 0) {
-    memory = {};
+    // What is known stays for the day on which it counts again.
+    memory.mode = Mode::kHeld;
+    memory.place = 0;
+    memory.block = {};
+    memory.seen_ns = 0;
     return;
   }
+  if (memory.place == 0) memory.mode = memory.settled;
   Count(memory, launched, busy);
   memory.contended = contended;
   if (memory.place != 0 && IsOver(memory, busy)) EndBlock(memory);
@@ -169,7 +178,7 @@ void Benefit::Judge(BenefitMemory& memory) const {
   const double error = Error(memory.typical_variance, memory.pairs);
   // Twice: it is made of few.
   const double least_tail = memory.tail - 2 * Error(memory.tail_variance, memory.pairs);
-  const bool is_clear = memory.typical - 2 * error > 0.9 * kMostRatio;
+  const bool is_clear = IsLowerBound(memory.typical - 2 * static_cast<float>(error));
   if (memory.pairs < kFewestPairs && !is_clear) return;
   if (memory.pairs < kPairs) {
     const bool clearly_slower = memory.typical - 2 * error > tolerance_ || least_tail > tolerance_;

@@ -46,6 +46,7 @@ class Pair {
   double BesidePart() const {
     return busy_ns_ == 0 ? 0 : static_cast<double>(beside_ns_) / static_cast<double>(busy_ns_);
   }
+  void SetTolerance(std::uint32_t percent) { world_.state.settings.tolerance_percent = percent; }
   void ForgetTimes() { beside_ns_ = busy_ns_ = changes_ = 0; }
 
  private:
@@ -128,6 +129,20 @@ TEST_CASE("others run beside an important group that holding does not make faste
     }
     CHECK(right >= 19);
   }
+}
+
+TEST_CASE("what was found out is not forgotten while nothing is tolerated") {
+  Pair pair(5);
+  pair.Run({}, 20);
+  REQUIRE(pair.Settled() == Mode::kBeside);
+  pair.SetTolerance(0);
+  pair.ForgetTimes();
+  pair.Run({}, 5);
+  CHECK(pair.BesidePart() == 0);
+  pair.SetTolerance(5);
+  pair.ForgetTimes();
+  pair.Run({}, 1);
+  CHECK(pair.BesidePart() > 0.7);
 }
 
 // Several important tenants of one priority and a less important one that always has work, on one device. A burst of a

@@ -22,13 +22,13 @@ TEST_CASE("slices: every case") {
     SliceCase of;
     std::uint32_t us;
   } cases[] = {
-      {{.enabled = true, .tracked = true, .can_be_overtaken = true, .somebody_can_be = true}, kShortSliceUs},
-      {{.enabled = true, .tracked = true, .can_be_overtaken = false, .somebody_can_be = true}, kLongSliceUs},
-      {{.enabled = true, .tracked = true, .can_be_overtaken = false, .somebody_can_be = false}, 0},
-      {{.enabled = true, .tracked = false, .can_be_overtaken = true, .somebody_can_be = true}, 0},
-      {{.enabled = true, .tracked = false, .can_be_overtaken = false, .somebody_can_be = true}, 0},
-      {{.enabled = false, .tracked = true, .can_be_overtaken = true, .somebody_can_be = true}, 0},
-      {{.enabled = false, .tracked = true, .can_be_overtaken = false, .somebody_can_be = true}, 0},
+      {{.enabled = true, .tracked = true, .can_be_held = true, .somebody_can_be = true}, kShortSliceUs},
+      {{.enabled = true, .tracked = true, .can_be_held = false, .somebody_can_be = true}, kLongSliceUs},
+      {{.enabled = true, .tracked = true, .can_be_held = false, .somebody_can_be = false}, 0},
+      {{.enabled = true, .tracked = false, .can_be_held = true, .somebody_can_be = true}, 0},
+      {{.enabled = true, .tracked = false, .can_be_held = false, .somebody_can_be = true}, 0},
+      {{.enabled = false, .tracked = true, .can_be_held = true, .somebody_can_be = true}, 0},
+      {{.enabled = false, .tracked = true, .can_be_held = false, .somebody_can_be = true}, 0},
   };
   for (const auto& [of, us] : cases)
     CHECK(SliceOf(of) == us);

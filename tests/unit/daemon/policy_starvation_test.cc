@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "daemon/policy/slices.h"
 #include "tests/unit/daemon/policy_world.h"
 
 using namespace xschedd::policy;
@@ -180,15 +181,43 @@ TEST_CASE("of equals that hold nobody, one that shares another device with a hol
   CHECK(run.longest_wait_ns[6] <= 2 * world.state.settings.turn_ms * kNsPerMs);
 }
 
+TEST_CASE("below one that holds nobody no turns are taken, and each has the whole window") {
+  for (const bool busy : {true, false}) {
+    World world(1, 1);
+    world.state.settings.time_slices = true;
+    world.Add(9, 20, 0, busy);
+    world.Add(2, 0, 0, true);
+    world.Add(1, 0, 0, true);
+    // It may hold them: turns, and one window for all.
+    const Decision held = world.At(kNow);
+    CHECK(Letters(held) == (busy ? "oHH" : "oHo"));
+    CHECK(held.gates[2].slice_us == kShortSliceUs);
+    LetBeside(world, {9});
+    const Decision beside = world.At(kNow);
+    CHECK(Letters(beside) == "ooo");
+    for (const std::size_t i : {1, 2}) {
+      CHECK(beside.gates[i].why == (busy ? Why::kBeside : Why::kOpen));
+      CHECK(beside.gates[i].window_us == world.state.settings.window_us);
+      CHECK(beside.gates[i].window_floor == 2);
+      CHECK(beside.gates[i].slice_us == 0);
+    }
+    // Between them somebody who may hold the lowest: these take turns as ever.
+    world.Add(5, 10, 0, false);
+    world.Add(3, 0, 0, true);
+    const Decision below_two = world.At(kNow);
+    CHECK(Letters(below_two) == "oHooH");
+  }
+}
+
 TEST_CASE("who goes before those below wherever turns are taken holds them there, and they are told so") {
   World world(2, 1);
-  world.Add(9, 20, 0, true);
-  world.Add(5, 10, 1, true);  // holds
+  world.Add(9, 20, 0, false);  // so turns are taken there
+  world.Add(5, 10, 1, true);   // holds
   world.Add(4, 10, 0, true);
   world.Add(4, 10, 1, true);
   world.Add(3, 0, 0, true);
   world.Add(2, 0, 1, true);
-  LetBeside(world, {9, 4});
+  LetBeside(world, {4});
   const Decision decision = world.At(kNow);
   CHECK(Letters(decision) == "ooooHH");
   CHECK(decision.gates[4].why == Why::kPriority);
