@@ -1,5 +1,6 @@
 #include "daemon/ipc/conversion.h"
 
+#include "daemon/policy/benefit.h"
 #include "daemon/policy/slices.h"
 #include "daemon/scheduler/slice_words.h"
 
@@ -73,6 +74,15 @@ void FillPassed(const PassedCounts& counts, List& out) {
   }
 }
 
+void FillBenefit(const policy::BenefitMemory& memory, v1::Benefit& out) {
+  out.set_beside(memory.settled == policy::BenefitMemory::Mode::kBeside);
+  out.set_slower_percent(policy::SlowerPercent(memory.typical));
+  out.set_tail_percent(policy::SlowerPercent(memory.tail));
+  out.set_comparisons(memory.pairs);
+  out.set_held_percent(100 * memory.cost);
+  out.set_is_settled(memory.wait_ns != 0);
+}
+
 }  // namespace
 
 void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t now_ns, v1::Client& out) {
@@ -109,6 +119,8 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   out.set_weight(client.effective.weight);
   out.set_late(client.late_total);
   FillPassed(client.passed, *out.mutable_passed());
+  const policy::BenefitMemory& benefit = client.group->memory.benefit;
+  if (benefit.pairs != 0 && scheduler.Settings().tolerance_percent != 0) FillBenefit(benefit, *out.mutable_benefit());
 }
 
 void FillDevice(const Device& device, v1::Device& out) {
@@ -171,6 +183,7 @@ void FillExplanation(const Explanation& explanation, v1::ExplainResponse& out) {
   out.set_observed_ns(explanation.observed_ns);
   out.set_held_ns(explanation.held_ns);
   out.set_summary(explanation.summary);
+  out.set_benefit(explanation.benefit);
   for (const ExplainedDevice& device : explanation.devices) {
     const Account& account = device.account;
     const auto time = [&account](Phase phase) { return account.phase_ns[static_cast<std::size_t>(phase)]; };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "daemon/scheduler/benefit_words.h"
 #include "daemon/scheduler/explain_words.h"
 #include "daemon/scheduler/slice_words.h"
 
@@ -112,6 +113,7 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
   }
   Explanation explanation = explainer.Finish();
   explanation.passed = client.passed;
+  explanation.benefit = BenefitText(client.group->memory.benefit, context.config.policy.tolerance_percent);
   return explanation;
 }
 

@@ -50,6 +50,7 @@ struct Explanation {
   std::vector<ExplainedCause> causes;  // largest first
   std::vector<ExplainedSpan> spans;    // oldest first
   std::string summary;
+  std::string benefit;           // what holding those below gives it (benefit_words.h)
   std::vector<Remedy> remedies;  // most effective first
   PassedCounts passed;
 };

@@ -35,6 +35,15 @@ Json PassedJson(const List& list) {
   return passed;
 }
 
+Json BenefitJson(const v1::Benefit& benefit) {
+  return {{"beside", benefit.beside()},
+          {"slower_percent", benefit.slower_percent()},
+          {"tail_percent", benefit.tail_percent()},
+          {"comparisons", benefit.comparisons()},
+          {"held_percent", benefit.held_percent()},
+          {"is_settled", benefit.is_settled()}};
+}
+
 Json ToJson(const v1::Client& client) {
   Json json = {{"id", client.id()},
                {"pid", client.pid()},
@@ -52,6 +61,7 @@ Json ToJson(const v1::Client& client) {
                {"weight", client.weight()},
                {"late", client.late()},
                {"passed", PassedJson(client.passed())},
+               {"benefit", client.has_benefit() ? BenefitJson(client.benefit()) : Json()},
                {"hold", client.hold()},
                {"hold_by_admin", client.hold_by_admin()},
                {"runtime", client.runtime()},
@@ -175,6 +185,7 @@ Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer) {
                {"observed_ns", answer.observed_ns()},
                {"time_ns", answer.time_ns()},
                {"summary", answer.summary()},
+               {"benefit", answer.benefit()},
                {"devices", Json::array()},
                {"causes", Json::array()},
                {"remedies", Json::array()},

@@ -293,6 +293,7 @@ std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, 
   std::string text;
   if (!answer.command().empty()) text += fmt::format("pid {}: {}\n", pid, Harmless(answer.command()));
   text += Harmless(answer.summary()) + "\n";
+  if (!answer.benefit().empty()) text += Harmless(answer.benefit()) + "\n";
   if (answer.devices_size() > 0) text += "\n" + RenderTimes(answer, style);
   if (answer.causes_size() > 0) text += "\n" + RenderCauses(answer, style);
   if (answer.held_size() > 0) text += "\nthe last holds:\n" + RenderSpans(answer, style);

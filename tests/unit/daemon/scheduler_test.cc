@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "daemon/registry/token_bucket.h"
+#include "daemon/scheduler/benefit_words.h"
 #include "daemon/scheduler/explain.h"
 #include "daemon/scheduler/slice_words.h"
 #include "tests/catch.h"
@@ -20,6 +21,32 @@ Explanation Explain(const World& world, const Peer& peer, std::uint32_t seconds)
 }
 
 }  // namespace
+
+TEST_CASE("what holding others gives a client is said in words with its figures") {
+  const auto memory = [](float typical, float tail, std::uint32_t pairs, bool settled, bool beside) {
+    policy::BenefitMemory known;
+    known.typical = typical;
+    known.tail = tail;
+    known.pairs = pairs;
+    known.wait_ns = settled ? 2 * policy::kNsPerS : 0;
+    known.cost = 0.44F;
+    known.settled = beside ? policy::BenefitMemory::Mode::kBeside : policy::BenefitMemory::Mode::kHeld;
+    return known;
+  };
+  CHECK(BenefitText({}, 5).empty());
+  CHECK(BenefitText(memory(0.01F, 0, 32, true, true), 0).empty());
+  CHECK(BenefitText(memory(0.01F, 0, 32, true, true), 5) ==
+        "it lets those below it run beside it: holding them would make it 1 % faster");
+  CHECK(BenefitText(memory(-0.2F, 0, 32, true, true), 5) ==
+        "it lets those below it run beside it: holding them would make it 0 % faster");
+  CHECK(BenefitText(memory(0.2F, 0, 3, false, false), 5) ==
+        "it holds those below it; whether that helps is being measured (3 comparisons so far)");
+  CHECK(BenefitText(memory(0.02F, 0.2F, 32, true, false), 5) ==
+        "it holds those below it, for 44 % of the time: beside them it would be 22 % slower (tolerance_percent=5)");
+  CHECK(CostText(memory(0.4F, 0.3F, 32, true, false), 7) == "beside it pid 7 would be at least 49 % slower");
+  CHECK(CostText(memory(0.4F, 0.3F, 3, false, false), 7).empty());
+  CHECK(CostText(memory(0, 0, 32, true, true), 7).empty());
+}
 
 TEST_CASE("gates follow transitions, and held time is the daemon's own") {
   World world;

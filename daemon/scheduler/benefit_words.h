@@ -1,0 +1,16 @@
+// What holding others for a group was measured to give, in words, for `xschedctl explain`. Thread rule: pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "daemon/policy/types.h"
+
+namespace xschedd {
+
+// "it runs beside those below it: ...". Empty: nothing is known, or nothing is measured.
+std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t tolerance_percent);
+// Of somebody who is held for that group: "beside it pid 7 would be 31 % slower". Empty: nothing is known.
+std::string CostText(const policy::BenefitMemory& memory, std::uint64_t pid);
+
+}  // namespace xschedd
