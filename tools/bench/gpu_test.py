@@ -48,6 +48,26 @@ class Arrivals(unittest.TestCase):
             self.assertNotEqual(list(arrivals.times(command)), list(arrivals.times({**command, "seed": 2})))
 
 
+class Levers(unittest.TestCase):
+    def loop(self, batches: int) -> dict:
+        return {"ends_ns": [(number + 1) * 1000 * MS // batches for number in range(batches)], "start_ns": 0, "cores": 0.1}
+
+    def test_each_loop_is_compared_with_its_native_stretch_of_the_round(self) -> None:
+        rounds = [{"alone": {"high": asked([1.0])}, "native": {"high": asked([4.0]), "loop": self.loop(native)},
+                   "held": {"high": asked([own]), "loop": self.loop(native // 2)}} for native, own in ((10, 1.0), (20, 3.0))]
+        result = figures.of_levers(rounds, "high")
+        self.assertAlmostEqual(result["held"]["kept"]["loop"], 0.5)
+        self.assertEqual(result["held"]["high"]["max_ms"], 3.0)
+        self.assertEqual(result["alone"]["kept"], {})
+        lines = report.levers({"levers time-sliced one": {**result, "decided": {}}})
+        self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | 100.0 % | 100.0 % | – |", lines)
+
+    def test_who_gives_tokens_is_measured_by_them(self) -> None:
+        result = figures.of_levers([{"native": {"chat": asked([100.0], token_ms=[7.0]), "middle": asked([5.0])}}], "chat")
+        self.assertEqual(result["native"]["high"]["p50_ms"], 7.0)
+        self.assertEqual(result["native"]["others"]["middle"]["p50_ms"], 5.0)
+
+
 class Scenarios(unittest.TestCase):
     def test_every_scenario_names_programs_that_there_are(self) -> None:
         for scenario in scenarios.SCENARIOS.values():

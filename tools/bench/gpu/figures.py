@@ -118,3 +118,25 @@ def goals_by_turns(result: Dict[str, dict], longest_kernel_ms: float) -> Dict[st
     """As `goals`, of what by_turns gives. Without what is said of cores."""
     ours = result["xschedd"]
     return goals_of_both(result["alone"], ours, longest_kernel_ms, quantile(ours["of_native"], 0.5))
+
+
+def of_levers(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
+    """Short stretches in rounds, one of each way: the important tenant's latencies of all rounds together (of tokens, where it
+    gives tokens); those of the others who answer requests; what each loop kept of its rate in the native stretch of the same
+    round, in the middle of the rounds."""
+    def latencies(answer: dict) -> List[float]:
+        return answer.get("token_ms") or [value for _, value in answer["requests"]]
+
+    def kept(name: str, answers: Dict[str, Dict[str, dict]], way: str) -> float:
+        native = batches_per_s(answers["native"][name])
+        return batches_per_s(answers[way][name]) / native if native else math.nan
+
+    result: Dict[str, dict] = {}
+    for way in rounds[0]:
+        stretches = [answers[way] for answers in rounds]
+        asked = {name: quantiles([value for one in stretches for value in latencies(one[name])])
+                 for name, answer in stretches[0].items() if "requests" in answer}
+        result[way] = {"high": asked.pop(high), "others": asked, "kept": {
+            name: quantile([kept(name, answers, way) for answers in rounds], 0.5)
+            for name, answer in stretches[0].items() if "ends_ns" in answer}}
+    return result

@@ -39,7 +39,7 @@ def table(results: Dict[str, dict]) -> List[str]:
             lines.append(row(first, f"{rest}, each token", cells(result["high"]["token"], {}, None)))
         for other, own in result.get("others", {}).items():
             lines.append(row(first, f"{rest}, {other}", cells(own, {}, None)))
-    return lines
+    return lines if len(lines) > 2 else []
 
 
 def reference(first: str, rest: str, results: Dict[str, dict]) -> Optional[dict]:
@@ -125,6 +125,26 @@ def pairs(results: Dict[str, dict]) -> List[str]:
                 cells = [spread(part["rates"], "{:.1f}"), spread([100 * ratio for ratio in part["of_native"]], "{:.1f}") + " %",
                          f"{part['cores_each']:.2f}"]
             lines.append(row(name[len("pairs "):], way, [f"{part['high']['p50_ms']:.2f}", f"{part['high']['p99_ms']:.2f}", *cells]))
+    return lines if len(lines) > 2 else []
+
+
+def levers(results: Dict[str, dict]) -> List[str]:
+    """Latencies in ms, and as multiples of those alone; what the loops kept of their native rates, on average and the least."""
+    lines = ["| | | high p50 ms | p99 | of alone p50 | p99 | others keep | the least | others' p50 / p99 |", "|---" * 9 + "|"]
+    for name, result in results.items():
+        if not name.startswith("levers "):
+            continue
+        alone = result["alone"]["high"]
+        for way, part in result.items():
+            if way == "decided":
+                continue
+            high, kept = part["high"], list(part["kept"].values())
+            lines.append(row(name[len("levers "):], way, [
+                f"{high['p50_ms']:.2f}", f"{high['p99_ms']:.2f}",
+                *(f"{high[key] / alone[key]:.2f}" for key in ("p50_ms", "p99_ms")),
+                *(f"{100 * value:.1f} %" for value in ((sum(kept) / len(kept), min(kept)) if kept else ())),
+                *(["–", "–"] if not kept else []),
+                ", ".join(f"{other} {each['p50_ms']:.2f} / {each['p99_ms']:.2f}" for other, each in part["others"].items()) or "–"]))
     return lines if len(lines) > 2 else []
 
 

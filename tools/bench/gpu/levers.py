@@ -1,0 +1,78 @@
+"""What each lever gives, and which ones the daemon pulls: every scenario in short stretches by turns, alone, natively, with
+those below held or beside and with time slices or without, and as the daemon decides.
+
+Thread rule: main thread.
+"""
+
+from typing import Dict, List, Tuple
+
+import figures
+from beside import mps_server
+from bench import Bench
+from rig import Rig
+from scenarios import LOW, SCENARIOS, Scenario, programs_of
+
+STRETCH_S = 3.0
+LEARN_S = 8.0  # the daemon tries the other way for some bursts of work, two to thirty times (daemon/policy/benefit.h)
+
+# Each lever, as keys of `xschedctl policy set`, of one daemon that decides nothing itself.
+LEVERS = {"held": ("--tolerance", "0", "--time-slices", "off"), "beside": ("--tolerance", "100", "--time-slices", "off"),
+          "held, slices": ("--tolerance", "0", "--time-slices", "auto"),
+          "beside, slices": ("--tolerance", "100", "--time-slices", "auto")}
+# Another one decides, as it is installed or as --policy says.
+DECIDED = "xschedd"
+
+
+def decided(rig: Rig) -> Dict[str, dict]:
+    """Of each client, by its program's name: what was measured of it, and its time slice."""
+    names = {tenant.child.pid: tenant.name for tenant in rig.tenants}
+    return {names[client["pid"]]: {"benefit": client["benefit"], "slices": [device["slice"] for device in client["devices"]]}
+            for client in rig.daemon.ask("ps")["clients"] if client["pid"] in names}
+
+
+def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dict[str, str]]], scheduled: Dict[str, Rig],
+             low: Dict[str, str], levers: Dict[str, Tuple[str, ...]]) -> None:
+    """`unscheduled`: by way, its rig and the environment of its tenants of low priority; `scheduled`: the rig whose daemon has
+    its levers set, and the one whose daemon decides; `low`: the environment of their tenants of low priority."""
+    scenarios = [SCENARIOS[name] for name in bench.options.scenarios]
+    environments = {**unscheduled, **{way: (rig, low) for way, rig in scheduled.items()}}
+    rigs = {way: rig for way, (rig, _) in environments.items()}
+    tenants = {way: {program.name: rig.start(program, below if program.priority == LOW else None)
+                     for program in programs_of(scenarios)} for way, (rig, below) in environments.items()}
+    for rig in rigs.values():
+        rig.wait_ready()
+
+    def stretch(way: str, scenario: Scenario, seconds: float) -> Dict[str, dict]:
+        loads = {asked.program: asked.load for asked in scenario.asked}
+        place = "levers" if way in levers else way
+        if way in levers:
+            rigs[place].daemon.ask("policy", "set", *levers[way])
+        return rigs[place].stretch([tenants[place][name] for name in [*loads, *scenario.background]], seconds, loads)
+
+    for scenario in scenarios:
+        high = scenario.high.program
+        ways = [*unscheduled, *levers, DECIDED]
+        rounds: List[Dict[str, dict]] = []
+        for number in range(-1, bench.options.lever_rounds):
+            answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, {high: scenario.high.load})}
+            for way in ways if number % 2 == 0 else ways[::-1]:
+                # The first round warms up, and lets the daemon learn.
+                answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else LEARN_S if way == DECIDED else 2.0)
+            if number >= 0:
+                rounds.append(answers)
+        bench.note(f"levers {substrate} {scenario.name}",
+                   {**figures.of_levers(rounds, high), "decided": decided(rigs[DECIDED])})
+    for rig in rigs.values():
+        bench.close(rig)
+
+
+def time_sliced(bench: Bench) -> None:
+    by_turns(bench, "time-sliced", {"native": (bench.rig(), {})},
+             {"levers": bench.rig(daemon=bench.daemon()), DECIDED: bench.rig(daemon=bench.daemon(bench.policy()))}, {}, LEVERS)
+
+
+def mps(bench: Bench) -> None:
+    """Time slices are not MPS's: its server is one process to the driver."""
+    with mps_server(bench) as (environment, low):
+        by_turns(bench, "mps", {"native": (bench.rig(environment), {}), "mps priority": (bench.rig(environment), low)},
+                 {DECIDED: bench.rig(environment, bench.daemon(bench.policy("max_concurrent = 0")))}, low, {})
