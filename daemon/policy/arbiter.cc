@@ -17,8 +17,6 @@ constexpr std::uint32_t kTopFloor = 4;
 // A second launch in flight keeps the pipeline of one tenant full between two long kernels; several keep the device
 // full together.
 constexpr std::uint32_t kPipelineFloor = 2;
-// Between two bursts of one piece of work.
-constexpr std::uint64_t kPause = 100 * kNsPerMs;
 // Above any time that a clock gives.
 constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
 
@@ -30,7 +28,6 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   now_ns_ = now_ns;
   why_ = rules.why;
   turns_ = Turns(state.settings.turn_ms, now_ns);
-  benefit_ = Benefit(state.settings.tolerance_percent, now_ns);
   decision.next_look_ns = kNever;
 
   roster_.Build(state);
@@ -38,8 +35,7 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   Survey(rules);
   FindTracked();
   // Levels and shares are about fairness, not about who is important.
-  measures_ = rules.standing == nullptr && !share_.KeepsAny();
-  MeasureBenefits();
+  holders_.Begin(state, roster_, rules.standing == nullptr && !share_.KeepsAny(), now_ns, decision);
   FindHolders();
   FindTiers();
   Order();
@@ -173,61 +169,6 @@ void Arbiter::Remember(std::uint32_t group) {
   LookAt(view.next_look_ns);
 }
 
-void Arbiter::MeasureBenefits() {
-  if (!measures_) return;
-  due_.clear();
-  trying_.clear();
-  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-    GroupView& view = groups_[group];
-    if (!view.tracked) continue;
-    BenefitMemory& memory = decision_->memory[group].benefit;
-    memory = state_->groups[group].memory.benefit;
-    std::uint64_t launched = 0;
-    for (const std::uint32_t i : roster_.TenantsOf(group))
-      launched += state_->tenants[i].launched;
-    benefit_.Advance(memory, launched, view.busy, IsContended(group));
-    if (memory.place != 0 && IsAboutToGoOn(group)) trying_.push_back(group);
-    if (benefit_.IsDue(memory)) due_.push_back(group);
-  }
-  Try();
-  for (std::uint32_t group = 0; group < groups_.size(); ++group)
-    if (groups_[group].tracked)
-      groups_[group].holds = decision_->memory[group].benefit.mode == BenefitMemory::Mode::kHeld;
-  for (const std::uint32_t group : trying_) {
-    if (groups_[group].holds) continue;
-    for (GroupView& equal : groups_) {
-      if (equal.rank != groups_[group].rank || !equal.holds) continue;
-      equal.holds = false;
-      equal.forced = true;
-    }
-  }
-}
-
-bool Arbiter::IsAboutToGoOn(std::uint32_t group) const {
-  const auto tenants = roster_.TenantsOf(group);
-  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
-    const Tenant& tenant = state_->tenants[i];
-    return tenant.busy || (tenant.idle_since_ns != 0 && now_ns_ - tenant.idle_since_ns < kPause);
-  });
-}
-
-// Of each priority at which nobody tries, the oldest group whose pair is due begins one.
-void Arbiter::Try() {
-  const std::size_t before = trying_.size();
-  for (const std::uint32_t group : due_) {
-    const auto equal = std::find_if(trying_.begin(), trying_.end(),
-                                    [&](std::uint32_t other) { return groups_[other].rank == groups_[group].rank; });
-    if (equal == trying_.end()) {
-      trying_.push_back(group);
-    } else if (equal - trying_.begin() >= static_cast<std::ptrdiff_t>(before) &&
-               state_->groups[group].id < state_->groups[*equal].id) {
-      *equal = group;
-    }
-  }
-  for (std::size_t i = before; i < trying_.size(); ++i)
-    benefit_.Begin(decision_->memory[trying_[i]].benefit);
-}
-
 // Whether there is anybody whom it could hold.
 bool Arbiter::IsContended(std::uint32_t group) const {
   const auto tenants = roster_.TenantsOf(group);
@@ -238,25 +179,24 @@ bool Arbiter::IsContended(std::uint32_t group) const {
 }
 
 void Arbiter::NoteBenefits() {
-  if (!measures_) return;
   for (const Place& place : order_) {
     const GroupView& view = groups_[place.group];
-    const bool open = view.busy && view.blocked == Why::kOpen;
-    BenefitMemory& memory = decision_->memory[place.group].benefit;
-    // It did not do what it is measured for: it held others all the same, or did not for the sake of an equal.
     const auto tenants = roster_.TenantsOf(place.group);
-    const bool held = view.tier == view.rank && std::any_of(tenants.begin(), tenants.end(),
-                                                            [this](std::uint32_t i) { return OutranksInTurns(i); });
-    if (view.forced || (!view.holds && held)) memory.contended = false;
-    benefit_.Note(memory, open, decision_->next_look_ns);
+    const bool held_others =
+        view.tier == view.rank &&
+        std::any_of(tenants.begin(), tenants.end(), [this](std::uint32_t i) { return OutranksInTurns(i); });
+    holders_.Note(place.group, view.busy && view.blocked == Why::kOpen, held_others);
   }
 }
 
 void Arbiter::FindHolders() {
+  for (std::uint32_t group = 0; group < groups_.size(); ++group)
+    if (groups_[group].tracked) holders_.Look(group, groups_[group].busy, IsContended(group));
+  holders_.Choose();
   for (const Tenant& tenant : state_->tenants) {
-    const GroupView& view = groups_[tenant.group];
     DeviceView& device = devices_[tenant.device];
-    if (!state_->groups[tenant.group].hold && view.holds) device.holder = std::max(device.holder, view.rank);
+    if (state_->groups[tenant.group].hold || !holders_.Holds(tenant.group)) continue;
+    device.holder = std::max(device.holder, groups_[tenant.group].rank);
   }
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i)
     if (!state_->groups[state_->tenants[i].group].hold && CanBeHeld(i))
@@ -272,7 +212,7 @@ void Arbiter::FindTiers() {
     view.tier = view.rank;
     if (view.tracked && view.present) by_rank_.push_back(group);
   }
-  if (std::all_of(by_rank_.begin(), by_rank_.end(), [this](std::uint32_t group) { return groups_[group].holds; })) {
+  if (std::all_of(by_rank_.begin(), by_rank_.end(), [this](std::uint32_t group) { return holders_.Holds(group); })) {
     return;
   }
   std::sort(by_rank_.begin(), by_rank_.end(),
@@ -282,7 +222,7 @@ void Arbiter::FindTiers() {
     const Rank rank = groups_[*first].rank;
     const auto end =
         std::find_if(first, by_rank_.end(), [&](std::uint32_t group) { return groups_[group].rank != rank; });
-    if (std::any_of(first, end, [this](std::uint32_t group) { return groups_[group].holds; })) below = rank;
+    if (std::any_of(first, end, [this](std::uint32_t group) { return holders_.Holds(group); })) below = rank;
     for (; first != end; ++first)
       groups_[*first].tier = below;
   }
@@ -429,11 +369,11 @@ void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
   const Tenant& tenant = state_->tenants[index];
   const GroupView& view = groups_[tenant.group];
   DeviceView& device = devices_[tenant.device];
-  if (!view.holds && tenant.busy) {
+  if (!holders_.Holds(tenant.group) && tenant.busy) {
     const auto named = std::tuple(view.rank.priority, tenant.client);
     if (named > std::tuple(device.beside, device.beside_client)) std::tie(device.beside, device.beside_client) = named;
   }
-  if (!view.holds && !OutranksInTurns(index)) return;
+  if (!holders_.Holds(tenant.group) && !OutranksInTurns(index)) return;
   // Of several of one tier, who is named must not depend on the order of anything: one with work, then the oldest.
   const bool first = device.claimant == 0;
   const bool names_better = device.claim == view.tier &&

@@ -3,7 +3,7 @@
 //
 //   - On each device only the highest rank among busy groups is open; those of one rank run together, kept to their
 //     shares (share.h) where the policy says so.
-//   - A group that does not gain by it holds nobody (benefit.h): the others run beside it. A rank of which nobody holds
+//   - A group that does not gain by it holds nobody (holders.h): the others run beside it. A rank of which nobody holds
 //     is one tier with the next rank below. Turns are taken inside a tier; where they are, a tier holds those below.
 //   - A group opens and closes as one: it is open only if nobody of higher rank is busy on any device where it is busy.
 //     Groups are admitted in order of tier over all devices at once, and one that is held claims nothing: two groups
@@ -23,8 +23,8 @@
 #include <compare>
 #include <vector>
 
-#include "daemon/policy/benefit.h"
 #include "daemon/policy/guard.h"
+#include "daemon/policy/holders.h"
 #include "daemon/policy/roster.h"
 #include "daemon/policy/share.h"
 #include "daemon/policy/standing.h"
@@ -86,8 +86,6 @@ class Arbiter {
   struct GroupView {
     Rank rank;
     Rank tier;                            // takes turns with those of the same
-    bool holds = true;                    // those below, while it is busy
-    bool forced = false;                  // does not, for as long as an equal tries that
     bool keeps_turn = false;              // has just become idle in its turn
     std::uint64_t next_look_ns = kNever;  // of its standing
     bool busy = false;
@@ -110,8 +108,6 @@ class Arbiter {
   void FindTracked();
   void Remember(std::uint32_t group);
   void Forget(std::uint32_t group);
-  void MeasureBenefits();
-  void Try();
   void FindHolders();
   void FindTiers();
   void Order();
@@ -125,7 +121,6 @@ class Arbiter {
   void FinishShares();
   void WatchTurns(std::uint32_t group);
   bool IsContended(std::uint32_t group) const;
-  bool IsAboutToGoOn(std::uint32_t group) const;
   void NoteBenefits();
   void CountWindows();
   Gate GateOf(std::uint32_t tenant) const;
@@ -139,7 +134,7 @@ class Arbiter {
   // as free as they are: no turns, and a window of its own.
   bool CanBeHeld(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
-    return CanBeOvertaken(tenant) && (!measures_ || groups_[own.group].rank < devices_[own.device].holder);
+    return CanBeOvertaken(tenant) && (!holders_.Measures() || groups_[own.group].rank < devices_[own.device].holder);
   }
   // Also who shares: where a device gives processes time slices, each of two side by side is charged for the other's.
   bool TakesTurns(std::uint32_t tenant) const { return CanBeHeld(tenant) || share_.KeepsTenant(tenant); }
@@ -176,15 +171,12 @@ class Arbiter {
   std::uint64_t now_ns_ = 0;
   Why why_ = Why::kPriority;
   Guard guard_;
-  bool measures_ = false;  // benefits
-  Benefit benefit_;
+  Holders holders_;
   Turns turns_{0, 0};
   Roster roster_;
   Share share_;
   std::vector<DeviceView> devices_;
   std::vector<GroupView> groups_;
-  std::vector<std::uint32_t> due_;
-  std::vector<std::uint32_t> trying_;   // one of each priority
   std::vector<std::uint32_t> by_rank_;  // tracked and present, lowest first
   std::vector<Place> order_;
   std::vector<Place> interleaved_;

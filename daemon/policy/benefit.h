@@ -14,8 +14,6 @@
 //     held. Two pairs that say so are an answer.
 //   - A pair that fits to nothing known is made again at once; if that one does not fit, either, all begins anew.
 //   - Where holding costs the others less than kCheap of the time nothing is tried: they are held.
-//   - Of one priority one group tries at a time, and while others run beside it they run beside all of that
-//     priority: an equal that held them would make two equal blocks.
 //   - The answer changes at most once in kDwellNs. It becomes `beside` when beside is slower by no more than the
 //     tolerance, and `held` when it is slower by more than that and more than chance explains.
 //

@@ -1,0 +1,85 @@
+#include "daemon/policy/holders.h"
+
+#include <algorithm>
+
+namespace xschedd::policy {
+namespace {
+
+// Between two bursts of one piece of work.
+constexpr std::uint64_t kPause = 100 * kNsPerMs;
+
+}  // namespace
+
+void Holders::Begin(const State& state, const Roster& roster, bool measures, std::uint64_t now_ns, Decision& decision) {
+  state_ = &state;
+  roster_ = &roster;
+  decision_ = &decision;
+  now_ns_ = now_ns;
+  measures_ = measures;
+  benefit_ = Benefit(state.settings.tolerance_percent, now_ns);
+  tracked_.clear();
+  due_.clear();
+  trying_.clear();
+  holds_.assign(state.groups.size(), 1);
+  forced_.assign(state.groups.size(), 0);
+}
+
+void Holders::Look(std::uint32_t group, bool busy, bool contended) {
+  if (!measures_) return;
+  BenefitMemory& memory = MemoryOf(group);
+  memory = state_->groups[group].memory.benefit;
+  std::uint64_t launched = 0;
+  for (const std::uint32_t i : roster_->TenantsOf(group))
+    launched += state_->tenants[i].launched;
+  benefit_.Advance(memory, launched, busy, contended);
+  if (memory.place != 0 && IsAboutToGoOn(group)) trying_.push_back(group);
+  if (benefit_.IsDue(memory)) due_.push_back(group);
+  tracked_.push_back(group);
+}
+
+void Holders::Choose() {
+  Try();
+  for (const std::uint32_t group : tracked_)
+    holds_[group] = MemoryOf(group).mode == BenefitMemory::Mode::kHeld ? 1 : 0;
+  for (const std::uint32_t group : trying_) {
+    if (Holds(group)) continue;
+    for (std::uint32_t equal = 0; equal < holds_.size(); ++equal) {
+      if (PriorityOf(equal) != PriorityOf(group) || !Holds(equal)) continue;
+      holds_[equal] = 0;
+      forced_[equal] = 1;
+    }
+  }
+}
+
+void Holders::Try() {
+  const std::size_t before = trying_.size();
+  for (const std::uint32_t group : due_) {
+    const auto equal = std::find_if(trying_.begin(), trying_.end(),
+                                    [&](std::uint32_t other) { return PriorityOf(other) == PriorityOf(group); });
+    if (equal == trying_.end()) {
+      trying_.push_back(group);
+    } else if (equal - trying_.begin() >= static_cast<std::ptrdiff_t>(before) &&
+               state_->groups[group].id < state_->groups[*equal].id) {
+      *equal = group;
+    }
+  }
+  for (std::size_t i = before; i < trying_.size(); ++i)
+    benefit_.Begin(MemoryOf(trying_[i]));
+}
+
+bool Holders::IsAboutToGoOn(std::uint32_t group) const {
+  const auto tenants = roster_->TenantsOf(group);
+  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
+    const Tenant& tenant = state_->tenants[i];
+    return tenant.busy || (tenant.idle_since_ns != 0 && now_ns_ - tenant.idle_since_ns < kPause);
+  });
+}
+
+void Holders::Note(std::uint32_t group, bool open, bool held_others) {
+  if (!measures_) return;
+  BenefitMemory& memory = MemoryOf(group);
+  if (forced_[group] != 0 || (!Holds(group) && held_others)) memory.contended = false;
+  benefit_.Note(memory, open, decision_->next_look_ns);
+}
+
+}  // namespace xschedd::policy
