@@ -158,7 +158,7 @@ class Arbiter {
   // Whoever synchronises after each step keeps its turn from one to the next, or it would wait for everybody's turn
   // each time.
   std::uint64_t TurnKeptUntil(const Tenant& tenant) const {
-    return tenant.idle_since_ns == 0 ? 0 : tenant.idle_since_ns + 2 * state_->settings.linger_us * kNsPerUs;
+    return tenant.idle_since_ns == 0 ? 0 : tenant.idle_since_ns + 2 * kNsPerUs * state_->settings.linger_us;
   }
   bool KeepsTurn(const Tenant& tenant) const {
     return groups_[tenant.group].keeps_turn && TurnKeptUntil(tenant) > now_ns_;

@@ -57,7 +57,7 @@ Wrong Gangs(const State& state, const Decision& decision) {
 // In its turn it may come back for as long again.
 bool KeepsTurn(const State& state, const Decision& decision, const Tenant& tenant, std::uint64_t now) {
   return !tenant.busy && tenant.idle_since_ns != 0 && decision.memory[tenant.group].turn_since_ns != 0 &&
-         tenant.idle_since_ns + 2 * state.settings.linger_us * kNsPerUs > now;
+         tenant.idle_since_ns + 2 * kNsPerUs * state.settings.linger_us > now;
 }
 
 // Where somebody has work, somebody runs; but for a moment after one that has just become idle (linger), and unless
