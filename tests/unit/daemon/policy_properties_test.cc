@@ -8,6 +8,7 @@
 #include "daemon/policy/fair.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/policy_trace.h"
+#include "tests/unit/daemon/policy_world.h"
 
 using namespace xschedd::policy;
 using namespace xschedd::policy::test;
@@ -16,11 +17,6 @@ namespace {
 
 constexpr std::uint32_t kUsualSeeds = 200;
 
-// More of them find what is rare; under sanitizers, or to count branches, fewer do: XSCHEDD_POLICY_SEEDS.
-std::uint32_t Seeds() {
-  const char* text = std::getenv("XSCHEDD_POLICY_SEEDS");
-  return text == nullptr ? kUsualSeeds : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
-}
 constexpr int kSteps = 2'000;
 
 bool IsBusy(const State& state, std::uint32_t group) {
@@ -502,10 +498,10 @@ TEST_CASE("policy properties on random traces") {
     const Name name = *NameFrom(text);
     std::set<Why> reasons;
     Waits::Reached reached;
-    for (std::uint32_t seed = 1; seed <= Seeds(); ++seed)
+    for (std::uint32_t seed = 1; seed <= Seeds(kUsualSeeds); ++seed)
       RunTrace(name, seed, reasons, reached);
     // The traces must reach what they are to check. A few of them do not.
-    if (Seeds() < kUsualSeeds) continue;
+    if (Seeds(kUsualSeeds) < kUsualSeeds) continue;
     std::set<Why> expected{Why::kOpen, Why::kHold};
     if (name != Name::kFifo) {
       expected = common;
