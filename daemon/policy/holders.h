@@ -1,9 +1,8 @@
 // Which groups hold those below them while they are busy: all, but for those that are known not to gain by it
 // (benefit.h), and those that find that out now.
 //
-//   - Of one priority one group tries at a time, and while others run beside it they run beside all of that priority:
-//   an
-//     equal that held them would make two equal blocks. Of those whose pair is due the oldest begins.
+//   - Of one priority one group tries at a time, the one that came first, and while others run beside it they run
+//     beside all of that priority: an equal that held them would make two equal blocks.
 //   - What a group did not do, because of an equal or because others had to be held all the same, is not measured.
 // Thread rule: pure in meaning; an object has one user.
 #pragma once
@@ -24,7 +23,7 @@ class Holders {
   void Begin(const State& state, const Roster& roster, bool measures, std::uint64_t now_ns, Decision& decision);
   // Each tracked group: whether it has work, and whether somebody less important has some on one of its devices.
   void Look(std::uint32_t group, bool busy, bool contended);
-  // Who tries.
+  // Who tries now, and so who holds.
   void Choose();
 
   bool Measures() const { return measures_; }
