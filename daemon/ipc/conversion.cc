@@ -80,7 +80,7 @@ void FillBenefit(const policy::BenefitMemory& memory, v1::Benefit& out) {
   out.set_tail_percent(policy::SlowerPercent(memory.tail));
   out.set_comparisons(memory.pairs);
   out.set_held_percent(100 * memory.cost);
-  out.set_is_settled(memory.wait_ns != 0);
+  out.set_is_settled(memory.IsSettled());
 }
 
 }  // namespace

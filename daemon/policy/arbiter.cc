@@ -179,6 +179,7 @@ bool Arbiter::IsContended(std::uint32_t group) const {
 }
 
 void Arbiter::NoteBenefits() {
+  if (!holders_.Measures()) return;
   for (const Place& place : order_) {
     const GroupView& view = groups_[place.group];
     const auto tenants = roster_.TenantsOf(place.group);
@@ -190,9 +191,11 @@ void Arbiter::NoteBenefits() {
 }
 
 void Arbiter::FindHolders() {
-  for (std::uint32_t group = 0; group < groups_.size(); ++group)
-    if (groups_[group].tracked) holders_.Look(group, groups_[group].busy, IsContended(group));
-  holders_.Choose();
+  if (holders_.Measures()) {
+    for (std::uint32_t group = 0; group < groups_.size(); ++group)
+      if (groups_[group].tracked) holders_.Look(group, groups_[group].busy, IsContended(group));
+    holders_.Choose();
+  }
   for (const Tenant& tenant : state_->tenants) {
     DeviceView& device = devices_[tenant.device];
     if (state_->groups[tenant.group].hold || !holders_.Holds(tenant.group)) continue;

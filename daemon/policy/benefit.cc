@@ -70,7 +70,7 @@ void Average(float& mean, float& variance, float value, float weight) {
 Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
     : tolerance_(std::log1p(tolerance_percent / 100.0)), now_ns_(now_ns) {}
 
-bool Benefit::IsLowerBound(float ratio) {
+bool Benefit::IsLowerBound(double ratio) {
   return ratio > 0.9 * kMostRatio;
 }
 
@@ -83,11 +83,12 @@ void Benefit::Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, 
     memory.seen_ns = 0;
     return;
   }
-  if (memory.place == 0) memory.mode = memory.settled;
   Count(memory, launched, busy);
   memory.contended = contended;
   if (memory.place != 0 && IsOver(memory, busy)) EndBlock(memory);
-  if (memory.place == 0) memory.block = {};
+  if (memory.place != 0) return;
+  memory.mode = memory.settled;
+  memory.block = {};
 }
 
 bool Benefit::IsDue(const BenefitMemory& memory) const {
@@ -128,11 +129,9 @@ void Benefit::Count(BenefitMemory& memory, std::uint64_t launched, bool busy) co
 
 void Benefit::EndBlock(BenefitMemory& memory) const {
   const Block block = memory.block;
-  memory.block = {};
   // Nobody was there to be compared with, or it said nothing: the pair begins anew, its two blocks must be neighbours.
   if (block.launches == 0 || block.contended_ns * 2 < block.busy_ns) {
     memory.place = 0;
-    memory.mode = memory.settled;
     return;
   }
   if (memory.mode == Mode::kHeld) {
@@ -140,15 +139,13 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
   }
   if (memory.place == 1) {
     memory.first = block;
+    memory.block = {};
     memory.place = 2;
     memory.mode = Other(memory.mode);
     return;
   }
-  memory.block = block;
   AddPair(memory);
-  memory.block = {};
   memory.place = 0;
-  memory.mode = memory.settled;
 }
 
 void Benefit::AddPair(BenefitMemory& memory) const {
@@ -178,7 +175,7 @@ void Benefit::Judge(BenefitMemory& memory) const {
   const double error = Error(memory.typical_variance, memory.pairs);
   // Twice: it is made of few.
   const double least_tail = memory.tail - 2 * Error(memory.tail_variance, memory.pairs);
-  const bool is_clear = IsLowerBound(memory.typical - 2 * static_cast<float>(error));
+  const bool is_clear = IsLowerBound(memory.typical - 2 * error);
   if (memory.pairs < kFewestPairs && !is_clear) return;
   if (memory.pairs < kPairs) {
     const bool clearly_slower = memory.typical - 2 * error > tolerance_ || least_tail > tolerance_;

@@ -38,7 +38,7 @@ class Benefit {
 
   Benefit() = default;
   // Whether an average of this much means "at least": a block that is clearly slower ends before it is known how slow.
-  static bool IsLowerBound(float ratio);
+  static bool IsLowerBound(double ratio);
   // `tolerance_percent`: how much slower it may be beside others; 0: others are always held.
   Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns);
 

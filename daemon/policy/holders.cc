@@ -25,7 +25,6 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
 }
 
 void Holders::Look(std::uint32_t group, bool busy, bool contended) {
-  if (!measures_) return;
   BenefitMemory& memory = MemoryOf(group);
   memory = state_->groups[group].memory.benefit;
   std::uint64_t launched = 0;
@@ -76,7 +75,6 @@ bool Holders::IsAboutToGoOn(std::uint32_t group) const {
 }
 
 void Holders::Note(std::uint32_t group, bool open, bool held_others) {
-  if (!measures_) return;
   BenefitMemory& memory = MemoryOf(group);
   if (forced_[group] != 0 || (!Holds(group) && held_others)) memory.contended = false;
   benefit_.Note(memory, open, decision_->next_look_ns);

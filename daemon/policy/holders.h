@@ -19,7 +19,7 @@ namespace xschedd::policy {
 class Holders {
  public:
   // The calls of one decision, in this order. `state`, `roster` and `decision` must outlive them.
-  // `measures`: else all hold, and nothing is remembered.
+  // `measures`: else all hold, and no other call follows.
   void Begin(const State& state, const Roster& roster, bool measures, std::uint64_t now_ns, Decision& decision);
   // Each tracked group: whether it has work, and whether somebody less important has some on one of its devices.
   void Look(std::uint32_t group, bool busy, bool contended);

@@ -137,9 +137,10 @@ struct BenefitMemory {
   std::uint64_t seen_ns = 0;  // the time of the last decision
   std::uint64_t waited_ns = 0;
   std::uint64_t cost_since_ns = 0;
-  std::uint64_t wait_ns = 0;
+  std::uint64_t wait_ns = 0;  // until the next look at the answer; 0: there is none yet
   std::uint64_t next_trial_ns = 0;
   std::uint64_t changed_ns = 0;  // when the answer was another
+  bool IsSettled() const { return wait_ns != 0; }
   bool operator==(const BenefitMemory&) const = default;
 };
 

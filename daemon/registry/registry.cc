@@ -324,7 +324,7 @@ Client* Registry::Find(std::uint64_t client_id) {
   return found == clients_.end() ? nullptr : found->second.get();
 }
 
-std::vector<Client*> Registry::FindPid(std::uint64_t pid) {
+std::vector<Client*> Registry::FindPid(std::uint64_t pid) const {
   std::vector<Client*> found;
   for (const auto& [id, client] : clients_) {
     if (client->identity.pid == pid) found.push_back(client.get());

@@ -236,7 +236,7 @@ class Registry {
   void Continue(std::uint64_t next_id, Partitions partitions);
 
   Client* Find(std::uint64_t client_id);
-  std::vector<Client*> FindPid(std::uint64_t pid);
+  std::vector<Client*> FindPid(std::uint64_t pid) const;
 
   const std::map<std::uint64_t, std::unique_ptr<Client>>& Clients() const { return clients_; }
   const std::map<std::string, std::unique_ptr<Device>>& Devices() const { return devices_; }

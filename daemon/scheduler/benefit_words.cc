@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "daemon/policy/benefit.h"
 
@@ -29,7 +28,7 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
   if (memory.settled == policy::BenefitMemory::Mode::kBeside) {
     return fmt::format("it lets those below it run beside it: holding them would make it {} faster", Slower(memory));
   }
-  if (memory.wait_ns == 0) {
+  if (!memory.IsSettled()) {
     return fmt::format("it holds those below it; whether that helps is being measured ({} comparisons so far)",
                        memory.pairs);
   }
@@ -39,7 +38,7 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
 }
 
 std::string CostText(const policy::BenefitMemory& memory, std::uint64_t pid) {
-  if (memory.wait_ns == 0 || memory.settled == policy::BenefitMemory::Mode::kBeside) return {};
+  if (!memory.IsSettled() || memory.settled == policy::BenefitMemory::Mode::kBeside) return {};
   return fmt::format("beside it pid {} would be {} slower", pid, Slower(memory));
 }
 

@@ -8,7 +8,7 @@
 
 namespace xschedd {
 
-// "it runs beside those below it: ...". Empty: nothing is known, or nothing is measured.
+// "it lets those below it run beside it: ...". Empty: nothing is known, or nothing is measured.
 std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t tolerance_percent);
 // Of somebody who is held for that group: "beside it pid 7 would be 31 % slower". Empty: nothing is known.
 std::string CostText(const policy::BenefitMemory& memory, std::uint64_t pid);

@@ -25,22 +25,17 @@ std::string Short(const std::string& command) {
 // "pid 4711 (python train.py, priority 50)". Whoever has gone meanwhile has no command any more.
 std::string Who(const Reason& reason, const ExplainContext& context) {
   std::string command;
-  for (const auto& [id, client] : context.registry.Clients()) {
-    const bool may_be_shown = !context.only_uid || *context.only_uid == client->identity.uid;
-    if (client->identity.pid == reason.pid && may_be_shown) command = Short(CommandOf(client->identity));
-  }
+  for (const Client* client : context.registry.FindPid(reason.pid))
+    if (!context.only_uid || *context.only_uid == client->identity.uid) command = Short(CommandOf(client->identity));
   if (!command.empty()) command += ", ";
   return fmt::format("pid {} ({}priority {})", reason.pid, command, reason.priority);
 }
 
-// ", beside it pid 7 would be 31 % slower", where that is known of whoever is waited for.
-std::string WhatForIsHeld(const Reason& reason, const ExplainContext& context) {
-  for (const auto& [id, client] : context.registry.Clients()) {
-    if (client->identity.pid != reason.pid) continue;
-    const std::string text = CostText(client->group->memory.benefit, reason.pid);
-    return text.empty() ? text : "; " + text;
-  }
-  return {};
+// "; beside it pid 7 would be 31 % slower", where that is known of whoever is waited for.
+std::string WhatItGives(const Reason& reason, const ExplainContext& context) {
+  const std::vector<Client*> clients = context.registry.FindPid(reason.pid);
+  const std::string text = clients.empty() ? "" : CostText(clients.front()->group->memory.benefit, reason.pid);
+  return text.empty() ? text : "; " + text;
 }
 
 std::string Limit(const policy::Settings& settings) {
@@ -135,11 +130,7 @@ class Remedies {
     if (subject_.ended_ns == 0) Add(text, fmt::format("xschedctl {} --pid {}", verb, subject_.identity.pid));
   }
 
-  bool IsLive(std::uint64_t pid) const {
-    const auto& clients = context_.registry.Clients();
-    return std::any_of(clients.begin(), clients.end(),
-                       [pid](const auto& entry) { return entry.second->identity.pid == pid; });
-  }
+  bool IsLive(std::uint64_t pid) const { return !context_.registry.FindPid(pid).empty(); }
 
   void RaiseTo(int priority, const std::string& text) {
     priority = std::min(priority, kPriorityMax);
@@ -208,7 +199,7 @@ std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
     case Why::kHold:
       return "hold: by an administrator or by its own user, until release";
     case Why::kPriority:
-      return fmt::format("priority: {} was busy here{}", who, WhatForIsHeld(reason, context));
+      return fmt::format("priority: {} was busy here{}", who, WhatItGives(reason, context));
     case Why::kLinger:
       return fmt::format("linger: {} had just become idle (linger_us={})", who, settings.linger_us);
     case Why::kGang:

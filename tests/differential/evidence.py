@@ -23,7 +23,7 @@ class Watched:
         self.node = node
         self.competitors = {competitor.pid for competitor in competitors}
         self.has_session = self.was_held = self.has_window = False
-        self.submitted = 0
+        self.used_gpu = False
 
     def look(self):
         """Returns the program's clients by pid, as far as there is a daemon."""
@@ -35,12 +35,19 @@ class Watched:
             for device in client["devices"]:
                 self.was_held = self.was_held or device["state"] == "held"
                 self.has_window = self.has_window or int(device["window_us"]) > 0
-                self.submitted = max(self.submitted, int(device["submitted"]))
+                self.used_gpu = self.used_gpu or int(device["submitted"]) > 0
         return own
+
+    def look_back(self, pid):
+        """At one that has ended: a short program can do so between two looks, and the daemon still knows what it did."""
+        answer = self.node.ctl("--json", "explain", str(pid), "--seconds", "0", check=False)
+        for device in json.loads(answer.stdout)["devices"] if answer.returncode == 0 else []:
+            self.was_held = self.was_held or int(device["held_ns"]) > 0
+            self.used_gpu = self.used_gpu or int(device["gpu_ns"]) > 0
 
     def missing(self):
         seen = {"a session": self.has_session, "a hold": self.was_held, "a window": self.has_window,
-                "a launch while tracked": self.submitted > 0}
+                "a launch while tracked": self.used_gpu}
         return [what for what, is_seen in seen.items() if not is_seen]
 
 

@@ -43,7 +43,7 @@ class Scheduler:
         while not self.program.was_held:
             self.program.look()
             yield 0.01
-        while self.program.submitted == 0 or not self.program.has_window:
+        while not self.program.used_gpu or not self.program.has_window:
             for pid in self.program.look():
                 self._ctl("set", "--pid", pid, "--priority", PRIORITIES[-1])
             yield 0.01

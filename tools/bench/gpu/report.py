@@ -142,8 +142,7 @@ def levers(results: Dict[str, dict]) -> List[str]:
             lines.append(row(name[len("levers "):], way, [
                 f"{high['p50_ms']:.2f}", f"{high['p99_ms']:.2f}",
                 *(f"{high[key] / alone[key]:.2f}" for key in ("p50_ms", "p99_ms")),
-                *(f"{100 * value:.1f} %" for value in ((sum(kept) / len(kept), min(kept)) if kept else ())),
-                *(["–", "–"] if not kept else []),
+                *((f"{100 * sum(kept) / len(kept):.1f} %", f"{100 * min(kept):.1f} %") if kept else "––"),
                 ", ".join(f"{other} {each['p50_ms']:.2f} / {each['p99_ms']:.2f}" for other, each in part["others"].items()) or "–"]))
     return lines if len(lines) > 2 else []
 
