@@ -32,14 +32,10 @@ constexpr std::uint64_t kRefusedBackoffNs = 5'000'000'000;
 constexpr std::uint64_t kOtherVersionBackoffNs = 30'000'000'000;
 // How long a new session counts everything while no welcome comes.
 constexpr std::uint64_t kWelcomeNs = 1'000'000'000;
-// How often unfinished tracked work is looked at. With kQuietNs this keeps a late "idle" under 200 µs.
-constexpr std::uint64_t kWatchNs = 60'000;
-// The same while other threads look after it.
-constexpr std::uint64_t kStandByNs = 100'000;
 // How often a busy session is renewed: some earlier than the daemon must hear of it.
 constexpr std::uint64_t kRenewEachNs = abi::kRenewNs * 4 / 5;
 constexpr std::size_t kMaxOutbox = 4096;
-constexpr std::uint64_t kNever = ~std::uint64_t{0};
+constexpr std::uint64_t kNever = DeviceTracker::kNever;
 
 }  // namespace
 
@@ -179,16 +175,14 @@ void Agent::Loop() {
     }
     if (is_watching_.load(std::memory_order_relaxed)) {
       has_activity_ = true;
-      auto attention = Watch(now);
-      if (attention == DeviceTracker::Attention::kNone) {
+      std::uint64_t look_ns = Watch(now);
+      if (look_ns == kNever) {
         is_watching_.store(false, std::memory_order_seq_cst);
         // Once more: see WorkSubmitted.
-        attention = Watch(now);
-        if (attention != DeviceTracker::Attention::kNone) is_watching_.store(true, std::memory_order_seq_cst);
+        look_ns = Watch(now);
+        if (look_ns != kNever) is_watching_.store(true, std::memory_order_seq_cst);
       }
-      if (is_watching_.load(std::memory_order_relaxed)) {
-        until = std::min(until, now + (attention == DeviceTracker::Attention::kLater ? kStandByNs : kWatchNs));
-      }
+      until = std::min(until, look_ns);
     }
     until = std::min({until, RenewBusy(now), KeepSlices(now)});
     if (stream_ != nullptr && activity_interval_ns_ != 0 && has_activity_) {
@@ -266,10 +260,10 @@ std::uint32_t Agent::WantedSliceUs(std::uint64_t now_ns) const {
   return least;
 }
 
-DeviceTracker::Attention Agent::Watch(std::uint64_t now_ns) {
-  auto attention = DeviceTracker::Attention::kNone;
-  InRuntime([&] { attention = client_->TickTrackers(now_ns); });
-  return attention;
+std::uint64_t Agent::Watch(std::uint64_t now_ns) {
+  std::uint64_t look_ns = kNever;
+  InRuntime([&] { look_ns = client_->TickTrackers(now_ns); });
+  return look_ns;
 }
 
 // All that calls the runtime on the agent's thread does so in here; nothing does once the process exits.

@@ -56,7 +56,8 @@ class Agent {
   void Connect();
   void Greet(const std::string& token);
   void SendDevices();
-  DeviceTracker::Attention Watch(std::uint64_t now_ns);
+  // When to look again; DeviceTracker::kNever: not before WorkSubmitted.
+  std::uint64_t Watch(std::uint64_t now_ns);
   template <typename Body>
   void InRuntime(Body body);
   void Handle(const IncomingMessage& message);

@@ -2,8 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <new>
@@ -18,13 +16,6 @@ namespace {
 // one that is not is known at once.
 constexpr int kFirstAttemptMs = 100;
 
-// Waiting for the window: first spinning, because a blocking wait costs background throughput (shared reference
-// gating-on-a-real-gpu.md), then in short sleeps, whose length follows the GPU time in flight: what is seen late comes
-// out of the part of the window that is still to be done.
-constexpr std::uint64_t kSpinNs = 10'000;
-constexpr std::uint64_t kShortestNapNs = 20'000;
-constexpr std::uint64_t kLongestNapNs = 200'000;
-constexpr std::uint64_t kNapsInFlight = 8;
 // The longest wait for the window without the window moving, if measured launches are longer than the lease.
 constexpr std::uint64_t kLongestWindowWaitNs = 2'000'000'000;
 
@@ -42,18 +33,6 @@ bool IsNonBlocking(unsigned stream_flags) {
 bool IsDefaultStream(void* stream) {
   return reinterpret_cast<std::uintptr_t>(stream) <= kPerThreadHandle;
 }
-
-// While it lives, the calling thread's sleeps are as long as they say: the default slack of 50 µs is more than a nap.
-class PreciseSleep {
- public:
-  PreciseSleep() : before_(::prctl(PR_GET_TIMERSLACK)) { ::prctl(PR_SET_TIMERSLACK, 1000); }
-  ~PreciseSleep() { ::prctl(PR_SET_TIMERSLACK, before_ > 0 ? before_ : 0); }
-  PreciseSleep(const PreciseSleep&) = delete;
-  PreciseSleep& operator=(const PreciseSleep&) = delete;
-
- private:
-  const int before_;
-};
 
 // A thread that has worked on a default stream of its own: its number, which no other thread of the process gets, and
 // at its end word to the client, because that stream ends with it.
@@ -222,34 +201,25 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
                          Ticket* ticket) {
   const BoardReader& board = session->Board();
   if (tracker->Admit(ticket, WindowOf(*session, slot), false)) return;
-  std::uint64_t began = MonotonicNs();
   // Work in flight may itself be waiting for what this thread is about to submit (a stream that waits for a value, a
   // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
   const auto patience_from = [&](std::uint64_t now) {
     return std::max(session->LeaseUntilNs(), now + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
   };
-  std::uint64_t patience = patience_from(began);
-  std::optional<PreciseSleep> precise;
+  std::uint64_t patience = patience_from(MonotonicNs());
+  std::uint32_t seen = board.Word(slot);
   for (;;) {
-    const std::uint64_t nap_ns = std::clamp(
-        tracker->InFlightNs(ticket->stream, WindowOf(*session, slot)) / kNapsInFlight, kShortestNapNs, kLongestNapNs);
-    tracker->MakeRoom(nap_ns);
+    tracker->AwaitRoom(*ticket);
     const std::uint32_t word = board.Word(slot);
     const std::uint64_t now = MonotonicNs();
     const bool is_bound = (word & abi::kFlagMask) != 0 && session->IsAlive() && now < patience;
     const bool is_held = is_bound && (word & abi::kHeld) != 0;
+    if (std::exchange(seen, word) != word) tracker->WakeWaiting();
     const bool passes = is_held && WaitForTurn(session, slot, submission);
-    if (is_held) {  // that was the gate's time, not the window's
-      began = MonotonicNs();
-      patience = patience_from(began);
-    }
-    if (tracker->Admit(ticket, WindowOf(*session, slot), passes || !is_bound)) return;
-    if (now - began > kSpinNs) {
-      if (!precise) precise.emplace();
-      const timespec nap{0, static_cast<long>(nap_ns)};
-      ::nanosleep(&nap, nullptr);
-    }
+    if (is_held) patience = patience_from(MonotonicNs());  // that was the gate's time, not the window's
+    if (tracker->Admit(ticket, WindowOf(*session, slot), passes || !is_bound)) break;
   }
+  tracker->WakeWaiting();
 }
 
 // ---- completion ----------------------------------------------------------------------------------------------------
@@ -530,11 +500,11 @@ void Client::SetPassthrough(const std::vector<std::string>& entries) {
 
 // ---- for the agent -------------------------------------------------------------------------------------------------
 
-DeviceTracker::Attention Client::TickTrackers(std::uint64_t now_ns) {
-  auto result = DeviceTracker::Attention::kNone;
+std::uint64_t Client::TickTrackers(std::uint64_t now_ns) {
+  std::uint64_t result = DeviceTracker::kNever;
   for (const auto& entry : trackers_) {
     DeviceTracker* tracker = entry.load(std::memory_order_acquire);
-    if (tracker != nullptr) result = std::max(result, tracker->Tick(now_ns));
+    if (tracker != nullptr) result = std::min(result, tracker->Tick(now_ns));
   }
   return result;
 }

@@ -88,7 +88,7 @@ class Client {
   void SetDescription(std::uint64_t client_id, int effective_priority);
   // What the daemon wants passed through, in addition to the environment's. Threads that wait at a gate ask again.
   void SetPassthrough(const std::vector<std::string>& entries);
-  DeviceTracker::Attention TickTrackers(std::uint64_t now_ns);
+  std::uint64_t TickTrackers(std::uint64_t now_ns);
   ActivityMessage TakeActivity();
   std::uint64_t AttachedDevices() const { return attached_.load(std::memory_order_relaxed); }
   std::vector<QueueCreatedMessage> LiveQueues() const;

@@ -7,7 +7,11 @@
 namespace xschedd::shim {
 
 void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch) {
-  if (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) stream.progress_ns = MonotonicNs();
+  if (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) {
+    stream.progress_ns = MonotonicNs();
+    ++rooms_;
+    if (waiting_ > 0) room_.notify_all();
+  }
   while (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) {
     const Batch batch = stream.batches.Pop();
     launched_ -= batch.work.launches;

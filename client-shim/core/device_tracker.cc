@@ -1,6 +1,10 @@
 #include "client-shim/core/device_tracker.h"
 
+#include <sys/prctl.h>
+#include <time.h>
+
 #include <algorithm>
+#include <chrono>
 
 #include "common/clock.h"
 
@@ -23,6 +27,24 @@ constexpr std::uint64_t kStillNs = 5'000'000;
 
 // Streams looked at with the lock released once; there may be more rounds.
 constexpr std::size_t kRound = 16;
+
+// How long work is late before it counts as longer than it is known to be.
+constexpr std::uint64_t kGraceNs = 200'000;
+
+// The longest sleep of a thread that waits for the window without looking for itself.
+constexpr std::chrono::milliseconds kLongestWait{10};
+
+// Between two looks of a thread that spins: about a microsecond, in which others get the lock.
+constexpr int kPauses = 20;
+
+// As long as it says: the default slack of a thread's sleeps is 50 µs.
+void PreciseSleep(std::uint64_t ns) {
+  const int before = ::prctl(PR_GET_TIMERSLACK);
+  ::prctl(PR_SET_TIMERSLACK, 1000);
+  const timespec nap{0, static_cast<long>(ns)};
+  ::nanosleep(&nap, nullptr);
+  ::prctl(PR_SET_TIMERSLACK, before > 0 ? before : 0);
+}
 
 }  // namespace
 
@@ -58,6 +80,8 @@ void DeviceTracker::Reset(TrackerSink* sink) {
   if (busy_ && sink_ != nullptr && sink == nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
   busy_ = false;
   sink_ = sink;
+  ++rooms_;
+  room_.notify_all();
   Publish();
 }
 
@@ -94,6 +118,7 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   // Where there is room beside everything, the streams need not be looked at.
   if (!force && !HasRoom(window, in_flight_, cost_ns) && !MayRunSideBySide(window, stream.in_flight, cost_ns) &&
       !HasRoom(window, CountedFor(ticket->stream, window, MonotonicNs()), cost_ns) && !captures_->Forbid()) {
+    ticket->rooms = rooms_;
     return false;
   }
   ticket->weight_ns = WeightNs(window, cost_ns);
@@ -152,7 +177,7 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
     }
     if (ok && !finished) {
       const std::uint64_t now = MonotonicNs();
-      ++launched_;
+      if (launched_++ == 0) watchfulness_.Begun(now);
       if (IsStreamIdle(stream)) stream.progress_ns = now;
       stream.open.Add(InFlight{1, ticket.weight_ns});
       stream.unmarked.Add(InFlight{1, ticket.weight_ns});
@@ -179,10 +204,71 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
 
 void DeviceTracker::MakeRoom(std::uint64_t nap_ns) {
   Lock lock(mutex_);
+  MakeRoomLocked(lock, nap_ns);
+}
+
+void DeviceTracker::MakeRoomLocked(Lock& lock, std::uint64_t nap_ns) {
   others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
   PollLocked(lock);
   // Each by itself: the marker of one that stands still tells nothing about the others.
   MarkEach(lock, [](const StreamState& stream) { return !IsStreamIdle(stream) && !HasMarker(stream); });
+}
+
+void DeviceTracker::AwaitRoom(const Ticket& ticket) {
+  Lock lock(mutex_);
+  if (ticket.epoch != epoch_ || rooms_ != ticket.rooms) return;
+  ++waiting_;
+  if (is_looking_) {
+    room_.wait_for(lock, kLongestWait);
+    --waiting_;
+    return;
+  }
+  is_looking_ = true;
+  MakeRoomLocked(lock, 0);
+  if (rooms_ == ticket.rooms) {
+    const std::uint64_t now = MonotonicNs();
+    if (const std::uint64_t nap_ns = NapForRoomNs(now); nap_ns != 0) {
+      others_look_ns_ = now + nap_ns + kOversleepNs;
+      lock.unlock();
+      PreciseSleep(nap_ns);
+      lock.lock();
+      MakeRoomLocked(lock, 0);
+    } else {
+      const std::uint64_t until_ns = now + kShortestNapNs;
+      while (rooms_ == ticket.rooms && MonotonicNs() < until_ns) {
+        lock.unlock();
+        for (int i = 0; i < kPauses; ++i)
+          __builtin_ia32_pause();
+        lock.lock();
+        MakeRoomLocked(lock, 0);
+      }
+    }
+  }
+  is_looking_ = false;
+  --waiting_;
+}
+
+void DeviceTracker::WakeWaiting() {
+  const Lock lock(mutex_);
+  if (waiting_ > 0) room_.notify_all();
+}
+
+// By the stream whose oldest marker is due first: its batch began when the one before it was settled.
+std::uint64_t DeviceTracker::NapForRoomNs(std::uint64_t now_ns) const {
+  std::uint64_t nap_ns = kLongestLateNapNs;
+  bool is_first = true;
+  for (const auto& [key, stream] : streams_) {
+    std::uint64_t due_ns = stream.progress_ns;
+    for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
+      due_ns += stream.batches[i].work.cost_ns;
+      if (stream.batches[i].marker == nullptr) continue;
+      const std::uint64_t its_ns = NapNs(now_ns, due_ns);
+      nap_ns = is_first ? its_ns : std::min(nap_ns, its_ns);
+      is_first = false;
+      break;
+    }
+  }
+  return nap_ns;
 }
 
 // What counts against the window for a launch on `key`. The other stream that has most in flight does not: it may wait
@@ -380,6 +466,7 @@ void DeviceTracker::AfterSettling() {
     });
   }
   if (deadline_ns_ != 0 || deadlines_->Any()) UpdateDeadline();
+  if (launched_ == 0 && watchfulness_.IsUnderWay()) watchfulness_.Ended(MonotonicNs());
   if (busy_ && entered_ == 0 && launched_ == 0) {
     busy_ = false;
     Publish();
@@ -423,19 +510,52 @@ void DeviceTracker::Publish() {
 
 // ---- the agent -----------------------------------------------------------------------------------------------------
 
-DeviceTracker::Attention DeviceTracker::Tick(std::uint64_t now_ns) {
+std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns) {
   Lock lock(mutex_);
-  if (launched_ == 0) return Attention::kNone;
-  if (captures_->Forbid()) return Attention::kNone;
+  now_ns = std::max(now_ns, last_submit_ns_);  // since the caller looked at the clock
+  const bool is_used = counters_.submitted != looked_at_;
+  looked_at_ = counters_.submitted;
+  // Of a client that launches all the time, the launch behind each short pause would wake the agent for nothing.
+  const std::uint64_t late_ns = watchfulness_.LateNs(now_ns);
+  const std::uint64_t if_idle_ns = is_used && late_ns > kWatchNs ? now_ns + late_ns : kNever;
+  if (captures_->Forbid()) return kNever;
+  if (launched_ == 0) return if_idle_ns;
   // A thread in a synchronising call settles; one that waits for the window polls. The agent only stands by.
-  if (now_ns < others_look_ns_ || (syncing_ > 0 && now_ns < last_poll_ns_ + kSyncPollNs)) return Attention::kLater;
-  if (syncing_ > 0) {
-    last_poll_ns_ = now_ns;
-  } else if (now_ns - last_submit_ns_ >= kQuietNs) {
-    MarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });
+  const bool others_look = now_ns < others_look_ns_ || (syncing_ > 0 && now_ns < last_poll_ns_ + kSyncPollNs);
+  if (!others_look) {
+    if (syncing_ > 0) {
+      last_poll_ns_ = now_ns;
+    } else if (now_ns - last_submit_ns_ >= QuietNs(now_ns)) {
+      MarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });
+    }
+    PollLocked(lock);
+    if (launched_ == 0) {
+      watchfulness_.Found();
+      return if_idle_ns;
+    }
   }
-  PollLocked(lock);
-  return launched_ == 0 ? Attention::kNone : Attention::kSoon;
+  return NextLookNs(now_ns);
+}
+
+// How long nothing must have been submitted: a client that may be noticed late is not asked after in each of its
+// pauses.
+std::uint64_t DeviceTracker::QuietNs(std::uint64_t now_ns) const {
+  return std::max(kQuietNs, watchfulness_.LateNs(now_ns) / 2);
+}
+
+// All that is in flight has to end before the client is idle, and nothing may have been submitted for a while.
+std::uint64_t DeviceTracker::NextLookNs(std::uint64_t now_ns) const {
+  std::uint64_t due_ns = 0;
+  for (const auto& [key, stream] : streams_) {
+    if (stream.in_flight.launches > 0) due_ns = std::max(due_ns, stream.progress_ns + stream.in_flight.cost_ns);
+  }
+  if (!average_.HasValue()) due_ns = 0;  // what launches weigh is a guess
+  const std::uint64_t quiet_ns = last_submit_ns_ + QuietNs(now_ns);
+  // What is marked, and should be done, is not late yet.
+  const bool is_ending = now_ns >= quiet_ns && now_ns < due_ns + kGraceNs;
+  const std::uint64_t next_ns = std::max({now_ns + (is_ending ? kWatchNs : watchfulness_.LateNs(now_ns)), due_ns,
+                                          quiet_ns, std::min(others_look_ns_, now_ns + kLazyNs)});
+  return std::min(next_ns, now_ns + kLazyNs);
 }
 
 // ---- streams -------------------------------------------------------------------------------------------------------
@@ -524,11 +644,6 @@ std::vector<Activity> DeviceTracker::TakeActivity() {
 std::uint64_t DeviceTracker::InFlightNs() const {
   const Lock lock(mutex_);
   return in_flight_.cost_ns;
-}
-
-std::uint64_t DeviceTracker::InFlightNs(const StreamKey& stream, const Window& window) const {
-  const Lock lock(mutex_);
-  return CountedFor(stream, window, MonotonicNs()).cost_ns;
 }
 
 std::size_t DeviceTracker::Streams() const {

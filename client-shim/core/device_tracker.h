@@ -46,6 +46,7 @@
 #include "client-shim/core/interface.h"
 #include "client-shim/core/launch_mix.h"
 #include "client-shim/core/launch_timer.h"
+#include "client-shim/core/looks.h"
 #include "client-shim/core/marker_clock.h"
 #include "client-shim/core/ring_queue.h"
 #include "client-shim/core/window.h"
@@ -87,6 +88,7 @@ struct Ticket {
   std::uint64_t epoch = 0;      // of the tracker; a ticket from before a Reset is void
   std::uint64_t weight_ns = 0;  // what it was admitted with
   void* stop = nullptr;         // from Start: the marker to launch with, if the launch is to be timed
+  std::uint64_t rooms = 0;      // of the tracker, when there was none for it
   std::uint32_t turn = 0;       // of the stream at Start
   bool admitted = false;
 };
@@ -125,9 +127,14 @@ class DeviceTracker {
   void Start(Ticket* ticket, const Window& window, bool may_time);
   // After the real call. `ok`: it succeeded; `finished`: and its work is done already. Records a marker if one is due.
   void Leave(const Ticket& ticket, bool ok, bool finished, const Window& window);
-  // A thread that waits for the window: looks at the markers; records one where there is none to wait for. It will be
-  // back after `nap_ns`: until then the agent leaves the looking to it.
+  // Returns when there may be room for a ticket that was not admitted, or something else may have changed: after some
+  // milliseconds at most. One thread looks, the others sleep until it has found something.
+  void AwaitRoom(const Ticket& ticket);
+  // What it looks by: at the markers; records one where there is none to wait for. It will be back after `nap_ns`:
+  // until then the agent leaves the looking to it.
   void MakeRoom(std::uint64_t nap_ns);
+  // Those that sleep look again for themselves: who looked is no longer there, or who may go on has changed.
+  void WakeWaiting();
 
   // ---- proofs of completion
   // Closes what is open, with a marker behind it where one may be recorded, so that its GPU time is known.
@@ -156,10 +163,10 @@ class DeviceTracker {
   void Poll();
 
   // ---- the agent
-  enum class Attention { kNone, kLater, kSoon };  // in order
-  // Settles what is done; records markers behind what has been quiet for a while. kNone: nothing here needs looking at;
-  // kLater: other threads look after it at the moment.
-  Attention Tick(std::uint64_t now_ns);
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  // Settles what is done; records markers behind what has been quiet for a while. Returns when to look again; kNever:
+  // nothing here needs looking at before something is submitted.
+  std::uint64_t Tick(std::uint64_t now_ns);
 
   // ---- captures
   // Before a capture begins: marks what nobody could mark while it lasts.
@@ -178,10 +185,8 @@ class DeviceTracker {
   void DeadlinesChanged();
 
   std::vector<Activity> TakeActivity();
-  // Known GPU time of what is in flight: the longest that a wait for room should take. With a stream, of what stands in
-  // the way of a launch on it.
+  // Known GPU time of what is in flight: the longest that a wait for room should take.
   std::uint64_t InFlightNs() const;
-  std::uint64_t InFlightNs(const StreamKey& stream, const Window& window) const;
   bool IsBusy() const;
   // Streams that are known here: what each look at them costs.
   std::size_t Streams() const;
@@ -289,6 +294,10 @@ class DeviceTracker {
   void MarkEach(Lock& lock, bool (*wanted)(const StreamState&));
   void Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch);
   void PollLocked(Lock& lock);
+  void MakeRoomLocked(Lock& lock, std::uint64_t nap_ns);
+  std::uint64_t NapForRoomNs(std::uint64_t now_ns) const;
+  std::uint64_t NextLookNs(std::uint64_t now_ns) const;
+  std::uint64_t QuietNs(std::uint64_t now_ns) const;
   void Measure(Lock& lock);
   void Account(const Measurement& done, std::optional<std::uint64_t> from, std::optional<std::uint64_t> to);
   std::uint64_t MatchStamps();
@@ -332,6 +341,12 @@ class DeviceTracker {
   std::uint64_t last_submit_ns_ = 0;
   std::uint64_t last_poll_ns_ = 0;    // while a thread synchronises
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
+  std::condition_variable room_;      // for threads that wait for the window and do not look
+  std::uint64_t rooms_ = 0;           // how often there has been more room
+  std::uint32_t waiting_ = 0;         // threads that wait for the window
+  bool is_looking_ = false;           // one of them looks
+  Watchfulness watchfulness_;
+  std::uint64_t looked_at_ = 0;  // of submissions, when the agent looked last
   std::uint64_t deadline_ns_ = 0;
   TrackerCounters counters_;
   bool busy_ = false;

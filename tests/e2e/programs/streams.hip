@@ -10,7 +10,8 @@
 //          ext         hipExtLaunchKernel without events
 //          graph       a graph of four such kernels, one behind the other
 //
-// GROUPS workgroups a kernel: 2 takes little of the device, thousands take all of it. Prints "ready" once it has
+// AHEAD 0: nothing is waited for before the end; a kernel is launched when two of its lengths have passed, so that the
+// device is idle for half of the time. GROUPS workgroups a kernel: 2 takes little of the device, thousands take all of it. Prints "ready" once it has
 // launched and waits for a line on standard input; "done" when the time is over, and ends with a second line.
 #include <hip/hip_ext.h>
 #include <time.h>
@@ -111,6 +112,12 @@ int main(int argc, char** argv) {
   const double end = Seconds() + seconds;
   for (unsigned round = 0; Seconds() < end; ++round) {
     for (unsigned s = 0; s < streams; ++s) {
+      if (ahead == 0) {
+        launch(s, micros);
+        timespec pause{0, static_cast<long>(2'000 * micros)};
+        nanosleep(&pause, nullptr);
+        continue;
+      }
       hipEvent_t event = events[s][round % ahead];
       if (round >= ahead) E2E_CHECK(hipEventSynchronize(event));
       launch(s, micros);

@@ -1,5 +1,8 @@
 // Counting, markers and settling of one device, with a runtime that completes on command.
+#include <atomic>
+#include <chrono>
 #include <map>
+#include <thread>
 
 #include "client-shim/core/device_tracker.h"
 #include "common/clock.h"
@@ -195,10 +198,47 @@ TEST_CASE_METHOD(Fixture, "the agent leaves the looking to a thread that will lo
   const std::uint64_t now = xschedd::MonotonicNs();
   tracker.MakeRoom(1'000'000);
   vendor.Finish(reinterpret_cast<void*>(16), 1000);
-  CHECK(tracker.Tick(now + 500'000) == DeviceTracker::Attention::kLater);
+  CHECK(tracker.Tick(now + 500'000) >= now + 1'000'000);
   CHECK(sink.in_flight == 1);
-  CHECK(tracker.Tick(now + 60'000'000'000) == DeviceTracker::Attention::kNone);
+  CHECK(tracker.Tick(now + 60'000'000'000) == DeviceTracker::kNever);
   CHECK(sink.in_flight == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "of several threads that wait for the window one looks", "[tracker]") {
+  constexpr int kThreads = 4;
+  const Window window{500, 1};
+  REQUIRE(TryLaunch(Key(16), window));
+  std::atomic<std::size_t> waits{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      Ticket ticket = tracker.Enter(Key(16), 0);
+      while (!tracker.Admit(&ticket, window, false)) {
+        tracker.AwaitRoom(ticket);
+        ++waits;
+      }
+      tracker.Leave(ticket, true, true, window);
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  // Who has looked, in pauses of 50 to 200 us, comes back to ask; who sleeps does so each 10 ms.
+  const std::size_t looks = waits;
+  vendor.Finish(reinterpret_cast<void*>(16), 1000);
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(sink.in_flight == 0);
+  CHECK(sink.submitted == kThreads + 1);
+  CHECK(looks < vendor.queries);  // each has asked before its sleep and behind it
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "a stream that is launched on all the time is looked at seldom, and again soon when it is quiet",
+                 "[tracker]") {
+  const std::uint64_t begun = xschedd::MonotonicNs();
+  TryLaunch(Key(16));
+  // Launches of a second, a new one each 50 us; the tracker's own clock stands still.
+  CHECK(tracker.Tick(begun) < begun + 1'000'000);
+  CHECK(tracker.Tick(begun + 1'000'000'000) > begun + 1'001'000'000);
 }
 
 TEST_CASE_METHOD(Fixture, "a ticket that is forced is counted like any other", "[tracker]") {
@@ -326,14 +366,14 @@ TEST_CASE_METHOD(Fixture, "GPU time is measured from the start marker, then from
 TEST_CASE_METHOD(Fixture, "the agent marks a quiet stream and settles it", "[tracker]") {
   TryLaunch(Key(16));
   const std::size_t before = vendor.Recorded();
-  CHECK(tracker.Tick(xschedd::MonotonicNs()) == DeviceTracker::Attention::kSoon);
+  CHECK(tracker.Tick(xschedd::MonotonicNs()) != DeviceTracker::kNever);
   CHECK(vendor.Recorded() == before);  // not quiet yet
   const std::uint64_t later = xschedd::MonotonicNs() + 1'000'000;
-  CHECK(tracker.Tick(later) == DeviceTracker::Attention::kSoon);
-  CHECK(tracker.Tick(later) == DeviceTracker::Attention::kSoon);
+  CHECK(tracker.Tick(later) != DeviceTracker::kNever);
+  CHECK(tracker.Tick(later) != DeviceTracker::kNever);
   CHECK(vendor.Recorded() == before + 1);  // once a quiet spell
   vendor.Finish(reinterpret_cast<void*>(16), 5);
-  CHECK(tracker.Tick(later) == DeviceTracker::Attention::kNone);
+  CHECK(tracker.Tick(later) == DeviceTracker::kNever);
   CHECK(sink.reports == std::vector{kBusy, kIdle});
 }
 
@@ -341,14 +381,14 @@ TEST_CASE_METHOD(Fixture, "while a thread synchronises the agent leaves the runt
   TryLaunch(Key(16));
   const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
   const std::size_t before = vendor.Recorded();
-  CHECK(tracker.Tick(xschedd::MonotonicNs() + 1'000'000) == DeviceTracker::Attention::kLater);
+  CHECK(tracker.Tick(xschedd::MonotonicNs() + 1'000'000) != DeviceTracker::kNever);
   CHECK(vendor.Recorded() == before);
   CHECK(vendor.queries == 0);
   // Only now and then it looks, so that the GPU time of a long wait is known before its end.
   tracker.Tick(xschedd::MonotonicNs() + 10'000'000);
   CHECK(vendor.queries == 1);
   tracker.EndSync(snapshot, true);
-  CHECK(tracker.Tick(xschedd::MonotonicNs()) == DeviceTracker::Attention::kNone);
+  CHECK(tracker.Tick(xschedd::MonotonicNs()) == DeviceTracker::kNever);
 }
 
 TEST_CASE_METHOD(Fixture, "during a capture launches are marked by their own threads, and nobody else records",
@@ -534,7 +574,7 @@ TEST_CASE_METHOD(Fixture, "a per-thread default stream is marked by its own laun
   tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
   CHECK(vendor.Recorded() == before);
   vendor.Finish(reinterpret_cast<void*>(2), 5);
-  CHECK(tracker.Tick(xschedd::MonotonicNs() + 1'000'000) == DeviceTracker::Attention::kNone);
+  CHECK(tracker.Tick(xschedd::MonotonicNs() + 1'000'000) == DeviceTracker::kNever);
 }
 
 TEST_CASE_METHOD(Fixture, "activity is what happened since it was last taken", "[tracker]") {
