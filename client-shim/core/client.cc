@@ -83,6 +83,11 @@ const Part& Made(const std::byte (&core)[size]) {
   return *std::launder(reinterpret_cast<const Part*>(core));
 }
 
+// What is launched, whatever its grid. 0: no single kernel.
+LaunchKey FunctionOf(const Submission& submission) {
+  return submission.kernel.kind == KernelKind::kNone ? 0 : reinterpret_cast<std::uintptr_t>(submission.kernel.handle);
+}
+
 Window WindowOf(const Session& session, std::uint32_t slot) {
   const BoardReader& board = session.Board();
   return Window{board.WindowUs(slot), board.WindowFloor(slot), (board.Word(slot) & abi::kGuarded) != 0};
@@ -139,7 +144,9 @@ void Client::SubmitBegin(Submission* submission) {
   const auto slot = static_cast<std::uint32_t>(device);
   if (!IsCounted(*session, slot)) return;
   DeviceTracker* tracker = Tracker(device);
-  carried = Carried{tracker, session, tracker->Enter(KeyOf(submission->stream), submission->key), 0, 0, slot};
+  carried =
+      Carried{tracker, session, tracker->Enter(KeyOf(submission->stream), submission->key, FunctionOf(*submission)),
+              0,       0,       slot};
   use.Keep();  // until SubmitEnd
   // What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as
   // the program launches it.

@@ -7,6 +7,10 @@
 //           enough. A kind that takes longer from now on is followed within some seconds if its spans agree with each
 //           other; where they scatter it waits for others, and what was found before is kept for half a minute
 //
+// What was never launched before, or has not settled yet, has a reckoned cost: that of the same function with another
+// grid, else the average of all launches; as long as such reckonings turn out right. A program whose every step has a
+// new grid would stand still between steps otherwise.
+//
 // Bounded: the kind that was least recently launched makes room.
 // Thread rule: guarded by its device's lock.
 #pragma once
@@ -29,6 +33,27 @@ class CostTable {
     return entry != nullptr ? entry->cost_ns : 0;
   }
 
+  // The same, or what it is reckoned to be: `function` with another grid (0: not known), else `average_ns` (0: not
+  // known either). 0: nothing is known, or reckoning has not proved right here.
+  std::uint64_t ReckonedCostNs(LaunchKey key, LaunchKey function, std::uint64_t average_ns) const {
+    const std::uint64_t known = CostNs(key);
+    return known != 0 || key == 0 ? known : Reckon(function, average_ns);
+  }
+
+  // Of all launches of a mix that have been launched; 0 if one of them cannot even be reckoned.
+  std::uint64_t ReckonedCostNs(const LaunchMix& mix) const {
+    if (!mix.is_complete) return 0;
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < mix.kinds; ++i) {
+      const Entry* entry = Find(mix.parts[i].key);
+      if (entry == nullptr) return 0;
+      const std::uint64_t cost = ReckonedCostNs(entry->key, entry->function, entry->average_ns);
+      if (cost == 0) return 0;
+      sum += cost * mix.parts[i].launches;
+    }
+    return sum;
+  }
+
   // The same if it can be relied upon: not while a kind that is being timed has not been found equal twice.
   std::uint64_t SettledCostNs(LaunchKey key) const {
     const Entry* entry = Find(key);
@@ -47,10 +72,12 @@ class CostTable {
     return sum;
   }
 
-  // A launch of `key` succeeded.
-  void Launched(LaunchKey key) {
+  // A launch of `key` succeeded, when launches took `average_ns`.
+  void Launched(LaunchKey key, LaunchKey function = 0, std::uint64_t average_ns = 0) {
     Entry* entry = FindOrAdd(key);
     if (entry == nullptr) return;
+    entry->function = function;
+    if (entry->cost_ns == 0) entry->average_ns = average_ns;
     entry->used = ++clock_;
     if (entry->since_timed < kEnough) ++entry->since_timed;
     entry->is_proven = true;
@@ -159,8 +186,17 @@ class CostTable {
   // A span begins and ends at a marker, which takes the device a few microseconds.
   static constexpr std::uint64_t kMarkerSlackNs = 20'000;
 
+  static constexpr std::size_t kFunctions = 256;  // a power of two
+  // Reckonings that have to be right one after the other before an average is believed.
+  static constexpr std::uint32_t kProofs = 4;
+  // How far off is wrong. So much too short does no harm to any window.
+  static constexpr std::uint64_t kFarOff = 4;
+  static constexpr std::uint64_t kHarmlessNs = 50'000;
+
   struct Entry {
     LaunchKey key = 0;
+    LaunchKey function = 0;
+    std::uint64_t average_ns = 0;  // of all launches before its cost was known
     std::uint64_t cost_ns = 0;
     std::uint64_t used = 0;
     std::uint64_t timed_at_ns = 0;
@@ -181,8 +217,35 @@ class CostTable {
     bool is_suspect = false;  // spans say that it takes something else by now
   };
 
+  // A function by one of its grids. Two that fall together replace each other.
+  struct Function {
+    LaunchKey key = 0;
+    std::uint64_t cost_ns = 0;
+  };
+
+  // Functions are believed from the start, and each for itself: by another grid they nearly always take the same order
+  // of time.
+  std::uint64_t Reckon(LaunchKey function, std::uint64_t average_ns) const {
+    const Function& known = functions_[Place(function, 0) & (kFunctions - 1)];
+    if (function != 0 && known.key == function) return known.cost_ns;
+    return proofs_ >= kProofs ? average_ns : 0;
+  }
+  void Learn(const Entry& entry, std::uint64_t ns) {
+    if (entry.cost_ns == 0 && entry.average_ns != 0) {
+      const bool is_wrong = ns > kFarOff * entry.average_ns && ns > kHarmlessNs;
+      proofs_ = is_wrong ? 0 : std::min(proofs_ + 1, kProofs);
+    }
+    if (entry.function == 0) return;
+    Function& function = functions_[Place(entry.function, 0) & (kFunctions - 1)];
+    // The longest of its grids for a while: what is reckoned too long only keeps the window from being full.
+    const bool is_same = function.key == entry.function;
+    function =
+        Function{entry.function, is_same && ns < function.cost_ns ? Towards(function.cost_ns, ns, kSmoothing) : ns};
+  }
+
   void SetCost(Entry* entry, std::uint64_t ns) {
     ns = std::max<std::uint64_t>(ns, 1);
+    Learn(*entry, ns);
     const std::uint64_t change = ns > entry->cost_ns ? ns - entry->cost_ns : entry->cost_ns - ns;
     has_jumped_ = has_jumped_ || 4 * change > entry->cost_ns;
     entry->cost_ns = ns;
@@ -237,6 +300,8 @@ class CostTable {
   }
 
   std::array<Entry, kEntries> entries_{};
+  std::array<Function, kFunctions> functions_{};
+  std::uint32_t proofs_ = 0;  // reckonings by the average that were right, in a row
   std::uint64_t clock_ = 0;
   bool has_jumped_ = false;
   bool is_timing_ = true;

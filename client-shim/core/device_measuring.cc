@@ -117,8 +117,10 @@ void DeviceTracker::Account(const Measurement& done, std::optional<std::uint64_t
 void DeviceTracker::Reprice() {
   if (!costs_.TakeJump()) return;
   const auto reprice = [&](StreamState& stream, InFlight* work, const LaunchMix& mix) {
-    const std::uint64_t cost_ns = costs_.SettledCostNs(mix);
-    if (cost_ns == 0) return;
+    std::uint64_t cost_ns = costs_.SettledCostNs(mix);
+    // What is reckoned only counts against the window.
+    if (cost_ns == 0) cost_ns = std::max(work->cost_ns, costs_.ReckonedCostNs(mix));
+    if (cost_ns == work->cost_ns) return;
     AddInFlight(stream, InFlight{0, cost_ns});
     RemoveInFlight(stream, InFlight{0, work->cost_ns});
     work->cost_ns = cost_ns;

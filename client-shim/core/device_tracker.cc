@@ -87,12 +87,13 @@ void DeviceTracker::Reset(TrackerSink* sink) {
 
 // ---- the submitting thread -----------------------------------------------------------------------------------------
 
-Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch) {
+Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch, LaunchKey function) {
   const Lock lock(mutex_);
   ++entered_;
   Ticket ticket;
   ticket.stream = key;
   ticket.key = launch;
+  ticket.function = function;
   ticket.epoch = epoch_;
   if (deadlines_->Any()) {
     StreamState& stream = Find(key);
@@ -113,7 +114,7 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   if (ticket->epoch != epoch_) return true;
   if (window.us != 0) Reprice();
   counters_.window_limit = LaunchLimit(window, average_);
-  const std::uint64_t cost_ns = costs_.CostNs(ticket->key);
+  const std::uint64_t cost_ns = costs_.ReckonedCostNs(ticket->key, ticket->function, average_.AverageNs());
   StreamState& stream = Find(ticket->stream);
   // Where there is room beside everything, the streams need not be looked at.
   if (!force && !HasRoom(window, in_flight_, cost_ns) && !MayRunSideBySide(window, stream.in_flight, cost_ns) &&
@@ -122,6 +123,7 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
     return false;
   }
   ticket->weight_ns = WeightNs(window, cost_ns);
+  ticket->is_known = costs_.CostNs(ticket->key) != 0;
   AddInFlight(stream, InFlight{1, ticket->weight_ns});
   ++stream.admitted;
   ++stream.turn;
@@ -146,6 +148,10 @@ void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
       if (ticket->stop != nullptr) costs_.TimingPlanned(ticket->key, now);
       ticket->turn = stream.turn;
     }
+  }
+  // What is not known is told from what else is in its batch: so it is the last of many kinds, and the first of others.
+  if (!ticket->is_known && ticket->key != 0 && !stream.open_mix.HasRoom()) {
+    Mark(lock, ticket->stream, 0, From::kOwnLaunch);
   }
   if (was_idle && !stream.is_anchored && ticket->epoch == epoch_) {
     void* marker = TakeMarker(lock);
@@ -173,7 +179,7 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
     if (ok) {
       ++counters_.submitted;
       ++stream.activity.launches;
-      costs_.Launched(ticket.key);
+      costs_.Launched(ticket.key, ticket.function, average_.AverageNs());
     }
     if (ok && !finished) {
       const std::uint64_t now = MonotonicNs();

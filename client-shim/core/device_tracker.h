@@ -85,12 +85,14 @@ struct StreamKey {
 struct Ticket {
   StreamKey stream;
   LaunchKey key = 0;
+  LaunchKey function = 0;       // what `key` launches, with whatever grid; 0: not known
   std::uint64_t epoch = 0;      // of the tracker; a ticket from before a Reset is void
   std::uint64_t weight_ns = 0;  // what it was admitted with
   void* stop = nullptr;         // from Start: the marker to launch with, if the launch is to be timed
   std::uint64_t rooms = 0;      // of the tracker, when there was none for it
   std::uint32_t turn = 0;       // of the stream at Start
   bool admitted = false;
+  bool is_known = false;  // by Admit: what the launch costs
 };
 
 // What a call that proves completion covers.
@@ -119,7 +121,7 @@ class DeviceTracker {
   void Reset(TrackerSink* sink);
 
   // ---- the submitting thread, in this order
-  Ticket Enter(const StreamKey& stream, LaunchKey key);
+  Ticket Enter(const StreamKey& stream, LaunchKey key, LaunchKey function = 0);
   // Whether there is room in the window now; counts the caller in if so. `force`: whether or not.
   bool Admit(Ticket* ticket, const Window& window, bool force);
   // Before the real call of an admitted ticket: records the start marker if the stream was idle. `may_time`: the caller

@@ -21,6 +21,9 @@ struct LaunchMix {
   std::uint32_t kinds = 0;
   bool is_complete = true;  // false: some launches are in no part
 
+  // Whether a kind that is not in it yet still finds a part.
+  bool HasRoom() const { return is_complete && kinds < kKinds; }
+
   void Add(LaunchKey key, std::uint32_t launches = 1) {
     for (std::uint32_t i = 0; i < kinds; ++i) {
       if (parts[i].key != key) continue;

@@ -617,8 +617,8 @@ struct Device : Fixture {
     }
   }
   // Returns how much of the device's time was queued before the launch was let in.
-  std::uint64_t Launch(LaunchKey kind, const Window& window) {
-    Ticket ticket = tracker.Enter(Key(kStream), kind);
+  std::uint64_t Launch(LaunchKey kind, const Window& window, LaunchKey function = 0) {
+    Ticket ticket = tracker.Enter(Key(kStream), kind, function);
     while (!tracker.Admit(&ticket, window, false)) {
       tracker.MakeRoom(0);
       CollectMarkers();
@@ -694,6 +694,60 @@ TEST_CASE_METHOD(Device, "a kind that has become longer is known within ten laun
     Launch(kNew, window);
     CHECK(QueuedNs() <= 900'000);
   }
+}
+
+TEST_CASE_METHOD(Device, "grids that were never seen before do not drain the pipeline", "[window]") {
+  constexpr LaunchKey kFunction = 7;
+  const Window window{500, 2};
+  for (const LaunchKey first : {1000, 2000}) {
+    may_time = first == 1000;
+    for (int i = 0; i < 100; ++i)
+      Launch(kShort, window, kFunction);
+    std::uint64_t queued_ns = 0;
+    for (LaunchKey grid = first; grid < first + 200; ++grid) {
+      takes[grid] = 20'000;
+      queued_ns += Launch(grid, window, kFunction);
+      CHECK(QueuedNs() <= 2'600'000);  // as long as they are taken for as short as the grid before them
+    }
+    CHECK(queued_ns / 200 > 200'000);
+    CHECK(QueuedNs() <= 600'000);
+  }
+}
+
+TEST_CASE_METHOD(Device, "a function never seen before is taken for the average, once that has proved right",
+                 "[window]") {
+  const Window window{500, 2};
+  for (int i = 0; i < 100; ++i)
+    Launch(kShort, window);
+  std::uint64_t queued_ns = 0;
+  for (LaunchKey kind = 1000; kind < 1100; ++kind) {
+    takes[kind] = 10'000;
+    queued_ns += Launch(kind, window, kind + 1'000'000);
+    if (kind == 1000) CHECK(queued_ns <= 10'000);  // not yet
+    CHECK(QueuedNs() <= 1'100'000);
+  }
+  CHECK(queued_ns / 100 > 200'000);
+  // The first long one shows that it is not.
+  for (LaunchKey kind = 2000; kind < 2060; ++kind) {
+    takes[kind] = 50'000'000;
+    queued_ns = Launch(kind, window, kind + 1'000'000);
+  }
+  CHECK(queued_ns <= 50'000'000);
+}
+
+TEST_CASE_METHOD(Device, "a grid that takes far longer than others of its function is known by its first launch",
+                 "[window]") {
+  constexpr LaunchKey kFunction = 7;
+  const Window window{500, 2};
+  for (int i = 0; i < 100; ++i)
+    Launch(kShort, window, kFunction);
+  std::uint64_t queued_ns = 0;
+  for (LaunchKey grid = 1000; grid < 1250; ++grid) {
+    takes[grid] = 50'000'000;
+    queued_ns = Launch(grid, window, kFunction);
+    CHECK(QueuedNs() <= 101 * takes[grid]);  // what fitted by the cost of the others
+  }
+  CHECK(queued_ns <= 50'000'000);
 }
 
 TEST_CASE_METHOD(Fixture, "a launch that is timed gets a stop event and a marker behind it", "[tracker]") {
