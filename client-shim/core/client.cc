@@ -144,19 +144,29 @@ void Client::SubmitBegin(Submission* submission) {
   const auto slot = static_cast<std::uint32_t>(device);
   if (!IsCounted(*session, slot)) return;
   DeviceTracker* tracker = Tracker(device);
-  carried =
-      Carried{tracker, session, tracker->Enter(KeyOf(submission->stream), submission->key, FunctionOf(*submission)),
-              0,       0,       slot};
+  const StreamKey stream = KeyOf(submission->stream);
+  const LaunchKey function = FunctionOf(*submission);
+  carried = Carried{tracker, session, {}, 0, 0, slot};
   use.Keep();  // until SubmitEnd
-  // What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as
-  // the program launches it.
-  const bool passes = WaitForTurn(session, slot, *submission);
-  if (passes) {
-    tracker->Admit(&carried.ticket, WindowOf(*session, slot), true);
+  // Nothing is configured to pass, and nobody is held: the gate is as it was a moment ago, when it was asked.
+  if (!passthrough_.Any() && (session->Board().Word(slot) & abi::kHeld) == 0) {
+    if (!tracker->Begin(&carried.ticket, stream, submission->key, function, WindowOf(*session, slot),
+                        submission->may_time)) {
+      WaitForRoom(session, slot, tracker, *submission, &carried.ticket);
+      tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time);
+    }
   } else {
-    WaitForRoom(session, slot, tracker, *submission, &carried.ticket);
+    carried.ticket = tracker->Enter(stream, submission->key, function);
+    // What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as
+    // the program launches it.
+    const bool passes = WaitForTurn(session, slot, *submission);
+    if (passes) {
+      tracker->Admit(&carried.ticket, WindowOf(*session, slot), true);
+    } else {
+      WaitForRoom(session, slot, tracker, *submission, &carried.ticket);
+    }
+    tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time && !passes);
   }
-  tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time && !passes);
   submission->stop = carried.ticket.stop;
   if (submission->drains) {
     const Snapshot before = tracker->BeginSync(SyncScope::kStream, carried.ticket.stream);
@@ -307,7 +317,7 @@ void Client::EventDestroyed(void* event) {
 
 int Client::DeviceOf(void* stream) {
   if (IsDefaultStream(stream)) return stub_.vendor->current_device();
-  if (const std::optional<StreamInfo> known = streams_.Find(stream)) return known->device;
+  if (const std::optional<int> known = streams_.DeviceOf(stream)) return *known;
   const int device = stub_.vendor->device_of_stream(stream);
   if (device >= 0) streams_.Add(stream, StreamInfo{device, 0, 0, false});
   return device;

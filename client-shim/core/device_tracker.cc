@@ -76,6 +76,8 @@ void DeviceTracker::Reset(TrackerSink* sink) {
   entered_ = launched_ = syncing_ = 0;
   in_flight_ = InFlight{};
   counters_ = TrackerCounters{};
+  limit_average_ns_ = 0;
+  limit_window_ = Window{};
   deadline_ns_ = 0;
   if (busy_ && sink_ != nullptr && sink == nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
   busy_ = false;
@@ -87,8 +89,22 @@ void DeviceTracker::Reset(TrackerSink* sink) {
 
 // ---- the submitting thread -----------------------------------------------------------------------------------------
 
+bool DeviceTracker::Begin(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
+                          const Window& window, bool may_time) {
+  Lock lock(mutex_);
+  *ticket = EnterLocked(key, launch, function);
+  StreamState& stream = Find(key);
+  if (!AdmitLocked(ticket, stream, window, false)) return false;
+  StartLocked(lock, ticket, stream, window, may_time);
+  return true;
+}
+
 Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch, LaunchKey function) {
   const Lock lock(mutex_);
+  return EnterLocked(key, launch, function);
+}
+
+Ticket DeviceTracker::EnterLocked(const StreamKey& key, LaunchKey launch, LaunchKey function) {
   ++entered_;
   Ticket ticket;
   ticket.stream = key;
@@ -111,11 +127,21 @@ Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch, LaunchKey fu
 
 bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   const Lock lock(mutex_);
+  return AdmitLocked(ticket, Find(ticket->stream), window, force);
+}
+
+bool DeviceTracker::AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window, bool force) {
   if (ticket->epoch != epoch_) return true;
   if (window.us != 0) Reprice();
-  counters_.window_limit = LaunchLimit(window, average_);
-  const std::uint64_t cost_ns = costs_.ReckonedCostNs(ticket->key, ticket->function, average_.AverageNs());
-  StreamState& stream = Find(ticket->stream);
+  // A division, so only where it gives something else.
+  if (limit_average_ns_ != average_.AverageNs() || limit_window_ != window) {
+    counters_.window_limit = LaunchLimit(window, average_);
+    limit_average_ns_ = average_.AverageNs();
+    limit_window_ = window;
+  }
+  const std::uint64_t known_ns = costs_.CostNs(ticket->key);
+  const std::uint64_t cost_ns =
+      known_ns != 0 ? known_ns : costs_.ReckonedCostNs(ticket->key, ticket->function, average_.AverageNs());
   // Where there is room beside everything, the streams need not be looked at.
   if (!force && !HasRoom(window, in_flight_, cost_ns) && !MayRunSideBySide(window, stream.in_flight, cost_ns) &&
       !HasRoom(window, CountedFor(ticket->stream, window, MonotonicNs()), cost_ns) && !captures_->Forbid()) {
@@ -123,7 +149,7 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
     return false;
   }
   ticket->weight_ns = WeightNs(window, cost_ns);
-  ticket->is_known = costs_.CostNs(ticket->key) != 0;
+  ticket->is_known = known_ns != 0;
   AddInFlight(stream, InFlight{1, ticket->weight_ns});
   ++stream.admitted;
   ++stream.turn;
@@ -133,13 +159,20 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
 
 void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
   Lock lock(mutex_);
+  StartLocked(lock, ticket, Find(ticket->stream), window, may_time);
+}
+
+void DeviceTracker::StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, const Window& window, bool may_time) {
   if (ticket->epoch != epoch_ || captures_->Forbid()) return;
-  StreamState& stream = Find(ticket->stream);
   const bool was_idle = IsStreamIdle(stream);
-  const Pin pin(this, &stream);
   // A thread that launches on the stream at the same time could come before the stop event and be counted behind it.
-  if (may_time && vendor_->next_stamp != nullptr && timer_.IsUsable() && stream.admitted == 1 &&
-      ticket->stream.thread == 0) {
+  const bool may_be_timed = may_time && vendor_->next_stamp != nullptr && timer_.IsUsable() && stream.admitted == 1 &&
+                            ticket->stream.thread == 0;
+  // What is not known is told from what else is in its batch: so it is the last of many kinds, and the first of others.
+  const bool is_first_of_batch = !ticket->is_known && ticket->key != 0 && !stream.open_mix.HasRoom();
+  if (!may_be_timed && !is_first_of_batch && (!was_idle || stream.is_anchored)) return;
+  const Pin pin(this, &stream);
+  if (may_be_timed) {
     const std::uint64_t now = MonotonicNs();
     const InFlight with{stream.unmarked.launches + 1, stream.unmarked.cost_ns + ticket->weight_ns};
     const bool is_marked = !was_idle && IsMarkerDue(window, with, ticket->weight_ns, now - stream.marked_at_ns);
@@ -149,10 +182,7 @@ void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
       ticket->turn = stream.turn;
     }
   }
-  // What is not known is told from what else is in its batch: so it is the last of many kinds, and the first of others.
-  if (!ticket->is_known && ticket->key != 0 && !stream.open_mix.HasRoom()) {
-    Mark(lock, ticket->stream, 0, From::kOwnLaunch);
-  }
+  if (is_first_of_batch) Mark(lock, ticket->stream, 0, From::kOwnLaunch);
   if (was_idle && !stream.is_anchored && ticket->epoch == epoch_) {
     void* marker = TakeMarker(lock);
     const bool recorded = marker != nullptr && Record(lock, marker, ticket->stream);
@@ -301,13 +331,14 @@ InFlight DeviceTracker::CountedFor(const StreamKey& key, const Window& window, s
 
 // ---- markers -------------------------------------------------------------------------------------------------------
 
-DeviceTracker::StreamState& DeviceTracker::Find(const StreamKey& key) {
+DeviceTracker::StreamState& DeviceTracker::FindInMap(const StreamKey& key) {
   const auto [found, is_new] = streams_.try_emplace(key);
   if (is_new) {
     found->second.activity.stream = key;
     found->second.non_blocking = non_blocking_.count(key.handle) != 0;
     if (key != StreamKey{} && !found->second.non_blocking) blocking_.insert(key.handle);
   }
+  found_[PlaceOf(key)] = Found{key, &found->second};
   return found->second;
 }
 
@@ -465,6 +496,7 @@ void DeviceTracker::Poll() {
 
 void DeviceTracker::AfterSettling() {
   if (gone_ > 0) {
+    ForgetFound();
     std::erase_if(streams_, [this](const auto& entry) {
       const bool is_over = entry.second.is_gone && IsStreamIdle(entry.second) && entry.second.pins == 0;
       gone_ -= is_over ? 1 : 0;
@@ -595,6 +627,7 @@ void DeviceTracker::ForgetStream(void* handle) {
   CloseOpen(stream);
   Settle(found->first, stream, next_batch_);
   GiveMarker(stream.start);
+  ForgetFound();
   streams_.erase(found);
   Measure(lock);
   AfterSettling();
@@ -620,6 +653,7 @@ void DeviceTracker::ForgetDevice() {
     return !is_measuring_ && !is_polling_ &&
            std::all_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.pins == 0; });
   });
+  ForgetFound();
   streams_.clear();
   gone_ = 0;
   events_.clear();

@@ -121,6 +121,10 @@ class DeviceTracker {
   void Reset(TrackerSink* sink);
 
   // ---- the submitting thread, in this order
+  // Enter, Admit without force, and Start, with the lock taken once: for who need not wait for its turn. False:
+  // entered, but there is no room; Admit and Start are still to come.
+  bool Begin(Ticket* ticket, const StreamKey& stream, LaunchKey key, LaunchKey function, const Window& window,
+             bool may_time);
   Ticket Enter(const StreamKey& stream, LaunchKey key, LaunchKey function = 0);
   // Whether there is room in the window now; counts the caller in if so. `force`: whether or not.
   bool Admit(Ticket* ticket, const Window& window, bool force);
@@ -257,7 +261,20 @@ class DeviceTracker {
   };
   enum class From { kOwnLaunch, kElsewhere };  // the call in which a marker is recorded
 
-  StreamState& Find(const StreamKey& key);
+  StreamState& Find(const StreamKey& key) {
+    const Found& found = found_[PlaceOf(key)];
+    return found.stream != nullptr && found.key == key ? *found.stream : FindInMap(key);
+  }
+  StreamState& FindInMap(const StreamKey& key);
+  // Before streams are erased.
+  void ForgetFound() { found_ = {}; }
+  static std::size_t PlaceOf(const StreamKey& key) {
+    const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(key.handle) + key.thread) * 0x9e3779b97f4a7c15ull;
+    return static_cast<std::size_t>(mixed >> (64 - kFoundBits));
+  }
+  Ticket EnterLocked(const StreamKey& key, LaunchKey launch, LaunchKey function);
+  bool AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window, bool force);
+  void StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, const Window& window, bool may_time);
   // Whether the legacy default stream of this device has others that wait for it and that it waits for.
   bool HasBlockingStreams() const { return !blocking_.empty(); }
   // Whether success of a synchronisation with `key` says that `other`, a stream in the state `state`, has finished,
@@ -322,6 +339,13 @@ class DeviceTracker {
   TrackerSink* sink_ = nullptr;
   std::uint64_t epoch_ = 1;
   std::map<StreamKey, StreamState> streams_;
+  // Those that were looked for last: a launch finds its stream without the map.
+  struct Found {
+    StreamKey key;
+    StreamState* stream = nullptr;
+  };
+  static constexpr unsigned kFoundBits = 6;
+  std::array<Found, std::size_t{1} << kFoundBits> found_{};
   std::unordered_map<void*, Snapshot> events_;
   std::uint32_t gone_ = 0;  // streams whose thread has ended
   std::unordered_set<void*> non_blocking_;
@@ -335,6 +359,8 @@ class DeviceTracker {
   LaunchTimer timer_;
   GpuTime gpu_time_;
   DurationEstimate average_;
+  Window limit_window_;  // what counters_.window_limit was reckoned from
+  std::uint64_t limit_average_ns_ = 0;
   std::uint64_t next_batch_ = 1;
   std::uint32_t entered_ = 0;   // threads between Enter and Leave
   InFlight in_flight_;          // of all streams

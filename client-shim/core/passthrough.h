@@ -30,6 +30,8 @@ class Passthrough {
   // Read before Matches: a change in between is then seen as one.
   std::uint32_t Epoch() const { return epoch_.load(std::memory_order_acquire); }
   const std::atomic<std::uint32_t>& EpochWord() const { return epoch_; }
+  // Whether there are rules at all. relaxed: only whether; Match reads what they are.
+  bool Any() const { return active_.load(std::memory_order_relaxed) != nullptr; }
   // What counts the calls that the matching rule lets through; null: the call is gated.
   abi::Counter* Match(const Submission& submission, const Vendor& vendor) {
     // acquire: the rules behind the pointer are complete.

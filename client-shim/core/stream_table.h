@@ -1,7 +1,9 @@
 // The streams that the program has made and not destroyed: which device each is on.
-// Thread rule: any thread.
+// Thread rule: any thread. DeviceOf takes no lock where the stream was asked after before.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <shared_mutex>
@@ -23,15 +25,30 @@ class StreamTable {
   void Add(void* stream, const StreamInfo& info) {
     const std::unique_lock lock(mutex_);
     streams_[stream] = info;
+    known_[PlaceOf(stream)].store(0, std::memory_order_relaxed);  // relaxed: as in Remove
   }
-  std::optional<StreamInfo> Find(void* stream) const {
+  // Not there: nothing.
+  std::optional<int> DeviceOf(void* stream) {
+    Known& known = known_[PlaceOf(stream)];
+    // relaxed: stream and device are one value.
+    const std::uint64_t found_now = known.load(std::memory_order_relaxed);
+    if (found_now != 0 && (found_now & kHandle) == reinterpret_cast<std::uintptr_t>(stream)) {
+      return static_cast<int>(found_now >> kHandleBits) - 1;
+    }
     const std::shared_lock lock(mutex_);
     const auto found = streams_.find(stream);
     if (found == streams_.end()) return std::nullopt;
-    return found->second;
+    const int device = found->second.device;
+    // Under the lock, so that none is remembered that is being removed. relaxed: as above.
+    if ((reinterpret_cast<std::uintptr_t>(stream) & ~kHandle) == 0 && device >= 0 && device < kMostDevices) {
+      known.store(static_cast<std::uint64_t>(device + 1) << kHandleBits | reinterpret_cast<std::uintptr_t>(stream),
+                  std::memory_order_relaxed);
+    }
+    return device;
   }
   std::optional<StreamInfo> Remove(void* stream) {
     const std::unique_lock lock(mutex_);
+    known_[PlaceOf(stream)].store(0, std::memory_order_relaxed);  // relaxed: nobody uses a stream while it is destroyed
     const auto found = streams_.find(stream);
     if (found == streams_.end()) return std::nullopt;
     const StreamInfo info = found->second;
@@ -41,6 +58,8 @@ class StreamTable {
   std::vector<void*> RemoveDevice(int device) {
     const std::unique_lock lock(mutex_);
     std::vector<void*> removed;
+    for (Known& known : known_)
+      known.store(0, std::memory_order_relaxed);  // relaxed: as in Remove
     for (auto entry = streams_.begin(); entry != streams_.end();) {
       if (entry->second.device == device) {
         removed.push_back(entry->first);
@@ -57,6 +76,19 @@ class StreamTable {
   }
 
  private:
+  // The handle in the lower bits, the device and one above them; 0: none.
+  using Known = std::atomic<std::uint64_t>;
+  static constexpr unsigned kHandleBits = 48;
+  static constexpr std::uint64_t kHandle = (std::uint64_t{1} << kHandleBits) - 1;
+  static constexpr int kMostDevices = 1 << 15;
+  static constexpr unsigned kKnownBits = 6;
+
+  static std::size_t PlaceOf(void* stream) {
+    return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(stream) * 0x9e3779b97f4a7c15ull >>
+                                    (64 - kKnownBits));
+  }
+
+  std::array<Known, std::size_t{1} << kKnownBits> known_{};
   mutable std::shared_mutex mutex_;
   std::unordered_map<void*, StreamInfo> streams_;
 };

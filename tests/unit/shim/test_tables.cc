@@ -65,16 +65,26 @@ TEST_CASE("captures: a process that exits calls the runtime no more", "[captures
 
 TEST_CASE("stream table: what was added is found until it is removed", "[streams]") {
   StreamTable table;
-  CHECK_FALSE(table.Find(Handle(16)));
+  CHECK_FALSE(table.DeviceOf(Handle(16)));
   table.Add(Handle(16), StreamInfo{0, -1, 1, true});
   table.Add(Handle(32), StreamInfo{1, 0, 0, true});
   table.Add(Handle(48), StreamInfo{1, 0, 0, false});
-  REQUIRE(table.Find(Handle(16)));
-  CHECK(table.Find(Handle(16))->priority == -1);
+  for (int time = 0; time < 2; ++time)  // by the table, then as it was remembered
+    CHECK(table.DeviceOf(Handle(16)) == 0);
+  CHECK(table.DeviceOf(Handle(32)) == 1);
+  CHECK(table.DeviceOf(Handle(48)) == 1);
   table.Add(Handle(16), StreamInfo{3, 0, 0, true});  // a handle used again
-  CHECK(table.Find(Handle(16))->device == 3);
+  CHECK(table.DeviceOf(Handle(16)) == 3);
   CHECK(table.RemoveDevice(1).size() == 2);
+  CHECK_FALSE(table.DeviceOf(Handle(32)));
   CHECK(table.All().size() == 1);
+  CHECK(table.DeviceOf(Handle(16)) == 3);
   CHECK(table.Remove(Handle(16)));
   CHECK_FALSE(table.Remove(Handle(16)));
+  CHECK_FALSE(table.DeviceOf(Handle(16)));
+  const auto far = Handle(std::uintptr_t{1} << 60 | 16);  // too far off to be remembered
+  table.Add(far, StreamInfo{5, 0, 0, true});
+  CHECK(table.DeviceOf(far) == 5);
+  CHECK(table.DeviceOf(far) == 5);
+  CHECK_FALSE(table.DeviceOf(Handle(16)));
 }

@@ -1,0 +1,222 @@
+// What a launch of a tracked client costs in the library, by part: the client as the shim has it, above a runtime that
+// does nothing, with the session's memory and without a daemon. Each thread launches on a stream of its own and
+// synchronises after each batch, which is not timed. Prints JSON; times are processor time of the launching threads, so
+// that a machine with fewer cores than threads does not count their waiting for a core.
+//
+// `valgrind --tool=callgrind --toggle-collect=LaunchBatch` counts the same by function.
+// Thread rule: in main; a runtime's functions, any thread.
+#include <sys/eventfd.h>
+#include <time.h>
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "client-shim/core/client.h"
+#include "common/clock.h"
+
+using namespace xschedd;
+using namespace xschedd::shim;
+
+namespace {
+
+constexpr unsigned kKinds = 5;
+constexpr std::uint32_t kSlot = 0;
+
+// ---- a runtime that has always finished
+
+struct Marker {
+  std::atomic<std::uint64_t> time_ns{0};
+};
+
+const Vendor kVendor = {
+    "none",
+    "nothing 1",
+    "none",
+    [] { return 0; },
+    [](void*) { return 0; },
+    [](int, char*, std::size_t) { return false; },
+    [](int, char*, std::size_t) { return false; },
+    [](int) { return 0u; },
+    [](void*) { return false; },
+    [](int) -> void* { return new Marker; },
+    [](int, void* marker, void*) {
+      static_cast<Marker*>(marker)->time_ns.store(MonotonicNs(), std::memory_order_relaxed);
+      return true;
+    },
+    [](void*) { return MarkerState::kDone; },
+    [](void* from, void* to, std::int64_t* out) {
+      // relaxed: each is one value.
+      *out = static_cast<std::int64_t>(static_cast<Marker*>(to)->time_ns.load(std::memory_order_relaxed) -
+                                       static_cast<Marker*>(from)->time_ns.load(std::memory_order_relaxed));
+      return true;
+    },
+    [](std::uint64_t*, Stamp*) { return false; },
+    [](int, char*, std::size_t) { return false; },
+    [] {},
+    [](int mode) { return mode; },
+    [](const KernelRef&, void*) -> const char* { return nullptr; },
+    nullptr};
+
+// ---- a client of a session that tracks it; none of it is ever freed
+
+struct Process {
+  abi::Board board{};
+  abi::Ledger ledger{};
+  StubTable stub{kInterfaceVersion, &kVendor, nullptr, 0, 0, [](const abi::Word*) {}, nullptr, nullptr};
+  Client client{stub};
+  BoardWriter writer{&board};
+  LedgerReader reader{&ledger, &board};
+  SessionPool sessions;
+
+  Process() {
+    writer.RenewLease(MonotonicNs() + 3'600'000'000'000);
+    writer.Set(kSlot, {.held = false, .tracked = true, .window_us = 20'000, .window_floor = 4});
+    client.BeginSession(sessions
+                            .Take(Mapping(&board, sizeof board), Mapping(&ledger, sizeof ledger),
+                                  ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), abi::Newest(), nullptr)
+                            .value());
+  }
+};
+
+Submission Submit(void* stream, unsigned number) {
+  Submission submission{};
+  submission.stream = stream;
+  submission.kernel = {KernelKind::kHostFunction, &kVendor};
+  submission.key = 1 + number % kKinds;
+  return submission;
+}
+
+void Synchronise(Client& client, void* stream) {
+  Sync sync;
+  client.SyncBegin(&sync, SyncScope::kStream, stream);
+  client.SyncEnd(&sync, true);
+}
+
+std::uint64_t ThreadNs() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+// Not inlined and with a C name: callgrind counts what it calls.
+extern "C" __attribute__((noinline)) void LaunchBatch(Client& client, void* stream, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    Submission submission = Submit(stream, i);
+    client.SubmitBegin(&submission);
+    client.SubmitEnd(&submission, true);
+  }
+}
+
+namespace {
+
+// Nanoseconds of processor time a launch: the median of the batches.
+double Whole(Client& client, void* stream, unsigned launches, unsigned batch) {
+  std::vector<double> batches;
+  for (unsigned done = 0; done < launches; done += batch) {
+    const std::uint64_t begun = ThreadNs();
+    LaunchBatch(client, stream, batch);
+    batches.push_back(static_cast<double>(ThreadNs() - begun) / batch);
+    Synchronise(client, stream);
+  }
+  std::nth_element(batches.begin(), batches.begin() + static_cast<long>(batches.size() / 2), batches.end());
+  return batches[batches.size() / 2];
+}
+
+double Threads(Client& client, unsigned threads, unsigned launches, unsigned batch) {
+  std::vector<char> streams(threads);
+  std::vector<double> each(threads);
+  std::vector<std::thread> running;
+  for (unsigned i = 0; i < threads; ++i) {
+    client.StreamCreated(&streams[i], 0, 1);
+    running.emplace_back([&, i] { each[i] = Whole(client, &streams[i], launches, batch); });
+  }
+  for (std::thread& thread : running)
+    thread.join();
+  for (char& stream : streams)
+    client.StreamDestroying(&stream);
+  double sum = 0;
+  for (const double ns : each)
+    sum += ns;
+  return sum / threads;
+}
+
+// The tracker's parts, by the time stamp counter around each; less what reading that takes.
+struct Parts {
+  double begin = 0, end = 0;
+};
+
+Parts TrackerParts(unsigned launches, unsigned batch) {
+  Captures captures;
+  Deadlines deadlines;
+  struct NoSink : TrackerSink {
+    void Report(abi::TransitionKind, std::uint64_t) override {}
+    void Publish(const TrackerCounters&) override {}
+  } sink;
+  DeviceTracker tracker(0, &kVendor, &captures, &deadlines);
+  tracker.Reset(&sink);
+  const Window window{20'000, 4};
+  char stream = 0;
+  const StreamKey key{&stream, 0};
+  tracker.NoteStream(&stream, true);
+  constexpr int kParts = 3;
+  std::vector<double> ticks[kParts];
+  const std::uint64_t begun_ns = MonotonicNs(), begun = __rdtsc();
+  for (unsigned done = 0; done < launches; done += batch) {
+    std::uint64_t sums[kParts] = {};
+    for (unsigned i = 0; i < batch; ++i) {
+      const std::uint64_t before = __rdtsc();
+      const std::uint64_t at = __rdtsc();
+      Ticket ticket;
+      (void)tracker.Begin(&ticket, key, 1 + i % kKinds, 1, window, false);
+      const std::uint64_t begun_at = __rdtsc();
+      tracker.Leave(ticket, true, false, window);
+      const std::uint64_t left = __rdtsc();
+      const std::uint64_t parts[kParts] = {at - before, begun_at - at, left - begun_at};
+      for (int part = 0; part < kParts; ++part)
+        sums[part] += parts[part];
+    }
+    for (int part = 0; part < kParts; ++part)
+      ticks[part].push_back(static_cast<double>(sums[part]) / batch);
+    tracker.EndSync(tracker.BeginSync(SyncScope::kStream, key), true);
+  }
+  const double ns = static_cast<double>(MonotonicNs() - begun_ns) / static_cast<double>(__rdtsc() - begun);
+  const auto median = [&](int part) {
+    auto& values = ticks[part];
+    std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
+    return values[values.size() / 2] * ns;
+  };
+  const double reading = median(0);
+  return {median(1) - reading, median(2) - reading};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  unsigned launches = 200'000, threads = 8, batch = 64;
+  bool is_counted = false;
+  CLI::App app("What a launch of a tracked client costs in the library.");
+  app.add_option("--launches", launches, "how many, by each thread")->check(CLI::PositiveNumber);
+  app.add_option("--threads", threads, "of the part with several")->check(CLI::PositiveNumber);
+  app.add_option("--batch", batch, "launches between two synchronisations")->check(CLI::PositiveNumber);
+  app.add_flag("--counted", is_counted, "only the part with one thread, for callgrind");
+  CLI11_PARSE(app, argc, argv);
+
+  auto& process = *new Process;
+  const double one = Threads(process.client, 1, launches, batch);
+  if (is_counted) return 0;
+  const double several = Threads(process.client, threads, launches, batch);
+  const Parts parts = TrackerParts(launches, batch);
+  std::printf(
+      "{\"launches\": %u, \"one_ns\": %.1f, \"threads\": %u, \"several_ns\": %.1f, \"parts_ns\": {\"asked\": %.1f, "
+      "\"admitted\": %.1f, \"counted\": %.1f}}\n",
+      launches, one, threads, several, one - parts.begin - parts.end, parts.begin, parts.end);
+  return 0;
+}
