@@ -1,7 +1,6 @@
 #include "client-shim/core/device_tracker.h"
 
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -37,14 +36,17 @@ constexpr std::chrono::milliseconds kLongestWait{10};
 // Between two looks of a thread that spins: about a microsecond, in which others get the lock.
 constexpr int kPauses = 20;
 
-// As long as it says: the default slack of a thread's sleeps is 50 µs.
-void PreciseSleep(std::uint64_t ns) {
-  const int before = ::prctl(PR_GET_TIMERSLACK);
-  ::prctl(PR_SET_TIMERSLACK, 1000);
-  const timespec nap{0, static_cast<long>(ns)};
-  ::nanosleep(&nap, nullptr);
-  ::prctl(PR_SET_TIMERSLACK, before > 0 ? before : 0);
-}
+// While it lives, the calling thread's sleeps are as long as they say: the default slack is 50 µs.
+class PreciseSleep {
+ public:
+  PreciseSleep() : before_(::prctl(PR_GET_TIMERSLACK)) { ::prctl(PR_SET_TIMERSLACK, 1000); }
+  ~PreciseSleep() { ::prctl(PR_SET_TIMERSLACK, before_ > 0 ? before_ : 0); }
+  PreciseSleep(const PreciseSleep&) = delete;
+  PreciseSleep& operator=(const PreciseSleep&) = delete;
+
+ private:
+  const int before_;
+};
 
 }  // namespace
 
@@ -92,7 +94,7 @@ void DeviceTracker::Reset(TrackerSink* sink) {
 bool DeviceTracker::Begin(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
                           const Window& window, bool may_time) {
   Lock lock(mutex_);
-  *ticket = EnterLocked(key, launch, function);
+  EnterLocked(ticket, key, launch, function);
   StreamState& stream = Find(key);
   if (!AdmitLocked(ticket, stream, window, false)) return false;
   StartLocked(lock, ticket, stream, window, may_time);
@@ -101,16 +103,17 @@ bool DeviceTracker::Begin(Ticket* ticket, const StreamKey& key, LaunchKey launch
 
 Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch, LaunchKey function) {
   const Lock lock(mutex_);
-  return EnterLocked(key, launch, function);
+  Ticket ticket;
+  EnterLocked(&ticket, key, launch, function);
+  return ticket;
 }
 
-Ticket DeviceTracker::EnterLocked(const StreamKey& key, LaunchKey launch, LaunchKey function) {
+void DeviceTracker::EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function) {
   ++entered_;
-  Ticket ticket;
-  ticket.stream = key;
-  ticket.key = launch;
-  ticket.function = function;
-  ticket.epoch = epoch_;
+  ticket->stream = key;
+  ticket->key = launch;
+  ticket->function = function;
+  ticket->epoch = epoch_;
   if (deadlines_->Any()) {
     StreamState& stream = Find(key);
     if (stream.busy_since_ns == 0) {
@@ -122,7 +125,6 @@ Ticket DeviceTracker::EnterLocked(const StreamKey& key, LaunchKey launch, Launch
     busy_ = true;
     if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kBusy, deadline_ns_);
   }
-  return ticket;
 }
 
 bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
@@ -235,7 +237,11 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
     }
   }
   GiveMarker(ticket.stop);  // what it was for is known by the marker behind it
-  AfterSettling();
+  if (ticket.admitted && ok && !finished) {
+    Publish();  // nothing was settled
+  } else {
+    AfterSettling();
+  }
 }
 
 void DeviceTracker::MakeRoom(std::uint64_t nap_ns) {
@@ -265,9 +271,9 @@ void DeviceTracker::AwaitRoom(const Ticket& ticket) {
     const std::uint64_t now = MonotonicNs();
     if (const std::uint64_t nap_ns = NapForRoomNs(now); nap_ns != 0) {
       others_look_ns_ = now + nap_ns + kOversleepNs;
-      lock.unlock();
-      PreciseSleep(nap_ns);
-      lock.lock();
+      const PreciseSleep precise;
+      // A synchronisation of another thread may make room before.
+      room_.wait_for(lock, std::chrono::nanoseconds(nap_ns));
       MakeRoomLocked(lock, 0);
     } else {
       const std::uint64_t until_ns = now + kShortestNapNs;

@@ -272,7 +272,7 @@ class DeviceTracker {
     const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(key.handle) + key.thread) * 0x9e3779b97f4a7c15ull;
     return static_cast<std::size_t>(mixed >> (64 - kFoundBits));
   }
-  Ticket EnterLocked(const StreamKey& key, LaunchKey launch, LaunchKey function);
+  void EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function);
   bool AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window, bool force);
   void StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, const Window& window, bool may_time);
   // Whether the legacy default stream of this device has others that wait for it and that it waits for.

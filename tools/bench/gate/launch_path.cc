@@ -134,8 +134,10 @@ double Threads(Client& client, unsigned threads, unsigned launches, unsigned bat
   std::vector<char> streams(threads);
   std::vector<double> each(threads);
   std::vector<std::thread> running;
+  for (char& stream : streams)
+    client.StreamCreated(&stream, 0, 1);
+  client.AwaitWordUntil(0);  // as the agent does when the daemon has said what it wants of the device
   for (unsigned i = 0; i < threads; ++i) {
-    client.StreamCreated(&streams[i], 0, 1);
     running.emplace_back([&, i] { each[i] = Whole(client, &streams[i], launches, batch); });
   }
   for (std::thread& thread : running)
