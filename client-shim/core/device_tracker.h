@@ -359,8 +359,6 @@ class DeviceTracker {
   LaunchTimer timer_;
   GpuTime gpu_time_;
   DurationEstimate average_;
-  Window limit_window_;  // what counters_.window_limit was reckoned from
-  std::uint64_t limit_average_ns_ = 0;
   std::uint64_t next_batch_ = 1;
   std::uint32_t entered_ = 0;   // threads between Enter and Leave
   InFlight in_flight_;          // of all streams
@@ -371,12 +369,14 @@ class DeviceTracker {
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
   std::condition_variable room_;      // for threads that wait for the window and do not look
   std::uint64_t rooms_ = 0;           // how often there has been more room
-  std::uint32_t waiting_ = 0;         // threads that wait for the window
-  bool is_looking_ = false;           // one of them looks
   Watchfulness watchfulness_;
   std::uint64_t looked_at_ = 0;  // of submissions, when the agent looked last
   std::uint64_t deadline_ns_ = 0;
   TrackerCounters counters_;
+  std::uint64_t limit_average_ns_ = 0;  // what counters_.window_limit was reckoned from
+  Window limit_window_;                 // likewise
+  std::uint32_t waiting_ = 0;           // threads that wait for the window
+  bool is_looking_ = false;             // one of them looks
   bool busy_ = false;
 };
 
