@@ -20,7 +20,7 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
   tracked_.clear();
   due_.clear();
   trying_.clear();
-  holds_.assign(state.groups.size(), 1);
+  holds_.assign(state.groups.size(), Hold::kNow);
   forced_.assign(state.groups.size(), 0);
 }
 
@@ -38,13 +38,17 @@ void Holders::Look(std::uint32_t group, bool busy, bool contended) {
 
 void Holders::Choose() {
   Try();
-  for (const std::uint32_t group : tracked_)
-    holds_[group] = MemoryOf(group).mode == BenefitMemory::Mode::kHeld ? 1 : 0;
+  for (const std::uint32_t group : tracked_) {
+    BenefitMemory& memory = MemoryOf(group);
+    benefit_.SetHolds(memory);
+    holds_[group] = memory.mode == BenefitMemory::Mode::kBeside ? Hold::kNot : memory.holds ? Hold::kNow : Hold::kLater;
+  }
   for (const std::uint32_t group : trying_) {
-    if (Holds(group)) continue;
+    if (MemoryOf(group).mode == BenefitMemory::Mode::kHeld) continue;
     for (std::uint32_t equal = 0; equal < holds_.size(); ++equal) {
-      if (PriorityOf(equal) != PriorityOf(group) || !Holds(equal)) continue;
-      holds_[equal] = 0;
+      if (equal == group || PriorityOf(equal) != PriorityOf(group) || !Holds(equal)) continue;
+      holds_[equal] = Hold::kNot;
+      MemoryOf(equal).holds = false;
       forced_[equal] = 1;
     }
   }
@@ -76,7 +80,7 @@ bool Holders::IsAboutToGoOn(std::uint32_t group) const {
 
 void Holders::Note(std::uint32_t group, bool open, bool held_others) {
   BenefitMemory& memory = MemoryOf(group);
-  if (forced_[group] != 0 || (!Holds(group) && held_others)) memory.contended = false;
+  if (forced_[group] != 0 || (!HoldsNow(group) && held_others)) memory.contended = false;
   benefit_.Note(memory, open, decision_->next_look_ns);
 }
 

@@ -34,7 +34,8 @@ Colour ColourOf(v1::ClientState state) {
   return state == v1::CLIENT_STATE_HELD || state == v1::CLIENT_STATE_PASSING ? Colour::kYellow : Colour::kNone;
 }
 
-// Beside the share: columns that are only there when somebody has missed a deadline, or had calls passed through.
+// Beside the share: columns that are only there when somebody has missed a deadline, had calls passed through, or was
+// measured.
 constexpr std::ptrdiff_t kOptionalColumn = 13;
 
 // What a user is told of the clients of others that fit.
@@ -51,6 +52,8 @@ constexpr int kSpansShown = 8;
 std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style) {
   const bool any_late = std::any_of(answer.clients().begin(), answer.clients().end(),
                                     [](const v1::Client& client) { return client.late() != 0; });
+  const bool any_benefit = std::any_of(answer.clients().begin(), answer.clients().end(),
+                                       [](const v1::Client& client) { return client.has_benefit(); });
   bool any_passed = false;
   for (const v1::Client& client : answer.clients()) {
     for (const v1::ClientDevice& device : client.devices())
@@ -72,6 +75,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
                                {.header = "IN-FLIGHT", .right = true, .rank = 9},
                                {.header = "GROUP", .rank = 10},
                                {.header = "COMMAND", .flexible = true}});
+  if (any_benefit) columns.insert(columns.begin() + kOptionalColumn, {.header = "OTHERS", .rank = 6});
   if (any_passed) columns.insert(columns.begin() + kOptionalColumn, {.header = "PASSED", .right = true, .rank = 8});
   if (any_late) columns.insert(columns.begin() + kOptionalColumn, {.header = "LATE", .right = true, .rank = 8});
   Table table(columns);
@@ -101,6 +105,9 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       const auto insert = [&cells](std::uint64_t count) {
         cells.insert(cells.begin() + kOptionalColumn, count == 0 ? "-" : std::to_string(count));
       };
+      if (any_benefit) {
+        cells.insert(cells.begin() + kOptionalColumn, client.has_benefit() ? Harmless(client.benefit().mode()) : "-");
+      }
       if (any_passed) insert(device == nullptr ? 0 : device->passthrough());
       if (any_late) insert(client.late());
       table.Add(std::move(cells));
