@@ -34,13 +34,22 @@ bool IsPossible(const BenefitMemory& memory, Mode mode) {
          DelayNs(memory, mode) >= Benefit::kShortestDelayNs;
 }
 
-double PerLaunch(std::uint64_t ns, std::uint64_t launches) {
-  return std::log(static_cast<double>(std::max<std::uint64_t>(ns, 1)) / static_cast<double>(launches));
+std::uint64_t WantedNs(const BenefitMemory& memory) {
+  return std::max(memory.burst_ns, static_cast<std::uint64_t>((1 - Benefit::kDeadlineReserve) *
+                                                              static_cast<double>(memory.deadline_ns)));
+}
+
+// A logarithm: of the time for each of its launches, or for each burst that is wanted by a deadline.
+double Pace(const Block& block, bool has_deadline) {
+  const std::uint64_t ns = std::max<std::uint64_t>(has_deadline ? block.wanted_ns : block.busy_ns, 1);
+  const std::uint64_t count = has_deadline ? std::max<std::uint64_t>(block.bursts, 1) : block.launches;
+  return std::log(static_cast<double>(ns) / static_cast<double>(count));
 }
 
 // In ns of busy time, for the launches that it has by now; at first nothing is known.
 double ClearlySlowerAt(const BenefitMemory& memory) {
-  if (memory.mode == Mode::kHeld || memory.held_ns == 0 || memory.block.launches == 0)
+  const bool is_in_time = memory.deadline_ns != 0 && memory.burst_ns <= memory.deadline_ns;
+  if (memory.mode == Mode::kHeld || memory.held_ns == 0 || memory.block.launches == 0 || is_in_time)
     return std::numeric_limits<double>::infinity();
   const double expected = static_cast<double>(memory.held_ns) * static_cast<double>(memory.block.launches);
   return std::max(expected * kClearFactor, expected + kClearNs);
@@ -98,7 +107,7 @@ bool Benefit::IsLowerBound(double ratio) {
   return ratio > 0.9 * kMostRatio;
 }
 
-void Benefit::Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, bool contended) const {
+void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   if (tolerance_ == 0) {
     // What is known stays for the day on which it counts again.
     memory.mode = Mode::kHeld;
@@ -107,9 +116,12 @@ void Benefit::Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, 
     memory.seen_ns = 0;
     return;
   }
-  Count(memory, launched, busy);
-  memory.contended = contended;
-  if (memory.place != 0 && IsOver(memory, busy)) EndBlock(memory);
+  // The two blocks of a pair must have been counted alike.
+  if ((memory.deadline_ns == 0) != (work.deadline_ns == 0)) memory.place = 0;
+  memory.deadline_ns = work.deadline_ns;
+  Count(memory, work);
+  memory.contended = work.contended;
+  if (memory.place != 0 && IsOver(memory, work.busy)) EndBlock(memory);
   if (memory.place != 0) return;
   memory.mode = memory.settled;
   memory.block = {};
@@ -133,12 +145,12 @@ void Benefit::SetHolds(BenefitMemory& memory) const {
   memory.holds = memory.mode != Mode::kBeside && LeftNs(memory) == 0;
 }
 
-void Benefit::Count(BenefitMemory& memory, std::uint64_t launched, bool busy) const {
+void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   const std::uint64_t passed = memory.seen_ns == 0 ? 0 : now_ns_ - memory.seen_ns;
   memory.seen_ns = now_ns_;
   Block& block = memory.block;
-  block.launches += launched;
-  memory.burst_launches += launched;
+  block.launches += work.launched;
+  memory.burst_launches += work.launched;
   if (memory.open) {
     block.busy_ns += passed;
     memory.burst_ns += passed;
@@ -151,16 +163,22 @@ void Benefit::Count(BenefitMemory& memory, std::uint64_t launched, bool busy) co
     memory.cost_since_ns = now_ns_;
     memory.waited_ns = 0;
   }
-  if (busy) return;
+  if (work.busy) return;
   if (memory.burst_launches != 0) {
     ++block.bursts;
+    block.wanted_ns += WantedNs(memory);
     NoteBurst(memory);
   }
   memory.burst_ns = memory.burst_launches = 0;
 }
 
 void Benefit::EndBlock(BenefitMemory& memory) const {
-  const Block block = memory.block;
+  Block& block = memory.block;
+  // A part of a burst.
+  if (memory.burst_launches != 0) {
+    ++block.bursts;
+    block.wanted_ns += WantedNs(memory);
+  }
   // Nobody was there to be compared with, or it said nothing: the pair begins anew, its two blocks must be neighbours.
   if (block.launches == 0 || block.contended_ns * 2 < block.busy_ns) {
     memory.place = 0;
@@ -171,7 +189,7 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
   }
   if (memory.place == 1) {
     memory.first = block;
-    memory.block = {};
+    block = {};
     memory.place = 2;
     memory.mode = memory.mode == Mode::kHeld ? memory.trial : Mode::kHeld;
     return;
@@ -181,9 +199,9 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
 }
 
 void Benefit::AddPair(BenefitMemory& memory) const {
-  const auto per_launch = [](const Block& block) { return PerLaunch(block.busy_ns, block.launches); };
+  const auto pace = [&](const Block& block) { return Pace(block, memory.deadline_ns != 0); };
   const double sign = memory.mode == Mode::kHeld ? -1 : 1;
-  const float typical = Clip(sign * (per_launch(memory.block) - per_launch(memory.first)));
+  const float typical = Clip(sign * (pace(memory.block) - pace(memory.first)));
   Comparison& known = memory.Of(memory.trial);
   // Another program than before: what it was like does not count any more.
   const bool is_surprise =

@@ -5,6 +5,8 @@
 //     in the midst of a burst; what counts is that the GPU is its own when the host waits for the end.
 //   - How fast it gets on is its busy time per launch: for requests of one kind their length, for a program that
 //     launches all the time the inverse of its rate; for one whose host is the bottleneck the same in both ways.
+//   - With a deadline late is late and early is nothing: a burst counts as long as its deadline, less a reserve
+//     (kDeadlineReserve), unless it takes longer.
 //   - A block is some of its work in one mode, while somebody less important has work there: a few bursts, or a tenth
 //     of a second of a long one. Two neighbouring blocks, one held and one of another mode, are a pair. Only the two of
 //     a pair are compared: a core's speed, and what a program does, change by more than the tolerance within seconds.
@@ -41,6 +43,7 @@ class Benefit {
   static constexpr std::uint64_t kLongestWaitNs = 32 * kNsPerS;
   static constexpr std::uint64_t kDwellNs = 5 * kNsPerS;
   static constexpr double kCheap = 0.05;
+  static constexpr double kDeadlineReserve = 0.1;
   static constexpr double kHostNs = 200 * kNsPerUs;
   static constexpr double kShortestDelayNs = kNsPerMs;
 
@@ -50,10 +53,14 @@ class Benefit {
   // `tolerance_percent`: how much slower it may be beside others; 0: others are always held.
   Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns);
 
-  // What has passed since the last decision, in which the group launched so often. `busy`: it has work now;
-  // `contended`: and somebody less important has some on one of its devices. Changes the mode when a block is over.
-  // Before groups are put in order.
-  void Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, bool contended) const;
+  struct Work {
+    std::uint64_t launched = 0;  // since the last decision
+    bool busy = false;           // it has some now
+    bool contended = false;      // and somebody less important has some on one of its devices
+    std::uint64_t deadline_ns = 0;
+  };
+  // What has passed since the last decision. Changes the mode when a block is over. Before groups are put in order.
+  void Advance(BenefitMemory& memory, const Work& work) const;
   // Then, whether a pair is due, and begins it.
   bool IsDue(const BenefitMemory& memory) const;
   void Begin(BenefitMemory& memory) const;
@@ -65,7 +72,7 @@ class Benefit {
 
  private:
   using Mode = BenefitMemory::Mode;
-  void Count(BenefitMemory& memory, std::uint64_t launched, bool busy) const;
+  void Count(BenefitMemory& memory, const Work& work) const;
   void EndBlock(BenefitMemory& memory) const;
   void AddPair(BenefitMemory& memory) const;
   enum class Verdict { kUnknown, kFine, kSlower };

@@ -27,10 +27,15 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
 void Holders::Look(std::uint32_t group, bool busy, bool contended) {
   BenefitMemory& memory = MemoryOf(group);
   memory = state_->groups[group].memory.benefit;
-  std::uint64_t launched = 0;
-  for (const std::uint32_t i : roster_->TenantsOf(group))
-    launched += state_->tenants[i].launched;
-  benefit_.Advance(memory, launched, busy, contended);
+  Benefit::Work work{.busy = busy, .contended = contended};
+  std::uint64_t soonest = kNever;
+  for (const std::uint32_t i : roster_->TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[i];
+    work.launched += tenant.launched;
+    if (tenant.deadline_after_ns != 0) soonest = std::min(soonest, tenant.deadline_after_ns);
+  }
+  if (soonest != kNever) work.deadline_ns = soonest;
+  benefit_.Advance(memory, work);
   if (memory.place != 0 && IsAboutToGoOn(group)) trying_.push_back(group);
   if (benefit_.IsDue(memory)) due_.push_back(group);
   tracked_.push_back(group);

@@ -116,6 +116,7 @@ struct BenefitMemory {
     std::uint64_t busy_ns = 0;
     std::uint64_t contended_ns = 0;  // of these, with somebody less important who had work
     std::uint64_t launches = 0;
+    std::uint64_t wanted_ns = 0;  // of its bursts, each at least as long as its deadline lets it be (benefit.h)
     std::uint16_t bursts = 0;
     bool operator==(const Block&) const = default;
   };
@@ -144,8 +145,9 @@ struct BenefitMemory {
   float held_ns = 0;           // busy time per launch in the last block with others held; 0: not known
   std::uint64_t burst_ns = 0;  // of the present burst, while it was open
   std::uint64_t burst_launches = 0;
-  float usual_burst_ns = 0;   // most of its time is spent in bursts about as long; 0: none has ended
-  std::uint64_t seen_ns = 0;  // the time of the last decision
+  std::uint64_t deadline_ns = 0;  // of a burst, from its beginning; 0: none
+  float usual_burst_ns = 0;       // most of its time is spent in bursts about as long; 0: none has ended
+  std::uint64_t seen_ns = 0;      // the time of the last decision
   std::uint64_t waited_ns = 0;
   std::uint64_t cost_since_ns = 0;
   std::uint64_t wait_ns = 0;  // until the next look at the answer; 0: there is none yet

@@ -48,6 +48,7 @@ class Pair {
   double BesidePart() const {
     return busy_ns_ == 0 ? 0 : static_cast<double>(beside_ns_) / static_cast<double>(busy_ns_);
   }
+  void SetDeadline(std::uint64_t ns) { Important().deadline_after_ns = ns; }
   void SetTolerance(std::uint32_t percent) { world_.state.settings.tolerance_percent = percent; }
   void ForgetTimes() { beside_ns_ = busy_ns_ = changes_ = 0; }
 
@@ -185,6 +186,32 @@ TEST_CASE("a late hold begins in a burst, at a part of its usual length, and end
   important.idle_since_ns = kNow + 7 * kNsPerMs;
   decision = world.At(kNow + 7 * kNsPerMs);
   CHECK(!decision.gates[1].held);
+}
+
+TEST_CASE("with a deadline, early is nothing and late is late") {
+  struct Row {
+    const char* name;
+    std::uint64_t deadline_ms;
+    double beside_us;
+    Mode least;
+    Mode most;
+  };
+  // Bursts of 10 ms while others are held.
+  const Row rows[] = {
+      {"twice as slow, and in time", 30, 200, Mode::kBeside, Mode::kBeside},
+      {"twice as slow, and too late", 15, 200, Mode::kHeld, Mode::kLateByThree},
+      {"late either way, and no slower", 5, 100, Mode::kBeside, Mode::kBeside},
+      {"late either way, and slower", 5, 200, Mode::kHeld, Mode::kHeld},
+      {"none", 0, 200, Mode::kHeld, Mode::kHeld},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    Pair pair(5);
+    pair.SetDeadline(row.deadline_ms * kNsPerMs);
+    pair.Run({.beside_us = row.beside_us}, 60);
+    CHECK(pair.Settled() >= row.least);
+    CHECK(pair.Settled() <= row.most);
+  }
 }
 
 TEST_CASE("what was found out is not forgotten while nothing is tolerated") {
