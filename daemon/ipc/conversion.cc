@@ -120,10 +120,13 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   out.set_client_version(client.version);
   out.set_connected_ms((now_ns - client.connected_ns) / policy::kNsPerMs);
   out.set_weight(client.effective.weight);
+  out.set_latency(std::string(policy::LatencyText(client.effective.latency)));
   out.set_late(client.late_total);
   FillPassed(client.passed, *out.mutable_passed());
   const policy::BenefitMemory& benefit = client.group->memory.benefit;
-  if (benefit.Of(policy::BenefitMemory::Mode::kBeside).pairs != 0 && scheduler.Settings().tolerance_percent != 0)
+  const bool is_measured =
+      scheduler.Settings().tolerance_percent != 0 && client.effective.latency == policy::Latency::kAuto;
+  if (is_measured && benefit.Of(policy::BenefitMemory::Mode::kBeside).pairs != 0)
     FillBenefit(benefit, *out.mutable_benefit());
 }
 

@@ -139,6 +139,8 @@ void Benefit::Begin(BenefitMemory& memory) const {
   if (memory.surprises == 0) memory.trial = NextTrial(memory);
   // Each mode comes first in every other pair: others catch up in the block after they were held.
   memory.mode = memory.Of(memory.trial).pairs % 2 == 0 ? Mode::kHeld : memory.trial;
+  // At a burst's beginning what it has launched by now is counted already, and was for no block.
+  if (memory.burst_ns == 0) memory.block.launches = memory.burst_launches;
 }
 
 void Benefit::SetHolds(BenefitMemory& memory) const {
@@ -148,7 +150,8 @@ void Benefit::SetHolds(BenefitMemory& memory) const {
 void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   const std::uint64_t passed = memory.seen_ns == 0 ? 0 : now_ns_ - memory.seen_ns;
   memory.seen_ns = now_ns_;
-  Block& block = memory.block;
+  Block unused;
+  Block& block = memory.skips ? unused : memory.block;
   block.launches += work.launched;
   memory.burst_launches += work.launched;
   if (memory.open) {
@@ -170,6 +173,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     NoteBurst(memory);
   }
   memory.burst_ns = memory.burst_launches = 0;
+  memory.skips = false;
 }
 
 void Benefit::EndBlock(BenefitMemory& memory) const {
@@ -190,6 +194,7 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
   if (memory.place == 1) {
     memory.first = block;
     block = {};
+    memory.skips = memory.burst_launches != 0 && memory.burst_ns < kLongestBlockNs;
     memory.place = 2;
     memory.mode = memory.mode == Mode::kHeld ? memory.trial : Mode::kHeld;
     return;

@@ -17,6 +17,7 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
   now_ns_ = now_ns;
   measures_ = measures;
   benefit_ = Benefit(state.settings.tolerance_percent, now_ns);
+  strict_ = Benefit(0, now_ns);
   tracked_.clear();
   due_.clear();
   trying_.clear();
@@ -35,9 +36,10 @@ void Holders::Look(std::uint32_t group, bool busy, bool contended) {
     if (tenant.deadline_after_ns != 0) soonest = std::min(soonest, tenant.deadline_after_ns);
   }
   if (soonest != kNever) work.deadline_ns = soonest;
-  benefit_.Advance(memory, work);
+  const Benefit& benefit = BenefitOf(group);
+  benefit.Advance(memory, work);
   if (memory.place != 0 && IsAboutToGoOn(group)) trying_.push_back(group);
-  if (benefit_.IsDue(memory)) due_.push_back(group);
+  if (benefit.IsDue(memory)) due_.push_back(group);
   tracked_.push_back(group);
 }
 
@@ -45,7 +47,7 @@ void Holders::Choose() {
   Try();
   for (const std::uint32_t group : tracked_) {
     BenefitMemory& memory = MemoryOf(group);
-    benefit_.SetHolds(memory);
+    BenefitOf(group).SetHolds(memory);
     holds_[group] = memory.mode == BenefitMemory::Mode::kBeside ? Hold::kNot : memory.holds ? Hold::kNow : Hold::kLater;
   }
   for (const std::uint32_t group : trying_) {
@@ -72,7 +74,7 @@ void Holders::Try() {
     }
   }
   for (std::size_t i = before; i < trying_.size(); ++i)
-    benefit_.Begin(MemoryOf(trying_[i]));
+    BenefitOf(trying_[i]).Begin(MemoryOf(trying_[i]));
 }
 
 bool Holders::IsAboutToGoOn(std::uint32_t group) const {
@@ -86,7 +88,7 @@ bool Holders::IsAboutToGoOn(std::uint32_t group) const {
 void Holders::Note(std::uint32_t group, bool open, bool held_others) {
   BenefitMemory& memory = MemoryOf(group);
   if (forced_[group] != 0 || (!HoldsNow(group) && held_others)) memory.contended = false;
-  benefit_.Note(memory, open, decision_->next_look_ns);
+  BenefitOf(group).Note(memory, open, decision_->next_look_ns);
 }
 
 }  // namespace xschedd::policy

@@ -48,7 +48,10 @@ class Holders {
   Decision* decision_ = nullptr;
   std::uint64_t now_ns_ = 0;
   bool measures_ = false;
+  const Benefit& BenefitOf(std::uint32_t group) const { return state_->groups[group].strict ? strict_ : benefit_; }
+
   Benefit benefit_;
+  Benefit strict_;  // tolerates nothing
   std::vector<std::uint32_t> tracked_;
   std::vector<std::uint32_t> due_;
   std::vector<std::uint32_t> trying_;  // one of each priority

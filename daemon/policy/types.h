@@ -140,6 +140,7 @@ struct BenefitMemory {
   bool holds = true;                      // others are held for it while it is busy
   float cost = 0;                         // the part of the time in which others were held for it
   std::array<Comparison, 4> comparisons;  // by mode, from kLateByOne on
+  bool skips = false;  // the rest of a burst in which a block was ended for being slow: it belongs to no block
   Block block;
   Block first;                 // of the pair
   float held_ns = 0;           // busy time per launch in the last block with others held; 0: not known
@@ -179,6 +180,7 @@ struct Group {
   int priority = 0;                       // what counts for all of its clients
   std::uint32_t weight = kWeightDefault;  // likewise
   bool hold = false;                      // by an administrator: one held client holds its group
+  bool strict = false;                    // Latency::kStrict (latency.h)
   GroupMemory memory = {};
 };
 

@@ -49,6 +49,7 @@ class Pair {
     return busy_ns_ == 0 ? 0 : static_cast<double>(beside_ns_) / static_cast<double>(busy_ns_);
   }
   void SetDeadline(std::uint64_t ns) { Important().deadline_after_ns = ns; }
+  void SetStrict(bool strict) { world_.state.groups[0].strict = strict; }
   void SetTolerance(std::uint32_t percent) { world_.state.settings.tolerance_percent = percent; }
   void ForgetTimes() { beside_ns_ = busy_ns_ = changes_ = 0; }
 
@@ -363,6 +364,48 @@ TEST_CASE("the answer does not flap where it is close") {
   }
 }
 
+TEST_CASE("a block has the launches of its first burst, and none of the rest of one that was cut short") {
+  BenefitMemory memory;
+  memory.cost = 1;
+  std::uint64_t now = kNow;
+  std::uint64_t next_look = kNever;
+  const auto at = [&](std::uint64_t ms, std::uint64_t launched, bool busy) {
+    now += ms * kNsPerMs;
+    const Benefit benefit(5, now);
+    benefit.Advance(memory, {.launched = launched, .busy = busy, .contended = true});
+    if (benefit.IsDue(memory)) benefit.Begin(memory);
+    benefit.Note(memory, busy, next_look);
+  };
+  const auto burst = [&](std::uint64_t ms) {
+    at(1, 8, true);
+    at(ms, 0, false);
+  };
+  at(1, 0, false);
+  burst(25);
+  burst(25);
+  // Two bursts of 25 ms while others were held, with all of their launches.
+  CHECK(memory.place == 2);
+  CHECK(memory.first.launches == 16);
+  CHECK(memory.mode == Mode::kBeside);
+  // The first one beside them is clearly slower after half as long again: the pair ends within it.
+  at(1, 8, true);
+  at(60, 0, true);
+  CHECK(memory.place == 0);
+  REQUIRE(memory.Of(Mode::kBeside).pairs == 1);
+  at(20, 0, false);
+  // Of the next pair the block beside others is the first one; what is left of the burst that ends it is in neither.
+  at(1, 8, true);
+  REQUIRE(memory.place == 1);
+  REQUIRE(memory.mode == Mode::kBeside);
+  at(60, 0, true);
+  REQUIRE(memory.place == 2);
+  at(20, 0, false);
+  CHECK(memory.block.busy_ns == 0);
+  burst(25);
+  CHECK(memory.block.launches == 8);
+  CHECK(memory.block.busy_ns == 25 * kNsPerMs);
+}
+
 TEST_CASE("a block is not looked at again and again") {
   BenefitMemory memory;
   memory.place = 1;
@@ -372,6 +415,17 @@ TEST_CASE("a block is not looked at again and again") {
   std::uint64_t next_look_ns = kNever;
   Benefit(5, kNow).Note(memory, true, next_look_ns);
   CHECK(next_look_ns >= kNow + kNsPerMs);
+}
+
+TEST_CASE("of one that is strict others are held whatever that gives") {
+  Pair pair(5);
+  pair.SetStrict(true);
+  pair.Run({}, 60);
+  CHECK(pair.Settled() == Mode::kHeld);
+  CHECK(pair.BesidePart() == 0);
+  pair.SetStrict(false);
+  pair.Run({}, 20);
+  CHECK(pair.Settled() == Mode::kBeside);
 }
 
 TEST_CASE("without a tolerance others are always held") {
