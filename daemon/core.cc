@@ -204,6 +204,7 @@ Result<void> Core::SetHints(Client& client, const Hints& hints) {
   }
   if (hints.priority) client.hint = hints.priority;
   if (hints.weight) client.hint_weight = hints.weight;
+  if (hints.latency) client.hint_latency = hints.latency;
   UpdateEffective(client, "hint of the client", LinesOf::kItself);
   loop_.DecideSoon();
   NoteChange(client, Urgency::kSoon);
@@ -257,8 +258,9 @@ bool Core::UpdateMember(Client& client, const Effective& after, const std::strin
   client.effective = after;
   const bool reranked = after.priority != before.priority;
   const bool reweighted = after.weight != before.weight;
+  const bool relaxed = after.latency != before.latency;
   std::string note;
-  const bool told = (reranked || reweighted) && TakeDetail(lines, client, note);
+  const bool told = (reranked || reweighted || relaxed) && TakeDetail(lines, client, note);
   if (reranked) {
     if (told) {
       SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"{}", client.identity.pid,
@@ -273,8 +275,16 @@ bool Core::UpdateMember(Client& client, const Effective& after, const std::strin
     }
     events_.Add(ClientEvent(EventKind::kWeight, client, MonotonicNs(), why));
   }
-  if (reranked || reweighted) scheduler_.Changed(client);
-  return reranked || reweighted;
+  if (relaxed) {
+    const std::string latency(policy::LatencyText(after.latency));
+    if (told) {
+      SPDLOG_INFO("latency changed pid={} to={} source={} reason=\"{}\"{}", client.identity.pid, latency,
+                  SourceText(after.latency_source), why, note);
+    }
+    events_.Add(ClientEvent(EventKind::kLever, client, MonotonicNs(), "latency " + latency + ": " + why));
+  }
+  if (reranked || reweighted || relaxed) scheduler_.Changed(client);
+  return reranked || reweighted || relaxed;
 }
 
 bool Core::TakeDetail(LinesOf lines, const Client& client, std::string& note) {
@@ -336,6 +346,17 @@ void Core::SetWeight(const std::vector<Client*>& clients, std::optional<std::uin
   for (Client* client : clients) {
     (by.is_admin ? client->admin_weight : client->owner_weight) = weight;
     UpdateEffective(*client, (weight ? "set " : "reset ") + By(by), LinesFor(by));
+    NoteChange(*client, UrgencyFor(by));
+  }
+  loop_.DecideNow();
+}
+
+void Core::SetLatency(const std::vector<Client*>& clients, std::optional<policy::Latency> latency, const Actor& by) {
+  const std::string what = latency ? "set to " + std::string(policy::LatencyText(*latency)) : "reset";
+  NoteOperation("latency " + what, clients, by);
+  for (Client* client : clients) {
+    (by.is_admin ? client->admin_latency : client->owner_latency) = latency;
+    UpdateEffective(*client, what + " " + By(by), LinesFor(by));
     NoteChange(*client, UrgencyFor(by));
   }
   loop_.DecideNow();

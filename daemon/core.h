@@ -104,6 +104,7 @@ class Core {
   void SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
   // 1..10000.
   void SetWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
+  void SetLatency(const std::vector<Client*>& clients, std::optional<policy::Latency> latency, const Actor& by);
   // An administrator's release ends both holds, a user's only its own.
   void SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by);
   void SetPolicy(const policy::Settings& settings, const Actor& by);

@@ -13,6 +13,8 @@ void Apply(const SetByOthers& set, Client& client) {
   client.admin_weight = set.settings.admin_weight;
   client.owner = set.settings.owner;
   client.owner_weight = set.settings.owner_weight;
+  client.admin_latency = set.settings.admin_latency;
+  client.owner_latency = set.settings.owner_latency;
   client.hold = set.hold;
   client.owner_hold = set.owner_hold;
 }
@@ -68,6 +70,7 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   client.group_name = std::move(fresh.group_name);
   client.hint = fresh.hints.priority;
   client.hint_weight = fresh.hints.weight;
+  client.hint_latency = fresh.hints.latency;
   client.runtime = std::move(fresh.runtime);
   client.route = std::move(fresh.route);
   client.version = std::move(fresh.version);

@@ -356,7 +356,8 @@ void Agent::Greet(const std::string& token) {
   const Vendor& vendor = client_->GetVendor();
   greeted_ns_ = MonotonicNs();
   stream_->Send(HelloMessage{token, client_->GetEnvironment().group, client_->PriorityHint(), vendor.runtime,
-                             vendor.route, client_->WeightHint(), client_->DeadlineHint()});
+                             vendor.route, client_->WeightHint(), client_->DeadlineHint(),
+                             client_->GetEnvironment().latency});
   devices_told_ = 0;
   SendDevices();
   told_queues_.clear();

@@ -23,6 +23,7 @@ struct HelloMessage {
   std::string route;
   std::optional<std::uint32_t> weight;
   std::optional<std::uint64_t> deadline_us;
+  std::string latency;
 };
 struct DeviceMessage {
   std::uint32_t slot = 0;

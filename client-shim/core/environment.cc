@@ -62,6 +62,11 @@ Environment Environment::Read() {
   if (const auto weight = GetNumber("XSCHEDD_WEIGHT", kHighestWeight, "the default is used")) {
     environment.weight = static_cast<std::uint32_t>(*weight);
   }
+  environment.latency = Get("XSCHEDD_LATENCY");
+  if (!environment.latency.empty() && environment.latency != "strict" && environment.latency != "auto") {
+    Warn("XSCHEDD_LATENCY: \"" + environment.latency + "\" is neither strict nor auto; the default is used");
+    environment.latency.clear();
+  }
   environment.deadline_us = GetNumber("XSCHEDD_DEADLINE_US", Deadlines::kLongestUs, "none is set");
   return environment;
 }

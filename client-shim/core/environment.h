@@ -1,6 +1,7 @@
 // What the user says by environment variables, read once, and the library's lines on standard error.
 //   XSCHEDD_PRIORITY     hint, -100..100
 //   XSCHEDD_WEIGHT       share within a level, 1..10000
+//   XSCHEDD_LATENCY      strict: others are held whenever it is busy; auto: where that helps it
 //   XSCHEDD_DEADLINE_US  from becoming busy to becoming idle, 1..3600000000
 //   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; not set: launcher_group.h
 //   XSCHEDD_PASSTHROUGH  see common/passthrough.h
@@ -24,6 +25,7 @@ constexpr bool IsWeight(std::uint64_t weight) {
 struct Environment {
   std::optional<int> priority;
   std::optional<std::uint32_t> weight;
+  std::string latency;  // as it is to be sent; empty: not given
   std::optional<std::uint64_t> deadline_us;
   std::string group;
   std::string passthrough;

@@ -117,9 +117,9 @@ void ReadMetrics(ConfigReader& reader, const toml::table& table, MetricsSettings
 
 void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   const std::size_t errors = reader.ErrorCount();
-  reader.OnlyKeys(
-      table, "[[rule]]",
-      {"uid", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "join", "passthrough", "class"});
+  reader.OnlyKeys(table, "[[rule]]",
+                  {"uid", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "latency", "join",
+                   "passthrough", "class"});
   Rule rule;
   std::uint32_t number = 0;
   int priority = 0;
@@ -138,6 +138,13 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   if (reader.Text(table, "group", text)) rule.group = text;
   if (reader.Priority(table, "priority", priority)) rule.priority = priority;
   if (reader.Number(table, "weight", policy::kWeightLimits, number)) rule.weight = number;
+  if (reader.Text(table, "latency", text)) {
+    rule.latency = policy::LatencyFrom(text);
+    if (!rule.latency) {
+      reader.Refuse(*table.get("latency"), "\"" + text + "\" is no latency",
+                    "give " + std::string(policy::kLatencyWords));
+    }
+  }
   if (reader.Text(table, "join", text)) rule.join = text;
   ReadPassthrough(reader, table, rule.passthrough);
   ReadClass(reader, table, rule);
@@ -147,8 +154,9 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   if (!rule.uid && !rule.gid && !rule.exe && !rule.cgroup && !rule.container && !rule.group) {
     reader.Refuse(table, "a [[rule]] that fits every client", "give it a uid, gid, exe, cgroup, container or group");
   }
-  if (!rule.priority && !rule.weight && !rule.join && rule.passthrough.empty() && !rule.metric_class) {
-    reader.Refuse(table, "a [[rule]] that sets nothing", "give it a priority, weight, join, passthrough or class");
+  if (!rule.priority && !rule.weight && !rule.latency && !rule.join && rule.passthrough.empty() && !rule.metric_class) {
+    reader.Refuse(table, "a [[rule]] that sets nothing",
+                  "give it a priority, weight, latency, join, passthrough or class");
   }
   config.rules.push_back(std::move(rule));
 }

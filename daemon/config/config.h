@@ -12,6 +12,7 @@
 #include "common/priority.h"
 #include "common/result.h"
 #include "daemon/config/listen_address.h"
+#include "daemon/policy/latency.h"
 #include "daemon/policy/types.h"
 
 namespace xschedd {
@@ -32,6 +33,7 @@ struct Rule {
 
   std::optional<int> priority = {};
   std::optional<std::uint32_t> weight = {};
+  std::optional<policy::Latency> latency = {};
   std::optional<std::string> join = {};          // the group that they are put into
   std::vector<std::string> passthrough = {};     // in addition to Config::passthrough
   std::optional<std::string> metric_class = {};  // in the metrics (telemetry/meter.h)

@@ -131,10 +131,17 @@ void AdminOperations::ChargeFor(const Actor& by, std::size_t clients) {
 Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::ChangeResponse& response) {
   const bool sets_priority = request.has_priority() || request.reset_priority();
   const bool sets_weight = request.has_weight() || request.reset_weight();
-  if (!sets_priority && !sets_weight) {
-    return {StatusCode::INVALID_ARGUMENT, "nothing to set; give a priority, a weight or what to reset"};
+  const std::optional<policy::Latency> latency = policy::LatencyFrom(request.latency());
+  const bool sets_latency = !request.latency().empty() || request.reset_latency();
+  if (!sets_priority && !sets_weight && !sets_latency) {
+    return {StatusCode::INVALID_ARGUMENT, "nothing to set; give a priority, a weight, a latency or what to reset"};
   }
-  if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight())) {
+  if (!request.latency().empty() && !latency) {
+    return {StatusCode::INVALID_ARGUMENT, "\"" + CleanText(request.latency(), kMostOfWord) + "\" is no latency; give " +
+                                              std::string(policy::kLatencyWords)};
+  }
+  if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight()) ||
+      (latency && request.reset_latency())) {
     return {StatusCode::INVALID_ARGUMENT, "set and reset at once; give one or the other"};
   }
   if (request.has_priority() && !IsPriority(request.priority())) {
@@ -157,6 +164,7 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     ClientSettings settings = SettingsOf(client);
     if (sets_priority) (by.is_admin ? settings.admin : settings.owner) = priority;
     if (sets_weight) (by.is_admin ? settings.admin_weight : settings.owner_weight) = weight;
+    if (sets_latency) (by.is_admin ? settings.admin_latency : settings.owner_latency) = latency;
     return settings;
   });
   for (std::size_t i = 0; i < clients.size(); ++i) {
@@ -169,6 +177,8 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     change.set_priority_after(after.priority);
     change.set_weight_before(before.weight);
     change.set_weight_after(after.weight);
+    change.set_latency_before(std::string(policy::LatencyText(before.latency)));
+    change.set_latency_after(std::string(policy::LatencyText(after.latency)));
     change.set_hold_after(client->IsOnHold());
     const std::uint32_t uid = client->identity.uid;
     const Config& config = core_.Settings();
@@ -179,6 +189,7 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
       change.set_note("limited by " + CeilingText(uid, config.PriorityCeiling(uid).has_value()));
     }
     const auto others_decide = [&](PrioritySource source) { return !by.is_admin || source == PrioritySource::kGroup; };
+    if (latency && others_decide(after.latency_source)) NoteWhatGoesBefore("latency", after.latency_source, change);
     if (weight && others_decide(after.weight_source)) NoteWhatGoesBefore("weight", after.weight_source, change);
     if (priority && others_decide(after.source)) NoteWhatGoesBefore("priority", after.source, change);
   }
@@ -186,6 +197,7 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
   ChargeFor(by, clients.size());
   if (sets_priority) core_.SetPriority(clients, priority, by);
   if (sets_weight) core_.SetWeight(clients, weight, by);
+  if (sets_latency) core_.SetLatency(clients, latency, by);
   response.set_applied_ns(AppliedNs(core_.Sched(), began));
   return Status::OK;
 }
@@ -222,6 +234,8 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
     change.set_priority_after(client->effective.priority);
     change.set_weight_before(client->effective.weight);
     change.set_weight_after(client->effective.weight);
+    change.set_latency_before(std::string(policy::LatencyText(client->effective.latency)));
+    change.set_latency_after(change.latency_before());
     change.set_hold_after(hold || stays_held(client));
     if (client->IsOnHold() == hold && (!hold || client->hold == by.is_admin))
       change.set_note(hold ? "was on hold already" : "was not on hold");

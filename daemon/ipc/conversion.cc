@@ -2,6 +2,7 @@
 
 #include "daemon/policy/benefit.h"
 #include "daemon/policy/slices.h"
+#include "daemon/scheduler/benefit_words.h"
 #include "daemon/scheduler/slice_words.h"
 
 namespace xschedd {
@@ -75,10 +76,12 @@ void FillPassed(const PassedCounts& counts, List& out) {
 }
 
 void FillBenefit(const policy::BenefitMemory& memory, v1::Benefit& out) {
-  out.set_beside(memory.settled == policy::BenefitMemory::Mode::kBeside);
-  out.set_slower_percent(policy::SlowerPercent(memory.typical));
-  out.set_tail_percent(policy::SlowerPercent(memory.tail));
-  out.set_comparisons(memory.pairs);
+  const policy::BenefitMemory::Comparison& beside = memory.Of(policy::BenefitMemory::Mode::kBeside);
+  out.set_mode(std::string(ModeText(memory.settled)));
+  out.set_delay_us(policy::DelayUs(memory, memory.settled));
+  out.set_slower_percent(policy::SlowerPercent(beside.typical));
+  out.set_tail_percent(policy::SlowerPercent(beside.tail));
+  out.set_comparisons(beside.pairs);
   out.set_held_percent(100 * memory.cost);
   out.set_is_settled(memory.IsSettled());
 }
@@ -117,10 +120,14 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   out.set_client_version(client.version);
   out.set_connected_ms((now_ns - client.connected_ns) / policy::kNsPerMs);
   out.set_weight(client.effective.weight);
+  out.set_latency(std::string(policy::LatencyText(client.effective.latency)));
   out.set_late(client.late_total);
   FillPassed(client.passed, *out.mutable_passed());
   const policy::BenefitMemory& benefit = client.group->memory.benefit;
-  if (benefit.pairs != 0 && scheduler.Settings().tolerance_percent != 0) FillBenefit(benefit, *out.mutable_benefit());
+  const bool is_measured =
+      scheduler.Settings().tolerance_percent != 0 && client.effective.latency == policy::Latency::kAuto;
+  if (is_measured && benefit.Of(policy::BenefitMemory::Mode::kBeside).pairs != 0)
+    FillBenefit(benefit, *out.mutable_benefit());
 }
 
 void FillDevice(const Device& device, v1::Device& out) {
@@ -235,5 +242,6 @@ static_assert(static_cast<int>(EventKind::kQueueDestroyed) == v1::EVENT_KIND_QUE
 static_assert(static_cast<int>(EventKind::kTracked) == v1::EVENT_KIND_TRACKED);
 static_assert(static_cast<int>(EventKind::kWeight) == v1::EVENT_KIND_WEIGHT);
 static_assert(static_cast<int>(EventKind::kSilent) == v1::EVENT_KIND_SILENT);
+static_assert(static_cast<int>(EventKind::kLever) == v1::EVENT_KIND_LEVER);
 
 }  // namespace xschedd

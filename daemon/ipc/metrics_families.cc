@@ -21,6 +21,7 @@ using Place = std::size_t;
 
 constexpr char kDevice[] = "hw_id";  // hw.id of OpenTelemetry: the PCI address
 constexpr char kClass[] = "class";
+constexpr std::string_view kOthersNames[kOthers] = {"held", "late", "beside"};
 constexpr std::string_view kPhaseNames[kPhases] = {"untracked", "idle", "running", "held", "silent"};
 
 const Meter& MeterOf(const Sources& from) {
@@ -272,6 +273,15 @@ constexpr MetricWriter kWriters[] = {
        if (!row) return;
        for (std::size_t i = 0; i < kPhases; ++i)
          out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"state", kPhaseNames[i]}}, row.Now().clients[i]);
+     }},
+    {{"xschedd_lever_clients", MetricType::kGauge, "",
+      "Clients for whom it was measured what holding others gives, by what others are while they are busy."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       const Row row = RowAt(from, place);
+       if (!row) return;
+       for (std::size_t i = 0; i < kOthers; ++i)
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"others", kOthersNames[i]}}, row.Now().others[i]);
      }},
     {{"xschedd_in_flight", MetricType::kGauge, "", "Launches of tracked clients that are believed unfinished."},
      Each::kAccount,

@@ -215,7 +215,7 @@ void Arbiter::FindTiers() {
     view.tier = view.rank;
     if (view.tracked && view.present) by_rank_.push_back(group);
   }
-  if (std::all_of(by_rank_.begin(), by_rank_.end(), [this](std::uint32_t group) { return holders_.Holds(group); })) {
+  if (std::all_of(by_rank_.begin(), by_rank_.end(), [this](std::uint32_t group) { return holders_.HoldsNow(group); })) {
     return;
   }
   std::sort(by_rank_.begin(), by_rank_.end(),
@@ -225,7 +225,7 @@ void Arbiter::FindTiers() {
     const Rank rank = groups_[*first].rank;
     const auto end =
         std::find_if(first, by_rank_.end(), [&](std::uint32_t group) { return groups_[group].rank != rank; });
-    if (std::any_of(first, end, [this](std::uint32_t group) { return holders_.Holds(group); })) below = rank;
+    if (std::any_of(first, end, [this](std::uint32_t group) { return holders_.HoldsNow(group); })) below = rank;
     for (; first != end; ++first)
       groups_[*first].tier = below;
   }
@@ -372,11 +372,11 @@ void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
   const Tenant& tenant = state_->tenants[index];
   const GroupView& view = groups_[tenant.group];
   DeviceView& device = devices_[tenant.device];
-  if (!holders_.Holds(tenant.group) && tenant.busy) {
+  if (!holders_.HoldsNow(tenant.group) && tenant.busy) {
     const auto named = std::tuple(view.rank.priority, tenant.client);
     if (named > std::tuple(device.beside, device.beside_client)) std::tie(device.beside, device.beside_client) = named;
   }
-  if (!holders_.Holds(tenant.group) && !OutranksInTurns(index)) return;
+  if (!holders_.HoldsNow(tenant.group) && !OutranksInTurns(index)) return;
   // Of several of one tier, who is named must not depend on the order of anything: one with work, then the oldest.
   const bool first = device.claimant == 0;
   const bool names_better = device.claim == view.tier &&

@@ -9,6 +9,7 @@ namespace {
 
 using Mode = BenefitMemory::Mode;
 using Block = BenefitMemory::Block;
+using Comparison = BenefitMemory::Comparison;
 
 // A block ends with its fewest bursts and its shortest time, with its most bursts, or after its longest time.
 constexpr std::uint16_t kFewestBursts = 2;
@@ -25,17 +26,30 @@ constexpr std::uint64_t kFirstLookNs = 2 * kNsPerMs;
 // Of the time in which the cost of holding is reckoned.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
-Mode Other(Mode mode) {
-  return mode == Mode::kHeld ? Mode::kBeside : Mode::kHeld;
+constexpr Mode kLateModes[] = {Mode::kLateByOne, Mode::kLateByTwo, Mode::kLateByThree};
+
+// Whether a hold of that mode can be of use (benefit.h).
+bool IsPossible(const BenefitMemory& memory, Mode mode) {
+  return memory.held_ns != 0 && memory.held_ns <= Benefit::kHostNs &&
+         DelayNs(memory, mode) >= Benefit::kShortestDelayNs;
 }
 
-double PerLaunch(std::uint64_t ns, std::uint64_t launches) {
-  return std::log(static_cast<double>(std::max<std::uint64_t>(ns, 1)) / static_cast<double>(launches));
+std::uint64_t WantedNs(const BenefitMemory& memory) {
+  return std::max(memory.burst_ns, static_cast<std::uint64_t>((1 - Benefit::kDeadlineReserve) *
+                                                              static_cast<double>(memory.deadline_ns)));
+}
+
+// A logarithm: of the time for each of its launches, or for each burst that is wanted by a deadline.
+double Pace(const Block& block, bool has_deadline) {
+  const std::uint64_t ns = std::max<std::uint64_t>(has_deadline ? block.wanted_ns : block.busy_ns, 1);
+  const std::uint64_t count = has_deadline ? std::max<std::uint64_t>(block.bursts, 1) : block.launches;
+  return std::log(static_cast<double>(ns) / static_cast<double>(count));
 }
 
 // In ns of busy time, for the launches that it has by now; at first nothing is known.
 double ClearlySlowerAt(const BenefitMemory& memory) {
-  if (memory.mode == Mode::kHeld || memory.held_ns == 0 || memory.block.launches == 0)
+  const bool is_in_time = memory.deadline_ns != 0 && memory.burst_ns <= memory.deadline_ns;
+  if (memory.mode == Mode::kHeld || memory.held_ns == 0 || memory.block.launches == 0 || is_in_time)
     return std::numeric_limits<double>::infinity();
   const double expected = static_cast<double>(memory.held_ns) * static_cast<double>(memory.block.launches);
   return std::max(expected * kClearFactor, expected + kClearNs);
@@ -59,6 +73,25 @@ float Clip(double ratio) {
   return static_cast<float>(std::clamp(ratio, -kMostRatio, kMostRatio));
 }
 
+// Until a hold of the present mode begins; not of kBeside.
+std::uint64_t LeftNs(const BenefitMemory& memory) {
+  const auto delay = static_cast<std::uint64_t>(DelayNs(memory, memory.mode));
+  return delay - std::min(delay, memory.burst_ns);
+}
+
+// Weighs each burst by its length, or the short ones between two long ones would count as much; and none by more than
+// twice the usual one.
+void NoteBurst(BenefitMemory& memory) {
+  const float usual = memory.usual_burst_ns;
+  const auto burst = static_cast<float>(memory.burst_ns);
+  if (usual == 0) {
+    memory.usual_burst_ns = burst;
+    return;
+  }
+  const float counted = std::min(burst, 2 * usual);
+  memory.usual_burst_ns += (counted - usual) * counted / (counted + usual) / 8;
+}
+
 void Average(float& mean, float& variance, float value, float weight) {
   const float away = value - mean;
   mean += weight * away;
@@ -74,7 +107,7 @@ bool Benefit::IsLowerBound(double ratio) {
   return ratio > 0.9 * kMostRatio;
 }
 
-void Benefit::Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, bool contended) const {
+void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   if (tolerance_ == 0) {
     // What is known stays for the day on which it counts again.
     memory.mode = Mode::kHeld;
@@ -83,16 +116,19 @@ void Benefit::Advance(BenefitMemory& memory, std::uint64_t launched, bool busy, 
     memory.seen_ns = 0;
     return;
   }
-  Count(memory, launched, busy);
-  memory.contended = contended;
-  if (memory.place != 0 && IsOver(memory, busy)) EndBlock(memory);
+  // The two blocks of a pair must have been counted alike.
+  if ((memory.deadline_ns == 0) != (work.deadline_ns == 0)) memory.place = 0;
+  memory.deadline_ns = work.deadline_ns;
+  Count(memory, work);
+  memory.contended = work.contended;
+  if (memory.place != 0 && IsOver(memory, work.busy)) EndBlock(memory);
   if (memory.place != 0) return;
   memory.mode = memory.settled;
   memory.block = {};
 }
 
 bool Benefit::IsDue(const BenefitMemory& memory) const {
-  const bool is_worth_it = memory.settled == Mode::kBeside || memory.cost >= kCheap;
+  const bool is_worth_it = memory.settled != Mode::kHeld || memory.cost >= kCheap;
   const bool at_an_edge = memory.burst_ns == 0 || memory.burst_ns >= kLongestBlockNs;
   return tolerance_ != 0 && memory.place == 0 && memory.contended && at_an_edge && is_worth_it &&
          now_ns_ >= memory.next_trial_ns;
@@ -100,21 +136,29 @@ bool Benefit::IsDue(const BenefitMemory& memory) const {
 
 void Benefit::Begin(BenefitMemory& memory) const {
   memory.place = 1;
+  if (memory.surprises == 0) memory.trial = NextTrial(memory);
   // Each mode comes first in every other pair: others catch up in the block after they were held.
-  memory.mode = memory.pairs % 2 == 0 ? memory.settled : Other(memory.settled);
+  memory.mode = memory.Of(memory.trial).pairs % 2 == 0 ? Mode::kHeld : memory.trial;
+  // At a burst's beginning what it has launched by now is counted already, and was for no block.
+  if (memory.burst_ns == 0) memory.block.launches = memory.burst_launches;
 }
 
-void Benefit::Count(BenefitMemory& memory, std::uint64_t launched, bool busy) const {
+void Benefit::SetHolds(BenefitMemory& memory) const {
+  memory.holds = memory.mode != Mode::kBeside && LeftNs(memory) == 0;
+}
+
+void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   const std::uint64_t passed = memory.seen_ns == 0 ? 0 : now_ns_ - memory.seen_ns;
   memory.seen_ns = now_ns_;
-  Block& block = memory.block;
-  block.launches += launched;
-  memory.burst_launches += launched;
+  Block unused;
+  Block& block = memory.skips ? unused : memory.block;
+  block.launches += work.launched;
+  memory.burst_launches += work.launched;
   if (memory.open) {
     block.busy_ns += passed;
     memory.burst_ns += passed;
     if (memory.contended) block.contended_ns += passed;
-    if (memory.contended && memory.mode == Mode::kHeld) memory.waited_ns += passed;
+    if (memory.contended && memory.holds) memory.waited_ns += passed;
   }
   if (memory.cost_since_ns == 0) memory.cost_since_ns = now_ns_;
   if (const std::uint64_t time = now_ns_ - memory.cost_since_ns; time >= kCostNs) {
@@ -122,13 +166,23 @@ void Benefit::Count(BenefitMemory& memory, std::uint64_t launched, bool busy) co
     memory.cost_since_ns = now_ns_;
     memory.waited_ns = 0;
   }
-  if (busy) return;
-  if (memory.burst_launches != 0) ++block.bursts;
+  if (work.busy) return;
+  if (memory.burst_launches != 0) {
+    ++block.bursts;
+    block.wanted_ns += WantedNs(memory);
+    NoteBurst(memory);
+  }
   memory.burst_ns = memory.burst_launches = 0;
+  memory.skips = false;
 }
 
 void Benefit::EndBlock(BenefitMemory& memory) const {
-  const Block block = memory.block;
+  Block& block = memory.block;
+  // A part of a burst.
+  if (memory.burst_launches != 0) {
+    ++block.bursts;
+    block.wanted_ns += WantedNs(memory);
+  }
   // Nobody was there to be compared with, or it said nothing: the pair begins anew, its two blocks must be neighbours.
   if (block.launches == 0 || block.contended_ns * 2 < block.busy_ns) {
     memory.place = 0;
@@ -139,9 +193,10 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
   }
   if (memory.place == 1) {
     memory.first = block;
-    memory.block = {};
+    block = {};
+    memory.skips = memory.burst_launches != 0 && memory.burst_ns < kLongestBlockNs;
     memory.place = 2;
-    memory.mode = Other(memory.mode);
+    memory.mode = memory.mode == Mode::kHeld ? memory.trial : Mode::kHeld;
     return;
   }
   AddPair(memory);
@@ -149,50 +204,88 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
 }
 
 void Benefit::AddPair(BenefitMemory& memory) const {
-  const auto per_launch = [](const Block& block) { return PerLaunch(block.busy_ns, block.launches); };
-  const double sign = memory.mode == Mode::kBeside ? 1 : -1;
-  const float typical = Clip(sign * (per_launch(memory.block) - per_launch(memory.first)));
+  const auto pace = [&](const Block& block) { return Pace(block, memory.deadline_ns != 0); };
+  const double sign = memory.mode == Mode::kHeld ? -1 : 1;
+  const float typical = Clip(sign * (pace(memory.block) - pace(memory.first)));
+  Comparison& known = memory.Of(memory.trial);
   // Another program than before: what it was like does not count any more.
   const bool is_surprise =
-      memory.pairs >= kPairs && std::abs(typical - memory.typical) > 0.2F + 3 * std::sqrt(memory.typical_variance);
+      known.pairs >= kPairs && std::abs(typical - known.typical) > tolerance_ + 2 * std::sqrt(known.typical_variance);
   if (is_surprise && memory.surprises == 0) {
     memory.surprises = 1;
     memory.next_trial_ns = now_ns_;
     return;
   }
-  if (is_surprise) memory.pairs = 0;
   memory.surprises = 0;
-  memory.pairs = std::min(memory.pairs + 1, 4 * kPairs);
-  const float weight = 1.0F / static_cast<float>(std::min(memory.pairs, kPairs));
-  Average(memory.typical, memory.typical_variance, typical, weight);
+  if (is_surprise) {
+    for (Comparison& each : memory.comparisons)
+      each.pairs = 0;
+  }
+  known.pairs = std::min(known.pairs + 1, 4 * kPairs);
+  const float weight = 1.0F / static_cast<float>(std::min(known.pairs, kPairs));
+  Average(known.typical, known.typical_variance, typical, weight);
   const float outside =
       typical - std::clamp(typical, -2 * static_cast<float>(tolerance_), 2 * static_cast<float>(tolerance_));
-  Average(memory.tail, memory.tail_variance, outside, weight);
-  Judge(memory);
+  Average(known.tail, known.tail_variance, outside, weight);
+  // What is clear early is known well enough: further pairs come one by one.
+  if (VerdictOf(memory, memory.trial) != Verdict::kUnknown) known.pairs = std::max(known.pairs, kPairs);
+  Conclude(memory);
 }
 
-void Benefit::Judge(BenefitMemory& memory) const {
-  const double error = Error(memory.typical_variance, memory.pairs);
+Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) const {
+  const Comparison& known = memory.Of(mode);
+  const double error = Error(known.typical_variance, known.pairs);
   // Twice: it is made of few.
-  const double least_tail = memory.tail - 2 * Error(memory.tail_variance, memory.pairs);
-  const bool is_clear = IsLowerBound(memory.typical - 2 * error);
-  if (memory.pairs < kFewestPairs && !is_clear) return;
-  if (memory.pairs < kPairs) {
-    const bool clearly_slower = memory.typical - 2 * error > tolerance_ || least_tail > tolerance_;
-    const bool clearly_not = memory.typical + 2 * error < tolerance_ && memory.tail < tolerance_;
-    if (clearly_slower) return Settle(memory, Mode::kHeld);
-    if (clearly_not) return Settle(memory, Mode::kBeside);
-    return;
+  const double least_tail = known.tail - 2 * Error(known.tail_variance, known.pairs);
+  if (known.pairs < kPairs) {
+    if (known.pairs < kFewestPairs && !IsLowerBound(known.typical - 2 * error)) return Verdict::kUnknown;
+    if (known.typical - 2 * error > tolerance_ || least_tail > tolerance_) return Verdict::kSlower;
+    const bool is_fine = known.typical + 2 * error < tolerance_ && known.tail < tolerance_;
+    return is_fine ? Verdict::kFine : Verdict::kUnknown;
   }
-  const bool slower = memory.typical > tolerance_ || least_tail > tolerance_;
-  const bool surely_slower = memory.typical - error > tolerance_ || least_tail > tolerance_;
-  if (memory.settled == Mode::kHeld) return Settle(memory, slower ? Mode::kHeld : Mode::kBeside);
-  Settle(memory, surely_slower ? Mode::kHeld : Mode::kBeside);
+  const bool is_in_force = memory.settled >= mode;
+  const double least = known.typical - (is_in_force ? error : 0);
+  return least > tolerance_ || least_tail > tolerance_ ? Verdict::kSlower : Verdict::kFine;
+}
+
+// The cheapest mode that is known to be good enough, and all late ones before it, too.
+Mode Benefit::AnswerOf(const BenefitMemory& memory) const {
+  if (VerdictOf(memory, Mode::kBeside) == Verdict::kFine) return Mode::kBeside;
+  Mode answer = Mode::kHeld;
+  for (const Mode mode : kLateModes) {
+    if (!IsPossible(memory, mode)) continue;
+    if (VerdictOf(memory, mode) != Verdict::kFine) break;
+    answer = mode;
+  }
+  return answer;
+}
+
+// What is to be looked at beside that answer.
+Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
+  if (answer == Mode::kBeside || VerdictOf(memory, Mode::kBeside) == Verdict::kUnknown) return Mode::kBeside;
+  const auto* const found = std::find_if(std::begin(kLateModes), std::end(kLateModes),
+                                         [&](Mode mode) { return mode > answer && IsPossible(memory, mode); });
+  return found == std::end(kLateModes) ? Mode::kBeside : *found;
+}
+
+// The candidate until it is known; then it, the answer and kBeside by turns. kBeside shows best that a program is
+// another than before.
+Mode Benefit::NextTrial(const BenefitMemory& memory) const {
+  const Mode answer = AnswerOf(memory);
+  const Mode candidate = CandidateOf(memory, answer);
+  if (VerdictOf(memory, candidate) == Verdict::kUnknown) return candidate;
+  if (memory.trial == candidate && answer != Mode::kHeld) return answer;
+  return memory.trial == Mode::kBeside ? candidate : Mode::kBeside;
+}
+
+void Benefit::Conclude(BenefitMemory& memory) const {
+  const Mode answer = AnswerOf(memory);
+  const bool goes_on = VerdictOf(memory, CandidateOf(memory, answer)) == Verdict::kUnknown;
+  if (!goes_on || answer < memory.settled) Settle(memory, answer);
+  if (goes_on) memory.next_trial_ns = now_ns_;
 }
 
 void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
-  // What is settled early is known well enough: further pairs come one by one.
-  memory.pairs = std::max(memory.pairs, kPairs);
   const bool changes = mode != memory.settled;
   if (changes && memory.changed_ns != 0 && now_ns_ - memory.changed_ns < kDwellNs) {
     memory.next_trial_ns = memory.changed_ns + kDwellNs;
@@ -211,15 +304,20 @@ void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_look_ns
   if (memory.place != 0) {
     const double slow = ClearlySlowerAt(memory) - static_cast<double>(memory.block.busy_ns);
     left = kLongestBlockNs - std::min({memory.block.busy_ns, memory.burst_ns, kLongestBlockNs});
-    if (memory.block.launches == 0 && memory.mode == Mode::kBeside) left = std::min(left, kFirstLookNs);
+    if (memory.block.launches == 0 && memory.mode != Mode::kHeld) left = std::min(left, kFirstLookNs);
     if (slow < static_cast<double>(left)) left = static_cast<std::uint64_t>(std::max(slow, 0.0)) + 1;
   }
   left = std::max(left, kNsPerMs);
+  if (!memory.holds && memory.mode != Mode::kBeside) left = std::min(left, LeftNs(memory));
   next_look_ns = std::min(next_look_ns, now_ns_ + left);
 }
 
 double SlowerPercent(float ratio) {
   return 100 * std::expm1(static_cast<double>(ratio));
+}
+
+double DelayNs(const BenefitMemory& memory, Mode mode) {
+  return mode == Mode::kBeside ? 0 : static_cast<double>(memory.usual_burst_ns) * static_cast<int>(mode) / 4;
 }
 
 }  // namespace xschedd::policy

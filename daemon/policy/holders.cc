@@ -17,34 +17,45 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
   now_ns_ = now_ns;
   measures_ = measures;
   benefit_ = Benefit(state.settings.tolerance_percent, now_ns);
+  strict_ = Benefit(0, now_ns);
   tracked_.clear();
   due_.clear();
   trying_.clear();
-  holds_.assign(state.groups.size(), 1);
+  holds_.assign(state.groups.size(), Hold::kNow);
   forced_.assign(state.groups.size(), 0);
 }
 
 void Holders::Look(std::uint32_t group, bool busy, bool contended) {
   BenefitMemory& memory = MemoryOf(group);
   memory = state_->groups[group].memory.benefit;
-  std::uint64_t launched = 0;
-  for (const std::uint32_t i : roster_->TenantsOf(group))
-    launched += state_->tenants[i].launched;
-  benefit_.Advance(memory, launched, busy, contended);
+  Benefit::Work work{.busy = busy, .contended = contended};
+  std::uint64_t soonest = kNever;
+  for (const std::uint32_t i : roster_->TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[i];
+    work.launched += tenant.launched;
+    if (tenant.deadline_after_ns != 0) soonest = std::min(soonest, tenant.deadline_after_ns);
+  }
+  if (soonest != kNever) work.deadline_ns = soonest;
+  const Benefit& benefit = BenefitOf(group);
+  benefit.Advance(memory, work);
   if (memory.place != 0 && IsAboutToGoOn(group)) trying_.push_back(group);
-  if (benefit_.IsDue(memory)) due_.push_back(group);
+  if (benefit.IsDue(memory)) due_.push_back(group);
   tracked_.push_back(group);
 }
 
 void Holders::Choose() {
   Try();
-  for (const std::uint32_t group : tracked_)
-    holds_[group] = MemoryOf(group).mode == BenefitMemory::Mode::kHeld ? 1 : 0;
+  for (const std::uint32_t group : tracked_) {
+    BenefitMemory& memory = MemoryOf(group);
+    BenefitOf(group).SetHolds(memory);
+    holds_[group] = memory.mode == BenefitMemory::Mode::kBeside ? Hold::kNot : memory.holds ? Hold::kNow : Hold::kLater;
+  }
   for (const std::uint32_t group : trying_) {
-    if (Holds(group)) continue;
+    if (MemoryOf(group).mode == BenefitMemory::Mode::kHeld) continue;
     for (std::uint32_t equal = 0; equal < holds_.size(); ++equal) {
-      if (PriorityOf(equal) != PriorityOf(group) || !Holds(equal)) continue;
-      holds_[equal] = 0;
+      if (equal == group || PriorityOf(equal) != PriorityOf(group) || !Holds(equal)) continue;
+      holds_[equal] = Hold::kNot;
+      MemoryOf(equal).holds = false;
       forced_[equal] = 1;
     }
   }
@@ -63,7 +74,7 @@ void Holders::Try() {
     }
   }
   for (std::size_t i = before; i < trying_.size(); ++i)
-    benefit_.Begin(MemoryOf(trying_[i]));
+    BenefitOf(trying_[i]).Begin(MemoryOf(trying_[i]));
 }
 
 bool Holders::IsAboutToGoOn(std::uint32_t group) const {
@@ -76,8 +87,8 @@ bool Holders::IsAboutToGoOn(std::uint32_t group) const {
 
 void Holders::Note(std::uint32_t group, bool open, bool held_others) {
   BenefitMemory& memory = MemoryOf(group);
-  if (forced_[group] != 0 || (!Holds(group) && held_others)) memory.contended = false;
-  benefit_.Note(memory, open, decision_->next_look_ns);
+  if (forced_[group] != 0 || (!HoldsNow(group) && held_others)) memory.contended = false;
+  BenefitOf(group).Note(memory, open, decision_->next_look_ns);
 }
 
 }  // namespace xschedd::policy

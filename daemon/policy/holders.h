@@ -1,5 +1,5 @@
-// Which groups hold those below them while they are busy: all, but for those that are known not to gain by it
-// (benefit.h), and those that find that out now.
+// Which groups hold those below them while they are busy, and which from a part of a burst on: all from its beginning,
+// but for those that are known not to need that (benefit.h), and those that find it out now.
 //
 //   - Of one priority one group tries at a time, the one that came first, and while others run beside it they run
 //     beside all of that priority: an equal that held them would make two equal blocks.
@@ -27,13 +27,17 @@ class Holders {
   void Choose();
 
   bool Measures() const { return measures_; }
-  bool Holds(std::uint32_t group) const { return holds_[group] != 0; }
+  // Sooner or later in a burst.
+  bool Holds(std::uint32_t group) const { return holds_[group] != Hold::kNot; }
+  // Now, if it is busy.
+  bool HoldsNow(std::uint32_t group) const { return holds_[group] == Hold::kNow; }
 
   // Afterwards, each group that wants a device. `open`: it is busy and not held itself; `held_others`: also where it
   // lets them run beside it.
   void Note(std::uint32_t group, bool open, bool held_others);
 
  private:
+  enum class Hold : std::uint8_t { kNot, kLater, kNow };
   bool IsAboutToGoOn(std::uint32_t group) const;
   void Try();
   int PriorityOf(std::uint32_t group) const { return state_->groups[group].priority; }
@@ -44,12 +48,15 @@ class Holders {
   Decision* decision_ = nullptr;
   std::uint64_t now_ns_ = 0;
   bool measures_ = false;
+  const Benefit& BenefitOf(std::uint32_t group) const { return state_->groups[group].strict ? strict_ : benefit_; }
+
   Benefit benefit_;
+  Benefit strict_;  // tolerates nothing
   std::vector<std::uint32_t> tracked_;
   std::vector<std::uint32_t> due_;
   std::vector<std::uint32_t> trying_;  // one of each priority
-  std::vector<std::uint8_t> holds_;    // by group
-  std::vector<std::uint8_t> forced_;   // likewise: it does not, for as long as an equal tries that
+  std::vector<Hold> holds_;            // by group
+  std::vector<std::uint8_t> forced_;   // likewise: it does not, for as long as an equal tries another mode
 };
 
 }  // namespace xschedd::policy

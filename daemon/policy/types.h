@@ -6,6 +6,8 @@
 // Decision. Thread rule: values; any thread.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -107,40 +109,54 @@ struct FairMemory {
 
 // What benefit.h keeps of a group.
 struct BenefitMemory {
-  enum class Mode : std::uint8_t { kHeld, kBeside };  // what others are while it is busy
+  // What others are while it is busy, by what it costs them: held from a burst's beginning on, held late, that is, from
+  // one, two or three quarters of its usual burst on, or never.
+  enum class Mode : std::uint8_t { kHeld, kLateByOne, kLateByTwo, kLateByThree, kBeside };
   struct Block {
     std::uint64_t busy_ns = 0;
     std::uint64_t contended_ns = 0;  // of these, with somebody less important who had work
     std::uint64_t launches = 0;
+    std::uint64_t wanted_ns = 0;  // of its bursts, each at least as long as its deadline lets it be (benefit.h)
     std::uint16_t bursts = 0;
     bool operator==(const Block&) const = default;
   };
+  // A mode beside kHeld: logarithms of ratios, averages over pairs, and their variances.
+  struct Comparison {
+    std::uint32_t pairs = 0;
+    float typical = 0;
+    float typical_variance = 0;
+    float tail = 0;  // of what is outside twice the tolerance
+    float tail_variance = 0;
+    bool operator==(const Comparison&) const = default;
+  };
   Mode settled = Mode::kHeld;  // the answer as known
   Mode mode = Mode::kHeld;     // now: another while a pair is measured
+  Mode trial = Mode::kBeside;  // what the present pair, or the last one, compares with kHeld
   std::uint8_t place = 0;      // of the present block in its pair; 0: none is measured
   std::uint8_t surprises = 0;  // the last pair fitted to nothing known
   // How the time until the next decision counts.
-  bool open = false;       // busy, and not held itself
-  bool contended = false;  // busy, and somebody less important has work on one of its devices
-  float cost = 0;          // the part of the time in which others were held for it
-  // Logarithms of ratios, beside to held: averages over pairs, and their variances.
-  std::uint32_t pairs = 0;
-  float typical = 0;
-  float typical_variance = 0;
-  float tail = 0;  // of what is outside twice the tolerance
-  float tail_variance = 0;
+  bool open = false;                      // busy, and not held itself
+  bool contended = false;                 // busy, and somebody less important has work on one of its devices
+  bool holds = true;                      // others are held for it while it is busy
+  float cost = 0;                         // the part of the time in which others were held for it
+  std::array<Comparison, 4> comparisons;  // by mode, from kLateByOne on
+  bool skips = false;  // the rest of a burst in which a block was ended for being slow: it belongs to no block
   Block block;
-  Block first;        // of the pair
-  float held_ns = 0;  // busy time per launch in the last block with others held; 0: not known
-  std::uint64_t burst_ns = 0;
+  Block first;                 // of the pair
+  float held_ns = 0;           // busy time per launch in the last block with others held; 0: not known
+  std::uint64_t burst_ns = 0;  // of the present burst, while it was open
   std::uint64_t burst_launches = 0;
-  std::uint64_t seen_ns = 0;  // the time of the last decision
+  std::uint64_t deadline_ns = 0;  // of a burst, from its beginning; 0: none
+  float usual_burst_ns = 0;       // most of its time is spent in bursts about as long; 0: none has ended
+  std::uint64_t seen_ns = 0;      // the time of the last decision
   std::uint64_t waited_ns = 0;
   std::uint64_t cost_since_ns = 0;
   std::uint64_t wait_ns = 0;  // until the next look at the answer; 0: there is none yet
   std::uint64_t next_trial_ns = 0;
   std::uint64_t changed_ns = 0;  // when the answer was another
   bool IsSettled() const { return wait_ns != 0; }
+  Comparison& Of(Mode compared) { return comparisons[static_cast<std::size_t>(compared) - 1]; }
+  const Comparison& Of(Mode compared) const { return comparisons[static_cast<std::size_t>(compared) - 1]; }
   bool operator==(const BenefitMemory&) const = default;
 };
 
@@ -164,6 +180,7 @@ struct Group {
   int priority = 0;                       // what counts for all of its clients
   std::uint32_t weight = kWeightDefault;  // likewise
   bool hold = false;                      // by an administrator: one held client holds its group
+  bool strict = false;                    // Latency::kStrict (latency.h)
   GroupMemory memory = {};
 };
 

@@ -58,7 +58,8 @@ OwnCeiling OwnCeilingOf(std::uint32_t uid, bool may_raise, const Config& config)
 }
 
 ClientSettings SettingsOf(const Client& client) {
-  return {client.admin, client.admin_weight, client.owner, client.owner_weight};
+  return {client.admin,        client.admin_weight,  client.owner,
+          client.owner_weight, client.admin_latency, client.owner_latency};
 }
 
 Effective EffectiveOf(const Client& client, const Config& config) {
@@ -72,6 +73,8 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
   const auto priority = Choose(settings.admin, rule.priority, settings.owner, client.hint, kPriorityDefault);
   const auto weight =
       Choose(settings.admin_weight, rule.weight, settings.owner_weight, client.hint_weight, policy::kWeightDefault);
+  const auto latency =
+      Choose(settings.admin_latency, rule.latency, settings.owner_latency, client.hint_latency, policy::Latency::kAuto);
   const OwnCeiling own = OwnCeilingOf(client.identity.uid, client.identity.may_raise, config);
   const OwnCeiling configured = OwnCeilingOf(client.identity.uid, true, config);
   const int priority_ceiling = (IsOwnWord(priority.source, rule) ? own : configured).priority;
@@ -82,6 +85,8 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
           .weight = std::min(weight.value, weight_ceiling),
           .weight_source = weight.source,
           .weight_limited = weight.value > weight_ceiling,
+          .latency = latency.value,
+          .latency_source = latency.source,
           .metric_class = rule.metric_class.value_or("")};
 }
 
@@ -93,6 +98,8 @@ Together TogetherOf(const Group& group, const OwnOf& own_of) {
     const auto priority = [](const Effective& of) { return std::pair(Authority(of.source), of.priority); };
     const auto weight = [](const Effective& of) { return std::pair(Authority(of.weight_source), of.weight); };
     if (together.priority == nullptr || priority(own) > priority(*together.priority)) together.priority = &own;
+    const auto latency = [](const Effective& of) { return std::pair(Authority(of.latency_source), of.latency); };
+    if (together.latency == nullptr || latency(own) > latency(*together.latency)) together.latency = &own;
     if (together.weight == nullptr || weight(own) > weight(*together.weight)) together.weight = &own;
   }
   return together;
@@ -110,6 +117,10 @@ Effective InGroup(const Client& client, const Effective& own, const Together& to
     result.weight = together.weight->weight;
     result.weight_source = PrioritySource::kGroup;
     result.weight_limited = false;
+  }
+  if (together.latency->latency != own.latency) {
+    result.latency = together.latency->latency;
+    result.latency_source = PrioritySource::kGroup;
   }
   return result;
 }

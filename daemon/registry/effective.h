@@ -1,12 +1,12 @@
-// What counts for a client: its group, and what its group's members have together, priority and weight.
+// What counts for a client: its group, and what its group's members have together: priority, weight and latency.
 //
-// Priority and weight, each for itself: the administrator's, else that of the first rule that fits, else what the
-// client's own user has set, else the client's hint, else the default; limited to the configured ceiling of the uid,
-// which binds administrators, too. Where the configuration has none for it, what a client and its user say, or choose
-// by what they say, may lower and not raise (as with nice), unless the client's process may raise. The first rule that
-// fits is the only one that is looked at: what it does not set is as without rules.
+// Priority, weight and latency, each for itself: the administrator's, else that of the first rule that fits, else what
+// the client's own user has set, else the client's hint, else the default; the first two limited to the configured
+// ceiling of the uid, which binds administrators, too. Where the configuration has none for it, what a client and its
+// user say, or choose by what they say, may lower and not raise (as with nice), unless the client's process may raise.
+// The first rule that fits is the only one that is looked at: what it does not set is as without rules.
 //
-// A group runs as one, so one priority and one weight count for all its members that have a device: the highest of what
+// A group runs as one, so one of each counts for all its members that have a device: the highest (strict) of what
 // administrators set for any of them; if they set nothing, of what rules say; if these say nothing, of what users and
 // hints say. So what was set from above for one member binds the whole group, and no member that says something
 // else, or joins later, goes beyond it. A member without a device has no say. Thread rule: pure functions.
@@ -27,6 +27,8 @@ struct ClientSettings {
   std::optional<std::uint32_t> admin_weight;
   std::optional<int> owner;
   std::optional<std::uint32_t> owner_weight;
+  std::optional<policy::Latency> admin_latency;
+  std::optional<policy::Latency> owner_latency;
 };
 ClientSettings SettingsOf(const Client& client);
 
@@ -48,6 +50,7 @@ using OwnOf = std::function<const Effective&(const Client&)>;
 struct Together {
   const Effective* priority = nullptr;
   const Effective* weight = nullptr;
+  const Effective* latency = nullptr;
 };
 Together TogetherOf(const Group& group, const OwnOf& own_of);
 Effective InGroup(const Client& client, const Effective& own, const Together& together);

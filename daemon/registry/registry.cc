@@ -46,6 +46,7 @@ Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
   client->group_name = std::move(fresh.group_name);
   client->hint = fresh.hints.priority;
   client->hint_weight = fresh.hints.weight;
+  client->hint_latency = fresh.hints.latency;
   client->hint_deadline_us = fresh.hints.deadline_us.value_or(0);
   client->runtime = std::move(fresh.runtime);
   client->route = std::move(fresh.route);

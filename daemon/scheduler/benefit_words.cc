@@ -9,37 +9,48 @@
 namespace xschedd {
 namespace {
 
-// Which of the two figures has decided: at the median, or of the slow ones.
-float Decisive(const policy::BenefitMemory& memory) {
-  return std::max(memory.typical, memory.tail);
-}
+using Mode = policy::BenefitMemory::Mode;
 
-// "31 %". A block that is clearly slower ends at once, so a large figure is a lower bound.
-std::string Slower(const policy::BenefitMemory& memory) {
-  const double percent = policy::SlowerPercent(Decisive(memory));
-  return fmt::format("{}{:.0f} %", policy::Benefit::IsLowerBound(Decisive(memory)) ? "at least " : "",
-                     std::max(percent, 0.0));
+// By how much that mode is slower than being held all along: "31 %". Which of the two figures has decided: at the
+// median, or of the slow ones. A block that is clearly slower ends at once, so a large figure is a lower bound.
+std::string Slower(const policy::BenefitMemory& memory, Mode mode) {
+  const float decisive = std::max(memory.Of(mode).typical, memory.Of(mode).tail);
+  return fmt::format("{}{:.0f} %", policy::Benefit::IsLowerBound(decisive) ? "at least " : "",
+                     std::max(policy::SlowerPercent(decisive), 0.0));
 }
 
 }  // namespace
 
+std::string_view ModeText(Mode mode) {
+  return mode == Mode::kHeld ? "held" : mode == Mode::kBeside ? "beside" : "late";
+}
+
 std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t tolerance_percent) {
-  if (tolerance_percent == 0 || memory.pairs == 0) return {};
-  if (memory.settled == policy::BenefitMemory::Mode::kBeside) {
-    return fmt::format("it lets those below it run beside it: holding them would make it {} faster", Slower(memory));
+  if (tolerance_percent == 0 || memory.Of(Mode::kBeside).pairs == 0) return {};
+  if (memory.settled == Mode::kBeside) {
+    return fmt::format("it lets those below it run beside it: holding them would make it {} faster",
+                       Slower(memory, Mode::kBeside));
+  }
+  if (memory.settled != Mode::kHeld) {
+    return fmt::format(
+        "it holds those below it from {:.1f} ms after the beginning of its work on, for {:.0f} % of the time: holding "
+        "them "
+        "all along would make it {} faster, and beside them it would be {} slower (tolerance_percent={})",
+        DelayNs(memory, memory.settled) / policy::kNsPerMs, 100 * memory.cost, Slower(memory, memory.settled),
+        Slower(memory, Mode::kBeside), tolerance_percent);
   }
   if (!memory.IsSettled()) {
     return fmt::format("it holds those below it; whether that helps is being measured ({} comparisons so far)",
-                       memory.pairs);
+                       memory.Of(memory.trial).pairs);
   }
   return fmt::format(
       "it holds those below it, for {:.0f} % of the time: beside them it would be {} slower (tolerance_percent={})",
-      100 * memory.cost, Slower(memory), tolerance_percent);
+      100 * memory.cost, Slower(memory, Mode::kBeside), tolerance_percent);
 }
 
 std::string CostText(const policy::BenefitMemory& memory, std::uint64_t pid) {
-  if (!memory.IsSettled() || memory.settled == policy::BenefitMemory::Mode::kBeside) return {};
-  return fmt::format("beside it pid {} would be {} slower", pid, Slower(memory));
+  if (!memory.IsSettled() || memory.settled == Mode::kBeside) return {};
+  return fmt::format("beside it pid {} would be {} slower", pid, Slower(memory, Mode::kBeside));
 }
 
 }  // namespace xschedd

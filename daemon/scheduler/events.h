@@ -35,6 +35,7 @@ enum class EventKind {
   kUntracked = 20,
   kWeight = 21,
   kSilent = 22,
+  kLever = 23,
 };
 
 struct Event {

@@ -113,7 +113,9 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
   }
   Explanation explanation = explainer.Finish();
   explanation.passed = client.passed;
-  explanation.benefit = BenefitText(client.group->memory.benefit, context.config.policy.tolerance_percent);
+  explanation.benefit = client.effective.latency == policy::Latency::kStrict
+                            ? "it holds those below it whenever it is busy (latency=strict)"
+                            : BenefitText(client.group->memory.benefit, context.config.policy.tolerance_percent);
   return explanation;
 }
 

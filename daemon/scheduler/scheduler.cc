@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "daemon/policy/benefit.h"
+#include "daemon/scheduler/benefit_words.h"
+
 namespace xschedd {
 namespace {
 
@@ -272,7 +275,7 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
   ++counts_.decisions;
   for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
     if (cluster.state.groups[i].memory == decision.memory[i]) continue;
-    NoteBenefit(*cluster.groups[i], cluster.state.groups[i].memory.benefit, decision.memory[i].benefit);
+    NoteBenefit(*cluster.groups[i], cluster.state.groups[i].memory.benefit, decision.memory[i].benefit, now_ns);
     cluster.state.groups[i].memory = decision.memory[i];
     cluster.groups[i]->memory = decision.memory[i];
   }
@@ -293,17 +296,22 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
   }
 }
 
-void Scheduler::NoteBenefit(const Group& group, const policy::BenefitMemory& before,
-                            const policy::BenefitMemory& after) {
-  if (before.typical == after.typical && before.settled == after.settled) return;
-  const bool beside = after.settled == policy::BenefitMemory::Mode::kBeside;
+void Scheduler::NoteBenefit(const Group& group, const policy::BenefitMemory& before, const policy::BenefitMemory& after,
+                            std::uint64_t now_ns) {
+  if (before.comparisons == after.comparisons && before.settled == after.settled) return;
+  const policy::BenefitMemory::Comparison& compared = after.Of(after.trial);
+  if (before.settled != after.settled || before.IsSettled() != after.IsSettled()) {
+    events_.Add(ClientEvent(EventKind::kLever, *group.clients.front(), now_ns,
+                            BenefitText(after, settings_.tolerance_percent)));
+  }
   const auto level = before.settled != after.settled ? spdlog::level::info : spdlog::level::debug;
   SPDLOG_LOGGER_CALL(spdlog::default_logger_raw(), level,
-                     "{} pid={} group={} slower_beside_percent={:.1f} tail_percent={:.1f} tolerance_percent={} "
-                     "pairs={} held_for_it_percent={:.0f}",
-                     beside ? "beside" : "holds", group.clients.front()->identity.pid, group.name,
-                     policy::SlowerPercent(after.typical), policy::SlowerPercent(after.tail),
-                     settings_.tolerance_percent, after.pairs, 100 * after.cost);
+                     "lever pid={} group={} mode={} delay_us={} compared={} compared_delay_us={} slower_percent={:.1f} "
+                     "tail_percent={:.1f} tolerance_percent={} pairs={} held_for_it_percent={:.0f}",
+                     group.clients.front()->identity.pid, group.name, ModeText(after.settled),
+                     policy::DelayUs(after, after.settled), ModeText(after.trial), policy::DelayUs(after, after.trial),
+                     policy::SlowerPercent(compared.typical), policy::SlowerPercent(compared.tail),
+                     settings_.tolerance_percent, compared.pairs, 100 * after.cost);
 }
 
 void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {

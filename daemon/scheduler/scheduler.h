@@ -102,7 +102,8 @@ class Scheduler {
   void EndTracking(Attachment& attachment);
   void DecideFrom(Device& start, std::uint64_t now_ns);
   // Logs what was learnt of holding others for the group.
-  void NoteBenefit(const Group& group, const policy::BenefitMemory& before, const policy::BenefitMemory& after);
+  void NoteBenefit(const Group& group, const policy::BenefitMemory& before, const policy::BenefitMemory& after,
+                   std::uint64_t now_ns);
   void WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns);
   void Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
   void WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);

@@ -29,8 +29,12 @@ inline constexpr std::string_view kOther = "other";
 std::string_view ClassOf(const Effective& effective);
 
 // Of one class on one device, at the time of the last count.
+// What others are for a client while it is busy: held, late, beside (policy::BenefitMemory::Mode).
+inline constexpr std::size_t kOthers = 3;
+
 struct Present {
   std::array<std::uint64_t, kPhases> clients{};  // by Phase
+  std::array<std::uint64_t, kOthers> others{};   // clients of which it is known, by what others are for them
   std::uint64_t in_flight = 0;
   std::uint64_t window_us = 0;  // the largest; 0: nobody has one
   std::uint64_t longest_hold_ns = 0;

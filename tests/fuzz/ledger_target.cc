@@ -1,11 +1,13 @@
 // A scheduler with two honest clients and two that write what they like into their ledgers, also while the daemon
 // reads. Holds: who is alone on a device stays untracked; no slot is gated that is not attached; nobody's GPU time is
-// more than the time that has passed; what a client's words say is what the scheduler believes of it.
+// more than the time that has passed; what a client's words say is what the scheduler believes of it; what is said of
+// its time slices is its own claim alone, and nobody is asked for any but the policy's.
 #include <atomic>
 #include <memory>
 #include <thread>
 
 #include "daemon/ipc/conversion.h"
+#include "daemon/policy/slices.h"
 #include "daemon/scheduler/scheduler.h"
 #include "tests/fuzz/input.h"
 
@@ -16,6 +18,8 @@ using namespace xschedd;
 constexpr std::uint32_t kClients = 5;  // 0 and 1: hostile; 2 and 3: honest, beside them; 4: honest and alone
 constexpr std::uint32_t kHostile = 2;
 constexpr std::uint32_t kAlone = 4;
+// Steps from this number on are about time slices; in others only the remainder counts.
+constexpr std::uint8_t kSliceSteps = 252;
 
 std::uint64_t now_ns = 0;
 std::uint64_t Now() {
@@ -35,6 +39,7 @@ struct Peer {
 
 constexpr std::uint32_t kWords = sizeof(abi::Ledger) / sizeof(std::uint32_t);
 constexpr std::uint32_t kRing = offsetof(abi::Ledger, ring) / sizeof(std::uint32_t);
+constexpr std::uint32_t kSlices = offsetof(abi::Ledger, slices) / sizeof(std::uint32_t);
 
 // Writes into one ledger for as long as it lives.
 class Scribbler {
@@ -52,9 +57,11 @@ class Scribbler {
     while (!stop_) {
       seed = seed * 1664525 + 1013904223;
       const std::uint32_t value = seed >> 7;
-      const std::uint32_t spots[] = {kControl, kControl + 2, kDevice + seed % 16, kRing + seed % (abi::kRingSize * 4)};
+      const std::uint32_t spots[] = {kControl, kControl + 2, kDevice + seed % 16, kRing + seed % (abi::kRingSize * 4),
+                                     kSlices + seed % 8};
       // Small numbers more often: these are heads, slots and kinds.
-      peer.Words()[spots[(seed >> 28) % 4]].store((seed & 0x40) != 0 ? value : value % 130, std::memory_order_relaxed);
+      peer.Words()[spots[(seed >> 28) % std::size(spots)]].store((seed & 0x40) != 0 ? value : value % 130,
+                                                                 std::memory_order_relaxed);
     }
   }
 
@@ -117,7 +124,8 @@ class World {
   }
 
   void Attach(Peer& peer, std::uint32_t slot, const std::string& address) {
-    const auto attachment = registry_.Attach(*peer.client, {slot, address, "GPU", "amd", 4, {}});
+    const char* const vendor = address.starts_with("0000:c3") ? "nvidia" : "amd";
+    const auto attachment = registry_.Attach(*peer.client, {slot, address, "GPU", vendor, 4, {}});
     if (!attachment) return;
     (*attachment)->history.Begin(now_ns);
     scheduler_.Changed(*peer.client);
@@ -129,6 +137,7 @@ class World {
   void Step(fuzz::Input& input) {
     const std::uint8_t op = input.Byte();
     Peer& hostile = peers_[input.Byte() % kHostile];
+    if (op >= kSliceSteps) return ClaimSlice(hostile, input);
     switch (op % 12) {
       case 0:
         hostile.Words()[input.Below(kWords)] = input.Take<std::uint32_t>();
@@ -206,6 +215,29 @@ class World {
     }
   }
 
+  // What it claims of its time slice, in words that may mean nothing; and whether the daemon asks for any.
+  void ClaimSlice(Peer& hostile, fuzz::Input& input) {
+    const std::uint32_t at = kSlices + input.Byte() % 8u * (sizeof(abi::LedgerSlice) / sizeof(std::uint32_t));
+    const bool any = input.Flag();
+    hostile.Words()[at] = any ? input.Take<std::uint32_t>() : input.Byte() % 5u;
+    hostile.Words()[at + 1] = input.Take<std::uint32_t>();
+    policy::Settings settings = scheduler_.Settings();
+    settings.time_slices = input.Flag();
+    scheduler_.SetSettings(settings);
+    scheduler_.Decide();
+    Check();
+  }
+
+  static void CheckSlice(const v1::ClientDevice& device, bool asks, std::uint32_t client) {
+    const std::uint32_t wanted = device.slice_wanted_us();
+    const std::uint32_t claimed = device.slice_us();
+    FUZZ_CHECK(wanted == 0 || (asks && (wanted == policy::kShortSliceUs || wanted == policy::kLongSliceUs)));
+    // Honest ones claim nothing here. What the first one claims may change while it is read.
+    if (client >= kHostile) FUZZ_CHECK(claimed == 0 && device.slice().empty() == (wanted == 0));
+    if (client != 0 && claimed != 0) FUZZ_CHECK(device.slice() == "time slice " + std::to_string(claimed) + " us");
+    FUZZ_CHECK(device.slice().size() < 100);
+  }
+
   void Check() {
     for (std::uint32_t i = 0; i < kClients; ++i) {
       const Peer& peer = peers_[i];
@@ -214,7 +246,7 @@ class World {
         const std::uint32_t flags = peer.board->Word(slot) & abi::kFlagMask;
         const auto found = peer.client->attachments.find(slot);
         if (found == peer.client->attachments.end()) {
-          FUZZ_CHECK(peer.board->Word(slot) == 0 && peer.board->WindowUs(slot) == 0);
+          FUZZ_CHECK(peer.board->Word(slot) == 0 && peer.board->WindowUs(slot) == 0 && peer.board->SliceUs(slot) == 0);
           continue;
         }
         const policy::Gate& gate = found->second->gate;
@@ -230,6 +262,7 @@ class World {
         FUZZ_CHECK(device.recent_gpu_ns() <= device.recent_ns());
         FUZZ_CHECK(device.completed() <= device.submitted());
         FUZZ_CHECK(device.held_ns() <= now_ns);
+        CheckSlice(device, scheduler_.Settings().time_slices, i);
       }
     }
     FUZZ_CHECK(peers_[kAlone].board->Word(0) == 0);

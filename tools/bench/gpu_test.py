@@ -60,7 +60,7 @@ class Levers(unittest.TestCase):
         self.assertEqual(result["held"]["high"]["max_ms"], 3.0)
         self.assertEqual(result["alone"]["kept"], {})
         lines = report.levers({"levers time-sliced one": {**result, "decided": {}}})
-        self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | 100.0 % | 100.0 % | – |", lines)
+        self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | 100.0 % | 100.0 % | – | – |", lines)
 
     def test_who_gives_tokens_is_measured_by_them(self) -> None:
         result = figures.of_levers([{"native": {"chat": asked([100.0], token_ms=[7.0]), "middle": asked([5.0])}}], "chat")

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "common/priority.h"
+#include "daemon/policy/latency.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/render_json.h"
 #include "tools/xschedctl/units.h"
@@ -13,6 +14,7 @@ struct ChangeOptions {
   SelectorOptions selector;
   std::string priority;
   std::string weight;
+  std::string latency;
   std::string reset;
   bool dry_run = false;
 };
@@ -39,20 +41,21 @@ Outcome<ExitCode> Change(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientCon
   return ExitCode::kOk;
 }
 
-constexpr std::string_view kBoth = "both";
+constexpr std::string_view kAll = "all";
 
 Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
   v1::SetRequest request;
-  if (options.priority.empty() && options.weight.empty() && options.reset.empty()) {
-    return Fail("set: nothing to set", "give --priority N, --weight W or --reset");
+  if (options.priority.empty() && options.weight.empty() && options.latency.empty() && options.reset.empty()) {
+    return Fail("set: nothing to set", "give --priority N, --weight W, --latency L or --reset");
   }
   if (!options.reset.empty()) {
-    const bool both = options.reset == kBoth;
-    request.set_reset_priority(both || options.reset == "priority");
-    request.set_reset_weight(both || options.reset == "weight");
-    if (!request.reset_priority() && !request.reset_weight()) {
+    const bool all = options.reset == kAll;
+    request.set_reset_priority(all || options.reset == "priority");
+    request.set_reset_weight(all || options.reset == "weight");
+    request.set_reset_latency(all || options.reset == "latency");
+    if (!request.reset_priority() && !request.reset_weight() && !request.reset_latency()) {
       return Fail("set: there is nothing called \"" + options.reset + "\" to reset",
-                  "give --reset, --reset priority or --reset weight");
+                  "give --reset, --reset priority, --reset weight or --reset latency");
     }
   }
   if (!options.priority.empty()) {
@@ -65,8 +68,15 @@ Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
     if (!weight) return tl::unexpected<Error>(weight.error());
     request.set_weight(*weight);
   }
-  if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight())) {
-    return Fail("set: --reset contradicts the number", "give one or the other");
+  if (!options.latency.empty()) {
+    if (!policy::LatencyFrom(options.latency)) {
+      return Fail("set: \"" + options.latency + "\" is no latency", "give --latency strict or --latency auto");
+    }
+    request.set_latency(options.latency);
+  }
+  if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight()) ||
+      (!request.latency().empty() && request.reset_latency())) {
+    return Fail("set: --reset contradicts what is to be set", "give one or the other");
   }
   return request;
 }
@@ -74,16 +84,18 @@ Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
 }  // namespace
 
 Command AddSet(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("set", "Change priority and weight of live clients");
+  CLI::App* const command = app.add_subcommand("set", "Change priority, weight and latency of live clients");
   auto options = std::make_shared<ChangeOptions>();
   AddChangeOptions(*command, *options);
   command->add_option("--priority", options->priority, "-100 to 100; larger is more important");
   command->add_option("--weight", options->weight, "1 to 10000; share among equals, 100 if not set");
+  command->add_option("--latency", options->latency,
+                      "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
   command
       ->add_option("--reset", options->reset,
-                   "forget what was set, \"priority\", \"weight\" or both: rules and hints count again")
+                   "forget what was set, \"priority\", \"weight\", \"latency\" or all: rules and hints count again")
       ->expected(0, 1)
-      ->default_str(std::string(kBoth));
+      ->default_str(std::string(kAll));
   return {command, [=, &global]() -> Outcome<ExitCode> {
             const Result<v1::SetRequest> request = ParseSet(*options);
             if (!request) return UsageFailure(request.error());

@@ -14,6 +14,7 @@
 #include "common/passthrough.h"
 #include "common/priority.h"
 #include "common/runtime_dir.h"
+#include "daemon/policy/latency.h"
 #include "daemon/policy/types.h"
 #include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/commands.h"
@@ -30,6 +31,7 @@ constexpr std::uint32_t kLongestDeadlineUs = 3'600'000'000;  // of the protocol'
 struct RunOptions {
   std::string priority;
   std::string weight;
+  std::string latency;
   std::string deadline;
   std::string group;
   std::vector<std::string> passthrough;
@@ -121,6 +123,9 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
     if (!parsed) return UsageFailure(parsed.error());
     weight = fmt::format("{}", *parsed);
   }
+  if (!options.latency.empty() && !policy::LatencyFrom(options.latency)) {
+    return UsageFailure({"run: \"" + options.latency + "\" is no latency", "give --latency strict or --latency auto"});
+  }
   std::string deadline_us;
   if (!options.deadline.empty()) {
     const Result<std::uint32_t> parsed = ParseMicroseconds(options.deadline);
@@ -163,6 +168,7 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
          std::initializer_list<std::pair<const char*, const std::string&>>{{"LD_PRELOAD", *preload},
                                                                            {"XSCHEDD_PRIORITY", priority},
                                                                            {"XSCHEDD_WEIGHT", weight},
+                                                                           {"XSCHEDD_LATENCY", options.latency},
                                                                            {"XSCHEDD_DEADLINE_US", deadline_us},
                                                                            {"XSCHEDD_GROUP", options.group},
                                                                            {"XSCHEDD_PASSTHROUGH", passthrough},
@@ -179,6 +185,7 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
   SetOrKeep("LD_PRELOAD", *preload);
   SetOrKeep("XSCHEDD_PRIORITY", priority);
   SetOrKeep("XSCHEDD_WEIGHT", weight);
+  SetOrKeep("XSCHEDD_LATENCY", options.latency);
   SetOrKeep("XSCHEDD_DEADLINE_US", deadline_us);
   SetOrKeep("XSCHEDD_GROUP", options.group);
   SetOrKeep("XSCHEDD_PASSTHROUGH", passthrough);
@@ -205,6 +212,8 @@ Command AddRun(CLI::App& app, const GlobalOptions& global, const std::vector<std
   auto options = std::make_shared<RunOptions>();
   command->add_option("--priority", options->priority, "priority hint, -100 to 100; larger is more important");
   command->add_option("--weight", options->weight, "share among equals, 1 to 10000; 100 if not given");
+  command->add_option("--latency", options->latency,
+                      "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
   command->add_option(
       "--deadline", options->deadline,
       "by when a burst of work is wanted, from its first launch: 33ms; for the policies that know deadlines");

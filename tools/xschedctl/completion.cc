@@ -29,7 +29,8 @@ constexpr KnownValue kKnownValues[] = {
     {"output", {ValueKind::kFile}},
     {"root", {ValueKind::kFolder}},
     {"runtime-dir", {ValueKind::kFolder}},
-    {"reset", {ValueKind::kWords, "priority weight both"}},
+    {"reset", {ValueKind::kWords, "priority weight latency all"}},
+    {"latency", {ValueKind::kWords, "strict auto"}},
     {"max-concurrent", {ValueKind::kWords, "vendor"}},
     {"name", {ValueKind::kWords, "priority share deadline laxity fair fifo"}},  // tests/integration/xschedctl
     {"shell", {ValueKind::kWords, "bash zsh"}},

@@ -86,6 +86,8 @@ std::string_view Name(v1::EventKind kind) {
       return "weight";
     case v1::EVENT_KIND_SILENT:
       return "silent";
+    case v1::EVENT_KIND_LEVER:
+      return "lever";
     default:
       return "unknown";
   }

@@ -36,7 +36,8 @@ Json PassedJson(const List& list) {
 }
 
 Json BenefitJson(const v1::Benefit& benefit) {
-  return {{"beside", benefit.beside()},
+  return {{"mode", benefit.mode()},
+          {"delay_us", benefit.delay_us()},
           {"slower_percent", benefit.slower_percent()},
           {"tail_percent", benefit.tail_percent()},
           {"comparisons", benefit.comparisons()},
@@ -59,6 +60,7 @@ Json ToJson(const v1::Client& client) {
                {"priority_effective", client.priority_effective()},
                {"priority_source", Name(client.priority_source())},
                {"weight", client.weight()},
+               {"latency", client.latency()},
                {"late", client.late()},
                {"passed", PassedJson(client.passed())},
                {"benefit", client.has_benefit() ? BenefitJson(client.benefit()) : Json()},
@@ -115,6 +117,8 @@ Json ToJson(const v1::ChangeResponse& answer, bool dry_run) {
                                {"priority_after", change.priority_after()},
                                {"weight_before", change.weight_before()},
                                {"weight_after", change.weight_after()},
+                               {"latency_before", change.latency_before()},
+                               {"latency_after", change.latency_after()},
                                {"hold_after", change.hold_after()},
                                {"note", change.note()}});
   }

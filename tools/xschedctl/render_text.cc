@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "daemon/policy/latency.h"
 #include "tools/xschedctl/names.h"
 #include "tools/xschedctl/table.h"
 #include "tools/xschedctl/units.h"
@@ -34,7 +35,8 @@ Colour ColourOf(v1::ClientState state) {
   return state == v1::CLIENT_STATE_HELD || state == v1::CLIENT_STATE_PASSING ? Colour::kYellow : Colour::kNone;
 }
 
-// Beside the share: columns that are only there when somebody has missed a deadline, or had calls passed through.
+// Beside the share: columns that are only there when somebody has missed a deadline, had calls passed through, or was
+// measured.
 constexpr std::ptrdiff_t kOptionalColumn = 13;
 
 // What a user is told of the clients of others that fit.
@@ -51,6 +53,13 @@ constexpr int kSpansShown = 8;
 std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style) {
   const bool any_late = std::any_of(answer.clients().begin(), answer.clients().end(),
                                     [](const v1::Client& client) { return client.late() != 0; });
+  const auto others = [](const v1::Client& client) {
+    return client.latency() == policy::LatencyText(policy::Latency::kStrict) ? "strict"
+           : client.has_benefit()                                            ? Harmless(client.benefit().mode())
+                                                                             : "-";
+  };
+  const bool any_others = std::any_of(answer.clients().begin(), answer.clients().end(),
+                                      [&](const v1::Client& client) { return others(client) != "-"; });
   bool any_passed = false;
   for (const v1::Client& client : answer.clients()) {
     for (const v1::ClientDevice& device : client.devices())
@@ -72,6 +81,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
                                {.header = "IN-FLIGHT", .right = true, .rank = 9},
                                {.header = "GROUP", .rank = 10},
                                {.header = "COMMAND", .flexible = true}});
+  if (any_others) columns.insert(columns.begin() + kOptionalColumn, {.header = "OTHERS", .rank = 6});
   if (any_passed) columns.insert(columns.begin() + kOptionalColumn, {.header = "PASSED", .right = true, .rank = 8});
   if (any_late) columns.insert(columns.begin() + kOptionalColumn, {.header = "LATE", .right = true, .rank = 8});
   Table table(columns);
@@ -101,6 +111,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       const auto insert = [&cells](std::uint64_t count) {
         cells.insert(cells.begin() + kOptionalColumn, count == 0 ? "-" : std::to_string(count));
       };
+      if (any_others) cells.insert(cells.begin() + kOptionalColumn, others(client));
       if (any_passed) insert(device == nullptr ? 0 : device->passthrough());
       if (any_late) insert(client.late());
       table.Add(std::move(cells));
@@ -131,17 +142,30 @@ std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle
 }
 
 std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const TextStyle& style) {
-  Table table({{.header = "PID", .right = true},
-               {.header = "PRIO", .right = true},
-               {.header = dry_run ? "WOULD-BE" : "NOW", .right = true},
-               {.header = "WEIGHT", .right = true},
-               {.header = dry_run ? "WOULD-BE" : "NOW", .right = true},
-               {.header = "HOLD"},
-               {.header = "NOTE", .flexible = true}});
+  const std::string now = dry_run ? "WOULD-BE" : "NOW";
+  const bool any_latency = std::any_of(answer.changes().begin(), answer.changes().end(), [](const auto& change) {
+    return change.latency_before() != change.latency_after();
+  });
+  std::vector<Column> columns({{.header = "PID", .right = true},
+                               {.header = "PRIO", .right = true},
+                               {.header = now, .right = true},
+                               {.header = "WEIGHT", .right = true},
+                               {.header = now, .right = true},
+                               {.header = "HOLD"},
+                               {.header = "NOTE", .flexible = true}});
+  constexpr std::ptrdiff_t kLatencyColumn = 5;
+  if (any_latency) columns.insert(columns.begin() + kLatencyColumn, {{.header = "LATENCY"}, {.header = now}});
+  Table table(columns);
   for (const auto& change : answer.changes()) {
-    table.Add({fmt::format("{}", change.pid()), Signed(change.priority_before()), Signed(change.priority_after()),
-               fmt::format("{}", change.weight_before()), fmt::format("{}", change.weight_after()),
-               change.hold_after() ? "yes" : "no", change.note().empty() ? "-" : change.note()});
+    std::vector<std::string> cells({fmt::format("{}", change.pid()), Signed(change.priority_before()),
+                                    Signed(change.priority_after()), fmt::format("{}", change.weight_before()),
+                                    fmt::format("{}", change.weight_after()), change.hold_after() ? "yes" : "no",
+                                    change.note().empty() ? "-" : change.note()});
+    if (any_latency) {
+      cells.insert(cells.begin() + kLatencyColumn,
+                   {Harmless(change.latency_before()), Harmless(change.latency_after())});
+    }
+    table.Add(std::move(cells));
   }
   return table.Render(style) + LeftOut(answer.left_out(), "left as they are");
 }

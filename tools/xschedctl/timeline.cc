@@ -253,6 +253,7 @@ void Timeline::Mark(const v1::Event& event) {
     case v1::EVENT_KIND_HOLD:
     case v1::EVENT_KIND_RELEASE:
     case v1::EVENT_KIND_LATE:
+    case v1::EVENT_KIND_LEVER:
     case v1::EVENT_KIND_SILENT:
       return trace_.Instant(event.pid(), Name(event.kind()), event.time_ns(), args);
     case v1::EVENT_KIND_POLICY:

@@ -28,6 +28,7 @@ struct ToProto {
     hello->set_route(message.route);
     if (message.weight) hello->set_weight(*message.weight);
     if (message.deadline_us) hello->set_deadline_us(*message.deadline_us);
+    hello->set_latency(message.latency);
   }
   void operator()(const DeviceMessage& message) const {
     v1::DeviceAttached* device = out->mutable_device_attached();

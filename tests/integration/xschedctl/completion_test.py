@@ -88,9 +88,9 @@ class Bash(unittest.TestCase):
 
     def test_values(self):
         self.assertEqual(self.offered("policy", "set", ""), policies())
-        self.assertEqual(self.offered("set", "--reset", ""), {"priority", "weight", "both"})
+        self.assertEqual(self.offered("set", "--reset", ""), {"priority", "weight", "latency", "all"})
         self.assertEqual(self.offered("set", "--reset", "=", "w"), {"weight"})
-        self.assertEqual(self.offered("set", "--reset", "="), {"priority", "weight", "both"})
+        self.assertEqual(self.offered("set", "--reset", "="), {"priority", "weight", "latency", "all"})
         self.assertEqual(self.offered("completion", ""), {"bash", "zsh"})
         self.assertEqual(self.offered("run", "--shim", "a-"), {"a-file", "a-folder"})
         self.assertEqual(self.offered("doctor", "--root", "a-"), {"a-folder"})

@@ -104,11 +104,11 @@ class WithoutDaemon(WithFolder):
         # Something that the dynamic linker can preload and that does nothing.
         subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, "-x", "c", "/dev/null"], check=True)
         result = ctl(self.folder, "run", "--shim", shim, "--priority", "-7", "--group", "g", "--weight", "300",
-                     "--deadline", "33ms", "--", "sh", "-c",
-                     'echo "$LD_PRELOAD|$XSCHEDD_PRIORITY|$XSCHEDD_GROUP|$XSCHEDD_WEIGHT|$XSCHEDD_DEADLINE_US|'
+                     "--deadline", "33ms", "--latency", "strict", "--", "sh", "-c",
+                     'echo "$XSCHEDD_LATENCY|$LD_PRELOAD|$XSCHEDD_PRIORITY|$XSCHEDD_GROUP|$XSCHEDD_WEIGHT|$XSCHEDD_DEADLINE_US|'
                      '$XSCHEDD_RUNTIME_DIR"; exit 42')
         self.assertEqual(result.status, 42)
-        self.assertEqual(result.out.strip(), f"{shim}|-7|g|300|33000|{self.folder}")
+        self.assertEqual(result.out.strip(), f"strict|{shim}|-7|g|300|33000|{self.folder}")
         self.assertIn("unscheduled", result.error)
         kept = ctl(self.folder, "run", "--shim", shim, "--", "sh", "-c", 'echo "$LD_PRELOAD"', LD_PRELOAD=shim + "2")
         self.assertEqual(kept.out.strip(), f"{shim}:{shim}2")
@@ -279,6 +279,21 @@ class WithDaemon(WithFolder):
         self.assertEqual(line.split(), [str(pid), "5", "5", "100", "9", "no", "-"])
         weights = [event["weight"] for event in self.events() if event["kind"] == "weight"]
         self.assertEqual(weights, [300, 100, 7, 100, 9])
+
+    def test_latency_is_set_and_reset(self) -> None:
+        pid = self.client("--priority", "5")
+        self.assertEqual(self.clients()[pid]["latency"], "auto")
+        header, line = ctl(self.folder, "set", "--latency", "strict", "--all").out.splitlines()
+        self.assertEqual(header.split(), ["PID", "PRIO", "NOW", "WEIGHT", "NOW", "LATENCY", "NOW", "HOLD", "NOTE"])
+        self.assertEqual(line.split(), [str(pid), "5", "5", "100", "100", "auto", "strict", "no", "-"])
+        self.assertEqual(self.clients()[pid]["latency"], "strict")
+        self.assertIn("OTHERS", ctl(self.folder, "ps").out)
+        self.assertIn("latency=strict", ctl(self.folder, "explain", str(pid)).out)
+        self.json("set", "--reset", "latency", "--pid", str(pid))
+        self.assertEqual(self.clients()[pid]["latency"], "auto")
+        self.assertEqual([event["reason"].split(":")[0] for event in self.events() if event["kind"] == "lever"],
+                         ["latency strict", "latency auto"])
+        self.one_line(ctl(self.folder, "set", "--latency", "low", "--pid", "1"), 2, "--latency auto")
 
     def events(self) -> list:
         result = ctl(self.folder, "--json", "events")

@@ -149,11 +149,14 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[[rule]]\nuid = 1\npriority = 101\n") ==
         "x.toml:3:12: \"priority\" = 101 is out of range; give a number from -100 to 100");
   CHECK(ErrorOf("[[rule]]\npriority = 1\n").find("fits every client; give it a uid") != std::string::npos);
-  CHECK(ErrorOf("[[rule]]\nuid = 1\n").find("sets nothing; give it a priority, weight, join, passthrough or class") !=
+  CHECK(ErrorOf("[[rule]]\nuid = 1\n")
+            .find("sets nothing; give it a priority, weight, latency, join, passthrough or class") !=
         std::string::npos);
   CHECK(
       ErrorOf("[[rule]]\ncontainer = \"my-container\"\nweight = 1\n") ==
       "x.toml:2:13: \"my-container\" is no container's id; give 12 to 64 hexadecimal digits, as docker ps shows them");
+  CHECK(ErrorOf("[[rule]]\nuid = 1\nlatency = \"low\"\n").find("\"low\" is no latency; give \"strict\" or \"auto\"") !=
+        std::string::npos);
   CHECK(ErrorOf("[[rule]]\nuid = 1\nweight = 0\n").find("give a number from 1 to 10000") != std::string::npos);
   CHECK(ErrorOf("[[ceiling]]\nuid = 1\n").find("limits nothing; give it a priority or weight") != std::string::npos);
   CHECK(ErrorOf("[rule]\nuid = 1\n").find("write [[rule]]") != std::string::npos);

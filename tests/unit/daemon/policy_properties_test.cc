@@ -138,13 +138,15 @@ Wrong Urgency(const State& state, const Decision& decision, std::uint64_t now) {
   return nullptr;
 }
 
-// Whether it holds those below whenever it is busy; an equal that tries beside binds all of that priority.
+// Whether it holds those below in a burst, sooner or later; an equal that tries another mode binds all of that
+// priority.
 bool Holds(const State& state, const Decision& decision, std::uint32_t group) {
-  const auto is_beside = [&](std::size_t i) { return decision.memory[i].benefit.mode == BenefitMemory::Mode::kBeside; };
-  if (is_beside(group)) return false;
+  const BenefitMemory& own = decision.memory[group].benefit;
+  if (own.holds || own.mode == BenefitMemory::Mode::kBeside) return own.holds;
   for (std::size_t i = 0; i < state.groups.size(); ++i) {
-    if (state.groups[i].priority == state.groups[group].priority && is_beside(i) &&
-        decision.memory[i].benefit.place != 0)
+    const BenefitMemory& other = decision.memory[i].benefit;
+    if (i != group && state.groups[i].priority == state.groups[group].priority && other.place != 0 &&
+        other.mode != BenefitMemory::Mode::kHeld)
       return false;
   }
   return true;
@@ -344,7 +346,7 @@ class Waits {
         const std::uint64_t in_line_ns = now - wait.line_since;
         // Each time that one of them begins or ceases to hold others may let it go before once more.
         for (std::uint32_t other = 0; other < state.groups.size(); ++other) {
-          const bool changes = state.groups[other].memory.benefit.mode != decision.memory[other].benefit.mode;
+          const bool changes = state.groups[other].memory.benefit.holds != decision.memory[other].benefit.holds;
           wait.changes_in_line += changes && met.contains(state.groups[other].id) ? 1 : 0;
         }
         const std::uint64_t turns = (wait.line.size() + wait.changes_in_line) * state.settings.turn_ms * kNsPerMs;

@@ -158,6 +158,7 @@ void LetBeside(World& world, std::initializer_list<std::uint64_t> groups) {
   for (const std::uint64_t id : groups) {
     BenefitMemory& benefit = world.GroupOf(id, 0).memory.benefit;
     benefit.mode = benefit.settled = BenefitMemory::Mode::kBeside;
+    benefit.holds = false;
     benefit.next_trial_ns = kNever;
   }
 }

@@ -257,6 +257,40 @@ TEST_CASE("effective weight: override, rule, hint, ceiling, each apart from the 
   CHECK(weight() == 1'000);
 }
 
+TEST_CASE("effective latency: override, rule, its user, hint; of a group the strict one of whoever decides") {
+  using policy::Latency;
+  Registry registry;
+  Client& client = registry.Add(Make(1, 1000, "job"), 0);
+  Config config;
+  const auto latency = [&] { return EffectiveOf(client, config).latency; };
+  CHECK(latency() == Latency::kAuto);
+  client.hint_latency = Latency::kStrict;
+  CHECK(latency() == Latency::kStrict);
+  client.owner_latency = Latency::kAuto;
+  CHECK(latency() == Latency::kAuto);
+  config.rules.push_back({.uid = 1000, .latency = Latency::kStrict});
+  CHECK(latency() == Latency::kStrict);
+  CHECK(EffectiveOf(client, config).latency_source == PrioritySource::kRule);
+  client.admin_latency = Latency::kAuto;
+  CHECK(latency() == Latency::kAuto);
+  CHECK(EffectiveOf(client, ClientSettings{}, config).latency == Latency::kStrict);
+
+  Client& other = registry.Add(Make(2, 1000, "job"), 0);
+  REQUIRE(other.group == client.group);
+  for (Client* member : {&client, &other})
+    REQUIRE(registry.Attach(*member, {0, "0000:c1:00.0", "GPU", "amd", 304, ""}, 0));
+  const auto together = [&] {
+    return TogetherOf(*client.group, [](const Client& member) -> const Effective& { return member.own; })
+        .latency->latency;
+  };
+  client.own.latency = Latency::kStrict;
+  client.own.latency_source = PrioritySource::kHint;
+  other.own = {};
+  CHECK(together() == Latency::kStrict);
+  other.own.latency_source = PrioritySource::kAdmin;
+  CHECK(together() == Latency::kAuto);
+}
+
 TEST_CASE("rules put clients into groups") {
   Registry registry;
   Client& first = registry.Add(Make(1, 1000), 0);

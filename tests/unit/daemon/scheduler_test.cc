@@ -25,9 +25,10 @@ Explanation Explain(const World& world, const Peer& peer, std::uint32_t seconds)
 TEST_CASE("what holding others gives a client is said in words with its figures") {
   const auto memory = [](float typical, float tail, std::uint32_t pairs, bool settled, bool beside) {
     policy::BenefitMemory known;
-    known.typical = typical;
-    known.tail = tail;
-    known.pairs = pairs;
+    auto& beside_them = known.Of(policy::BenefitMemory::Mode::kBeside);
+    beside_them.pairs = pairs;
+    beside_them.typical = typical;
+    beside_them.tail = tail;
     known.wait_ns = settled ? 2 * policy::kNsPerS : 0;
     known.cost = 0.44F;
     known.settled = beside ? policy::BenefitMemory::Mode::kBeside : policy::BenefitMemory::Mode::kHeld;

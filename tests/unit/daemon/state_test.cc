@@ -284,7 +284,7 @@ TEST_CASE("a client is the same after it was saved") {
   fresh.identity.gid = 100;
   fresh.identity.key = {12345, 67890};
   fresh.group_name = "job";
-  fresh.hints = {.priority = 7, .weight = 30, .deadline_us = 4000};
+  fresh.hints = {.priority = 7, .weight = 30, .latency = policy::Latency::kStrict, .deadline_us = 4000};
   fresh.runtime = "HIP";
   fresh.route = "symbols";
   fresh.version = "0.1.0";
@@ -297,6 +297,7 @@ TEST_CASE("a client is the same after it was saved") {
   REQUIRE(core.SetHints(client, {.deadline_us = 900, .queue = kDefaultStream}));
   core.SetPriority({&client}, -20, {});
   core.SetWeight({&client}, 400, {});
+  core.SetLatency({&client}, policy::Latency::kAuto, {});
   core.SetHold({&client}, true, {});
   const Actor user{.pid = 1, .uid = 1000, .is_admin = false};
   core.SetPriority({&client}, -3, user);
@@ -324,6 +325,9 @@ TEST_CASE("a client is the same after it was saved") {
   CHECK(again.owner_hold);
   CHECK(again.owner == -3);
   CHECK(again.owner_weight == 70u);
+  CHECK(again.hint_latency == policy::Latency::kStrict);
+  CHECK(again.effective.latency == policy::Latency::kAuto);
+  CHECK(again.effective.latency_source == PrioritySource::kAdmin);
   CHECK(again.group->name == "job");
   CHECK(again.attachments.at(3)->device->pci_address == "0000:c1:00.0/1");
   CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
@@ -396,6 +400,7 @@ TEST_CASE("numbers that this release does not take are left out") {
   saved.set_hint(-101);
   saved.set_hint_weight(1'000'000);
   saved.set_deadline_us(~std::uint64_t{0});
+  saved.set_hint_latency("low");
   saved.add_devices()->set_pci_address("nowhere");
   const RestoredClient client = FromSaved(saved);
   CHECK(!client.set.settings.admin);
@@ -403,6 +408,7 @@ TEST_CASE("numbers that this release does not take are left out") {
   CHECK(!client.fresh.hints.priority);
   CHECK(!client.fresh.hints.weight);
   CHECK(!client.fresh.hints.deadline_us);
+  CHECK(!client.fresh.hints.latency);
   boost::asio::io_context io;
   Core core(io, {}, {});
   CHECK(core.RestoreClient(client).attachments.empty());

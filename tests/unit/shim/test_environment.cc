@@ -37,6 +37,8 @@ TEST_CASE("weight and deadline are whole numbers in range, or not there", "[envi
   for (const char* bad : {"0", "3600000001", "-1", "33ms"}) {
     CHECK_FALSE(With({{"XSCHEDD_DEADLINE_US", bad}}).deadline_us);
   }
+  CHECK(With({{"XSCHEDD_LATENCY", "strict"}}).latency == "strict");
+  CHECK(With({{"XSCHEDD_LATENCY", "low"}}).latency.empty());
   CHECK_FALSE(With({}).weight);
   CHECK_FALSE(With({}).deadline_us);
 }

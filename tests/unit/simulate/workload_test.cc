@@ -41,6 +41,33 @@ TEST_CASE("a written workload reads as the same") {
   CHECK(second.str() == first.str());
 }
 
+TEST_CASE("what a device and a host are like is read and written, and a repeated program is one that is as long") {
+  const std::string head = "{\"workload\": \"t\", \"seconds\": 1, \"side_by_side\": 8, \"slower\": 0.25, ";
+  const Workload workload = Read(head + R"("slice_us": 2048, "switch_us": 147}
+    {"client": "a", "repeat": 3, "arrivals": {"kind": "closed"}, "kernels": [{"us": 20, "count": 9, "launch_us": 45}, {"us": 30, "gap_us": 60}]}
+  )");
+  CHECK(workload.kind.side_by_side == 8);
+  CHECK(workload.kind.slower == 0.25);
+  CHECK(workload.kind.slice_ns == 2'048'000);
+  CHECK(workload.kind.switch_ns == 147'000);
+  const Program& program = workload.clients[0].programs[0];
+  REQUIRE(program.size() == 6);
+  CHECK(program[4].kernel_ns == 20'000);
+  CHECK(program[4].launch_ns == 45'000);
+  CHECK(program[5].launch_ns == 0);
+  CHECK(program[5].gap_ns == 60'000);
+  std::ostringstream first;
+  WriteWorkload(workload, first);
+  std::ostringstream second;
+  const Workload again = Read(first.str());
+  WriteWorkload(again, second);
+  CHECK(second.str() == first.str());
+  CHECK(again.kind.slice_ns == 2'048'000);
+  CHECK(again.clients[0].programs[0][4].launch_ns == 45'000);
+  CHECK_FALSE(
+      Read(kHead + R"({"client": "a", "arrivals": {"kind": "closed"}, "kernels": [{"us": 1}]})").kind.HasSlices());
+}
+
 TEST_CASE("what is wrong is told with its line") {
   const std::string client = R"({"client": "a", "arrivals": {"kind": "closed"}, "kernels": [{"us": 1}], )";
   CHECK(ErrorOf("") == "file:0: there is no line with \"workload\"; docs/simulator.md describes the format");
@@ -61,6 +88,10 @@ TEST_CASE("what is wrong is told with its line") {
   has(kHead + R"({"client": "a", "arrivals": {"kind": "often"}, "kernels": [{"us": 1}]})", "unknown kind");
   has(kHead + R"({"client": "a", "arrivals": {"kind": "closed"}, "kernels": [{"us": 0}]})", "not from 0.001");
   has(kHead + R"({"client": "a", "arrivals": {"kind": "closed"}, "kernels": []})", "must be a list");
+  // The shim would see such a client idle in between.
+  has(kHead + R"({"client": "a", "arrivals": {"kind": "closed"}, "kernels": [{"us": 1, "launch_us": 201}]})", "to 200");
+  has(kHead + R"({"client": "a", "repeat": 2, "arrivals": {"kind": "given"}})", "with each request");
+  has(R"({"workload": "t", "seconds": 1, "switch_us": 100})", "said without \"slice_us\"");
   has(kHead + R"({"request": "a", "at_ms": 1, "kernels": [{"us": 1}]})", "there is no client \"a\"");
   has(R"({"client": "a"})", "must come first");
 }
@@ -71,6 +102,8 @@ TEST_CASE("settings are set by name, within their limits") {
   CHECK(parameters.settings.window_us == 123);
   CHECK(Set(parameters, "wake_us", 7));
   CHECK(parameters.wake_us == 7);
+  CHECK(Set(parameters, "time_slices", 1));
+  CHECK(parameters.settings.time_slices);
   CHECK_FALSE(Set(parameters, "turn_ms", 0));
   CHECK_FALSE(Set(parameters, "windows_us", 1));
 }

@@ -20,6 +20,20 @@ class Change:
     answered_ns: int  # xschedctl had ended
 
 
+@dataclass
+class Levers:
+    """What the daemon does to some clients for others that are more important, as it says itself."""
+
+    time_ns: int
+    held_ns: int  # until then, all clients together
+    clients: int
+    settled: str  # "held", "beside": what it has measured to be right; "-": not known
+
+    def held_since(self, before: "Levers") -> float:
+        """The part of the time in which one of them was held."""
+        return (self.held_ns - before.held_ns) / (self.time_ns - before.time_ns) / max(self.clients, 1)
+
+
 class Daemon:
     def __init__(self, build: str, children: Children, folder: str, configuration: str = "",
                  software_gpu: bool = True):
@@ -55,6 +69,16 @@ class Daemon:
 
     def ask(self, *words: str) -> dict:
         return json.loads(run_text([self.xschedctl, "--runtime-dir", self.folder, "--json", *words]))
+
+    def levers(self, important: List[Child], others: List[Child]) -> Levers:
+        top, below = ({child.pid for child in children} for children in (important, others))
+        clients = self.ask("ps")["clients"]
+        time_ns = time.monotonic_ns()
+        held_ns = sum(device["held_ns"] for client in clients if client["pid"] in below for device in client["devices"])
+        benefits = [client["benefit"] for client in clients if client["pid"] in top]
+        known = [benefit["beside"] for benefit in benefits if benefit is not None and benefit["is_settled"]]
+        settled = "-" if not known else "beside" if all(known) else "held"
+        return Levers(time_ns, held_ns, len(below), settled)
 
     def wait_for_clients(self, children: List[Child]) -> None:
         pids = {child.pid for child in children}

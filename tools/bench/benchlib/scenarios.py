@@ -30,6 +30,7 @@ class Scenario:
     what: str
     tenants: Tuple[Tenant, ...]
     share: Optional[Tuple[float, float]] = None  # what the first two tenants are entitled to, where that is the point
+    learning_s: float = 0  # under `priority`, before the first phase: what it takes to learn what holding gives
 
     @property
     def has_requests(self) -> bool:
@@ -40,14 +41,15 @@ def requests(*options: str) -> Tuple[str, ...]:
     return ("request_tenant", *options)
 
 
-def saturating(kernel_us: int, streams: int = 1) -> Tuple[str, ...]:
+def saturating(kernel_us: int, streams: int = 1, device_part: float = 1) -> Tuple[str, ...]:
     # A check drains the pipeline, so not often.
     return ("saturating_tenant", "--kernel-us", str(kernel_us), "--streams", str(streams), "--depth", "16",
-            "--batch", "2", "--check-every", "4096")
+            "--batch", "2", "--check-every", "4096", "--device-part", str(device_part))
 
 
-def batch(count: int, kernel_us: int, **asks: int) -> Tuple[Tenant, ...]:
-    return tuple(Tenant(f"batch-{i}", LOW, saturating(kernel_us), True, **asks) for i in range(1, count + 1))
+def batch(count: int, kernel_us: int, device_part: float = 1, **asks: int) -> Tuple[Tenant, ...]:
+    return tuple(Tenant(f"batch-{i}", LOW, saturating(kernel_us, device_part=device_part), True, **asks)
+                 for i in range(1, count + 1))
 
 
 def gang(name: str, role: str, priority: int, options: Tuple[str, ...]) -> Tuple[Tenant, ...]:
@@ -80,4 +82,9 @@ SCENARIOS: List[Scenario] = [
              (Tenant("web", HIGH, requests("--rate", "40", "--on-ms", "400", "--off-ms", "800", "--kernels", "4",
                                            "--kernel-us", "2000", "--seed", "8"), priority=50, weight=400),
               *batch(3, 1200, priority=-20))),
+    Scenario("host-bound", "10 requests a second, 20 kernels of 1 ms that the host launches 1.2 ms apart, beside 3 that "
+             "saturate; there is room for the kernels of all",
+             (Tenant("chat", HIGH, requests("--rate", "10", "--kernels", "20", "--kernel-us", "1000", "--launch-us", "1200",
+                                            "--device-part", "0.2", "--seed", "8"), priority=50),
+              *batch(3, 5000, device_part=0.2, priority=-20)), learning_s=20),
 ]

@@ -128,9 +128,16 @@ def pairs(results: Dict[str, dict]) -> List[str]:
     return lines if len(lines) > 2 else []
 
 
+def pulled(decided: Dict[str, dict]) -> str:
+    """Of whom a benefit was measured: what those below are while it is busy."""
+    return ", ".join(f"{name}: {each['benefit']['mode']}" + (f" {each['benefit']['delay_us'] / 1000:.1f} ms" if each["benefit"]["delay_us"] else "")
+                     for name, each in decided.items() if each["benefit"]) or "–"
+
+
 def levers(results: Dict[str, dict]) -> List[str]:
-    """Latencies in ms, and as multiples of those alone; what the loops kept of their native rates, on average and the least."""
-    lines = ["| | | high p50 ms | p99 | of alone p50 | p99 | others keep | the least | others' p50 / p99 |", "|---" * 9 + "|"]
+    """Latencies in ms, and as multiples of those alone; what the loops kept of their native rates, on average and the least;
+    and what the daemon found best for those below the important one, where it decides."""
+    lines = ["| | | high p50 ms | p99 | of alone p50 | p99 | others keep | the least | others' p50 / p99 | they are |", "|---" * 10 + "|"]
     for name, result in results.items():
         if not name.startswith("levers "):
             continue
@@ -143,7 +150,8 @@ def levers(results: Dict[str, dict]) -> List[str]:
                 f"{high['p50_ms']:.2f}", f"{high['p99_ms']:.2f}",
                 *(f"{high[key] / alone[key]:.2f}" for key in ("p50_ms", "p99_ms")),
                 *((f"{100 * sum(kept) / len(kept):.1f} %", f"{100 * min(kept):.1f} %") if kept else "––"),
-                ", ".join(f"{other} {each['p50_ms']:.2f} / {each['p99_ms']:.2f}" for other, each in part["others"].items()) or "–"]))
+                ", ".join(f"{other} {each['p50_ms']:.2f} / {each['p99_ms']:.2f}" for other, each in part["others"].items()) or "–",
+                pulled(result["decided"]) if way == "xschedd" else "–"]))
     return lines if len(lines) > 2 else []
 
 

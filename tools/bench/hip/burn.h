@@ -8,6 +8,7 @@
 
 #include <hip/hip_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "tools/softgpu/softgpu.h"
@@ -40,9 +41,10 @@ __host__ __device__ inline std::uint32_t Mix(std::uint32_t value, std::uint32_t 
   return value * 1664525u + 1013904223u + step;
 }
 
-// A grid of so many workgroups fills the device: no kernel of another process finds room beside it.
-inline unsigned WorkgroupsForWholeDevice(unsigned compute_units) {
-  return compute_units * kWorkgroupsPerUnit;
+// A grid of so many workgroups fills that part of the device. Beside one of the whole device no kernel of another
+// process finds room.
+inline unsigned WorkgroupsForPart(unsigned compute_units, double part) {
+  return std::max(1u, static_cast<unsigned>(compute_units * part)) * kWorkgroupsPerUnit;
 }
 
 // Constant clock ticks for a time. 100 MHz on CDNA, and where the runtime cannot say.

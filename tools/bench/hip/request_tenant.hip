@@ -7,6 +7,9 @@
 // `--periodic` at even distances; with `--drop`, those that come while another is served are left out, as the frames of
 // a video are.
 //
+// With `--launch-us` the host needs so long before each kernel and runs ahead of the device, as an eager framework
+// does; where kernels are shorter than that the host is the bottleneck.
+//
 // With `--think-ms` the loop is closed: the next request comes that long after the last one's end. With `--barrier` the
 // program is a rank of a job: after each request it meets the others, and the request lasts until all are there.
 //
@@ -37,6 +40,8 @@ struct Options {
   std::uint32_t ranks = 1;
   std::uint32_t kernels = 8;
   std::uint32_t kernel_us = 2000;
+  std::uint32_t launch_us = 0;
+  double device_part = 1;
   std::uint32_t words = 4096;
   std::uint64_t seed = 1;
   std::string out;
@@ -63,7 +68,7 @@ std::vector<std::uint64_t> DrawArrivals(const Options& options) {
 class Server {
  public:
   explicit Server(const Options& options)
-      : options_(options), workgroups_(burn::WorkgroupsForWholeDevice(tenant::ComputeUnits())) {
+      : options_(options), workgroups_(burn::WorkgroupsForPart(tenant::ComputeUnits(), options.device_part)) {
     bytes_ = options.words * sizeof(std::uint32_t);
     TENANT_HIP(hipHostMalloc(reinterpret_cast<void**>(&input_), bytes_, hipHostMallocDefault));
     TENANT_HIP(hipHostMalloc(reinterpret_cast<void**>(&result_), bytes_, hipHostMallocDefault));
@@ -84,6 +89,9 @@ class Server {
       input_[i] = number * 2654435761u + i;
     TENANT_HIP(hipMemcpyAsync(device_, input_, bytes_, hipMemcpyHostToDevice, nullptr));
     for (std::uint32_t step = 0; step < options_.kernels; ++step) {
+      // It sleeps: where processors are few, one that computes would wait for them and not for the device.
+      if (options_.launch_us != 0)
+        tenant::SleepUntil(xschedd::MonotonicNs() + std::uint64_t{options_.launch_us} * 1000);
       const burn::Arguments arguments{device_, options_.words, number ^ step, options_.kernel_us, ticks_};
       burn_mix<<<workgroups_, burn::kWorkgroupSize, 0, nullptr>>>(arguments);
       TENANT_HIP(hipGetLastError());
@@ -166,8 +174,8 @@ class Loop {
     wrong_ += ok ? 0 : 1;
     latencies_.push_back(static_cast<double>(last_done_ - arrival) / 1e6);
     out_.Write("{\"t_mono_ns\": %llu, \"latency_ms\": %.3f, \"service_ms\": %.3f, \"ok\": %s}\n",
-               static_cast<unsigned long long>(arrival), latencies_.back(), static_cast<double>(last_done_ - begun) / 1e6,
-               ok ? "true" : "false");
+               static_cast<unsigned long long>(arrival), latencies_.back(),
+               static_cast<double>(last_done_ - begun) / 1e6, ok ? "true" : "false");
   }
 
   const Options& options_;
@@ -197,6 +205,9 @@ int main(int argc, char** argv) {
   app.add_option("--ranks", options.ranks, "of that job")->check(CLI::PositiveNumber);
   app.add_option("--kernels", options.kernels, "kernels a request")->check(CLI::PositiveNumber);
   app.add_option("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
+  app.add_option("--launch-us", options.launch_us, "what the host needs before each kernel, in microseconds");
+  app.add_option("--device-part", options.device_part, "of the device that a kernel fills")
+      ->check(CLI::Range(0.01, 1.0));
   app.add_option("--words", options.words, "32-bit words copied in and out")->check(CLI::Range(1, 65536));
   app.add_option("--seed", options.seed, "of the arrivals");
   app.add_option("--out", options.out, "file for one JSON line a request");

@@ -1,5 +1,6 @@
 // A background job in small: keeps `--depth` kernels queued on `--streams` streams for as long as it runs, each using
-// the whole device. Counts what has completed, and now and then copies a stream's data back and checks it.
+// the whole device or `--device-part` of it. Counts what has completed, and now and then copies a stream's data back
+// and checks it.
 //
 // Output (--out): a JSON line at most every 10 ms: time (CLOCK_MONOTONIC) and how many kernels had completed by then.
 #include <CLI/CLI.hpp>
@@ -16,6 +17,7 @@ constexpr std::uint64_t kLineEveryNs = 10'000'000;
 
 struct Options {
   std::uint32_t kernel_us = 1300;
+  double device_part = 1;
   std::uint32_t streams = 2;
   std::uint32_t depth = 64;         // kernels queued, all streams together
   std::uint32_t batch = 4;          // kernels between two events: how finely progress is seen
@@ -117,6 +119,8 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app("Keeps the device busy with long kernels and counts those that complete.");
   app.add_option("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
+  app.add_option("--device-part", options.device_part, "of the device that a kernel fills")
+      ->check(CLI::Range(0.01, 1.0));
   app.add_option("--streams", options.streams, "streams")->check(CLI::Range(1, 64));
   app.add_option("--depth", options.depth, "kernels queued, all streams together")->check(CLI::PositiveNumber);
   app.add_option("--batch", options.batch, "kernels between two events")->check(CLI::PositiveNumber);
@@ -131,7 +135,8 @@ int main(int argc, char** argv) {
   tenant::LineFile out(options.out);
   std::vector<std::unique_ptr<Lane>> lanes;
   for (std::uint32_t i = 0; i < options.streams; ++i) {
-    lanes.push_back(std::make_unique<Lane>(options, burn::WorkgroupsForWholeDevice(tenant::ComputeUnits())));
+    lanes.push_back(
+        std::make_unique<Lane>(options, burn::WorkgroupsForPart(tenant::ComputeUnits(), options.device_part)));
   }
   std::printf("{\"ready\": true}\n");
   std::fflush(stdout);

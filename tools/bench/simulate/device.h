@@ -1,54 +1,117 @@
-// A device's queue of kernels: the streams' first kernels run in order of arrival, at most `side_by_side` at a time,
-// and a stream whose kernel has ended gets in line again: streams take turns, whichever clients they belong to. A
-// kernel that runs is never stopped. Thread rule: belongs to one simulation.
+// A device and its queue of kernels.
+//
+//   contexts    side by side: one, which all clients share; with time slices: each client has its own
+//   in one      the streams' first kernels run in order of arrival, at most `side_by_side` at a time, and a stream
+//               whose kernel has ended gets in line again: streams take turns, whichever clients they belong to
+//   of several  one has the device until its slice is over and another has work, or it has none and another has. The
+//               next is after `switch_ns`. What ran stands still until its context is back
+//
+// Nothing else stops a kernel. Thread rule: belongs to one simulation.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
+
+#include "tools/bench/simulate/workload.h"
 
 namespace xschedd::simulate {
 
 class Device {
  public:
-  explicit Device(std::uint32_t side_by_side) : side_by_side_(side_by_side), line_(16) {}
+  explicit Device(const DeviceKind& kind) : kind_(kind) {}
 
-  void Enqueue(std::uint32_t lane) {
-    if (length_ == line_.size()) Grow();
-    line_[(first_ + length_++) & (line_.size() - 1)] = lane;
-  }
+  // The context of another client.
+  std::uint32_t AddContext();
 
-  // Whether a kernel can start; then Start says whose.
-  bool CanStart() const { return running_ < side_by_side_ && length_ > 0; }
-  std::uint32_t Start(std::uint64_t now_ns) {
-    const std::uint32_t lane = line_[first_];
-    first_ = (first_ + 1) & (line_.size() - 1);
-    --length_;
-    if (running_++ == 0) busy_since_ns_ = now_ns;
-    return lane;
-  }
-  void End(std::uint64_t now_ns) {
-    if (--running_ == 0) busy_ns_ += now_ns - busy_since_ns_;
-  }
+  // Everything up to `now_ns` has happened; each kernel that ran meanwhile is told to `ran`, as its lane. Before
+  // anything is changed.
+  template <typename Ran>
+  void Advance(std::uint64_t now_ns, Ran ran);
 
-  // Time with at least one kernel running.
-  std::uint64_t BusyNs(std::uint64_t now_ns) const { return busy_ns_ + (running_ > 0 ? now_ns - busy_since_ns_ : 0); }
+  // A kernel of the lane's gets in line.
+  void Enqueue(std::uint32_t context, std::uint32_t lane);
+
+  // Which context has the device; `slice_of(lane)` is asked for the length of a slice that begins.
+  template <typename SliceOf>
+  void Choose(SliceOf slice_of);
+  // Then, whether a kernel can start; NextLane says whose.
+  bool CanStart() const;
+  std::uint32_t NextLane() const { return contexts_[current_].line[contexts_[current_].first]; }
+  void Start(std::uint64_t duration_ns);
+
+  // Takes the kernels that have ended out; their lanes, in the order in which they began.
+  void TakeEnded(std::vector<std::uint32_t>& lanes);
+
+  // When something happens next if nothing is changed; kNever: nothing does.
+  std::uint64_t NextNs() const;
+
+  std::uint64_t BusyNs() const { return busy_ns_; }  // time with at least one kernel running
+  std::uint64_t Switches() const { return switches_; }
 
  private:
-  void Grow() {
-    std::vector<std::uint32_t> larger(line_.size() * 2);
-    for (std::size_t i = 0; i < length_; ++i)
-      larger[i] = line_[(first_ + i) & (line_.size() - 1)];
-    line_.swap(larger);
-    first_ = 0;
-  }
+  struct Kernel {
+    std::uint32_t lane;
+    double left_ns;  // alone
+  };
+  struct Context {
+    std::vector<std::uint32_t> line = std::vector<std::uint32_t>(16);  // a ring; its size is a power of two
+    std::size_t first = 0;
+    std::size_t length = 0;
+    std::vector<Kernel> running;  // or standing still
 
-  std::uint32_t side_by_side_;
-  std::uint32_t running_ = 0;
-  std::uint64_t busy_since_ns_ = 0;
+    bool HasWork() const { return length > 0 || !running.empty(); }
+    std::uint32_t AnyLane() const { return running.empty() ? line[first] : running.front().lane; }
+  };
+
+  static constexpr double kNothingLeft = 1e-3;  // ns: what rounding leaves of a kernel
+
+  std::uint32_t NextWithWork() const;  // current_ if no other has
+  // How many times as long a kernel takes as alone.
+  double Factor() const { return 1 + kind_.slower * (static_cast<double>(contexts_[current_].running.size()) - 1); }
+
+  DeviceKind kind_;
+  std::vector<Context> contexts_;
+  std::uint32_t current_ = 0;
+  std::uint64_t now_ns_ = 0;
+  std::uint64_t ready_ns_ = 0;  // the change of contexts is over
+  std::uint64_t slice_ns_ = 0;
+  std::uint64_t slice_end_ns_ = 0;
   std::uint64_t busy_ns_ = 0;
-  std::vector<std::uint32_t> line_;  // a ring; its size is a power of two
-  std::size_t first_ = 0;
-  std::size_t length_ = 0;
+  std::uint64_t switches_ = 0;
 };
+
+template <typename Ran>
+void Device::Advance(std::uint64_t now_ns, Ran ran) {
+  if (now_ns == now_ns_ || contexts_.empty()) return;
+  const std::uint64_t from_ns = std::max(now_ns_, std::min(ready_ns_, now_ns));
+  now_ns_ = now_ns;
+  Context& own = contexts_[current_];
+  if (own.running.empty() || from_ns == now_ns) return;
+  const double done = static_cast<double>(now_ns - from_ns) / Factor();
+  for (Kernel& kernel : own.running) {
+    kernel.left_ns -= done;
+    ran(kernel.lane, from_ns);
+  }
+  busy_ns_ += now_ns - from_ns;
+}
+
+template <typename SliceOf>
+void Device::Choose(SliceOf slice_of) {
+  if (kind_.slice_ns == 0 || now_ns_ < ready_ns_) return;
+  const std::uint32_t next = NextWithWork();
+  const bool own = contexts_[current_].HasWork();
+  if (next != current_ && (!own || now_ns_ >= slice_end_ns_)) {
+    current_ = next;
+    ++switches_;
+    ready_ns_ = now_ns_ + kind_.switch_ns;
+    slice_ns_ = slice_of(contexts_[current_].AnyLane());
+    slice_end_ns_ = ready_ns_ + slice_ns_;
+  } else if (own && now_ns_ >= slice_end_ns_) {
+    // Nobody wanted the device when it ended: the next one began at once.
+    slice_ns_ = slice_of(contexts_[current_].AnyLane());
+    if (slice_ns_ != 0) slice_end_ns_ = now_ns_ + slice_ns_ - (now_ns_ - slice_end_ns_) % slice_ns_;
+  }
+}
 
 }  // namespace xschedd::simulate

@@ -9,21 +9,22 @@
 namespace xschedd::simulate {
 
 enum class EventKind : std::uint8_t {
-  kArrival,    // of a client's next request
-  kBegin,      // of a closed loop's next request, of a client
-  kKernelEnd,  // of a lane
-  kGapEnd,     // a lane's host work is done
-  kWake,       // a lane's thread, which waited at its gate, looks at it
-  kPoll,       // a lane's thread, whose window was full, looks again
-  kDecide,     // about a component that something happened to
-  kLook,       // about a component, because the last decision asked for it
+  kArrival,  // of a client's next request
+  kBegin,    // of a closed loop's next request, of a client
+  kDevice,   // a kernel has ended, a slice is over, or a change of contexts
+  kHostEnd,  // a lane's host work before a launch is done
+  kGapEnd,   // a lane's host work is done
+  kWake,     // a lane's thread, which waited at its gate, looks at it
+  kPoll,     // a lane's thread, whose window was full, looks again
+  kDecide,   // about a component that something happened to
+  kLook,     // about a component, because the last decision asked for it
 };
 
 struct Event {
   std::uint64_t time_ns;
   std::uint64_t order;
   EventKind kind;
-  std::uint32_t index;  // of the client, lane or component
+  std::uint32_t index;  // of the client, lane, device or component
 };
 
 class EventQueue {

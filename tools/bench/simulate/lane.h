@@ -21,7 +21,8 @@ enum class Waiting : std::uint8_t {
   kWindow,   // for room in its window
   kDepth,    // saturating: for one of its kernels to end
   kSync,     // for all that it launched
-  kGap,      // for its own host work
+  kHost,     // for its own host work before a launch; what it launched goes on
+  kGap,      // for its own host work after a synchronisation
 };
 
 // A place in a program.
@@ -44,13 +45,15 @@ struct Lane {
   std::uint32_t client = 0;
   std::uint32_t device = 0;
   std::uint32_t component = 0;
-  std::uint32_t tenant = 0;  // index into its component's State::tenants
+  std::uint32_t tenant = 0;   // index into its component's State::tenants
+  std::uint32_t context = 0;  // of its device
   std::uint32_t streams = 1;
   double spread = 0;
 
   // The launching thread.
   Waiting waiting = Waiting::kNothing;
-  bool is_waking = false;  // a kWake or kPoll is on its way
+  bool is_waking = false;    // a kWake or kPoll is on its way
+  bool is_prepared = false;  // the host work before the next launch is done
   const Program* program = nullptr;
   Cursor next_launch;
 
@@ -61,12 +64,17 @@ struct Lane {
   std::uint64_t started = 0;
   std::uint64_t completed = 0;
   std::uint32_t heads = 0;    // streams whose first kernel runs or waits to run
-  std::uint32_t running = 0;  // kernels
-  std::uint64_t running_since_ns = 0;
-  std::uint64_t ran_ns = 0;  // time with a kernel running, overlap counted once
+  std::uint32_t running = 0;  // kernels that have begun; with time slices they may stand still
+  std::uint64_t gpu_ns = 0;   // time with a kernel that runs, overlap counted once
+  std::uint64_t gpu_until_ns = 0;
 
   // The shim.
   policy::Gate gate;
+  // GPU time as markers show it: with a kernel that runs; with time slices, from when one has begun until nothing is in
+  // flight, so with other clients' slices.
+  bool is_measured = false;
+  std::uint64_t measured_since_ns = 0;
+  std::uint64_t ran_ns = 0;  // until then
   std::uint64_t settled = 0;
   std::uint64_t settled_ran_ns = 0;    // ran_ns at that time
   bool knows_cost = false;             // what its launches cost; not before the first has settled
@@ -76,9 +84,18 @@ struct Lane {
   std::uint64_t published_ns = 0;  // GPU time as told to the daemon
   bool busy = false;               // in a launch, or with unfinished work
   std::uint64_t busy_changed_ns = 0;
+  std::uint64_t busy_ns = 0;      // until then
+  std::uint64_t progress_ns = 0;  // when it became busy, or a kernel of it ended since
+  std::uint64_t longest_ns = 0;   // the longest time with work in which none ended
   std::uint64_t deadline_ns = 0;  // of its current request; 0: none
 
   std::uint64_t InFlight() const { return launched - completed; }
+
+  // A kernel has ended, or the run.
+  void NoteProgress(std::uint64_t now_ns) {
+    if (busy) longest_ns = std::max(longest_ns, now_ns - progress_ns);
+    progress_ns = now_ns;
+  }
 
   bool HasWindow() const { return gate.tracked && gate.window_us != 0; }
 
@@ -99,10 +116,19 @@ struct Lane {
     return completed_cost_ns - settled_cost_ns >= spacing_ns;
   }
 
+  void StartMeasuring(std::uint64_t now_ns) {
+    if (!is_measured) measured_since_ns = now_ns;
+    is_measured = true;
+  }
+  void StopMeasuring(std::uint64_t now_ns) {
+    ran_ns += now_ns - measured_since_ns;
+    is_measured = false;
+  }
+
   // All that has completed is known to have.
   void Settle(std::uint64_t now_ns) {
     if (completed == settled) return;
-    const std::uint64_t ran = ran_ns + (running > 0 ? now_ns - running_since_ns : 0);
+    const std::uint64_t ran = ran_ns + (is_measured ? now_ns - measured_since_ns : 0);
     if (gate.tracked) {
       published_ns += ran - settled_ran_ns;
       knows_cost = true;

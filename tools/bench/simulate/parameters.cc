@@ -29,6 +29,7 @@ constexpr Field kFields[] = {
      [](Parameters& p, std::uint32_t v) { p.settings.laxity_margin_us = v; }},
     {"fair_quantum_ms", policy::kFairQuantumLimits,
      [](Parameters& p, std::uint32_t v) { p.settings.fair_quantum_ms = v; }},
+    {"time_slices", {1, 0}, [](Parameters& p, std::uint32_t v) { p.settings.time_slices = v != 0; }},
     {"wake_us", kDelayLimits, [](Parameters& p, std::uint32_t v) { p.wake_us = v; }},
     {"decision_us", kDelayLimits, [](Parameters& p, std::uint32_t v) { p.decision_us = v; }},
     {"poll_us", kDelayLimits, [](Parameters& p, std::uint32_t v) { p.poll_us = v; }},

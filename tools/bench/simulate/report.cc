@@ -17,8 +17,14 @@ double Kept(const ClassResult& own, const ClassResult& reference) {
 double Share(const ClassResult& own, const Results& all) {
   return Ratio(static_cast<double>(own.gpu_ns), static_cast<double>(all.GpuNs()));
 }
+double PartOfWork(std::uint64_t ns, const ClassResult& own) {
+  return Ratio(static_cast<double>(ns), static_cast<double>(own.work_ns));
+}
 double Utilisation(const Results& results, std::size_t device) {
   return Ratio(static_cast<double>(results.device_busy_ns[device]), static_cast<double>(results.length_ns));
+}
+double PerSecond(std::uint64_t count, const Results& results) {
+  return static_cast<double>(count) / (static_cast<double>(results.length_ns) / 1e9);
 }
 double MeanUtilisation(const Results& results) {
   double sum = 0;
@@ -41,18 +47,19 @@ std::string Misses(const ClassResult& result) {
 }
 
 constexpr const char* kClassHeader =
-    "{:<14} {:>7} {:>10} {:>10} {:>10}   {:>10} {:>10} {:>8} {:>7} {:>7} {:>9} {:>10}\n";
+    "{:<14} {:>7} {:>9} {:>9} {:>9} {:>10} {:>10} {:>7} {:>7} {:>7} {:>7} {:>7} {:>9} {:>9}\n";
 
 std::string ClassHeader(const std::string& first) {
   return fmt::format(fmt::runtime(kClassHeader), first, "clients", "requests", "p50 ms", "p99 ms", "(unsched.)",
-                     "(unsched.)", "misses", "GPU", "kept", "held s", "share off");
+                     "(unsched.)", "misses", "GPU", "kept", "held", "beside", "longest s", "share off");
 }
 std::string ClassLine(const std::string& first, const ClassResult& own, const Results& results,
                       const ClassResult& reference) {
   return fmt::format(fmt::runtime(kClassHeader), first, own.clients, own.requests, Number(own.QuantileMs(.5)),
                      Number(own.QuantileMs(.99)), Number(reference.QuantileMs(.5)), Number(reference.QuantileMs(.99)),
                      Misses(own), Percent(Share(own, results)), Percent(Kept(own, reference)),
-                     Number(static_cast<double>(own.held_ns) / 1e9, "{:.1f}"), Number(own.share_error));
+                     Percent(PartOfWork(own.held_ns, own)), Percent(PartOfWork(own.beside_ns, own)),
+                     Number(static_cast<double>(own.longest_ns) / 1e9), Number(own.share_error));
 }
 
 // JSON has no NaN.
@@ -73,26 +80,28 @@ std::string Table(const Results& results, const Results& reference) {
     text += fmt::format(" {}", Percent(Utilisation(results, i)));
   text += fmt::format("; unscheduled {} on average\n", Percent(MeanUtilisation(reference)));
   text += fmt::format("{} decisions ({:.0f} a second), {} gates changed\n", results.decisions,
-                      static_cast<double>(results.decisions) / (static_cast<double>(results.length_ns) / 1e9),
-                      results.gate_changes);
+                      PerSecond(results.decisions, results), results.gate_changes);
+  if (results.context_switches != 0) {
+    text.pop_back();
+    text += fmt::format(", {:.0f} context switches a second\n", PerSecond(results.context_switches, results));
+  }
   return text;
 }
 
 std::string SweepTable(const std::string& setting, const std::vector<SweepPoint>& points, const Results& reference) {
-  constexpr const char* kLine = "{:<17} {:<14} {:>9} {:>9} {:>8} {:>8} {:>9} {:>10}   {:>7} {:>12}";
-  std::string text = fmt::format(kLine, setting, "class", "p50 ms", "p99 ms", "misses", "kept", "held s", "share off",
-                                 "busy", "decisions/s") +
+  constexpr const char* kLine = "{:<17} {:<14} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7} {:>9}   {:>7} {:>12}";
+  std::string text = fmt::format(kLine, setting, "class", "p50 ms", "p99 ms", "misses", "kept", "held", "beside",
+                                 "share off", "busy", "decisions/s") +
                      "\n";
   const auto add = [&](const std::string& value, const Results& results) {
     for (std::size_t i = 0; i < results.classes.size(); ++i) {
       const ClassResult& own = results.classes[i];
-      const double seconds = static_cast<double>(results.length_ns) / 1e9;
       const std::string busy = i == 0 ? Percent(MeanUtilisation(results)) : "";
-      const std::string rate = i == 0 ? Number(static_cast<double>(results.decisions) / seconds, "{:.0f}") : "";
+      const std::string rate = i == 0 ? Number(PerSecond(results.decisions, results), "{:.0f}") : "";
       std::string line =
           fmt::format(kLine, i == 0 ? value : "", own.name, Number(own.QuantileMs(.5)), Number(own.QuantileMs(.99)),
-                      Misses(own), Percent(Kept(own, reference.classes[i])),
-                      Number(static_cast<double>(own.held_ns) / 1e9, "{:.1f}"), Number(own.share_error), busy, rate);
+                      Misses(own), Percent(Kept(own, reference.classes[i])), Percent(PartOfWork(own.held_ns, own)),
+                      Percent(PartOfWork(own.beside_ns, own)), Number(own.share_error), busy, rate);
       line.erase(line.find_last_not_of(' ') + 1);
       text += line + "\n";
     }
@@ -121,7 +130,10 @@ nlohmann::json ToJson(const Results& results, const Results& reference) {
                        {"gpu_s", static_cast<double>(own.gpu_ns) / 1e9},
                        {"gpu_share", Maybe(Share(own, results))},
                        {"kept", Maybe(Kept(own, without))},
+                       {"work_s", static_cast<double>(own.work_ns) / 1e9},
                        {"held_s", static_cast<double>(own.held_ns) / 1e9},
+                       {"beside_s", static_cast<double>(own.beside_ns) / 1e9},
+                       {"longest_s", static_cast<double>(own.longest_ns) / 1e9},
                        {"share_error_points", Maybe(own.share_error)}});
   }
   nlohmann::json busy = nlohmann::json::array();
@@ -133,6 +145,7 @@ nlohmann::json ToJson(const Results& results, const Results& reference) {
           {"unscheduled_device_busy", MeanUtilisation(reference)},
           {"decisions", results.decisions},
           {"gate_changes", results.gate_changes},
+          {"context_switches", results.context_switches},
           {"events", results.events},
           {"kernels", {{"launched", results.launched}, {"completed", results.completed}, {"left", results.left}}}};
 }

@@ -15,9 +15,12 @@ struct ClassResult {
   std::uint64_t misses = 0;                 // requests that ended after their deadline
   std::uint64_t dropped = 0;                // requests that came while their client was at work and was to drop them
   bool has_deadline = false;
-  std::uint64_t kernels = 0;  // that ended
-  std::uint64_t gpu_ns = 0;   // of the kernels that ran, to the end of the run
-  std::uint64_t held_ns = 0;  // with work and a shut gate, by the scheduler's account, all clients together
+  std::uint64_t kernels = 0;    // that ended
+  std::uint64_t gpu_ns = 0;     // of the kernels that ran, to the end of the run
+  std::uint64_t work_ns = 0;    // with work, all clients together
+  std::uint64_t held_ns = 0;    // of that with a shut gate, by the scheduler's account
+  std::uint64_t beside_ns = 0;  // with an open one while somebody more important was busy, who does not gain by holding
+  std::uint64_t longest_ns = 0;  // the longest time that one of them had work and none of its kernels ended
   // Largest difference, over any second, between the part of its devices that it got and that its weight entitles it
   // to; in hundredths. NaN where it does not keep its devices busy by itself.
   double share_error = 0;
@@ -35,6 +38,7 @@ struct Results {
   std::uint64_t left = 0;  // launched and not completed at the end
   std::uint64_t decisions = 0;
   std::uint64_t gate_changes = 0;
+  std::uint64_t context_switches = 0;  // of devices with time slices
   std::uint64_t events = 0;
 
   std::uint64_t GpuNs() const;

@@ -64,7 +64,8 @@ void Scheduler::Connect(const Workload& workload) {
     if (is_new) components_.emplace_back().state.settings = parameters_.settings;
     policy::State& state = components_[found->second].state;
     device_index[device] = static_cast<std::uint32_t>(state.devices.size());
-    state.devices.push_back({});
+    // As the daemon has it: no limit where queues of several processes run side by side.
+    state.devices.push_back({.default_max_concurrent = workload.kind.HasSlices() ? 1u : 0u});
   }
 
   constexpr std::uint32_t kNone = ~0u;
@@ -142,20 +143,19 @@ void Scheduler::Observe(Component& component, std::uint64_t now_ns) {
       account.burst.Begin(true, lane.busy_changed_ns);
     } else if (!busy && tenant.busy && lane.gate.tracked) {
       tenant.idle_since_ns = lane.busy_changed_ns;
-      if (account.held_since_ns != 0) {
-        const std::uint64_t held = lane.busy_changed_ns - std::min(account.held_since_ns, lane.busy_changed_ns);
-        account.held_ns += held;
-        account.burst.AddHeld(held);
-        account.held_since_ns = 0;
-      }
+      if (account.held.Goes()) account.burst.AddHeld(account.held.Run(false, lane.busy_changed_ns));
+      account.beside.Run(false, lane.busy_changed_ns);
       account.burst.End(lane.busy_changed_ns);
       tenant.usual_ns = account.burst.UsualNs();
     }
     tenant.busy = busy;
-    tenant.burst_ns = busy ? account.burst.OpenNs(now_ns, account.held_since_ns) : 0;
+    tenant.burst_ns = busy ? account.burst.OpenNs(now_ns, account.held.SinceNs()) : 0;
     tenant.ran_ns = lane.published_ns - account.seen_ns;
     tenant.deadline_ns = busy ? lane.deadline_ns : 0;
     account.seen_ns = lane.published_ns;
+    // As the shim counts them: those that it tracks.
+    tenant.launched = lane.gate.tracked ? lane.launched - account.launched : 0;
+    account.launched = lane.launched;
   }
 }
 
@@ -174,13 +174,11 @@ bool Scheduler::Apply(Component& component, const policy::Decision& decision, st
         gate.window_floor != before.window_floor) {
       ++gate_changes_;
     }
-    const bool held_with_work = gate.held && component.state.tenants[i].busy;
-    if (held_with_work && account.held_since_ns == 0) account.held_since_ns = now_ns;
-    if (!held_with_work && account.held_since_ns != 0) {
-      account.held_ns += now_ns - account.held_since_ns;
-      account.burst.AddHeld(now_ns - account.held_since_ns);
-      account.held_since_ns = 0;
-    }
+    const bool has_work = component.state.tenants[i].busy;
+    const bool was_held = account.held.Goes();
+    const std::uint64_t held = account.held.Run(has_work && gate.held, now_ns);
+    if (was_held && !account.held.Goes()) account.burst.AddHeld(held);
+    account.beside.Run(has_work && gate.why == policy::Why::kBeside, now_ns);
     if (lane.is_waking) continue;
     const bool goes_on = (lane.waiting == Waiting::kGate && !gate.held) ||
                          (lane.waiting == Waiting::kWindow && !gate.held && lane.HasRoom());
@@ -197,8 +195,12 @@ bool Scheduler::Apply(Component& component, const policy::Decision& decision, st
 
 std::uint64_t Scheduler::HeldNs(const Lane& lane, std::uint64_t now_ns) const {
   if (parameters_.unscheduled) return 0;
-  const Account& account = components_[lane.component].accounts[lane.tenant];
-  return account.held_ns + (account.held_since_ns != 0 ? now_ns - account.held_since_ns : 0);
+  return components_[lane.component].accounts[lane.tenant].held.SumNs(now_ns);
+}
+
+std::uint64_t Scheduler::BesideNs(const Lane& lane, std::uint64_t now_ns) const {
+  if (parameters_.unscheduled) return 0;
+  return components_[lane.component].accounts[lane.tenant].beside.SumNs(now_ns);
 }
 
 }  // namespace xschedd::simulate

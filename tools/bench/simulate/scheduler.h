@@ -27,19 +27,42 @@ class Scheduler {
   void Decide(std::uint32_t component, std::uint64_t now_ns);
   void Look(std::uint32_t component, std::uint64_t now_ns);
 
-  // With work and a shut gate until now.
+  // With work and a shut gate until now; and with an open one beside somebody more important.
   std::uint64_t HeldNs(const Lane& lane, std::uint64_t now_ns) const;
+  std::uint64_t BesideNs(const Lane& lane, std::uint64_t now_ns) const;
 
   std::uint64_t Decisions() const { return decisions_; }
   std::uint64_t GateChanges() const { return gate_changes_; }
 
  private:
+  class Stopwatch {
+   public:
+    // Goes from now on, or stands still; how long it went, if that ends now.
+    std::uint64_t Run(bool goes, std::uint64_t now_ns) {
+      std::uint64_t ended = 0;
+      if (!goes && since_ns_ != policy::kNever) {
+        ended = now_ns - std::min(since_ns_, now_ns);
+        sum_ns_ += ended;
+        since_ns_ = policy::kNever;
+      }
+      if (goes && since_ns_ == policy::kNever) since_ns_ = now_ns;
+      return ended;
+    }
+    bool Goes() const { return since_ns_ != policy::kNever; }
+    std::uint64_t SinceNs() const { return Goes() ? since_ns_ : 0; }
+    std::uint64_t SumNs(std::uint64_t now_ns) const { return sum_ns_ + (Goes() ? now_ns - since_ns_ : 0); }
+
+   private:
+    std::uint64_t since_ns_ = policy::kNever;
+    std::uint64_t sum_ns_ = 0;
+  };
   // What the daemon keeps of a lane.
   struct Account {
-    std::uint64_t seen_ns = 0;  // of Lane::published_ns at the last decision
+    std::uint64_t seen_ns = 0;   // of Lane::published_ns at the last decision
+    std::uint64_t launched = 0;  // of Lane::launched, likewise
     BurstClock burst;
-    std::uint64_t held_since_ns = 0;  // 0: not held with work
-    std::uint64_t held_ns = 0;
+    Stopwatch held;    // with work and a shut gate
+    Stopwatch beside;  // with an open one beside somebody more important
   };
   struct Component {
     policy::State state;

@@ -61,7 +61,8 @@ class Simulation {
   Simulation(const Workload& workload, const Parameters& parameters)
       : workload_(workload),
         parameters_(parameters),
-        devices_(workload.devices, Device(workload.side_by_side)),
+        devices_(workload.devices, Device(workload.kind)),
+        device_event_ns_(workload.devices, policy::kNever),
         meters_(workload.devices) {
     MakeClients();
     MakeMeters();
@@ -78,11 +79,17 @@ class Simulation {
       Handle(event);
     }
     now_ns_ = workload_.length_ns;
+    for (std::uint32_t i = 0; i < devices_.size(); ++i)
+      Advance(i);
     return Finish();
   }
 
  private:
   void MakeClients() {
+    if (!workload_.kind.HasSlices()) {
+      for (Device& device : devices_)
+        device.AddContext();
+    }
     std::map<std::string, std::uint32_t> classes;
     std::map<std::string, std::uint32_t> barriers;
     std::uint64_t seed = parameters_.seed;
@@ -111,6 +118,7 @@ class Simulation {
         lane.device = device;
         lane.streams = spec.streams;
         lane.spread = spec.spread;
+        if (workload_.kind.HasSlices()) lane.context = devices_[device].AddContext();
       }
     }
   }
@@ -158,8 +166,12 @@ class Simulation {
       case EventKind::kBegin:
         Begin(event.index, now_ns_);
         break;
-      case EventKind::kKernelEnd:
-        EndKernel(event.index);
+      case EventKind::kDevice:
+        GoOn(event.index);
+        break;
+      case EventKind::kHostEnd:
+        lanes_[event.index].is_prepared = true;
+        Launch(event.index);
         break;
       case EventKind::kGapEnd:
         if (lanes_[event.index].next_launch.IsAtEnd(*lanes_[event.index].program)) {
@@ -264,6 +276,12 @@ class Simulation {
         lane.waiting = Waiting::kDepth;
         return;
       }
+      const Burst& burst = (*lane.program)[lane.next_launch.burst];
+      if (burst.launch_ns != 0 && !lane.is_prepared) {
+        lane.waiting = Waiting::kHost;
+        events_.Push(now_ns_ + burst.launch_ns, EventKind::kHostEnd, index);
+        return;
+      }
       SetBusy(lane, true);
       if (lane.gate.held) {
         lane.waiting = Waiting::kGate;
@@ -273,15 +291,16 @@ class Simulation {
         lane.waiting = Waiting::kWindow;
         return;
       }
-      const Burst& burst = (*lane.program)[lane.next_launch.burst];
       const bool syncs = burst.gap_ns != 0;
+      lane.is_prepared = false;
       lane.launched_cost_ns += burst.kernel_ns;
       lane.next_launch.Advance(*lane.program);
       ++lane.launched;
       ++results_.launched;
       if (lane.heads < lane.streams) {
         ++lane.heads;
-        devices_[lane.device].Enqueue(index);
+        Advance(lane.device);
+        devices_[lane.device].Enqueue(lane.context, index);
         StartKernels(lane.device);
       }
       if (syncs) break;
@@ -291,6 +310,8 @@ class Simulation {
 
   void SetBusy(Lane& lane, bool busy) {
     if (lane.busy == busy) return;
+    if (lane.busy) lane.busy_ns += now_ns_ - lane.busy_changed_ns;
+    if (busy) lane.progress_ns = now_ns_;
     lane.busy = busy;
     lane.busy_changed_ns = now_ns_;
     if (lane.gate.tracked) scheduler_->Touch(lane, now_ns_);
@@ -298,20 +319,48 @@ class Simulation {
 
   // ---- the device
 
+  // All kernels that have run until now have.
+  void Advance(std::uint32_t index) {
+    devices_[index].Advance(now_ns_, [&](std::uint32_t lane_index, std::uint64_t from_ns) {
+      Lane& lane = lanes_[lane_index];
+      if (meters_[index]) meters_[index]->Add(clients_[lane.client].class_index, from_ns, now_ns_);
+      if (lane.gpu_until_ns == now_ns_) return;  // another of its kernels ran, too
+      lane.gpu_until_ns = now_ns_;
+      lane.gpu_ns += now_ns_ - from_ns;
+    });
+  }
+
+  void GoOn(std::uint32_t index) {
+    if (device_event_ns_[index] == now_ns_) device_event_ns_[index] = policy::kNever;
+    Advance(index);
+    std::vector<std::uint32_t> ended = std::move(ended_);
+    devices_[index].TakeEnded(ended);
+    for (const std::uint32_t lane : ended)
+      EndKernel(lane);
+    ended_ = std::move(ended);
+    StartKernels(index);
+  }
+
   void StartKernels(std::uint32_t device_index) {
     Device& device = devices_[device_index];
+    device.Choose([this](std::uint32_t lane) {
+      const std::uint32_t slice_us = lanes_[lane].gate.slice_us;
+      return slice_us != 0 ? slice_us * policy::kNsPerUs : workload_.kind.slice_ns;
+    });
     while (device.CanStart()) {
-      const std::uint32_t index = device.Start(now_ns_);
+      const std::uint32_t index = device.NextLane();
       Lane& lane = lanes_[index];
       if (lane.next_start.IsAtEnd(*lane.program)) lane.next_start = Cursor{};  // of a saturating client
-      const std::uint64_t duration = Duration(index);
+      device.Start(Duration(index));
       lane.next_start.Advance(*lane.program);
       ++lane.started;
-      if (lane.running++ == 0) lane.running_since_ns = now_ns_;
-      Client& client = clients_[lane.client];
-      if (meters_[device_index]) meters_[device_index]->Add(client.class_index, now_ns_, now_ns_ + duration);
-      events_.Push(now_ns_ + duration, EventKind::kKernelEnd, index);
+      ++lane.running;
+      lane.StartMeasuring(now_ns_);
     }
+    const std::uint64_t next = device.NextNs();
+    if (next >= device_event_ns_[device_index]) return;
+    device_event_ns_[device_index] = next;
+    events_.Push(next, EventKind::kDevice, device_index);
   }
 
   std::uint64_t Duration(std::uint32_t index) const {
@@ -326,18 +375,19 @@ class Simulation {
 
   void EndKernel(std::uint32_t index) {
     Lane& lane = lanes_[index];
-    devices_[lane.device].End(now_ns_);
     ++lane.completed;
+    lane.NoteProgress(now_ns_);
     ++results_.completed;
     if (lane.next_end.IsAtEnd(*lane.program)) lane.next_end = Cursor{};  // of a saturating client
     lane.completed_cost_ns += (*lane.program)[lane.next_end.burst].kernel_ns;
     lane.next_end.Advance(*lane.program);
-    if (--lane.running == 0) lane.ran_ns += now_ns_ - lane.running_since_ns;
+    --lane.running;
     --lane.heads;
+    if (workload_.kind.HasSlices() ? lane.InFlight() == 0 : lane.running == 0) lane.StopMeasuring(now_ns_);
     const std::uint64_t queued = lane.launched - lane.started;
     if (queued > lane.heads - lane.running) {
       ++lane.heads;
-      devices_[lane.device].Enqueue(index);
+      devices_[lane.device].Enqueue(lane.context, index);
     }
     StartKernels(lane.device);
 
@@ -362,6 +412,7 @@ class Simulation {
         break;
       case Waiting::kNothing:
       case Waiting::kGate:
+      case Waiting::kHost:
       case Waiting::kGap:
         break;
     }
@@ -385,14 +436,20 @@ class Simulation {
     results_.events = handled_;
     results_.decisions = scheduler_->Decisions();
     results_.gate_changes = scheduler_->GateChanges();
-    for (const Device& device : devices_)
-      results_.device_busy_ns.push_back(device.BusyNs(now_ns_));
-    for (const Lane& lane : lanes_) {
+    for (const Device& device : devices_) {
+      results_.device_busy_ns.push_back(device.BusyNs());
+      results_.context_switches += device.Switches();
+    }
+    for (Lane& lane : lanes_) {
       const Client& client = clients_[lane.client];
       ClassResult& result = results_.classes[client.class_index];
       results_.left += lane.InFlight();
-      result.gpu_ns += lane.ran_ns + (lane.running > 0 ? now_ns_ - lane.running_since_ns : 0);
+      result.gpu_ns += lane.gpu_ns;
+      lane.NoteProgress(now_ns_);
+      result.longest_ns = std::max(result.longest_ns, lane.longest_ns);
+      result.work_ns += lane.busy_ns + (lane.busy ? now_ns_ - lane.busy_changed_ns : 0);
       result.held_ns += scheduler_->HeldNs(lane, now_ns_);
+      result.beside_ns += scheduler_->BesideNs(lane, now_ns_);
       if (client.spec->arrivals.kind == ArrivalKind::kSaturating) result.requests += lane.completed;
     }
     for (std::uint32_t i = 0; i < results_.classes.size(); ++i) {
@@ -419,6 +476,8 @@ class Simulation {
   std::uint64_t handled_ = 0;
   EventQueue events_;
   std::vector<Device> devices_;
+  std::vector<std::uint64_t> device_event_ns_;     // of each device, the earliest kDevice on its way
+  std::vector<std::uint32_t> ended_;               // scratch
   std::vector<std::optional<ShareMeter>> meters_;  // of each device
   std::vector<Client> clients_;
   std::vector<Lane> lanes_;

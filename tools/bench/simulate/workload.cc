@@ -84,6 +84,8 @@ std::uint64_t FromMs(double ms) {
 
 constexpr double kLongestMs = 1e9;
 constexpr double kShortestUs = 0.001;  // one nanosecond: virtual time must go on
+// The shim sees a client idle that launches nothing for longer, and the model does not.
+constexpr double kLongestLaunchUs = 200;
 
 Program ReadKernels(const Json* list) {
   if (list == nullptr || !list->is_array() || list->empty()) {
@@ -95,11 +97,19 @@ Program ReadKernels(const Json* list) {
     Burst burst;
     burst.kernel_ns = FromUs(fields.Needed("us", kShortestUs, 1e9));
     burst.count = static_cast<std::uint32_t>(fields.Number("count", 1, 1, 1e9));
+    burst.launch_ns = FromUs(fields.Number("launch_us", 0, 0, kLongestLaunchUs));
     burst.gap_ns = FromUs(fields.Number("gap_us", 0, 0, 1e9));
     fields.NothingElse();
     program.push_back(burst);
   }
   return program;
+}
+
+Program Repeated(const Program& program, std::uint32_t times) {
+  Program all;
+  for (std::uint32_t i = 0; i < times; ++i)
+    all.insert(all.end(), program.begin(), program.end());
+  return all;
 }
 
 Arrivals ReadArrivals(const Json* object) {
@@ -169,7 +179,12 @@ class Reader {
     Fields fields(line, "the workload");
     workload_.name = fields.Text("workload", "");
     workload_.devices = static_cast<std::uint32_t>(fields.Number("devices", 1, 1, kMaxDevices));
-    workload_.side_by_side = static_cast<std::uint32_t>(fields.Number("side_by_side", 1, 1, 1024));
+    DeviceKind& kind = workload_.kind;
+    kind.side_by_side = static_cast<std::uint32_t>(fields.Number("side_by_side", 1, 1, 1024));
+    kind.slower = fields.Number("slower", 0, 0, 10);
+    kind.slice_ns = FromUs(fields.Number("slice_us", 0, 0, 1e6));
+    kind.switch_ns = FromUs(fields.Number("switch_us", 0, 0, 1e6));
+    if (kind.switch_ns != 0 && !kind.HasSlices()) throw Wrong("\"switch_us\" is said without \"slice_us\"");
     workload_.length_ns = static_cast<std::uint64_t>(fields.Needed("seconds", 1e-3, 1e6) * 1e9);
     fields.NothingElse();
   }
@@ -190,8 +205,10 @@ class Reader {
     spec.arrivals = ReadArrivals(fields.Take("arrivals"));
     const bool given = spec.arrivals.kind == ArrivalKind::kGiven || spec.arrivals.kind == ArrivalKind::kGivenClosed;
     const Json* const kernels = fields.Take("kernels");
-    if (!given) spec.programs.push_back(ReadKernels(kernels));
-    if (given && kernels != nullptr) throw Wrong("given arrivals bring their kernels with each request");
+    const auto repeat = static_cast<std::uint32_t>(fields.Number("repeat", 1, 1, 1e5));
+    if (!given) spec.programs.push_back(Repeated(ReadKernels(kernels), repeat));
+    if (given && (kernels != nullptr || repeat != 1))
+      throw Wrong("given arrivals bring their kernels with each request");
     if (spec.arrivals.kind == ArrivalKind::kSaturating && spec.programs[0][0].gap_ns != 0) {
       throw Wrong("a saturating client has no gaps; use closed arrivals");
     }
@@ -255,7 +272,7 @@ class Reader {
 
   static bool Same(const Program& a, const Program& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Burst& x, const Burst& y) {
-      return x.kernel_ns == y.kernel_ns && x.count == y.count && x.gap_ns == y.gap_ns;
+      return x.kernel_ns == y.kernel_ns && x.count == y.count && x.launch_ns == y.launch_ns && x.gap_ns == y.gap_ns;
     });
   }
 
@@ -268,6 +285,7 @@ Json WriteKernels(const Program& program) {
   for (const Burst& burst : program) {
     Json entry = {{"us", static_cast<double>(burst.kernel_ns) / 1e3}};
     if (burst.count != 1) entry["count"] = burst.count;
+    if (burst.launch_ns != 0) entry["launch_us"] = static_cast<double>(burst.launch_ns) / 1e3;
     if (burst.gap_ns != 0) entry["gap_us"] = static_cast<double>(burst.gap_ns) / 1e3;
     list.push_back(entry);
   }
@@ -320,11 +338,15 @@ Result<Workload> ReadWorkload(std::istream& input, const std::string& source) {
 }
 
 void WriteWorkload(const Workload& workload, std::ostream& output) {
-  output << Json{{"workload", workload.name},
-                 {"devices", workload.devices},
-                 {"side_by_side", workload.side_by_side},
-                 {"seconds", static_cast<double>(workload.length_ns) / 1e9}}
-         << '\n';
+  const DeviceKind& kind = workload.kind;
+  Json head = {{"workload", workload.name},
+               {"devices", workload.devices},
+               {"side_by_side", kind.side_by_side},
+               {"seconds", static_cast<double>(workload.length_ns) / 1e9}};
+  if (kind.slower != 0) head["slower"] = kind.slower;
+  if (kind.HasSlices()) head["slice_us"] = static_cast<double>(kind.slice_ns) / 1e3;
+  if (kind.switch_ns != 0) head["switch_us"] = static_cast<double>(kind.switch_ns) / 1e3;
+  output << head << '\n';
   for (const ClientSpec& client : workload.clients) {
     Json line = {{"client", client.name},
                  {"class", client.class_name},

@@ -15,6 +15,7 @@ namespace xschedd::simulate {
 struct Burst {
   std::uint64_t kernel_ns = 0;
   std::uint32_t count = 1;
+  std::uint64_t launch_ns = 0;  // the host's work before each of them, in which the device goes on with those before
   // Where not 0: the client synchronises after each of them and then works so long on the host.
   std::uint64_t gap_ns = 0;
 };
@@ -67,10 +68,21 @@ struct ClientSpec {
   std::vector<GivenRequest> given;
 };
 
+// How a device runs kernels, and processes beside each other.
+struct DeviceKind {
+  std::uint32_t side_by_side = 1;  // kernels at a time, of all clients or, with time slices, of one
+  double slower = 0;               // a kernel takes so much longer, in parts of its time, for each that runs beside it
+  // Where not 0: clients have the device by turns of time slices, so long where their gate says nothing else.
+  std::uint64_t slice_ns = 0;
+  std::uint64_t switch_ns = 0;  // what each change from one client to the next takes
+
+  bool HasSlices() const { return slice_ns != 0; }
+};
+
 struct Workload {
   std::string name;
   std::uint32_t devices = 1;
-  std::uint32_t side_by_side = 1;  // kernels that a device runs at a time
+  DeviceKind kind;
   std::uint64_t length_ns = 0;
   std::vector<ClientSpec> clients;
 };
