@@ -24,6 +24,7 @@
 // The gate word and its states
 //   bit 0  kHeld     the client must not submit work to this device
 //   bit 1  kTracked  the client must report its transitions, keep its window and count what it submits
+//   bits 2, 3        hints to a tracked client: kGuarded, kAwaited (below)
 //   bits 8..31       generation: changes with every write, so that a futex wait cannot miss a change (ABA)
 //
 //     open, untracked  0          submit. Nothing else: this is the hot path.
@@ -88,6 +89,9 @@ inline constexpr std::uint32_t kFlagMask = kHeld | kTracked;
 // With kTracked, not held: open though somebody more important is busy (the guard's turn). A reader that does not know
 // it loses nothing but a wider window; it is in no version's layout.
 inline constexpr std::uint32_t kGuarded = 1u << 2;
+// With kTracked, not held: somebody is held until this client is idle, so when it becomes so is to be known soon. A
+// client that does not know it always hurries; of a daemon that does not, its end may be known some 2 ms late.
+inline constexpr std::uint32_t kAwaited = 1u << 3;
 inline constexpr std::uint32_t kGenerationShift = 8;
 
 using Word = std::atomic<std::uint32_t>;

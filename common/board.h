@@ -21,6 +21,7 @@ struct GateSetting {
   std::uint32_t window_floor = 0;  // launches always allowed in flight
   bool guarded = false;            // open beside somebody more important who is busy
   std::uint32_t slice_us = 0;      // time slice, µs; 0: the driver's own. Not said to a client of an older version
+  bool awaited = false;            // somebody is held until it is idle
   bool operator==(const GateSetting&) const = default;
 };
 

@@ -531,9 +531,12 @@ void Client::SetPassthrough(const std::vector<std::string>& entries) {
 
 std::uint64_t Client::TickTrackers(std::uint64_t now_ns) {
   std::uint64_t result = DeviceTracker::kNever;
-  for (const auto& entry : trackers_) {
-    DeviceTracker* tracker = entry.load(std::memory_order_acquire);
-    if (tracker != nullptr) result = std::min(result, tracker->Tick(now_ns));
+  const Session* const session = PublishedSession();
+  for (std::uint32_t slot = 0; slot < trackers_.size(); ++slot) {
+    DeviceTracker* tracker = trackers_[slot].load(std::memory_order_acquire);
+    if (tracker == nullptr) continue;
+    const bool is_awaited = session != nullptr && (session->Board().Word(slot) & abi::kAwaited) != 0;
+    result = std::min(result, tracker->Tick(now_ns, is_awaited));
   }
   return result;
 }

@@ -28,7 +28,6 @@ constexpr std::uint64_t kStillNs = 5'000'000;
 constexpr std::size_t kRound = 16;
 
 // How long work is late before it counts as longer than it is known to be.
-constexpr std::uint64_t kGraceNs = 200'000;
 
 // The longest sleep of a thread that waits for the window without looking for itself.
 constexpr std::chrono::milliseconds kLongestWait{10};
@@ -215,7 +214,7 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
     }
     if (ok && !finished) {
       const std::uint64_t now = MonotonicNs();
-      if (launched_++ == 0) watchfulness_.Begun(now);
+      ++launched_;
       if (IsStreamIdle(stream)) stream.progress_ns = now;
       stream.open.Add(InFlight{1, ticket.weight_ns});
       stream.unmarked.Add(InFlight{1, ticket.weight_ns});
@@ -510,7 +509,6 @@ void DeviceTracker::AfterSettling() {
     });
   }
   if (deadline_ns_ != 0 || deadlines_->Any()) UpdateDeadline();
-  if (launched_ == 0 && watchfulness_.IsUnderWay()) watchfulness_.Ended(MonotonicNs());
   if (busy_ && entered_ == 0 && launched_ == 0) {
     busy_ = false;
     Publish();
@@ -554,14 +552,14 @@ void DeviceTracker::Publish() {
 
 // ---- the agent -----------------------------------------------------------------------------------------------------
 
-std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns) {
+std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
   Lock lock(mutex_);
   now_ns = std::max(now_ns, last_submit_ns_);  // since the caller looked at the clock
   const bool is_used = counters_.submitted != looked_at_;
   looked_at_ = counters_.submitted;
   // Of a client that launches all the time, the launch behind each short pause would wake the agent for nothing.
-  const std::uint64_t late_ns = watchfulness_.LateNs(now_ns);
-  const std::uint64_t if_idle_ns = is_used && late_ns > kWatchNs ? now_ns + late_ns : kNever;
+  is_awaited_ = is_awaited;
+  const std::uint64_t if_idle_ns = is_used && !is_awaited ? now_ns + kLazyNs : kNever;
   if (captures_->Forbid()) return kNever;
   if (launched_ == 0) return if_idle_ns;
   // A thread in a synchronising call settles; one that waits for the window polls. The agent only stands by.
@@ -569,22 +567,19 @@ std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns) {
   if (!others_look) {
     if (syncing_ > 0) {
       last_poll_ns_ = now_ns;
-    } else if (now_ns - last_submit_ns_ >= QuietNs(now_ns)) {
+    } else if (now_ns - last_submit_ns_ >= QuietNs()) {
       MarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });
     }
     PollLocked(lock);
-    if (launched_ == 0) {
-      watchfulness_.Found();
-      return if_idle_ns;
-    }
+    if (launched_ == 0) return if_idle_ns;
   }
   return NextLookNs(now_ns);
 }
 
 // How long nothing must have been submitted: a client that may be noticed late is not asked after in each of its
 // pauses.
-std::uint64_t DeviceTracker::QuietNs(std::uint64_t now_ns) const {
-  return std::max(kQuietNs, watchfulness_.LateNs(now_ns) / 2);
+std::uint64_t DeviceTracker::QuietNs() const {
+  return is_awaited_ ? kQuietNs : std::max(kQuietNs, kLazyNs / 2);
 }
 
 // All that is in flight has to end before the client is idle, and nothing may have been submitted for a while.
@@ -594,11 +589,8 @@ std::uint64_t DeviceTracker::NextLookNs(std::uint64_t now_ns) const {
     if (stream.in_flight.launches > 0) due_ns = std::max(due_ns, stream.progress_ns + stream.in_flight.cost_ns);
   }
   if (!average_.HasValue()) due_ns = 0;  // what launches weigh is a guess
-  const std::uint64_t quiet_ns = last_submit_ns_ + QuietNs(now_ns);
-  // What is marked, and should be done, is not late yet.
-  const bool is_ending = now_ns >= quiet_ns && now_ns < due_ns + kGraceNs;
-  const std::uint64_t next_ns = std::max({now_ns + (is_ending ? kWatchNs : watchfulness_.LateNs(now_ns)), due_ns,
-                                          quiet_ns, std::min(others_look_ns_, now_ns + kLazyNs)});
+  const std::uint64_t next_ns = std::max({now_ns + (is_awaited_ ? kWatchNs : kLazyNs), due_ns,
+                                          last_submit_ns_ + QuietNs(), std::min(others_look_ns_, now_ns + kLazyNs)});
   return std::min(next_ns, now_ns + kLazyNs);
 }
 

@@ -172,7 +172,7 @@ class DeviceTracker {
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   // Settles what is done; records markers behind what has been quiet for a while. Returns when to look again; kNever:
   // nothing here needs looking at before something is submitted.
-  std::uint64_t Tick(std::uint64_t now_ns);
+  std::uint64_t Tick(std::uint64_t now_ns, bool is_awaited = true);
 
   // ---- captures
   // Before a capture begins: marks what nobody could mark while it lasts.
@@ -316,7 +316,7 @@ class DeviceTracker {
   void MakeRoomLocked(Lock& lock, std::uint64_t nap_ns);
   std::uint64_t NapForRoomNs(std::uint64_t now_ns) const;
   std::uint64_t NextLookNs(std::uint64_t now_ns) const;
-  std::uint64_t QuietNs(std::uint64_t now_ns) const;
+  std::uint64_t QuietNs() const;
   void Measure(Lock& lock);
   void Account(const Measurement& done, std::optional<std::uint64_t> from, std::optional<std::uint64_t> to);
   std::uint64_t MatchStamps();
@@ -369,8 +369,8 @@ class DeviceTracker {
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
   std::condition_variable room_;      // for threads that wait for the window and do not look
   std::uint64_t rooms_ = 0;           // how often there has been more room
-  Watchfulness watchfulness_;
-  std::uint64_t looked_at_ = 0;  // of submissions, when the agent looked last
+  bool is_awaited_ = false;           // when the agent looked last
+  std::uint64_t looked_at_ = 0;       // of submissions, when the agent looked last
   std::uint64_t deadline_ns_ = 0;
   TrackerCounters counters_;
   std::uint64_t limit_average_ns_ = 0;  // what counters_.window_limit was reckoned from

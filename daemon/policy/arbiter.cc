@@ -56,6 +56,23 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
     decision.gates[i] = GateOf(i);
     decision.gates[i].slice_us = SliceFor(i, decision.gates[i]);
   }
+  FindAwaited();
+}
+
+// Of several who go before, one is named (ClaimDevice): the next one is when that one is idle.
+void Arbiter::FindAwaited() {
+  awaited_.clear();
+  for (std::uint32_t i = 0; i < decision_->gates.size(); ++i) {
+    const Gate& gate = decision_->gates[i];
+    if (!gate.held || gate.held_for == 0 || !state_->tenants[i].busy) continue;
+    if (std::find(awaited_.begin(), awaited_.end(), gate.held_for) == awaited_.end()) awaited_.push_back(gate.held_for);
+  }
+  if (awaited_.empty()) return;
+  for (std::uint32_t i = 0; i < decision_->gates.size(); ++i) {
+    Gate& gate = decision_->gates[i];
+    gate.awaited = gate.tracked && !gate.held &&
+                   std::find(awaited_.begin(), awaited_.end(), state_->tenants[i].client) != awaited_.end();
+  }
 }
 
 // Who is attached where, and how each group stands.

@@ -122,6 +122,7 @@ class Arbiter {
   void WatchTurns(std::uint32_t group);
   bool IsContended(std::uint32_t group) const;
   void NoteBenefits();
+  void FindAwaited();
   void CountWindows();
   Gate GateOf(std::uint32_t tenant) const;
   std::uint32_t SliceFor(std::uint32_t tenant, const Gate& gate) const;
@@ -180,6 +181,7 @@ class Arbiter {
   std::vector<std::uint32_t> by_rank_;  // tracked and present, lowest first
   std::vector<Place> order_;
   std::vector<Place> interleaved_;
+  std::vector<std::uint64_t> awaited_;   // clients, each once
   std::vector<std::uint8_t> overtaken_;  // by tenant: somebody attached to its device can come before it
 };
 

@@ -233,6 +233,7 @@ struct Gate {
   std::uint32_t slice_us = 0;  // time slice; 0: the driver's own
   Why why = Why::kOpen;
   std::uint64_t held_for = 0;  // client id; 0: nobody in particular
+  bool awaited = false;        // open, and somebody who has work is held for its client
   bool operator==(const Gate&) const = default;
 };
 

@@ -16,7 +16,7 @@ bool Binds(const policy::Gate& gate) {
 
 GateSetting SettingOf(const policy::Gate& gate) {
   const bool beside = gate.why == policy::Why::kGuard || gate.why == policy::Why::kBeside;
-  return {gate.held, gate.tracked, gate.window_us, gate.window_floor, beside, gate.slice_us};
+  return {gate.held, gate.tracked, gate.window_us, gate.window_floor, beside, gate.slice_us, gate.awaited};
 }
 
 // History::Sample wants half a second between two; a little less, so that none is just missed.

@@ -19,6 +19,26 @@ TEST_CASE("priority: who is open") {
   Check("negative is a priority", {{1, -50, 0, true, 'H', Why::kPriority}, {2, -49, 0, true, 'o'}});
 }
 
+TEST_CASE("priority: who is awaited") {
+  World world(2);
+  world.Add(1, 50, 0, true);
+  world.Add(2, 0, 0, false);
+  world.Add(3, 60, 1, true);
+  CHECK(!world.At(kNow).gates[0].awaited);  // the other has no work
+  world.state.tenants[1].busy = true;
+  const Decision decision = world.At(kNow + 1);
+  REQUIRE(decision.gates[1].held);
+  CHECK(decision.gates[0].awaited);
+  CHECK(!decision.gates[1].awaited);
+  CHECK(!decision.gates[2].awaited);
+  // Nobody waits for who lets others run beside it.
+  world.state.settings.tolerance_percent = 5;
+  BenefitMemory& benefit = world.state.groups[0].memory.benefit;
+  benefit.mode = benefit.settled = BenefitMemory::Mode::kBeside;
+  benefit.next_trial_ns = kNever;
+  CHECK(!world.At(kNow + 2).gates[0].awaited);
+}
+
 TEST_CASE("priority: an administrator's hold") {
   Check("held whatever its priority; nobody waits for it",
         {{1, 100, 0, true, 'H', Why::kHold, true}, {2, 0, 0, true, '-'}});

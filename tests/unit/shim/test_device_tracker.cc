@@ -210,6 +210,7 @@ TEST_CASE_METHOD(Fixture, "of several threads that wait for the window one looks
   REQUIRE(TryLaunch(Key(16), window));
   std::atomic<std::size_t> waits{0};
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       Ticket ticket = tracker.Enter(Key(16), 0);
@@ -231,14 +232,19 @@ TEST_CASE_METHOD(Fixture, "of several threads that wait for the window one looks
   CHECK(looks < vendor.queries);  // each has asked before its sleep and behind it
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "a stream that is launched on all the time is looked at seldom, and again soon when it is quiet",
+TEST_CASE_METHOD(Fixture, "who is awaited is looked at soon, and who is not a thousand times a second at most",
                  "[tracker]") {
-  const std::uint64_t begun = xschedd::MonotonicNs();
   TryLaunch(Key(16));
-  // Launches of a second, a new one each 50 us; the tracker's own clock stands still.
-  CHECK(tracker.Tick(begun) < begun + 1'000'000);
-  CHECK(tracker.Tick(begun + 1'000'000'000) > begun + 1'001'000'000);
+  const std::uint64_t now = xschedd::MonotonicNs();
+  CHECK(tracker.Tick(now, true) < now + 200'000);
+  CHECK(tracker.Tick(now + 1'000'000, true) < now + 1'200'000);
+  CHECK(tracker.Tick(now + 2'000'000, false) > now + 3'000'000);
+  // It does not have to begin to launch for somebody to look: the agent stays up for a while.
+  vendor.Finish(reinterpret_cast<void*>(16), 1000);
+  CHECK(tracker.Tick(now + 4'000'000, false) == DeviceTracker::kNever);
+  TryLaunch(Key(16));
+  vendor.Finish(reinterpret_cast<void*>(16), 1000);
+  CHECK(tracker.Tick(now + 8'000'000, false) > now + 9'000'000);
 }
 
 TEST_CASE_METHOD(Fixture, "a ticket that is forced is counted like any other", "[tracker]") {
