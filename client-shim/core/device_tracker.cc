@@ -27,8 +27,6 @@ constexpr std::uint64_t kStillNs = 5'000'000;
 // Streams looked at with the lock released once; there may be more rounds.
 constexpr std::size_t kRound = 16;
 
-// How long work is late before it counts as longer than it is known to be.
-
 // The longest sleep of a thread that waits for the window without looking for itself.
 constexpr std::chrono::milliseconds kLongestWait{10};
 
