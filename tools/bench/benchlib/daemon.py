@@ -27,7 +27,7 @@ class Levers:
     time_ns: int
     held_ns: int  # until then, all clients together
     clients: int
-    settled: str  # "held", "beside": what it has measured to be right; "-": not known
+    settled: str  # "held", "late", "beside": what it has measured to be right; "-": not known
 
     def held_since(self, before: "Levers") -> float:
         """The part of the time in which one of them was held."""
@@ -76,8 +76,8 @@ class Daemon:
         time_ns = time.monotonic_ns()
         held_ns = sum(device["held_ns"] for client in clients if client["pid"] in below for device in client["devices"])
         benefits = [client["benefit"] for client in clients if client["pid"] in top]
-        known = [benefit["beside"] for benefit in benefits if benefit is not None and benefit["is_settled"]]
-        settled = "-" if not known else "beside" if all(known) else "held"
+        known = {benefit["mode"] for benefit in benefits if benefit is not None and benefit["is_settled"]}
+        settled = "/".join(sorted(known)) or "-"
         return Levers(time_ns, held_ns, len(below), settled)
 
     def wait_for_clients(self, children: List[Child]) -> None:
