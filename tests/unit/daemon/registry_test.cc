@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/ipc/selector.h"
+#include "daemon/registry/channel.h"
 #include "daemon/registry/effective.h"
 #include "daemon/registry/match.h"
 #include "daemon/registry/process.h"
@@ -277,8 +278,12 @@ TEST_CASE("effective latency: override, rule, its user, hint; of a group the str
 
   Client& other = registry.Add(Make(2, 1000, "job"), 0);
   REQUIRE(other.group == client.group);
-  for (Client* member : {&client, &other})
+  const auto channel = Channel::Make();
+  REQUIRE(channel);
+  for (Client* member : {&client, &other}) {
+    member->channel = channel->get();
     REQUIRE(registry.Attach(*member, {0, "0000:c1:00.0", "GPU", "amd", 304, ""}, 0));
+  }
   const auto together = [&] {
     return TogetherOf(*client.group, [](const Client& member) -> const Effective& { return member.own; })
         .latency->latency;
