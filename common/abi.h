@@ -160,7 +160,7 @@ struct alignas(kLine) LedgerDevice {
   Word in_flight;       // launches believed unfinished while tracked (relaxed / relaxed)
   Word window_limit;    // launches the window allows at the moment; 0: no limit (relaxed / relaxed)
   Counter submitted;    // work items submitted while tracked (relaxed / relaxed)
-  Counter completed;    // of these, known to have finished (relaxed / relaxed)
+  Counter completed;    // of these, known to have finished (release / acquire, before `submitted`)
   Counter gpu_time_ns;  // GPU time measured while tracked, overlap counted once (relaxed / relaxed)
   Counter held_ns;      // time threads waited at the gate (relaxed / relaxed)
   Counter passthrough;  // calls let through ungated by configuration (relaxed / relaxed)

@@ -134,10 +134,11 @@ int Client::GetStatus(xschedd_status* status) {
   for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
     const abi::LedgerDevice& device = session->Ledger().Device(slot);
     // relaxed: statistics.
+    // acquire: what was submitted is read later, and so is no less.
+    status->completed += device.completed.load(std::memory_order_acquire);
     status->submitted += device.submitted.load(std::memory_order_relaxed);
     status->held_ns += device.held_ns.load(std::memory_order_relaxed);
     status->passthrough += device.passthrough.load(std::memory_order_relaxed);
-    status->completed += device.completed.load(std::memory_order_relaxed);
     status->gpu_time_ns += device.gpu_time_ns.load(std::memory_order_relaxed);
   }
   return XSCHEDD_OK;
@@ -158,8 +159,9 @@ int Client::GetDeviceStatus(int device, xschedd_device_status* status) {
   // relaxed: statistics.
   status->in_flight = ledger.in_flight.load(std::memory_order_relaxed);
   status->window_limit = ledger.window_limit.load(std::memory_order_relaxed);
+  // acquire: what was submitted is read later, and so is no less.
+  status->completed = ledger.completed.load(std::memory_order_acquire);
   status->submitted = ledger.submitted.load(std::memory_order_relaxed);
-  status->completed = ledger.completed.load(std::memory_order_relaxed);
   status->gpu_time_ns = ledger.gpu_time_ns.load(std::memory_order_relaxed);
   status->held_ns = ledger.held_ns.load(std::memory_order_relaxed);
   status->passthrough = ledger.passthrough.load(std::memory_order_relaxed);

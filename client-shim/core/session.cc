@@ -150,7 +150,8 @@ void Session::LedgerSink::Publish(const TrackerCounters& counters) {
   device.in_flight.store(counters.in_flight, std::memory_order_relaxed);
   device.window_limit.store(counters.window_limit, std::memory_order_relaxed);
   device.submitted.store(counters.submitted, std::memory_order_relaxed);
-  device.completed.store(counters.completed, std::memory_order_relaxed);
+  // release: never more than was submitted, to whoever reads it first.
+  device.completed.store(counters.completed, std::memory_order_release);
   device.gpu_time_ns.store(counters.gpu_time_ns, std::memory_order_relaxed);
 }
 

@@ -1,11 +1,12 @@
 // A runtime for the tracker's tests: events complete when the test says that their stream has come that far.
-// Thread rule: one thread.
+// Thread rule: markers, any thread; the rest, one.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -18,9 +19,13 @@ class FakeVendor {
   FakeVendor() { current = this; }
 
   // A launch was made with `stop` as its stop event.
-  void LaunchTimed(void* stop, void* stream) { *static_cast<Marker*>(stop) = Marker{stream, true, false, 0}; }
+  void LaunchTimed(void* stop, void* stream) {
+    const std::lock_guard lock(mutex);
+    *static_cast<Marker*>(stop) = Marker{stream, true, false, 0};
+  }
   // Everything recorded on `stream` up to now has finished at `time_ns`.
   void Finish(void* stream, std::uint64_t time_ns) {
+    const std::lock_guard lock(mutex);
     for (auto& marker : markers) {
       if (marker->stream == stream && marker->is_recorded && !marker->is_done) {
         marker->is_done = true;
@@ -30,6 +35,7 @@ class FakeVendor {
   }
   // One marker is reached.
   void FinishMarker(void* handle, std::uint64_t time_ns) {
+    const std::lock_guard lock(mutex);
     auto* marker = static_cast<Marker*>(handle);
     marker->is_done = true;
     marker->time_ns = time_ns;
@@ -79,9 +85,13 @@ class FakeVendor {
     std::uint64_t time_ns = 0;
   };
 
-  void* Create() { return markers.emplace_back(std::make_unique<Marker>()).get(); }
+  void* Create() {
+    const std::lock_guard lock(mutex);
+    return markers.emplace_back(std::make_unique<Marker>()).get();
+  }
   bool Record(void* marker, void* stream) {
     if (while_recording) std::exchange(while_recording, nullptr)();
+    const std::lock_guard lock(mutex);
     is_relaxed_in_calls = is_relaxed_in_calls && capture_mode == kCaptureModeRelaxed;
     if (refuses_to_record) return false;
     ++records;
@@ -90,6 +100,7 @@ class FakeVendor {
     return true;
   }
   MarkerState Query(void* marker) {
+    const std::lock_guard lock(mutex);
     ++queries;
     is_relaxed_in_calls = is_relaxed_in_calls && capture_mode == kCaptureModeRelaxed;
     return static_cast<Marker*>(marker)->is_done ? MarkerState::kDone : MarkerState::kPending;
@@ -100,6 +111,7 @@ class FakeVendor {
     return true;
   }
   bool Elapsed(void* from, void* to, std::int64_t* out) {
+    const std::lock_guard lock(mutex);
     const auto* first = static_cast<Marker*>(from);
     const auto* last = static_cast<Marker*>(to);
     if (!first->is_done || !last->is_done) return false;
@@ -107,6 +119,7 @@ class FakeVendor {
     return true;
   }
 
+  std::mutex mutex;  // of markers: a device ends work while others ask after it
   std::vector<void*> recorded;
   static inline FakeVendor* current = nullptr;
   std::vector<std::unique_ptr<Marker>> markers;
