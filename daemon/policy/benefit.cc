@@ -159,6 +159,8 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     memory.burst_ns += passed;
     if (memory.contended) block.contended_ns += passed;
     if (memory.contended && memory.holds) memory.waited_ns += passed;
+    // It may be one that never ends.
+    memory.skips = memory.skips && memory.burst_ns < kLongestBlockNs;
   }
   if (memory.cost_since_ns == 0) memory.cost_since_ns = now_ns_;
   if (const std::uint64_t time = now_ns_ - memory.cost_since_ns; time >= kCostNs) {

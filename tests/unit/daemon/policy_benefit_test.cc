@@ -404,6 +404,12 @@ TEST_CASE("a block has the launches of its first burst, and none of the rest of 
   burst(25);
   CHECK(memory.block.launches == 8);
   CHECK(memory.block.busy_ns == 25 * kNsPerMs);
+  // But for one that does not end: its work counts from some time on, or the pair would last for ever.
+  memory.skips = true;
+  at(1, 8, true);
+  for (int i = 0; i < 30; ++i)
+    at(10, 100, true);
+  CHECK(memory.Of(Mode::kBeside).pairs > 1);
 }
 
 TEST_CASE("a block is not looked at again and again") {
