@@ -295,7 +295,9 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
   }
   if (changes) memory.changed_ns = now_ns_;
   memory.settled = mode;
-  memory.wait_ns = changes || memory.wait_ns == 0 ? kShortestWaitNs : std::min(2 * memory.wait_ns, kLongestWaitNs);
+  const bool costs_much = mode == Mode::kHeld && IsLowerBound(memory.Of(Mode::kBeside).typical);
+  const std::uint64_t first_ns = costs_much ? kDearWaitNs : kShortestWaitNs;
+  memory.wait_ns = changes || memory.wait_ns == 0 ? first_ns : std::min(2 * memory.wait_ns, kLongestWaitNs);
   memory.next_trial_ns = now_ns_ + memory.wait_ns;
 }
 

@@ -13,7 +13,8 @@
 //   - A pair says the logarithm of a ratio, the other mode to held. Two averages count: of all pairs, and of what is
 //     outside twice the tolerance (the tail). Pairs follow one another until the mode is clear, kPairs at most.
 //   - `beside` comes first. If it is too slow, late holds follow, the earliest first, until one is too slow. Then the
-//     answer, the next cheaper mode and `beside` are looked at by turns: after kShortestWaitNs, and each time that the
+//     answer, the next cheaper mode and `beside` are looked at by turns: after kShortestWaitNs
+//     (kDearWaitNs where a look costs the group much), and each time that the
 //     answer stays the same after twice as long, up to kLongestWaitNs.
 //   - A hold comes late only where a launch takes no longer than a host may need for it (kHostNs), else the GPU is what
 //     the group waits for; and where there is time for others to do something (kShortestDelayNs).
@@ -40,6 +41,7 @@ class Benefit {
   static constexpr std::uint32_t kPairs = 32;
   static constexpr std::uint32_t kFewestPairs = 4;
   static constexpr std::uint64_t kShortestWaitNs = 2 * kNsPerS;
+  static constexpr std::uint64_t kDearWaitNs = 16 * kNsPerS;
   static constexpr std::uint64_t kLongestWaitNs = 32 * kNsPerS;
   static constexpr std::uint64_t kDwellNs = 5 * kNsPerS;
   static constexpr double kCheap = 0.05;
