@@ -74,6 +74,22 @@ TEST_CASE("ps counts what was passed through, where anything was") {
   CHECK(client["devices"][0]["state"] == "passing");
 }
 
+TEST_CASE("ps says what others are for a client, where that was measured or asked for") {
+  CHECK(RenderClients(Sample(), {}).find("OTHERS") == std::string::npos);
+  v1::ListClientsResponse answer = Sample();
+  v1::Benefit& benefit = *answer.mutable_clients(0)->mutable_benefit();
+  benefit.set_mode("late");
+  benefit.set_delay_us(7500);
+  std::string text = RenderClients(answer, {});
+  CHECK(text.find(" LATE  OTHERS  IN-FLIGHT") != std::string::npos);
+  CHECK(text.find("    4  late            0") != std::string::npos);
+  CHECK(ToJson(answer)["clients"][0]["benefit"]["mode"] == "late");
+  CHECK(ToJson(answer)["clients"][0]["benefit"]["delay_us"] == 7500);
+  answer.mutable_clients(0)->set_latency("strict");
+  text = RenderClients(answer, {});
+  CHECK(text.find("    4  strict          0") != std::string::npos);
+}
+
 TEST_CASE("explain tells what was passed through by which rule") {
   v1::ExplainResponse answer;
   answer.set_summary("pid 7 was not held");
