@@ -369,7 +369,6 @@ class DeviceTracker {
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
   std::condition_variable room_;      // for threads that wait for the window and do not look
   std::uint64_t rooms_ = 0;           // how often there has been more room
-  bool is_awaited_ = false;           // when the agent looked last
   std::uint64_t looked_at_ = 0;       // of submissions, when the agent looked last
   std::uint64_t deadline_ns_ = 0;
   TrackerCounters counters_;
@@ -377,6 +376,7 @@ class DeviceTracker {
   Window limit_window_;                 // likewise
   std::uint32_t waiting_ = 0;           // threads that wait for the window
   bool is_looking_ = false;             // one of them looks
+  bool is_awaited_ = false;             // when the agent looked last
   bool busy_ = false;
 };
 

@@ -120,7 +120,7 @@ Status AdminOperations::ListClients(const Actor& by, const v1::ListClientsReques
   response.set_left_out(left_out);
   response.set_policy(std::string(policy::Text(core_.Settings().policy.name)));
   response.set_time_ns(now);
-  ChargeFor(by, static_cast<std::size_t>(response.clients_size() + response.devices_size()));
+  ChargeFor(by, static_cast<std::size_t>(response.clients_size()) + static_cast<std::size_t>(response.devices_size()));
   return Status::OK;
 }
 
