@@ -90,7 +90,7 @@ inline constexpr std::uint32_t kFlagMask = kHeld | kTracked;
 // it loses nothing but a wider window; it is in no version's layout.
 inline constexpr std::uint32_t kGuarded = 1u << 2;
 // With kTracked, not held: somebody is held until this client is idle, so when it becomes so is to be known soon. A
-// client that does not know it always hurries; of a daemon that does not, its end may be known some 2 ms late.
+// client that does not know it always hurries; of a daemon that does not, its end may be known 1.5 ms late.
 inline constexpr std::uint32_t kAwaited = 1u << 3;
 inline constexpr std::uint32_t kGenerationShift = 8;
 

@@ -276,7 +276,7 @@ bool Core::UpdateMember(Client& client, const Effective& after, const std::strin
     events_.Add(ClientEvent(EventKind::kWeight, client, MonotonicNs(), why));
   }
   if (relaxed) {
-    const std::string latency(policy::LatencyText(after.latency));
+    const std::string latency(LatencyText(after.latency));
     if (told) {
       SPDLOG_INFO("latency changed pid={} to={} source={} reason=\"{}\"{}", client.identity.pid, latency,
                   SourceText(after.latency_source), why, note);
@@ -330,36 +330,31 @@ std::vector<Effective> Core::EffectiveIf(const std::vector<Client*>& clients,
   return result;
 }
 
-void Core::SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
-  const std::string what = priority ? "set to " + std::to_string(*priority) : "reset";
-  NoteOperation("priority " + what, clients, by);
+template <typename Value>
+void Core::SetOverride(const std::vector<Client*>& clients, const Override<Value>& change, const Actor& by) {
+  NoteOperation(change.operation, clients, by);
   for (Client* client : clients) {
-    (by.is_admin ? client->admin : client->owner) = priority;
-    UpdateEffective(*client, what + " " + By(by), LinesFor(by));
+    client->*(by.is_admin ? change.of_admin : change.of_owner) = change.value;
+    UpdateEffective(*client, change.why + " " + By(by), LinesFor(by));
     NoteChange(*client, UrgencyFor(by));
   }
   loop_.DecideNow();
+}
+
+void Core::SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by) {
+  const std::string what = priority ? "set to " + std::to_string(*priority) : "reset";
+  SetOverride<int>(clients, {priority, &Client::admin, &Client::owner, "priority " + what, what}, by);
 }
 
 void Core::SetWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by) {
-  NoteOperation(weight ? "weight set to " + std::to_string(*weight) : "weight reset", clients, by);
-  for (Client* client : clients) {
-    (by.is_admin ? client->admin_weight : client->owner_weight) = weight;
-    UpdateEffective(*client, (weight ? "set " : "reset ") + By(by), LinesFor(by));
-    NoteChange(*client, UrgencyFor(by));
-  }
-  loop_.DecideNow();
+  const std::string what = weight ? "set to " + std::to_string(*weight) : "reset";
+  SetOverride<std::uint32_t>(
+      clients, {weight, &Client::admin_weight, &Client::owner_weight, "weight " + what, weight ? "set" : "reset"}, by);
 }
 
-void Core::SetLatency(const std::vector<Client*>& clients, std::optional<policy::Latency> latency, const Actor& by) {
-  const std::string what = latency ? "set to " + std::string(policy::LatencyText(*latency)) : "reset";
-  NoteOperation("latency " + what, clients, by);
-  for (Client* client : clients) {
-    (by.is_admin ? client->admin_latency : client->owner_latency) = latency;
-    UpdateEffective(*client, what + " " + By(by), LinesFor(by));
-    NoteChange(*client, UrgencyFor(by));
-  }
-  loop_.DecideNow();
+void Core::SetLatency(const std::vector<Client*>& clients, std::optional<Latency> latency, const Actor& by) {
+  const std::string what = latency ? "set to " + std::string(LatencyText(*latency)) : "reset";
+  SetOverride<Latency>(clients, {latency, &Client::admin_latency, &Client::owner_latency, "latency " + what, what}, by);
 }
 
 void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by) {

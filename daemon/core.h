@@ -104,7 +104,7 @@ class Core {
   void SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
   // 1..10000.
   void SetWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
-  void SetLatency(const std::vector<Client*>& clients, std::optional<policy::Latency> latency, const Actor& by);
+  void SetLatency(const std::vector<Client*>& clients, std::optional<Latency> latency, const Actor& by);
   // An administrator's release ends both holds, a user's only its own.
   void SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by);
   void SetPolicy(const policy::Settings& settings, const Actor& by);
@@ -171,6 +171,17 @@ class Core {
   static LinesOf LinesFor(const Actor& by) { return by.is_admin ? LinesOf::kOperation : LinesOf::kItself; }
   // `note`: for the end of the line.
   bool TakeDetail(LinesOf lines, const Client& client, std::string& note);
+  // What an administrator, or its own user, sets of a client; nothing: it is reset.
+  template <typename Value>
+  struct Override {
+    std::optional<Value> value;
+    std::optional<Value> Client::*of_admin;
+    std::optional<Value> Client::*of_owner;
+    std::string operation;  // for the log
+    std::string why;        // for events
+  };
+  template <typename Value>
+  void SetOverride(const std::vector<Client*>& clients, const Override<Value>& change, const Actor& by);
   void NoteOperation(const std::string& what, const std::vector<Client*>& clients, const Actor& by);
   std::uint32_t OwnerOf(std::uint32_t uid) const { return owner_of_ ? owner_of_(uid) : uid; }
   // Computes what counts for the client and its group anew; logs, tells the scheduler and returns for how many clients

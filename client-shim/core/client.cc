@@ -161,22 +161,16 @@ void Client::SubmitBegin(Submission* submission) {
   carried.slot = slot;
   use.Keep();  // until SubmitEnd
   // Nothing is configured to pass, and nobody is held: the gate is as it was a moment ago, when it was asked.
-  if (!passthrough_.Any() && (session->Board().Word(slot) & abi::kHeld) == 0) {
-    if (!tracker->Begin(&carried.ticket, stream, submission->key, function, WindowOf(*session, slot),
-                        submission->may_time)) {
-      WaitForRoom(session, slot, tracker, *submission, &carried.ticket);
-      tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time);
-    }
-  } else {
-    carried.ticket = tracker->Enter(stream, submission->key, function);
+  const bool is_turn = !passthrough_.Any() && (session->Board().Word(slot) & abi::kHeld) == 0;
+  const bool has_begun = is_turn && tracker->Begin(&carried.ticket, stream, submission->key, function,
+                                                   WindowOf(*session, slot), submission->may_time);
+  if (!has_begun) {
+    if (!is_turn) carried.ticket = tracker->Enter(stream, submission->key, function);
     // What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as
     // the program launches it.
-    const bool passes = WaitForTurn(session, slot, *submission);
-    if (passes) {
-      tracker->Admit(&carried.ticket, WindowOf(*session, slot), true);
-    } else {
-      WaitForRoom(session, slot, tracker, *submission, &carried.ticket);
-    }
+    const bool passes = !is_turn && WaitForTurn(session, slot, *submission);
+    const bool is_refused = is_turn || !tracker->Admit(&carried.ticket, WindowOf(*session, slot), passes);
+    if (is_refused) WaitForRoom(session, slot, tracker, *submission, &carried.ticket);
     tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time && !passes);
   }
   submission->stop = carried.ticket.stop;
@@ -226,10 +220,10 @@ bool Client::WaitForTurn(Session* session, std::uint32_t slot, const Submission&
   }
 }
 
+// For a ticket that was not admitted.
 void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, const Submission& submission,
                          Ticket* ticket) {
   const BoardReader& board = session->Board();
-  if (tracker->Admit(ticket, WindowOf(*session, slot), false)) return;
   // Work in flight may itself be waiting for what this thread is about to submit (a stream that waits for a value, a
   // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
   const auto patience_from = [&](std::uint64_t now) {

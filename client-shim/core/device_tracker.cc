@@ -1,49 +1,17 @@
 #include "client-shim/core/device_tracker.h"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
-#include <chrono>
 
 #include "common/clock.h"
 
 namespace xschedd::shim {
 namespace {
 
-// How long a device must have been quiet before the agent drops a marker of its own there. With the agent's tick this
-// keeps a late "idle" under 200 µs.
-constexpr std::uint64_t kQuietNs = 80'000;
-
-// How often the agent looks while a thread is in a call that will settle: what it settles is known at its end, but the
-// GPU time of a long wait has to be told before.
-constexpr std::uint64_t kSyncPollNs = 2'000'000;
-
-// How much later than it said a thread that waits for the window may look again.
-constexpr std::uint64_t kOversleepNs = 60'000;
-
 // A stream whose work has not moved for so long, and twice what it is known to cost, stands still.
 constexpr std::uint64_t kStillNs = 5'000'000;
 
 // Streams looked at with the lock released once; there may be more rounds.
 constexpr std::size_t kRound = 16;
-
-// The longest sleep of a thread that waits for the window without looking for itself.
-constexpr std::chrono::milliseconds kLongestWait{10};
-
-// Between two looks of a thread that spins: about a microsecond, in which others get the lock.
-constexpr int kPauses = 20;
-
-// While it lives, the calling thread's sleeps are as long as they say: the default slack is 50 µs.
-class PreciseSleep {
- public:
-  PreciseSleep() : before_(::prctl(PR_GET_TIMERSLACK)) { ::prctl(PR_SET_TIMERSLACK, 1000); }
-  ~PreciseSleep() { ::prctl(PR_SET_TIMERSLACK, before_ > 0 ? before_ : 0); }
-  PreciseSleep(const PreciseSleep&) = delete;
-  PreciseSleep& operator=(const PreciseSleep&) = delete;
-
- private:
-  const int before_;
-};
 
 }  // namespace
 
@@ -239,75 +207,6 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
   } else {
     AfterSettling();
   }
-}
-
-void DeviceTracker::MakeRoom(std::uint64_t nap_ns) {
-  Lock lock(mutex_);
-  MakeRoomLocked(lock, nap_ns);
-}
-
-void DeviceTracker::MakeRoomLocked(Lock& lock, std::uint64_t nap_ns) {
-  others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
-  PollLocked(lock);
-  // Each by itself: the marker of one that stands still tells nothing about the others.
-  MarkEach(lock, [](const StreamState& stream) { return !IsStreamIdle(stream) && !HasMarker(stream); });
-}
-
-void DeviceTracker::AwaitRoom(const Ticket& ticket) {
-  Lock lock(mutex_);
-  if (ticket.epoch != epoch_ || rooms_ != ticket.rooms) return;
-  ++waiting_;
-  if (is_looking_) {
-    room_.wait_for(lock, kLongestWait);
-    --waiting_;
-    return;
-  }
-  is_looking_ = true;
-  MakeRoomLocked(lock, 0);
-  if (rooms_ == ticket.rooms) {
-    const std::uint64_t now = MonotonicNs();
-    if (const std::uint64_t nap_ns = NapForRoomNs(now); nap_ns != 0) {
-      others_look_ns_ = now + nap_ns + kOversleepNs;
-      const PreciseSleep precise;
-      // A synchronisation of another thread may make room before.
-      room_.wait_for(lock, std::chrono::nanoseconds(nap_ns));
-      MakeRoomLocked(lock, 0);
-    } else {
-      const std::uint64_t until_ns = now + kShortestNapNs;
-      while (rooms_ == ticket.rooms && MonotonicNs() < until_ns) {
-        lock.unlock();
-        for (int i = 0; i < kPauses; ++i)
-          __builtin_ia32_pause();
-        lock.lock();
-        MakeRoomLocked(lock, 0);
-      }
-    }
-  }
-  is_looking_ = false;
-  --waiting_;
-}
-
-void DeviceTracker::WakeWaiting() {
-  const Lock lock(mutex_);
-  if (waiting_ > 0) room_.notify_all();
-}
-
-// By the stream whose oldest marker is due first: its batch began when the one before it was settled.
-std::uint64_t DeviceTracker::NapForRoomNs(std::uint64_t now_ns) const {
-  std::uint64_t nap_ns = kLongestLateNapNs;
-  bool is_first = true;
-  for (const auto& [key, stream] : streams_) {
-    std::uint64_t due_ns = stream.progress_ns;
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
-      due_ns += stream.batches[i].work.cost_ns;
-      if (stream.batches[i].marker == nullptr) continue;
-      const std::uint64_t its_ns = NapNs(now_ns, due_ns);
-      nap_ns = is_first ? its_ns : std::min(nap_ns, its_ns);
-      is_first = false;
-      break;
-    }
-  }
-  return nap_ns;
 }
 
 // What counts against the window for a launch on `key`. The other stream that has most in flight does not: it may wait
@@ -546,50 +445,6 @@ void DeviceTracker::Publish() {
   counters_.in_flight = launched_;
   counters_.gpu_time_ns = gpu_time_.TotalNs();
   if (sink_ != nullptr) sink_->Publish(counters_);
-}
-
-// ---- the agent -----------------------------------------------------------------------------------------------------
-
-std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
-  Lock lock(mutex_);
-  now_ns = std::max(now_ns, last_submit_ns_);  // since the caller looked at the clock
-  const bool is_used = counters_.submitted != looked_at_;
-  looked_at_ = counters_.submitted;
-  // Of a client that launches all the time, the launch behind each short pause would wake the agent for nothing.
-  is_awaited_ = is_awaited;
-  const std::uint64_t if_idle_ns = is_used && !is_awaited ? now_ns + kLazyNs : kNever;
-  if (captures_->Forbid()) return kNever;
-  if (launched_ == 0) return if_idle_ns;
-  // A thread in a synchronising call settles; one that waits for the window polls. The agent only stands by.
-  const bool others_look = now_ns < others_look_ns_ || (syncing_ > 0 && now_ns < last_poll_ns_ + kSyncPollNs);
-  if (!others_look) {
-    if (syncing_ > 0) {
-      last_poll_ns_ = now_ns;
-    } else if (now_ns - last_submit_ns_ >= QuietNs()) {
-      MarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });
-    }
-    PollLocked(lock);
-    if (launched_ == 0) return if_idle_ns;
-  }
-  return NextLookNs(now_ns);
-}
-
-// How long nothing must have been submitted: a client that may be noticed late is not asked after in each of its
-// pauses.
-std::uint64_t DeviceTracker::QuietNs() const {
-  return is_awaited_ ? kQuietNs : std::max(kQuietNs, kLazyNs / 2);
-}
-
-// All that is in flight has to end before the client is idle, and nothing may have been submitted for a while.
-std::uint64_t DeviceTracker::NextLookNs(std::uint64_t now_ns) const {
-  std::uint64_t due_ns = 0;
-  for (const auto& [key, stream] : streams_) {
-    if (stream.in_flight.launches > 0) due_ns = std::max(due_ns, stream.progress_ns + stream.in_flight.cost_ns);
-  }
-  if (!average_.HasValue()) due_ns = 0;  // what launches weigh is a guess
-  const std::uint64_t next_ns = std::max({now_ns + (is_awaited_ ? kWatchNs : kLazyNs), due_ns,
-                                          last_submit_ns_ + QuietNs(), std::min(others_look_ns_, now_ns + kLazyNs)});
-  return std::min(next_ns, now_ns + kLazyNs);
 }
 
 // ---- streams -------------------------------------------------------------------------------------------------------

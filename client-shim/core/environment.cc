@@ -7,6 +7,7 @@
 #include "client-shim/core/deadlines.h"
 #include "client-shim/core/launcher_group.h"
 #include "client-shim/core/standard_error.h"
+#include "common/latency.h"
 #include "common/priority.h"
 
 namespace xschedd::shim {
@@ -63,7 +64,7 @@ Environment Environment::Read() {
     environment.weight = static_cast<std::uint32_t>(*weight);
   }
   environment.latency = Get("XSCHEDD_LATENCY");
-  if (!environment.latency.empty() && environment.latency != "strict" && environment.latency != "auto") {
+  if (!environment.latency.empty() && !LatencyFrom(environment.latency)) {
     Warn("XSCHEDD_LATENCY: \"" + environment.latency + "\" is neither strict nor auto; the default is used");
     environment.latency.clear();
   }

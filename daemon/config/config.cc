@@ -139,10 +139,11 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   if (reader.Priority(table, "priority", priority)) rule.priority = priority;
   if (reader.Number(table, "weight", policy::kWeightLimits, number)) rule.weight = number;
   if (reader.Text(table, "latency", text)) {
-    rule.latency = policy::LatencyFrom(text);
-    if (!rule.latency) {
-      reader.Refuse(*table.get("latency"), "\"" + text + "\" is no latency",
-                    "give " + std::string(policy::kLatencyWords));
+    const Result<Latency> latency = ParseLatency(text);
+    if (latency) {
+      rule.latency = *latency;
+    } else {
+      reader.Refuse(*table.get("latency"), latency.error().what, latency.error().remedy);
     }
   }
   if (reader.Text(table, "join", text)) rule.join = text;

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "common/latency.h"
 #include "common/priority.h"
 #include "common/result.h"
 #include "daemon/config/listen_address.h"
-#include "daemon/policy/latency.h"
 #include "daemon/policy/types.h"
 
 namespace xschedd {
@@ -33,7 +33,7 @@ struct Rule {
 
   std::optional<int> priority = {};
   std::optional<std::uint32_t> weight = {};
-  std::optional<policy::Latency> latency = {};
+  std::optional<Latency> latency = {};
   std::optional<std::string> join = {};          // the group that they are put into
   std::vector<std::string> passthrough = {};     // in addition to Config::passthrough
   std::optional<std::string> metric_class = {};  // in the metrics (telemetry/meter.h)

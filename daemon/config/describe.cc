@@ -35,7 +35,7 @@ Json ToJson(const Rule& rule) {
   Put(json, "group", rule.group);
   Put(json, "priority", rule.priority);
   Put(json, "weight", rule.weight);
-  if (rule.latency) json["latency"] = policy::LatencyText(*rule.latency);
+  if (rule.latency) json["latency"] = LatencyText(*rule.latency);
   Put(json, "join", rule.join);
   if (!rule.passthrough.empty()) json["passthrough"] = rule.passthrough;
   Put(json, "class", rule.metric_class);

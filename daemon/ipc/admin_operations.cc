@@ -131,14 +131,15 @@ void AdminOperations::ChargeFor(const Actor& by, std::size_t clients) {
 Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::ChangeResponse& response) {
   const bool sets_priority = request.has_priority() || request.reset_priority();
   const bool sets_weight = request.has_weight() || request.reset_weight();
-  const std::optional<policy::Latency> latency = policy::LatencyFrom(request.latency());
   const bool sets_latency = !request.latency().empty() || request.reset_latency();
   if (!sets_priority && !sets_weight && !sets_latency) {
     return {StatusCode::INVALID_ARGUMENT, "nothing to set; give a priority, a weight, a latency or what to reset"};
   }
-  if (!request.latency().empty() && !latency) {
-    return {StatusCode::INVALID_ARGUMENT, "\"" + CleanText(request.latency(), kMostOfWord) + "\" is no latency; give " +
-                                              std::string(policy::kLatencyWords)};
+  std::optional<Latency> latency;
+  if (!request.latency().empty()) {
+    const Result<Latency> parsed = ParseLatency(CleanText(request.latency(), kMostOfWord));
+    if (!parsed) return {StatusCode::INVALID_ARGUMENT, parsed.error().Line()};
+    latency = *parsed;
   }
   if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight()) ||
       (latency && request.reset_latency())) {
@@ -177,8 +178,8 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     change.set_priority_after(after.priority);
     change.set_weight_before(before.weight);
     change.set_weight_after(after.weight);
-    change.set_latency_before(std::string(policy::LatencyText(before.latency)));
-    change.set_latency_after(std::string(policy::LatencyText(after.latency)));
+    change.set_latency_before(std::string(LatencyText(before.latency)));
+    change.set_latency_after(std::string(LatencyText(after.latency)));
     change.set_hold_after(client->IsOnHold());
     const std::uint32_t uid = client->identity.uid;
     const Config& config = core_.Settings();
@@ -234,7 +235,7 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
     change.set_priority_after(client->effective.priority);
     change.set_weight_before(client->effective.weight);
     change.set_weight_after(client->effective.weight);
-    change.set_latency_before(std::string(policy::LatencyText(client->effective.latency)));
+    change.set_latency_before(std::string(LatencyText(client->effective.latency)));
     change.set_latency_after(change.latency_before());
     change.set_hold_after(hold || stays_held(client));
     if (client->IsOnHold() == hold && (!hold || client->hold == by.is_admin))

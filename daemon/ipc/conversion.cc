@@ -2,7 +2,6 @@
 
 #include "daemon/policy/benefit.h"
 #include "daemon/policy/slices.h"
-#include "daemon/scheduler/benefit_words.h"
 #include "daemon/scheduler/slice_words.h"
 
 namespace xschedd {
@@ -77,7 +76,7 @@ void FillPassed(const PassedCounts& counts, List& out) {
 
 void FillBenefit(const policy::BenefitMemory& memory, v1::Benefit& out) {
   const policy::BenefitMemory::Comparison& beside = memory.Of(policy::BenefitMemory::Mode::kBeside);
-  out.set_mode(std::string(ModeText(memory.settled)));
+  out.set_mode(std::string(policy::OthersText(memory.settled)));
   out.set_delay_us(policy::DelayUs(memory, memory.settled));
   out.set_slower_percent(policy::SlowerPercent(beside.typical));
   out.set_tail_percent(policy::SlowerPercent(beside.tail));
@@ -120,12 +119,11 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   out.set_client_version(client.version);
   out.set_connected_ms((now_ns - client.connected_ns) / policy::kNsPerMs);
   out.set_weight(client.effective.weight);
-  out.set_latency(std::string(policy::LatencyText(client.effective.latency)));
+  out.set_latency(std::string(LatencyText(client.effective.latency)));
   out.set_late(client.late_total);
   FillPassed(client.passed, *out.mutable_passed());
   const policy::BenefitMemory& benefit = client.group->memory.benefit;
-  const bool is_measured =
-      scheduler.Settings().tolerance_percent != 0 && client.effective.latency == policy::Latency::kAuto;
+  const bool is_measured = scheduler.Settings().tolerance_percent != 0 && client.effective.latency == Latency::kAuto;
   if (is_measured && benefit.Of(policy::BenefitMemory::Mode::kBeside).pairs != 0)
     FillBenefit(benefit, *out.mutable_benefit());
 }

@@ -21,7 +21,6 @@ using Place = std::size_t;
 
 constexpr char kDevice[] = "hw_id";  // hw.id of OpenTelemetry: the PCI address
 constexpr char kClass[] = "class";
-constexpr std::string_view kOthersNames[kOthers] = {"held", "late", "beside"};
 constexpr std::string_view kPhaseNames[kPhases] = {"untracked", "idle", "running", "held", "silent"};
 
 const Meter& MeterOf(const Sources& from) {
@@ -275,13 +274,14 @@ constexpr MetricWriter kWriters[] = {
          out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"state", kPhaseNames[i]}}, row.Now().clients[i]);
      }},
     {{"xschedd_lever_clients", MetricType::kGauge, "",
-      "Clients for whom it was measured what holding others gives, by what others are while they are busy."},
+      "Clients for whom the daemon has measured whether holding others helps, by what it does with those others."},
      Each::kAccount,
      [](const Sources& from, Place place, Exposition& out) {
        const Row row = RowAt(from, place);
        if (!row) return;
-       for (std::size_t i = 0; i < kOthers; ++i)
-         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"others", kOthersNames[i]}}, row.Now().others[i]);
+       for (std::size_t i = 0; i < std::size(policy::kOthersWords); ++i)
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"others", policy::kOthersWords[i]}},
+                    row.Now().others[i]);
      }},
     {{"xschedd_in_flight", MetricType::kGauge, "", "Launches of tracked clients that are believed unfinished."},
      Each::kAccount,

@@ -30,7 +30,7 @@ Hints HintsOf(const v1::Hello& hello) {
   Hints hints;
   if (hello.has_priority_hint()) hints.priority = hello.priority_hint();
   if (hello.has_weight()) hints.weight = hello.weight();
-  hints.latency = policy::LatencyFrom(hello.latency());
+  hints.latency = LatencyFrom(hello.latency());
   if (hello.has_deadline_us()) hints.deadline_us = hello.deadline_us();
   return hints;
 }
@@ -39,7 +39,7 @@ Hints HintsOf(const v1::Hint& hint) {
   Hints hints;
   if (hint.has_priority()) hints.priority = hint.priority();
   if (hint.has_weight()) hints.weight = hint.weight();
-  hints.latency = policy::LatencyFrom(hint.latency());
+  hints.latency = LatencyFrom(hint.latency());
   if (hint.has_deadline_us()) hints.deadline_us = hint.deadline_us();
   if (hint.has_queue()) hints.queue = hint.queue();
   return hints;

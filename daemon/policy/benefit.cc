@@ -34,9 +34,11 @@ bool IsPossible(const BenefitMemory& memory, Mode mode) {
          DelayNs(memory, mode) >= Benefit::kShortestDelayNs;
 }
 
-std::uint64_t WantedNs(const BenefitMemory& memory) {
-  return std::max(memory.burst_ns, static_cast<std::uint64_t>((1 - Benefit::kDeadlineReserve) *
-                                                              static_cast<double>(memory.deadline_ns)));
+// The present burst, with which its deadline could do (benefit.h).
+void AddBurst(const BenefitMemory& memory, Block& block) {
+  const double in_time_ns = (1 - Benefit::kDeadlineReserve) * static_cast<double>(memory.deadline_ns);
+  ++block.bursts;
+  block.wanted_ns += std::max(memory.burst_ns, static_cast<std::uint64_t>(in_time_ns));
 }
 
 // A logarithm: of the time for each of its launches, or for each burst that is wanted by a deadline.
@@ -170,8 +172,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   }
   if (work.busy) return;
   if (memory.burst_launches != 0) {
-    ++block.bursts;
-    block.wanted_ns += WantedNs(memory);
+    AddBurst(memory, block);
     NoteBurst(memory);
   }
   memory.burst_ns = memory.burst_launches = 0;
@@ -180,11 +181,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
 
 void Benefit::EndBlock(BenefitMemory& memory) const {
   Block& block = memory.block;
-  // A part of a burst.
-  if (memory.burst_launches != 0) {
-    ++block.bursts;
-    block.wanted_ns += WantedNs(memory);
-  }
+  if (memory.burst_launches != 0) AddBurst(memory, block);  // a part of one
   // Nobody was there to be compared with, or it said nothing: the pair begins anew, its two blocks must be neighbours.
   if (block.launches == 0 || block.contended_ns * 2 < block.busy_ns) {
     memory.place = 0;

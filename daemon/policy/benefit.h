@@ -30,7 +30,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "daemon/policy/types.h"
 
@@ -89,6 +91,14 @@ class Benefit {
   std::uint64_t now_ns_ = 0;
 };
 
+// What others are for a group while it is busy, in a word; it does not matter how late.
+inline constexpr std::string_view kOthersWords[] = {"held", "late", "beside"};
+inline constexpr std::size_t OthersOf(BenefitMemory::Mode mode) {
+  return mode == BenefitMemory::Mode::kHeld ? 0 : mode == BenefitMemory::Mode::kBeside ? 2 : 1;
+}
+inline constexpr std::string_view OthersText(BenefitMemory::Mode mode) {
+  return kOthersWords[OthersOf(mode)];
+}
 // By how many percent another mode is slower than held; `ratio`: one of the memory's.
 double SlowerPercent(float ratio);
 // How long after a burst's beginning others are held, in ns of the group's own time; 0 unless the mode is a late one.

@@ -109,8 +109,8 @@ struct FairMemory {
 
 // What benefit.h keeps of a group.
 struct BenefitMemory {
-  // What others are while it is busy, by what it costs them: held from a burst's beginning on, held late, that is, from
-  // one, two or three quarters of its usual burst on, or never.
+  // How others are treated while it is busy, beginning with what costs them most: held from the beginning of each
+  // burst; held late, from one, two or three quarters of its usual burst on; never held.
   enum class Mode : std::uint8_t { kHeld, kLateByOne, kLateByTwo, kLateByThree, kBeside };
   struct Block {
     std::uint64_t busy_ns = 0;

@@ -74,7 +74,7 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
   const auto weight =
       Choose(settings.admin_weight, rule.weight, settings.owner_weight, client.hint_weight, policy::kWeightDefault);
   const auto latency =
-      Choose(settings.admin_latency, rule.latency, settings.owner_latency, client.hint_latency, policy::Latency::kAuto);
+      Choose(settings.admin_latency, rule.latency, settings.owner_latency, client.hint_latency, Latency::kAuto);
   const OwnCeiling own = OwnCeilingOf(client.identity.uid, client.identity.may_raise, config);
   const OwnCeiling configured = OwnCeilingOf(client.identity.uid, true, config);
   const int priority_ceiling = (IsOwnWord(priority.source, rule) ? own : configured).priority;

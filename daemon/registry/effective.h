@@ -2,9 +2,9 @@
 //
 // Priority, weight and latency, each for itself: the administrator's, else that of the first rule that fits, else what
 // the client's own user has set, else the client's hint, else the default; the first two limited to the configured
-// ceiling of the uid, which binds administrators, too. Where the configuration has none for it, what a client and its
-// user say, or choose by what they say, may lower and not raise (as with nice), unless the client's process may raise.
-// The first rule that fits is the only one that is looked at: what it does not set is as without rules.
+// ceiling of the uid, which binds administrators, too. Where the uid has no ceiling, a client and its user may lower
+// themselves and not raise, as with nice, also by rules that they can choose to fit, unless the client's process may
+// raise. The first rule that fits is the only one that is looked at: what it does not set is as without rules.
 //
 // A group runs as one, so one of each counts for all its members that have a device: the highest (strict) of what
 // administrators set for any of them; if they set nothing, of what rules say; if these say nothing, of what users and
@@ -27,8 +27,8 @@ struct ClientSettings {
   std::optional<std::uint32_t> admin_weight;
   std::optional<int> owner;
   std::optional<std::uint32_t> owner_weight;
-  std::optional<policy::Latency> admin_latency;
-  std::optional<policy::Latency> owner_latency;
+  std::optional<Latency> admin_latency;
+  std::optional<Latency> owner_latency;
 };
 ClientSettings SettingsOf(const Client& client);
 

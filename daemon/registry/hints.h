@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <optional>
 
+#include "common/latency.h"
 #include "common/result.h"
-#include "daemon/policy/latency.h"
 
 namespace xschedd {
 
 struct Hints {
   std::optional<int> priority = {};
   std::optional<std::uint32_t> weight = {};
-  std::optional<policy::Latency> latency = {};
+  std::optional<Latency> latency = {};
   std::optional<std::uint64_t> deadline_us = {};  // from becoming busy; 0: none any more
   std::optional<std::uint64_t> queue = {};        // whose deadline; not given: of all that have none of their own
 };

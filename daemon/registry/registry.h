@@ -112,7 +112,7 @@ struct Effective {
   std::uint32_t weight = policy::kWeightDefault;
   PrioritySource weight_source = PrioritySource::kDefault;
   bool weight_limited = false;
-  policy::Latency latency = policy::Latency::kAuto;
+  Latency latency = Latency::kAuto;
   PrioritySource latency_source = PrioritySource::kDefault;
   std::string metric_class;  // as a rule says; empty: by its priority (telemetry/meter.h)
 };
@@ -149,15 +149,15 @@ struct Client {
   std::optional<int> hint;
   std::optional<int> admin;
   std::optional<std::uint32_t> hint_weight;
-  std::optional<policy::Latency> hint_latency;
+  std::optional<Latency> hint_latency;
   std::uint64_t hint_deadline_us = 0;            // of queues that have none of their own; 0: none
   std::uint64_t default_stream_deadline_us = 0;  // the same of the default streams, which are not in `queues`
   std::optional<std::uint32_t> admin_weight;
-  std::optional<policy::Latency> admin_latency;
+  std::optional<Latency> admin_latency;
   // What the client's own user has set through client.sock.
   std::optional<int> owner;
   std::optional<std::uint32_t> owner_weight;
-  std::optional<policy::Latency> owner_latency;
+  std::optional<Latency> owner_latency;
   Effective own;            // what was set and said for it alone
   Effective effective;      // what counts: among the members of its group that have a device, one value for all
   bool hold = false;        // by an administrator

@@ -21,10 +21,6 @@ std::string Slower(const policy::BenefitMemory& memory, Mode mode) {
 
 }  // namespace
 
-std::string_view ModeText(Mode mode) {
-  return mode == Mode::kHeld ? "held" : mode == Mode::kBeside ? "beside" : "late";
-}
-
 std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t tolerance_percent) {
   if (tolerance_percent == 0 || memory.Of(Mode::kBeside).pairs == 0) return {};
   if (memory.settled == Mode::kBeside) {
@@ -33,9 +29,8 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
   }
   if (memory.settled != Mode::kHeld) {
     return fmt::format(
-        "it holds those below it from {:.1f} ms after the beginning of its work on, for {:.0f} % of the time: holding "
-        "them "
-        "all along would make it {} faster, and beside them it would be {} slower (tolerance_percent={})",
+        "it holds those below it from {:.1f} ms after the beginning of its work on, for {:.0f} % of the time: "
+        "holding them all along would make it {} faster, and beside them it would be {} slower (tolerance_percent={})",
         DelayNs(memory, memory.settled) / policy::kNsPerMs, 100 * memory.cost, Slower(memory, memory.settled),
         Slower(memory, Mode::kBeside), tolerance_percent);
   }

@@ -3,14 +3,11 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "daemon/policy/types.h"
 
 namespace xschedd {
 
-// "held", "late" or "beside": what others are while it is busy.
-std::string_view ModeText(policy::BenefitMemory::Mode mode);
 // "it lets those below it run beside it: ...". Empty: nothing is known, or nothing is measured.
 std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t tolerance_percent);
 // Of somebody who is held for that group: "beside it pid 7 would be 31 % slower". Empty: nothing is known.

@@ -113,7 +113,7 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
   }
   Explanation explanation = explainer.Finish();
   explanation.passed = client.passed;
-  explanation.benefit = client.effective.latency == policy::Latency::kStrict
+  explanation.benefit = client.effective.latency == Latency::kStrict
                             ? "it holds those below it whenever it is busy (latency=strict)"
                             : BenefitText(client.group->memory.benefit, context.config.policy.tolerance_percent);
   return explanation;

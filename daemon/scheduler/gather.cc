@@ -119,7 +119,7 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
     view.priority = std::max(view.priority, client->effective.priority);
     view.weight = std::max(view.weight, client->effective.weight);
     view.hold = view.hold || client->IsOnHold();
-    view.strict = view.strict || client->effective.latency == policy::Latency::kStrict;
+    view.strict = view.strict || client->effective.latency == Latency::kStrict;
     for (const auto& [slot, attachment] : client->attachments) {
       VisitDevice(cluster, *attachment->device);
       attachment->index = static_cast<std::uint32_t>(cluster.attachments.size());

@@ -308,10 +308,11 @@ void Scheduler::NoteBenefit(const Group& group, const policy::BenefitMemory& bef
   SPDLOG_LOGGER_CALL(spdlog::default_logger_raw(), level,
                      "lever pid={} group={} mode={} delay_us={} compared={} compared_delay_us={} slower_percent={:.1f} "
                      "tail_percent={:.1f} tolerance_percent={} pairs={} held_for_it_percent={:.0f}",
-                     group.clients.front()->identity.pid, group.name, ModeText(after.settled),
-                     policy::DelayUs(after, after.settled), ModeText(after.trial), policy::DelayUs(after, after.trial),
-                     policy::SlowerPercent(compared.typical), policy::SlowerPercent(compared.tail),
-                     settings_.tolerance_percent, compared.pairs, 100 * after.cost);
+                     group.clients.front()->identity.pid, group.name, policy::OthersText(after.settled),
+                     policy::DelayUs(after, after.settled), policy::OthersText(after.trial),
+                     policy::DelayUs(after, after.trial), policy::SlowerPercent(compared.typical),
+                     policy::SlowerPercent(compared.tail), settings_.tolerance_percent, compared.pairs,
+                     100 * after.cost);
 }
 
 void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {

@@ -27,8 +27,8 @@ state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel
   if (client.owner) saved.set_owner_priority(*client.owner);
   if (client.owner_weight) saved.set_owner_weight(*client.owner_weight);
   saved.set_owner_hold(client.owner_hold);
-  const auto latency = [](std::optional<policy::Latency> of) {
-    return std::string(of ? policy::LatencyText(*of) : std::string_view());
+  const auto latency = [](std::optional<Latency> of) {
+    return std::string(of ? LatencyText(*of) : std::string_view());
   };
   saved.set_admin_latency(latency(client.admin_latency));
   saved.set_owner_latency(latency(client.owner_latency));
@@ -94,7 +94,7 @@ RestoredClient FromSaved(const state::Client& saved) {
   };
   if (saved.has_hint() && IsPriority(saved.hint())) fresh.hints.priority = saved.hint();
   if (saved.has_hint_weight()) fresh.hints.weight = weight(saved.hint_weight());
-  fresh.hints.latency = policy::LatencyFrom(saved.hint_latency());
+  fresh.hints.latency = LatencyFrom(saved.hint_latency());
   if (saved.deadline_us() <= policy::kDeadlineLimits.max) fresh.hints.deadline_us = saved.deadline_us();
   fresh.runtime = CleanText(saved.runtime(), kMostOfWord);
   fresh.route = CleanText(saved.route(), kMostOfWord);
@@ -104,8 +104,8 @@ RestoredClient FromSaved(const state::Client& saved) {
   if (saved.has_admin_weight()) settings.admin_weight = weight(saved.admin_weight());
   if (saved.has_owner_priority() && IsPriority(saved.owner_priority())) settings.owner = saved.owner_priority();
   if (saved.has_owner_weight()) settings.owner_weight = weight(saved.owner_weight());
-  settings.admin_latency = policy::LatencyFrom(saved.admin_latency());
-  settings.owner_latency = policy::LatencyFrom(saved.owner_latency());
+  settings.admin_latency = LatencyFrom(saved.admin_latency());
+  settings.owner_latency = LatencyFrom(saved.owner_latency());
   client.set.hold = saved.hold();
   client.set.owner_hold = saved.owner_hold();
   if (saved.default_stream_deadline_us() <= policy::kDeadlineLimits.max) {

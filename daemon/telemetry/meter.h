@@ -14,10 +14,12 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "daemon/policy/benefit.h"
 #include "daemon/registry/registry.h"
 #include "daemon/telemetry/histogram.h"
 
@@ -29,12 +31,10 @@ inline constexpr std::string_view kOther = "other";
 std::string_view ClassOf(const Effective& effective);
 
 // Of one class on one device, at the time of the last count.
-// What others are for a client while it is busy: held, late, beside (policy::BenefitMemory::Mode).
-inline constexpr std::size_t kOthers = 3;
-
 struct Present {
   std::array<std::uint64_t, kPhases> clients{};  // by Phase
-  std::array<std::uint64_t, kOthers> others{};   // clients of which it is known, by what others are for them
+  // Clients for whom the daemon has found out what others should be, by policy::OthersOf.
+  std::array<std::uint64_t, std::size(policy::kOthersWords)> others{};
   std::uint64_t in_flight = 0;
   std::uint64_t window_us = 0;  // the largest; 0: nobody has one
   std::uint64_t longest_hold_ns = 0;

@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "common/priority.h"
-#include "daemon/policy/latency.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/render_json.h"
 #include "tools/xschedctl/units.h"
@@ -69,10 +68,9 @@ Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
     request.set_weight(*weight);
   }
   if (!options.latency.empty()) {
-    if (!policy::LatencyFrom(options.latency)) {
-      return Fail("set: \"" + options.latency + "\" is no latency", "give --latency strict or --latency auto");
-    }
-    request.set_latency(options.latency);
+    const Result<std::string> latency = ParseLatency(options.latency);
+    if (!latency) return tl::unexpected<Error>(latency.error());
+    request.set_latency(*latency);
   }
   if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight()) ||
       (!request.latency().empty() && request.reset_latency())) {

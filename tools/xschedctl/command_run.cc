@@ -14,7 +14,6 @@
 #include "common/passthrough.h"
 #include "common/priority.h"
 #include "common/runtime_dir.h"
-#include "daemon/policy/latency.h"
 #include "daemon/policy/types.h"
 #include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/commands.h"
@@ -123,8 +122,9 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
     if (!parsed) return UsageFailure(parsed.error());
     weight = fmt::format("{}", *parsed);
   }
-  if (!options.latency.empty() && !policy::LatencyFrom(options.latency)) {
-    return UsageFailure({"run: \"" + options.latency + "\" is no latency", "give --latency strict or --latency auto"});
+  if (!options.latency.empty()) {
+    const Result<std::string> parsed = ParseLatency(options.latency);
+    if (!parsed) return UsageFailure(parsed.error());
   }
   std::string deadline_us;
   if (!options.deadline.empty()) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "daemon/policy/latency.h"
+#include "common/latency.h"
 #include "tools/xschedctl/names.h"
 #include "tools/xschedctl/table.h"
 #include "tools/xschedctl/units.h"
@@ -54,9 +54,9 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
   const bool any_late = std::any_of(answer.clients().begin(), answer.clients().end(),
                                     [](const v1::Client& client) { return client.late() != 0; });
   const auto others = [](const v1::Client& client) {
-    return client.latency() == policy::LatencyText(policy::Latency::kStrict) ? "strict"
-           : client.has_benefit()                                            ? Harmless(client.benefit().mode())
-                                                                             : "-";
+    return client.latency() == LatencyText(Latency::kStrict) ? "strict"
+           : client.has_benefit()                            ? Harmless(client.benefit().mode())
+                                                             : "-";
   };
   const bool any_others = std::any_of(answer.clients().begin(), answer.clients().end(),
                                       [&](const v1::Client& client) { return others(client) != "-"; });

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/latency.h"
+
 namespace xschedd::ctl {
 namespace {
 
@@ -108,6 +110,12 @@ Result<std::uint32_t> ParseWeight(std::string_view text) {
     return Fail("\"" + std::string(text) + "\" is not a weight", "give a number from 1 to 10000");
   }
   return static_cast<std::uint32_t>(*weight);
+}
+
+Result<std::string> ParseLatency(std::string_view text) {
+  const auto latency = xschedd::ParseLatency(text);
+  if (!latency) return Fail(latency.error().what, "give --latency strict or --latency auto");
+  return std::string(LatencyText(*latency));
 }
 
 }  // namespace xschedd::ctl

@@ -32,4 +32,7 @@ Result<std::uint64_t> ParseNumber(std::string_view text, std::string_view what, 
 // 1 to 10000.
 Result<std::uint32_t> ParseWeight(std::string_view text);
 
+// The words of common/latency.h.
+Result<std::string> ParseLatency(std::string_view text);
+
 }  // namespace xschedd::ctl

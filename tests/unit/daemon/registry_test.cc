@@ -259,7 +259,6 @@ TEST_CASE("effective weight: override, rule, hint, ceiling, each apart from the 
 }
 
 TEST_CASE("effective latency: override, rule, its user, hint; of a group the strict one of whoever decides") {
-  using policy::Latency;
   Registry registry;
   Client& client = registry.Add(Make(1, 1000, "job"), 0);
   Config config;

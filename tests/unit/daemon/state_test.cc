@@ -284,7 +284,7 @@ TEST_CASE("a client is the same after it was saved") {
   fresh.identity.gid = 100;
   fresh.identity.key = {12345, 67890};
   fresh.group_name = "job";
-  fresh.hints = {.priority = 7, .weight = 30, .latency = policy::Latency::kStrict, .deadline_us = 4000};
+  fresh.hints = {.priority = 7, .weight = 30, .latency = Latency::kStrict, .deadline_us = 4000};
   fresh.runtime = "HIP";
   fresh.route = "symbols";
   fresh.version = "0.1.0";
@@ -297,7 +297,7 @@ TEST_CASE("a client is the same after it was saved") {
   REQUIRE(core.SetHints(client, {.deadline_us = 900, .queue = kDefaultStream}));
   core.SetPriority({&client}, -20, {});
   core.SetWeight({&client}, 400, {});
-  core.SetLatency({&client}, policy::Latency::kAuto, {});
+  core.SetLatency({&client}, Latency::kAuto, {});
   core.SetHold({&client}, true, {});
   const Actor user{.pid = 1, .uid = 1000, .is_admin = false};
   core.SetPriority({&client}, -3, user);
@@ -325,8 +325,8 @@ TEST_CASE("a client is the same after it was saved") {
   CHECK(again.owner_hold);
   CHECK(again.owner == -3);
   CHECK(again.owner_weight == 70u);
-  CHECK(again.hint_latency == policy::Latency::kStrict);
-  CHECK(again.effective.latency == policy::Latency::kAuto);
+  CHECK(again.hint_latency == Latency::kStrict);
+  CHECK(again.effective.latency == Latency::kAuto);
   CHECK(again.effective.latency_source == PrioritySource::kAdmin);
   CHECK(again.group->name == "job");
   CHECK(again.attachments.at(3)->device->pci_address == "0000:c1:00.0/1");

@@ -54,9 +54,7 @@ void Device::TakeEnded(std::vector<std::uint32_t>& lanes) {
   for (const Kernel& kernel : running)
     if (kernel.left_ns < kNothingLeft) lanes.push_back(kernel.lane);
   if (lanes.empty()) return;
-  running.erase(std::remove_if(running.begin(), running.end(),
-                               [](const Kernel& kernel) { return kernel.left_ns < kNothingLeft; }),
-                running.end());
+  std::erase_if(running, [](const Kernel& kernel) { return kernel.left_ns < kNothingLeft; });
 }
 
 std::uint64_t Device::NextNs() const {

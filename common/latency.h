@@ -1,0 +1,32 @@
+// Whether a client may be slowed down by those below it, for their sake: its words in the environment, configuration,
+// protocol and xschedctl. Thread rule: pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/result.h"
+
+namespace xschedd {
+
+enum class Latency : std::uint8_t {
+  kAuto,    // by no more than is tolerated (daemon/policy/benefit.h)
+  kStrict,  // others are held whenever it is busy
+};
+
+inline constexpr std::string_view LatencyText(Latency latency) {
+  return latency == Latency::kStrict ? "strict" : "auto";
+}
+inline constexpr std::optional<Latency> LatencyFrom(std::string_view text) {
+  if (text == LatencyText(Latency::kStrict)) return Latency::kStrict;
+  return text == LatencyText(Latency::kAuto) ? std::optional(Latency::kAuto) : std::nullopt;
+}
+// The same; fails on anything else, and says the words.
+inline Result<Latency> ParseLatency(std::string_view text) {
+  if (const auto latency = LatencyFrom(text)) return *latency;
+  return Fail("\"" + std::string(text) + "\" is no latency", "give \"strict\" or \"auto\"");
+}
+
+}  // namespace xschedd

@@ -1,0 +1,60 @@
+// One device's tracker above a runtime that completes on command. Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "client-shim/core/device_tracker.h"
+#include "tests/unit/shim/fake_vendor.h"
+
+namespace xschedd::shim {
+
+struct Sink : TrackerSink {
+  void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) override {
+    reports.push_back(kind);
+    deadlines.push_back(deadline_ns);
+  }
+  void Publish(const TrackerCounters& counters) override {
+    in_flight = counters.in_flight;
+    limit = counters.window_limit;
+    submitted = counters.submitted;
+    completed = counters.completed;
+    gpu_time_ns = counters.gpu_time_ns;
+  }
+  std::vector<abi::TransitionKind> reports;
+  std::vector<std::uint64_t> deadlines;
+  std::uint32_t in_flight = 0, limit = 0;
+  std::uint64_t submitted = 0, completed = 0, gpu_time_ns = 0;
+};
+
+inline constexpr auto kBusy = abi::TransitionKind::kBusy;
+inline constexpr auto kIdle = abi::TransitionKind::kIdle;
+inline constexpr Window kNoWindow{};
+
+inline StreamKey Key(std::uintptr_t handle) {
+  return StreamKey{reinterpret_cast<void*>(handle), 0};
+}
+
+struct Fixture {
+  FakeVendor vendor;
+  Captures captures;
+  Deadlines deadlines;
+  Sink sink;
+  DeviceTracker tracker{0, vendor.Table(), &captures, &deadlines};
+
+  Fixture() { tracker.Reset(&sink); }
+
+  bool TryLaunch(const StreamKey& key, const Window& window = kNoWindow, bool ok = true, LaunchKey kind = 0) {
+    Ticket ticket = tracker.Enter(key, kind);
+    const bool admitted = tracker.Admit(&ticket, window, false);
+    if (admitted) tracker.Start(&ticket, window, false);
+    tracker.Leave(ticket, ok && admitted, false, window);
+    return admitted;
+  }
+  void Sync(SyncScope scope, const StreamKey& key) {
+    const Snapshot snapshot = tracker.BeginSync(scope, key);
+    tracker.EndSync(snapshot, true);
+  }
+};
+
+}  // namespace xschedd::shim
