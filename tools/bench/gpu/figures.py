@@ -126,8 +126,8 @@ def latencies(answer: dict) -> List[float]:
 
 
 def waited(answer: dict) -> List[float]:
-    """How much of each of these latencies its host did nothing: it waited for the GPU, or had not come to a request yet because of
-    those before. Empty where nobody measured it."""
+    """How much of each of these latencies its host did nothing for it: it waited for the GPU, or had not come to the request yet
+    because of those before. Empty where nobody measured it."""
     waits = answer.get("wait_ms", [])
     return waits if answer.get("token_ms") else [own + queued for own, queued in zip(waits, answer.get("queued_ms", []))]
 
@@ -157,14 +157,14 @@ def quantile_of_sum(first: Sequence[float], second: Sequence[float], fraction: f
 
 
 def at_one_host_speed(answers: Dict[str, List[dict]]) -> Dict[str, dict]:
-    """Of each way's stretches of one program, by way: its waits, the median of the host's own part, and the latency that the
-    way would have with a host as fast as in all others. A host's speed changes by a factor of two from one second to the
-    next, by itself, and scheduling cannot change it; what is waited it can. So each latency is cut into the host's own part
-    (latency less wait) and the wait; the host's parts of all ways are one pool, to which each way adds its own waits: the medians of both
-    for the median, and for p99 that of all sums of one of the pool and one of the way's waits.
+    """Of each way's stretches of one program, by way: its waits, the median of the host's own part, and the latency that the way
+    would have with a host as fast as in all others. A host's speed changes by a factor of two from one second to the next, by
+    itself, and scheduling cannot change it; what is waited it can. So each latency is cut into the host's own part (latency
+    less wait) and the wait; the host's parts of all ways are one pool, to which each way adds its own waits: the medians of
+    both for the median, and for p99 that of all sums of one of the pool and one of the way's waits.
 
-    Assumed: the host's own part does not depend on the way, nor the wait on how long the host has just worked. Neither is quite so:
-    what a way costs in launch calls (being tracked, a gate, the driver's full queue, cores that others take) goes into the
+    Assumed: the host's own part does not depend on the way, nor the wait on how long the host has just worked. Neither is quite
+    so: what a way costs in launch calls (being tracked, a gate, the driver's full queue, cores that others take) goes into the
     pool, and so out of the comparison: host_p50_ms shows it; a host that is slow has less to wait for. So these stand beside
     what was measured and never in its place. Nothing is given where one of the ways lacks its waits."""
     waits = {way: [value for one in stretches for value in waited(one)] for way, stretches in answers.items()}
