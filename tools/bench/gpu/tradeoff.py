@@ -16,7 +16,10 @@ PANEL_WIDTH, PANEL_HEIGHT, COLUMNS = 330, 270, 3
 LEFT, RIGHT, TOP, BOTTOM = 58, 20, 34, 46  # within a panel
 HEAD, FOOT = 84, 16  # of the picture
 COLORS = {**distribution.COLORS, "held": "#1a7f37", "beside": "#bf3989", "held, slices": "#0598bc", "beside, slices": "#d4a72c"}
-TICKS = [factor * 10.0**exponent for exponent in range(-2, 4) for factor in (1, 1.5, 2, 3, 5, 7)]
+# Coarse ones first: a finer one is drawn where it has room.
+TICKS = [factor * 10.0**exponent for factors in ((1,), (2, 5), (1.5, 3, 7), (1.1, 1.2, 1.3, 4, 6, 8, 9))
+         for exponent in range(-2, 4) for factor in factors]
+TICK_ROOM = 16
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,10 @@ def panel(canvas: Canvas, at_x: float, at_y: float, name: str, points: Sequence[
         return bottom - (math.log10(value) - low) / (high - low) * (bottom - top)
 
     canvas.text(left, at_y + 22, name, 13, bold=True)
+    drawn: List[float] = []
     for tick in TICKS:
-        if low <= math.log10(tick) <= high:
+        if low <= math.log10(tick) <= high and all(abs(y_at(tick) - other) >= TICK_ROOM for other in drawn):
+            drawn.append(y_at(tick))
             canvas.line(left, y_at(tick), right, y_at(tick), MUTED if tick == 1 else GRID)
             canvas.text(left - 6, y_at(tick) + 4, f"{tick:g}", 11, MUTED, "end")
     for quarter in range(math.floor(most * 4) + 1):
