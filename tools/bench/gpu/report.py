@@ -135,9 +135,8 @@ def pairs(results: Dict[str, dict]) -> List[str]:
 
 
 def pulled(decided: Dict[str, dict]) -> str:
-    """Of whom a benefit was measured: what those below are while it is busy."""
-    return ", ".join(f"{name}: {each['benefit']['mode']}" + (f" {each['benefit']['delay_us'] / 1000:.1f} ms" if each["benefit"]["delay_us"] else "")
-                     for name, each in decided.items() if each["benefit"]) or "–"
+    """Of whom a benefit was measured: when those below are held for it."""
+    return ", ".join(f"{name}: {each['benefit']['mode']}" for name, each in decided.items() if each["benefit"]) or "–"
 
 
 def levers(results: Dict[str, dict]) -> List[str]:
