@@ -22,8 +22,8 @@ constexpr std::uint32_t kPipelineFloor = 2;
 // With the default's 500 µs so many keep an H200 busy for one of its time slices between processes, 2 ms, and who has
 // them does not notice that he is tracked.
 constexpr std::uint32_t kWideWindows = WindowsBelow(BenefitMemory::Mode::kBeside);
-// Between two bursts of one piece of work.
-constexpr std::uint64_t kPause = 100 * kNsPerMs;
+// Between two bursts of one that goes on.
+constexpr std::uint64_t kPause = kNsPerS;
 // Above any time that a clock gives.
 constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
 

@@ -134,7 +134,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   memory.deadline_ns = work.deadline_ns;
   Count(memory, work);
   memory.contended = work.contended;
-  memory.others = work.others;
+  NoteOthers(memory, work.others);
   const bool has_waited = memory.waits;
   memory.waits = work.busy && work.waits;
   if (has_waited && !memory.waits) memory.waits_until_ns = now_ns_;
@@ -142,6 +142,21 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   if (memory.place != 0) return;
   memory.mode = memory.settled;
   memory.block = {};
+}
+
+void Benefit::NoteOthers(BenefitMemory& memory, std::uint32_t others) const {
+  if (others != memory.others) {
+    memory.others = others;
+    memory.others_since_ns = now_ns_;
+  }
+  if (!memory.contended || others == memory.known_with || now_ns_ - memory.others_since_ns < kOthersLastNs) return;
+  if (memory.relearnt_ns != 0 && now_ns_ - memory.relearnt_ns < kRelearnNs) return;
+  if (memory.known_with != 0) {
+    memory.comparisons = {};
+    memory.place = 0;
+    memory.relearnt_ns = memory.next_trial_ns = now_ns_;
+  }
+  memory.known_with = others;
 }
 
 bool Benefit::IsDue(const BenefitMemory& memory) const {

@@ -22,13 +22,12 @@
 //     much), and each time that the answer stays the same after twice as long, up to kLongestWaitNs.
 //   - A block that is not held ends, within a burst, too, as soon as it is clearly slower than the last one that was.
 //     Two pairs that say so are an answer.
-//   - A pair that says otherwise, and fits to nothing known, is made again at once; if that one does so, too, all
-//   begins
+//   - A pair that says otherwise, and fits to nothing known, is made again at once; if that one does so, too, all begins
 //     anew.
 //   - Where holding costs the others less than kCheap of the time nothing is tried: they are held.
-//   - The tolerance counts once for each of the others that have work, up to kMostOthers: what is given up for one may
-//   be
-//     given up for another, too.
+//   - The tolerance counts once for each of the others that have work, up to kMostOthers: what is given up for one
+//     may be given up for another, too. What is known is of that number of others: with another that lasts for
+//     kOthersLastNs all begins anew, at most once in kRelearnNs.
 //   - The answer changes at most once in kDwellNs. A mode is taken when it is slower by no more than the tolerance, and
 //     left when it is slower by more than that and more than chance explains.
 //
@@ -57,6 +56,8 @@ class Benefit {
   static constexpr double kMostlyWaits = 0.9;
   static constexpr std::uint64_t kLingerNs = 500 * kNsPerUs;
   static constexpr std::uint32_t kMostOthers = 4;
+  static constexpr std::uint64_t kOthersLastNs = kNsPerS;
+  static constexpr std::uint64_t kRelearnNs = 10 * kNsPerS;
   static constexpr std::uint32_t kFewestWholePairs = 8;
   static constexpr double kSureErrors = 3;
 
@@ -73,7 +74,7 @@ class Benefit {
     bool busy = false;           // it has some now
     bool waits = false;          // and its host waits for it
     bool contended = false;      // and somebody less important has some on one of its devices
-    std::uint32_t others = 0;    // groups of these, with those who have just had some
+    std::uint32_t others = 0;    // such clients, with those who have just had some; kMostOthers at most
     std::uint64_t deadline_ns = 0;
   };
   // What has passed since the last decision. Changes the mode when a block is over. Before groups are put in order.
@@ -90,6 +91,7 @@ class Benefit {
  private:
   using Mode = BenefitMemory::Mode;
   void Count(BenefitMemory& memory, const Work& work) const;
+  void NoteOthers(BenefitMemory& memory, std::uint32_t others) const;
   void EndBlock(BenefitMemory& memory) const;
   void AddPair(BenefitMemory& memory) const;
   enum class Verdict { kUnknown, kFine, kSlower };

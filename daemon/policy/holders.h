@@ -22,7 +22,7 @@ class Holders {
   // `measures`: else all hold, and no other call follows.
   void Begin(const State& state, const Roster& roster, bool measures, std::uint64_t now_ns, Decision& decision);
   // Each tracked group: whether it has work, whether somebody less important has some on one of its devices, and how
-  // many groups of these have, or have just had some.
+  // many clients of these have, or have just had some.
   void Look(std::uint32_t group, bool busy, bool contended, std::uint32_t others);
   // Who tries now, and so who holds.
   void Choose();

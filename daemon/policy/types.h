@@ -143,7 +143,10 @@ struct BenefitMemory {
   bool open = false;                      // busy, and not held itself
   bool contended = false;                 // busy, and somebody less important has work on one of its devices
   bool waits = false;                     // its host waits
-  std::uint32_t others = 0;               // less important groups that have work there, or had some just now
+  std::uint32_t others = 0;               // less important clients that have work there, or had some just now
+  std::uint32_t known_with = 0;           // with how many of these what is known was measured
+  std::uint64_t others_since_ns = 0;      // when their number was another
+  std::uint64_t relearnt_ns = 0;          // when what was known was forgotten for that
   std::uint64_t waits_until_ns = 0;       // the end of its last wait, or of the present one if it ended now
   bool holds = true;                      // others are held for it now, if it is busy
   float cost = 0;                         // the part of the time in which others were held for it

@@ -307,6 +307,20 @@ TEST_CASE("what it may lose for one of the others it may lose for each of four, 
   }
 }
 
+TEST_CASE("what is known with one other is not believed with four") {
+  for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+    INFO("seed " << seed);
+    Pair pair(5, seed);
+    pair.Run({.beside_us = 110, .noise = 0.05}, 60);
+    CHECK(pair.Settled() == Mode::kHeld);
+    for (std::uint64_t id : {11, 12, 13})
+      pair.AddOther(id);
+    // Beside four it may be a fifth slower, and is more.
+    pair.Run({.beside_us = 130, .noise = 0.05}, 20);
+    CHECK(pair.Settled() == Mode::kHeld);
+  }
+}
+
 TEST_CASE("below one that holds others only while its host waits no turns are taken") {
   for (const bool waits : {false, true}) {
     World world(1, 1);
