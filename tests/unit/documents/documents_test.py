@@ -20,7 +20,7 @@ MAN = DOCS / "man"
 ARCHIVE = DOCS / "archive"
 # Copies that are frozen, and bytes that were taken from older files.
 FROZEN = ("tests/abi/v", "tests/fuzz/corpus/", "tests/fuzz/regressions/", "docs/archive/", "docs/results/")
-NO_FOLDERS = re.compile(r"^(\.git|\.cache|build.*|__pycache__|subprojects)$")
+NO_FOLDERS = re.compile(r"^(\.git|\.cache|\.venv|build.*|__pycache__|subprojects|shared)$")
 
 
 def read(path):
@@ -78,7 +78,13 @@ def number(text):
     return int(text.replace("'", ""))
 
 
-class Links(unittest.TestCase):
+class Case(unittest.TestCase):
+    def says(self, text, pattern, where):
+        """As assertRegex, without the whole page in the message."""
+        self.assertTrue(re.search(pattern, text, re.MULTILINE), f"{where} does not say {pattern}")
+
+
+class Links(Case):
     def test_each_link_leads_to_a_page_and_to_a_heading_of_it(self):
         broken, looked_at = [], 0
         for at, text in pages().items():
@@ -133,7 +139,7 @@ class Links(unittest.TestCase):
         self.assertLessEqual(len(read("docs/explanation/performance.md").splitlines()), 150)
 
 
-class Settings(unittest.TestCase):
+class Settings(Case):
     """[policy] in daemon/policy/types.h and daemon/config/config.h, the installed file, the manual page, --help, policies.md."""
 
     def policy(self):
@@ -179,7 +185,7 @@ class Settings(unittest.TestCase):
             with self.subTest(table):
                 self.assertEqual(known.get(table, set()) - {"max_concurrent"}, set(installed[table]) if table in known else set())
         for key in known["rule"] | known["ceiling"] | {"max_concurrent"}:
-            self.assertRegex(read("daemon/xschedd.toml"), rf"(?m)^#.*\b{key}\b", f"daemon/xschedd.toml says nothing of {key}")
+            self.says(read("daemon/xschedd.toml"), rf"^#.*\b{key}\b", "daemon/xschedd.toml")
 
     def test_the_manual_page_has_the_defaults_and_every_key(self):
         described = sections(sections(read("docs/man/xschedd.toml.5"), "Sh")["DESCRIPTION"], "Ss")
@@ -192,7 +198,7 @@ class Settings(unittest.TestCase):
         for table, defaults in {"policy": self.policy(), "quota": self.config("Quota"), "daemon": self.config("Config")}.items():
             for key, value in defaults.items():
                 with self.subTest(f"{table}.{key}"):
-                    self.assertRegex(described[f"[{table}]"], rf"(?m)^\.It Ic {key} Pq .*, {value}$")
+                    self.says(described[f"[{table}]"], rf"^\.It Ic {key} Pq .*, {value}$", "xschedd.toml(5)")
 
     def test_limits_in_the_manual_page(self):
         types, config = read("daemon/policy/types.h"), read("daemon/config/config.cc")
@@ -201,7 +207,7 @@ class Settings(unittest.TestCase):
                   re.findall(r"constexpr Limits (k\w+)\{([\d']+), ([\d']+)\};", types)}
         for key, which in re.findall(r'reader\.Number\(table, "(\w+_(?:us|ms|ms_per_s|percent)|max_concurrent)", policy::(k\w+)', config):
             with self.subTest(key):
-                self.assertRegex(described, rf"(?m)^\.It Ic {key} Pq {limits[which][0]} to {limits[which][1]},")
+                self.says(described, rf"^\.It Ic {key} Pq {limits[which][0]} to {limits[which][1]},", "xschedd.toml(5)")
 
     def test_the_defaults_in_help(self):
         """`policy set --help` says the defaults that the daemon has."""
@@ -244,10 +250,10 @@ class Settings(unittest.TestCase):
                      "docs/reference/xschedctl.md", "docs/reference/glossary.md"):
             for one in names:
                 with self.subTest(f"{page}: {one}"):
-                    self.assertRegex(read(page), rf"\b{one}\b")
+                    self.says(read(page), rf"\b{one}\b", page)
 
 
-class Commands(unittest.TestCase):
+class Commands(Case):
     def code(self):
         """By command, the options of the file that has it; of `policy set` and its like, by the first word."""
         found = {}
@@ -269,6 +275,14 @@ class Commands(unittest.TestCase):
         reference = read("docs/reference/xschedctl.md").split("## Commands")[1].split("\n## ")[0]
         listed = {word for row in re.findall(r"^\| (`.*?) \|", reference, re.MULTILINE) for word in re.findall(r"`([a-z]+)\b", row)}
         self.assertEqual(set(code) - listed, set())
+
+    def test_each_option_is_in_the_reference(self):
+        code, _ = self.code()
+        reference = read("docs/reference/xschedctl.md")
+        said = set(re.findall(r"--[a-z][\w-]*", reference))
+        for command, options in code.items():
+            with self.subTest(command):
+                self.assertEqual(options - said - {"--help", "--version"}, set())
 
     def test_each_command_line_in_a_document_is_one(self):
         code, everywhere = self.code()
@@ -312,7 +326,7 @@ class Commands(unittest.TestCase):
                     self.assertIn(command, known)
 
 
-class Surface(unittest.TestCase):
+class Surface(Case):
     def test_metrics(self):
         endings = {"Counter": "_total", "Info": "_info"}
         code = {family + endings.get(kind, "") for family, kind in
@@ -369,7 +383,7 @@ class Surface(unittest.TestCase):
 
     def test_versions(self):
         release = re.search(r"^  version: '([\d.]+)'", read("meson.build"), re.MULTILINE).group(1)
-        self.assertRegex(read("CHANGELOG.md"), rf"(?m)^## .*{re.escape(release)}")
+        self.says(read("CHANGELOG.md"), rf"^## .*{re.escape(release)}", "CHANGELOG.md")
         published = re.findall(r"^    \{(\d+), 0x[0-9a-f]+, \d+, \d+\},$", read("common/versions.cc"), re.MULTILINE)
         rows = re.findall(r"^\| (\d+) \| ", read("docs/reference/releases.md"), re.MULTILINE)
         self.assertEqual(rows, published)
