@@ -138,6 +138,16 @@ class Links(Case):
     def test_performance_is_an_explanation_and_no_notebook(self):
         self.assertLessEqual(len(read("docs/explanation/performance.md").splitlines()), 150)
 
+    def test_figures_are_those_of_what_commands_wrote(self):
+        """Each figure with a decimal point in the pages that give a GPU's figures is in docs/results or in the archive."""
+        evidence = "".join(text for at, text in pages().items() if at.startswith(("docs/results/", "docs/archive/")))
+        known = set(re.findall(r"(?<![\d.])\d+\.\d+(?![\d.])", evidence))
+        for at in ("README.md", "docs/explanation/performance.md", "docs/explanation/scale.md"):
+            text = re.sub(r"\]\([^)]*\)|libc[\w.]*|`[^`]*`|Status: [\d.]+", "", read(at))
+            said = re.findall(r"(?<![\d.])\d+\.\d+(?![\d.])", text)
+            self.assertTrue(said, at)
+            self.assertEqual([one for one in said if one not in known], [], f"{at}: in no result")
+
 
 class Settings(Case):
     """[policy] in daemon/policy/types.h and daemon/config/config.h, the installed file, the manual page, --help, policies.md."""
