@@ -220,9 +220,11 @@ class Settings(Case):
                 self.says(described, rf"^\.It Ic {key} Pq {limits[which][0]} to {limits[which][1]},", "xschedd.toml(5)")
 
     def test_the_defaults_in_help(self):
-        """`policy set --help` says the defaults that the daemon has."""
+        """`policy set --help` and xschedctl(8) say the defaults that the daemon has."""
         text = re.sub(r'"\s*\n\s*"', "", read("tools/xschedctl/command_policy.cc"))
         options = dict(re.findall(r'add_option\(\s*"--([\w-]+)", options->\w+,\s*"([^"]*)"\)', text))
+        page = sections(sections(read("docs/man/xschedctl.8"), "Sh")["COMMANDS"], "Ss")["policy set"]
+        described = {entry.split()[0]: " ".join(entry.split()) for entry in page.split(".It Fl -")[1:]}
         for key, value in self.policy().items():
             option, unit = re.match(r"(\w+?)_(us|ms|ms_per_s|percent)$", key).groups()
             unit = {"us": "us", "ms": "ms", "ms_per_s": "ms", "percent": ""}[unit]
@@ -230,6 +232,7 @@ class Settings(Case):
                 value, unit = value // 1000, "ms"
             with self.subTest(key):
                 self.assertIn(f"(default {value}{unit})", options[option.replace("_", "-")])
+                self.assertIn(f"; {value}{unit} by default", described[option.replace("_", "-")])
 
     def test_the_defaults_in_policies(self):
         text = read("docs/explanation/policies.md")
