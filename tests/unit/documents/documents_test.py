@@ -10,7 +10,9 @@ import functools
 import os
 import pathlib
 import re
+import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve()
@@ -147,6 +149,15 @@ class Links(Case):
             said = re.findall(r"(?<![\d.])\d+\.\d+(?![\d.])", text)
             self.assertTrue(said, at)
             self.assertEqual([one for one in said if one not in known], [], f"{at}: in no result")
+
+
+class Pictures(Case):
+    def test_the_architecture_is_as_its_program_draws_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            drawn = pathlib.Path(folder, "drawn.svg")
+            subprocess.run([sys.executable, ROOT / "tools/pictures/architecture", "--output", drawn], check=True)
+            self.assertEqual(drawn.read_text(encoding="utf-8"), read("docs/pictures/architecture.svg"),
+                             "draw it again: tools/pictures/architecture")
 
 
 class Settings(Case):
