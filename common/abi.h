@@ -24,7 +24,7 @@
 // The gate word and its states
 //   bit 0  kHeld     the client must not submit work to this device
 //   bit 1  kTracked  the client must report its transitions, keep its window and count what it submits
-//   bits 2, 3        hints to a tracked client: kGuarded, kAwaited (below)
+//   bits 2 to 4      hints to a tracked client: kGuarded, kAwaited, kTellsWaits (below)
 //   bits 8..31       generation: changes with every write, so that a futex wait cannot miss a change (ABA)
 //
 //     open, untracked  0          submit. Nothing else: this is the hot path.
@@ -43,7 +43,10 @@
 // Transitions: when a tracked client becomes busy or idle on a device, it (1) writes LedgerDevice::busy, (2) appends a
 // Transition to the ring and publishes it by ring_head, (3) writes the eventfd if daemon_sleeping is 1. A full ring
 // drops the record and adds one to `lost`; the daemon then reads the levels (LedgerDevice::busy), which are the truth.
-// A busy client whose deadline changes publishes it and appends another kBusy record.
+// A busy client whose deadline changes publishes it and appends another record of its kind.
+//
+// Where the word has kTellsWaits, a busy client also says when its host begins to wait for the device (kWaits: it is in
+// a call that waits, or has to wait for room in its window), and when it goes on (kBusy).
 //
 // Busy is a lease, too (from version 2): while a client has a slot that is busy it adds to LedgerControl::renewals at
 // least every kRenewNs. A busy client whose counter has stood still for several times that does not count until the
@@ -92,6 +95,9 @@ inline constexpr std::uint32_t kGuarded = 1u << 2;
 // With kTracked, not held: somebody is held until this client is idle, so when it becomes so is to be known soon. A
 // client that does not know it always hurries; of a daemon that does not, its end may be known 1.5 ms late.
 inline constexpr std::uint32_t kAwaited = 1u << 3;
+// With kTracked, not held: the client reports kWaits, too. One that does not know it never does, and nobody is held
+// only while it waits.
+inline constexpr std::uint32_t kTellsWaits = 1u << 4;
 inline constexpr std::uint32_t kGenerationShift = 8;
 
 using Word = std::atomic<std::uint32_t>;
@@ -133,7 +139,9 @@ struct Board {
 };
 
 // ---- ledger: the client writes, the daemon reads -------------------------------------------------------------------
-enum class TransitionKind : std::uint32_t { kBusy = 1, kIdle = 2 };
+enum class TransitionKind : std::uint32_t { kBusy = 1, kIdle = 2, kWaits = 3 };
+// LedgerDevice::busy. The daemon takes any other value for kIdle.
+enum class Level : std::uint32_t { kIdle = 0, kBusy = 1, kWaits = 2 };
 
 struct Transition {
   std::uint64_t
@@ -155,7 +163,7 @@ struct alignas(kLine) LedgerControl {
 };
 
 struct alignas(kLine) LedgerDevice {
-  Word busy;            // 1 while there is unfinished work (release, before the ring record / acquire)
+  Word busy;            // Level: whether there is unfinished work (release, before the ring record / acquire)
   Word waiters;         // threads waiting on the gate word (seq_cst: Dekker with the gate word / seq_cst)
   Word in_flight;       // launches believed unfinished while tracked (relaxed / relaxed)
   Word window_limit;    // launches the window allows at the moment; 0: no limit (relaxed / relaxed)

@@ -22,6 +22,7 @@ struct GateSetting {
   bool guarded = false;            // open beside somebody more important who is busy
   std::uint32_t slice_us = 0;      // time slice, µs; 0: the driver's own. Not said to a client of an older version
   bool awaited = false;            // somebody is held until it is idle
+  bool tells_waits = false;        // it is to say when its host waits
   bool operator==(const GateSetting&) const = default;
 };
 

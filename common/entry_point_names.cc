@@ -11,18 +11,22 @@ std::span<const EntryPointName> EntryPointNames() {
 #include "client-shim/hip/entry_points_each.inc"
 #undef XS_SUBMIT
 #undef XS_COPY
+#undef XS_READ
 #undef XS_MULTI
 #define XS_SUBMIT(name, ...) {#name, true},
 #define XS_COPY(name, ...) {#name, true},
+#define XS_READ(name, ...) {#name, true},
 #define XS_MULTI(name, ...) {#name, true},
 #include "client-shim/hip/entry_points.def"
 #include "client-shim/hip/entry_points_undef.inc"
 #include "client-shim/cuda/entry_points_each.inc"
 #undef XS_SUBMIT
 #undef XS_COPY
+#undef XS_READ
 #undef XS_MULTI
 #define XS_SUBMIT(name, ...) {#name, true},
 #define XS_COPY(name, ...) {#name, true},
+#define XS_READ(name, ...) {#name, true},
 #define XS_MULTI(name, ...) {#name, true},
 #include "client-shim/cuda/entry_points.def"
 #include "client-shim/cuda/entry_points_undef.inc"

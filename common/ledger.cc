@@ -10,6 +10,7 @@ namespace xschedd {
 
 using abi::kMaxDevices;
 using abi::kRingSize;
+using abi::Level;
 using abi::TransitionKind;
 
 namespace {
@@ -19,7 +20,12 @@ std::uint32_t LoadOnce(const std::uint32_t& value) {
   return std::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(value)).load(std::memory_order_relaxed);
 }
 
-// The other side of it.
+Level LevelAfter(TransitionKind kind) {
+  if (kind == TransitionKind::kIdle) return Level::kIdle;
+  return kind == TransitionKind::kWaits ? Level::kWaits : Level::kBusy;
+}
+
+// The other side of LoadOnce.
 template <typename Value>
 void StoreOnce(Value& to, Value value) {
   std::atomic_ref<Value>(to).store(value, std::memory_order_relaxed);
@@ -45,13 +51,13 @@ bool LedgerWriter::Report(std::uint32_t slot, TransitionKind kind, std::uint64_t
     abi::LedgerControl& control = ledger_->control;
     const std::uint64_t bit = std::uint64_t{1} << slot;
     // seq_cst: see IsAnyBusy.
-    if (kind == TransitionKind::kBusy) {
-      busy_slots_.fetch_or(bit, std::memory_order_seq_cst);
-    } else {
+    if (kind == TransitionKind::kIdle) {
       busy_slots_.fetch_and(~bit, std::memory_order_seq_cst);
+    } else {
+      busy_slots_.fetch_or(bit, std::memory_order_seq_cst);
     }
     // release: whoever sees this level sees the counters written before it.
-    ledger_->devices[slot].busy.store(kind == TransitionKind::kBusy ? 1 : 0, std::memory_order_release);
+    ledger_->devices[slot].busy.store(static_cast<std::uint32_t>(LevelAfter(kind)), std::memory_order_release);
     // relaxed: only this process writes the head, under the lock. acquire: slots before the tail were read.
     const std::uint64_t head = control.ring_head.load(std::memory_order_relaxed);
     const std::uint64_t tail = board_->control.ring_tail.load(std::memory_order_acquire);
@@ -148,8 +154,8 @@ LedgerReader::Drained LedgerReader::Drain() {
     const abi::Transition& record = ledger_->ring[tail_ % kRingSize];
     const std::uint32_t kind = LoadOnce(record.kind);
     const std::uint32_t slot = LoadOnce(record.slot);
-    const bool known_kind = kind == static_cast<std::uint32_t>(TransitionKind::kBusy) ||
-                            kind == static_cast<std::uint32_t>(TransitionKind::kIdle);
+    const bool known_kind = kind >= static_cast<std::uint32_t>(TransitionKind::kBusy) &&
+                            kind <= static_cast<std::uint32_t>(TransitionKind::kWaits);
     if (!known_kind || slot >= kMaxDevices) {
       ++result.refused;
       continue;
@@ -164,9 +170,10 @@ LedgerReader::Drained LedgerReader::Drain() {
   return result;
 }
 
-bool LedgerReader::Busy(std::uint32_t slot) const {
-  // acquire: pairs with the writer's release. Anything but 1 is idle.
-  return ledger_->devices[slot].busy.load(std::memory_order_acquire) == 1;
+Level LedgerReader::LevelOf(std::uint32_t slot) const {
+  // acquire: pairs with the writer's release.
+  const std::uint32_t level = ledger_->devices[slot].busy.load(std::memory_order_acquire);
+  return level <= static_cast<std::uint32_t>(Level::kWaits) ? static_cast<Level>(level) : Level::kIdle;
 }
 
 std::uint64_t LedgerReader::GpuTimeNs(std::uint32_t slot) const {
@@ -202,7 +209,7 @@ SliceSnapshot LedgerReader::Slice(std::uint32_t slot) const {
 LedgerSnapshot LedgerReader::Read(std::uint32_t slot) const {
   const abi::LedgerDevice& device = ledger_->devices[slot];
   LedgerSnapshot snapshot;
-  snapshot.busy = Busy(slot);
+  snapshot.busy = LevelOf(slot) != Level::kIdle;
   snapshot.has_waiters = HasWaiters(slot);
   // relaxed: statistics; no decision hangs on their order.
   snapshot.in_flight = device.in_flight.load(std::memory_order_relaxed);

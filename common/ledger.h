@@ -24,9 +24,9 @@ class LedgerWriter {
   static Result<LedgerWriter*> Open(abi::Ledger* ledger, const abi::Board* board, int daemon_eventfd,
                                     const abi::Layout& layout = abi::Newest());
 
-  // Says that this client became busy or idle on `slot`: level, ring record, wake-up if the daemon sleeps. Never
-  // blocks: a full ring drops the record, and the level, which is the truth, stays right. False: the daemon sleeps and
-  // cannot be woken, because the descriptor is not the eventfd any more (the program has closed it).
+  // Says that this client became busy or idle on `slot`, or waits: level, ring record, wake-up if the daemon sleeps.
+  // Never blocks: a full ring drops the record, and the level, which is the truth, stays right. False: the daemon
+  // sleeps and cannot be woken, because the descriptor is not the eventfd any more (the program has closed it).
   bool Report(std::uint32_t slot, abi::TransitionKind kind, std::uint64_t time_ns);
 
   // Whether a slot was last reported busy. seq_cst with Report: see Agent::BusyReported.
@@ -127,10 +127,10 @@ class LedgerReader {
     bool resync = false;                       // records were lost or the ring was nonsense: look at every slot's level
   };
   // Reads what the ring holds, at most kRingSize records however fast the client writes. A record only says where to
-  // look: the caller reads the level of each touched slot with Busy().
+  // look: the caller reads the level of each touched slot with LevelOf().
   Drained Drain();
 
-  bool Busy(std::uint32_t slot) const;
+  abi::Level LevelOf(std::uint32_t slot) const;
   // What the policies look at while they decide, without the rest of Read().
   std::uint64_t GpuTimeNs(std::uint32_t slot) const;
   LedgerCounter GpuTimeCounter(std::uint32_t slot) const { return LedgerCounter(ledger_->devices[slot].gpu_time_ns); }

@@ -178,6 +178,8 @@ void Client::SubmitBegin(Submission* submission) {
     const Snapshot before = tracker->BeginSync(SyncScope::kStream, carried.ticket.stream);
     carried.drained_batch = before.last_batch;
     carried.drained_epoch = before.epoch;
+  } else if (submission->reads) {
+    tracker->BeginWait();
   }
 }
 
@@ -188,6 +190,8 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
   if (submission->drains) {
     carried.tracker->EndSync(
         Snapshot{SyncScope::kStream, carried.ticket.stream, carried.drained_batch, carried.drained_epoch}, ok);
+  } else if (submission->reads) {
+    carried.tracker->EndWait();
   }
   SessionUse::End(carried.session);
   agent_.WorkSubmitted();
@@ -231,6 +235,7 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
   };
   std::uint64_t patience = patience_from(MonotonicNs());
   std::uint32_t seen = board.Word(slot);
+  tracker->BeginWait();
   for (;;) {
     tracker->AwaitRoom(*ticket);
     const std::uint32_t word = board.Word(slot);
@@ -242,6 +247,7 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
     if (is_held) patience = patience_from(MonotonicNs());  // that was the gate's time, not the window's
     if (tracker->Admit(ticket, WindowOf(*session, slot), passes || !is_bound)) break;
   }
+  tracker->EndWait();
   tracker->WakeWaiting();
 }
 
@@ -250,11 +256,11 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
 void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
   auto& carried = Make<CarriedSync>(sync->core);
   carried.tracker = nullptr;
-  if (scope == SyncScope::kEvent) {
+  if (scope == SyncScope::kEvent || scope == SyncScope::kEventQuery) {
     for (const auto& entry : trackers_) {
       DeviceTracker* tracker = entry.load(std::memory_order_acquire);
       if (tracker == nullptr) continue;
-      const Snapshot snapshot = tracker->BeginEventSync(object);
+      const Snapshot snapshot = tracker->BeginEventSync(object, scope == SyncScope::kEventQuery);
       if (snapshot.epoch == 0) continue;
       carried = CarriedSync{tracker, snapshot, 0};
       return;

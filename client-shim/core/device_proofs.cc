@@ -24,14 +24,17 @@ Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
   for (auto& [other, stream] : streams_)
     CloseOpen(stream);
   if (syncing_++ == 0) last_poll_ns_ = MonotonicNs();
-  return Snapshot{scope == SyncScope::kQuery ? SyncScope::kStream : scope, key, next_batch_ - 1, epoch_};
+  const bool is_query = scope == SyncScope::kQuery;
+  if (!is_query) BeginWaitLocked();
+  return Snapshot{is_query ? SyncScope::kStream : scope, key, next_batch_ - 1, epoch_, is_query};
 }
 
 void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
   Lock lock(mutex_);
   if (snapshot.epoch != epoch_) return;
   if (syncing_ > 0) --syncing_;
-  if (!ok) return;
+  if (!snapshot.is_query && blocked_ > 0) --blocked_;
+  if (!ok) return UpdateWaits();
   for (auto& [key, stream] : streams_) {
     const bool is_covered =
         snapshot.scope == SyncScope::kEvent ? key == snapshot.stream : IsWaitedFor(snapshot.stream, key, stream);
@@ -92,12 +95,26 @@ void DeviceTracker::EventDestroyed(void* event) {
   events_.erase(event);
 }
 
-Snapshot DeviceTracker::BeginEventSync(void* event) {
+Snapshot DeviceTracker::BeginEventSync(void* event, bool is_query) {
   const Lock lock(mutex_);
   const auto found = events_.find(event);
   if (found == events_.end()) return Snapshot{};
   ++syncing_;
-  return found->second;
+  if (!is_query) BeginWaitLocked();
+  Snapshot snapshot = found->second;
+  snapshot.is_query = is_query;
+  return snapshot;
+}
+
+void DeviceTracker::BeginWait() {
+  const Lock lock(mutex_);
+  BeginWaitLocked();
+}
+
+void DeviceTracker::EndWait() {
+  const Lock lock(mutex_);
+  if (blocked_ > 0) --blocked_;
+  UpdateWaits();
 }
 
 }  // namespace xschedd::shim

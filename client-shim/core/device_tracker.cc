@@ -40,14 +40,14 @@ void DeviceTracker::Reset(TrackerSink* sink) {
   events_.clear();
   gpu_time_.Clear();
   ++epoch_;
-  entered_ = launched_ = syncing_ = 0;
+  entered_ = launched_ = syncing_ = blocked_ = 0;
   in_flight_ = InFlight{};
   counters_ = TrackerCounters{};
   limit_average_ns_ = 0;
   limit_window_ = Window{};
   deadline_ns_ = 0;
   if (busy_ && sink_ != nullptr && sink == nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
-  busy_ = false;
+  busy_ = waits_ = false;
   sink_ = sink;
   ++rooms_;
   room_.notify_all();
@@ -88,7 +88,7 @@ void DeviceTracker::EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey 
   }
   if (!busy_) {
     busy_ = true;
-    if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kBusy, deadline_ns_);
+    ReportBusy();
   }
 }
 
@@ -407,12 +407,25 @@ void DeviceTracker::AfterSettling() {
   }
   if (deadline_ns_ != 0 || deadlines_->Any()) UpdateDeadline();
   if (busy_ && entered_ == 0 && launched_ == 0) {
-    busy_ = false;
+    busy_ = waits_ = false;
     Publish();
     if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
     return;
   }
+  UpdateWaits();
   Publish();
+}
+
+void DeviceTracker::ReportBusy() {
+  if (sink_ != nullptr) sink_->Report(waits_ ? abi::TransitionKind::kWaits : abi::TransitionKind::kBusy, deadline_ns_);
+}
+
+void DeviceTracker::UpdateWaits() {
+  if (sink_ == nullptr || !busy_) return;
+  const bool waits = blocked_ > 0 && sink_->WantsWaits();
+  if (waits == waits_) return;
+  waits_ = waits;
+  ReportBusy();
 }
 
 // The earliest of what busy streams want. A change is told at once if the daemon knows us as busy.
@@ -427,9 +440,7 @@ void DeviceTracker::UpdateDeadline() {
   }
   if (earliest == deadline_ns_) return;
   deadline_ns_ = earliest;
-  if (busy_ && sink_ != nullptr && (entered_ > 0 || launched_ > 0)) {
-    sink_->Report(abi::TransitionKind::kBusy, deadline_ns_);
-  }
+  if (busy_ && (entered_ > 0 || launched_ > 0)) ReportBusy();
 }
 
 void DeviceTracker::DeadlinesChanged() {
@@ -516,7 +527,7 @@ void DeviceTracker::ForgetDevice() {
   timer_.Forget();
   ++epoch_;
   counters_.completed += launched_;
-  entered_ = launched_ = syncing_ = 0;
+  entered_ = launched_ = syncing_ = blocked_ = 0;
   in_flight_ = InFlight{};
   AfterSettling();
 }

@@ -15,8 +15,9 @@
 // does not say of a stop event that it is done until something behind it is.
 //
 // Busy is reported when the first thread comes to submit (it may still have to wait at the gate: that is what the
-// daemon has to know), idle when nothing is left. Reports are made under the lock, so that they reach the ring in
-// order.
+// daemon has to know), idle when nothing is left. Where the daemon asks for it, it is also told while the host waits
+// for the device: a thread is in a call that waits, or the host is far ahead. Reports are made under the lock, so that
+// they reach the ring in order.
 //
 // Where a marker may be recorded: inside the program's own launch on that stream, in front of it and behind it; on
 // other streams only while nothing is captured (captures.h), and never on the legacy default stream of a program that
@@ -69,6 +70,8 @@ class TrackerSink {
   // Called in order; never blocks. `deadline_ns`: see abi::LedgerDevice.
   virtual void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) = 0;
   virtual void Publish(const TrackerCounters& counters) = 0;
+  // Whether kWaits is to be reported now. Never blocks.
+  virtual bool WantsWaits() const = 0;
 };
 
 // hipStreamPerThread, CU_STREAM_PER_THREAD: one handle for the default streams of all threads.
@@ -101,6 +104,7 @@ struct Snapshot {
   StreamKey stream;
   std::uint64_t last_batch = 0;  // batches up to this one; 0: none
   std::uint64_t epoch = 0;
+  bool is_query = false;  // the call asks, and does not wait
 };
 
 struct Activity {
@@ -150,7 +154,10 @@ class DeviceTracker {
   // proves; its snapshot's epoch is 0 if nothing is known.
   void EventRecorded(void* event, const StreamKey& stream);
   void EventDestroyed(void* event);
-  Snapshot BeginEventSync(void* event);
+  Snapshot BeginEventSync(void* event, bool is_query = false);
+  // Around what a submitting thread waits in, or may: a copy to the host, or for room in the window.
+  void BeginWait();
+  void EndWait();
   // Whether the last thing on the stream is a marker of ours that was recorded in the last kFreshNs: it alone may be
   // what a query finds unfinished. One that is older is behind work of the program, which may be unfinished.
   static constexpr std::uint64_t kFreshNs = 300'000;
@@ -322,6 +329,12 @@ class DeviceTracker {
   std::uint64_t MatchStamps();
   void Reprice();
   void AfterSettling();
+  void ReportBusy();
+  void BeginWaitLocked() {
+    ++blocked_;
+    UpdateWaits();
+  }
+  void UpdateWaits();
   void UpdateDeadline();
   void Publish();
   void* TakeMarker(Lock& lock);
@@ -364,6 +377,7 @@ class DeviceTracker {
   InFlight in_flight_;          // of all streams
   std::uint32_t launched_ = 0;  // of these, launched
   std::uint32_t syncing_ = 0;   // threads in a call that will settle
+  std::uint32_t blocked_ = 0;   // threads in a call that waits, or may
   std::uint64_t last_submit_ns_ = 0;
   std::uint64_t last_poll_ns_ = 0;    // while a thread synchronises
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
@@ -378,6 +392,7 @@ class DeviceTracker {
   bool is_looking_ = false;             // one of them looks
   bool is_awaited_ = false;             // when the agent looked last
   bool busy_ = false;
+  bool waits_ = false;  // reported of what is busy
 };
 
 }  // namespace xschedd::shim

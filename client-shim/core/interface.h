@@ -14,7 +14,7 @@
 
 namespace xschedd::shim {
 
-inline constexpr std::uint32_t kInterfaceVersion = 6;
+inline constexpr std::uint32_t kInterfaceVersion = 7;
 inline constexpr char kStartSymbol[] = "xschedd_client_start";
 
 // ---- stub → library ------------------------------------------------------------------------------------------------
@@ -102,6 +102,7 @@ struct Submission {
   const void* caller;   // where the application called from
   std::uint32_t entry;  // entry number
   bool drains;          // success proves that the stream has nothing left of what it had before the call
+  bool reads;           // copies to the host, or drains: the call may wait for what the stream has
   bool may_time;        // the wrapper can launch with a stop event
   KernelRef kernel;     // what is launched, for rules that go by its name
   std::uint64_t key;    // what is launched: equal for launches that should take equally long; 0: not known
@@ -109,11 +110,12 @@ struct Submission {
   alignas(std::uint64_t) std::byte core[112];  // the core's own
 };
 
-// kQuery: a stream that is asked, not waited for. Nothing is recorded on it before, because that would make it busy.
-enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent, kQuery };
+// kQuery, kEventQuery: what is asked, not waited for. Nothing is recorded on a stream before it is asked, because that
+// would make it busy.
+enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent, kQuery, kEventQuery };
 
 struct Sync {
-  alignas(std::uint64_t) std::byte core[56];
+  alignas(std::uint64_t) std::byte core[64];
 };
 
 struct ClientTable {

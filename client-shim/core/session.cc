@@ -155,6 +155,10 @@ void Session::LedgerSink::Publish(const TrackerCounters& counters) {
   device.gpu_time_ns.store(counters.gpu_time_ns, std::memory_order_relaxed);
 }
 
+bool Session::LedgerSink::WantsWaits() const {
+  return session->IsAlive() && (session->board_.Word(slot) & abi::kTellsWaits) != 0;
+}
+
 bool WaitAtGate(Session* session, std::uint32_t slot, const std::atomic<std::uint32_t>& epoch, std::uint32_t seen) {
   const BoardReader& board = session->Board();
   if ((board.Word(slot) & abi::kHeld) == 0) return true;

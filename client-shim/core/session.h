@@ -58,6 +58,7 @@ class Session {
    public:
     void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) override;
     void Publish(const TrackerCounters& counters) override;
+    bool WantsWaits() const override;
     Session* session = nullptr;
     std::uint32_t slot = 0;
   };

@@ -56,14 +56,14 @@ Function RealOrAbsent(uint32_t entry) {
     return Slow args;                                            \
   }
 
-#define XS_SUBMISSION(name, params, args, stream, drains)                                       \
+#define XS_SUBMISSION(name, params, args, stream, drains, reads)                                     \
   struct Wrap_##name {                                                                          \
     XS_SLOW Result Slow params {                                                                \
       const ClientTable* client = ClientForWork();                                              \
       const auto real = XS_REAL(name, params);                                                  \
       if (client == nullptr) return real args;                                                  \
       const Inside inside;                                                                      \
-      Submission submission = MakeSubmission(stream, kEntry_##name, drains, XS_CALLER);         \
+      Submission submission = MakeSubmission(stream, kEntry_##name, drains, reads, XS_CALLER);  \
       submission.key = LaunchKey(kEntry_##name, XS_LIST args);                                  \
       submission.kernel = KernelOf(kEntry_##name, XS_LIST args);                                \
       client->submit_begin(&submission);                                                        \
@@ -75,9 +75,11 @@ Function RealOrAbsent(uint32_t entry) {
   };
 
 #define XS_SUBMIT(name, since, params, args, stream) \
-  XS_SUBMISSION(name, params, args, stream, false)
+  XS_SUBMISSION(name, params, args, stream, false, false)
 #define XS_COPY(name, since, params, args, stream, proves) \
-  XS_SUBMISSION(name, params, args, stream, proves)
+  XS_SUBMISSION(name, params, args, stream, proves, proves)
+#define XS_READ(name, since, params, args, stream, reads) \
+  XS_SUBMISSION(name, params, args, stream, false, reads)
 
 // More streams than this in one call are launched all the same, the rest uncounted.
 constexpr unsigned kMaxMulti = 16;
@@ -98,7 +100,7 @@ inline bool MayReadList(const void* list, unsigned count) {
       Submission submissions[kMaxMulti];                                                                              \
       unsigned used = 0;                                                                                              \
       for (; used < count && used < kMaxMulti; ++used) {                                                              \
-        submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, false, XS_CALLER);                       \
+        submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, false, false, XS_CALLER);                       \
         submissions[used].key = ItemKey(kEntry_##name, list[used]);                                                   \
         submissions[used].kernel = KernelOf(list[used]);                                                              \
         client->submit_begin(&submissions[used]);                                                                     \

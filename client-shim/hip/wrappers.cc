@@ -85,14 +85,14 @@ Function RealOrAbsent(uint32_t entry, const void* caller = XS_CALLER) {
     return Slow args;                                                     \
   }
 
-#define XS_SUBMISSION(name, params, args, stream, drains)                                  \
+#define XS_SUBMISSION(name, params, args, stream, drains, reads)                                \
   template <Route route> struct Wrap_##name {                                               \
     XS_SLOW HipError Slow params {                                                          \
       const ClientTable* client = ClientForWork<route>();                                   \
       const auto real = XS_REAL(name, params);                                              \
       if (client == nullptr) return real args;                                              \
       const Inside inside;                                                                  \
-      Submission submission = MakeSubmission(stream, kEntry_##name, drains, XS_CALLER);     \
+      Submission submission = MakeSubmission(stream, kEntry_##name, drains, reads, XS_CALLER); \
       submission.key = XS_KEY(name, args);                                                  \
       submission.kernel = XS_KERNEL(name, args);                                            \
       submission.may_time = !HasTool<route>() && TimedLaunch<route, kEntry_##name>::IsPossible args; \
@@ -111,9 +111,11 @@ Function RealOrAbsent(uint32_t entry, const void* caller = XS_CALLER) {
   };
 
 #define XS_SUBMIT(name, index, params, args, stream) \
-  XS_SUBMISSION(name, params, args, stream, false)
+  XS_SUBMISSION(name, params, args, stream, false, false)
 #define XS_COPY(name, index, params, args, stream, proves) \
-  XS_SUBMISSION(name, params, args, stream, proves)
+  XS_SUBMISSION(name, params, args, stream, proves, proves)
+#define XS_READ(name, index, params, args, stream, reads) \
+  XS_SUBMISSION(name, params, args, stream, false, reads)
 
 // More streams than this in one call are launched all the same, the rest uncounted.
 constexpr unsigned kMaxMulti = 16;
@@ -134,7 +136,7 @@ inline bool MayReadList(const void* list, int64_t count) {
       Submission submissions[kMaxMulti];                                                                   \
       unsigned used = 0;                                                                                   \
       for (; used < static_cast<unsigned>(count) && used < kMaxMulti; ++used) {                            \
-        submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, false, XS_CALLER); \
+        submissions[used] = MakeSubmission(list[used].stream, kEntry_##name, false, false, XS_CALLER); \
         submissions[used].key = ItemKey(kEntry_##name, list[used]);                                        \
         submissions[used].kernel = KernelOf(list[used]);                                                   \
         client->submit_begin(&submissions[used]);                                                          \

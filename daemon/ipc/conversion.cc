@@ -76,8 +76,7 @@ void FillPassed(const PassedCounts& counts, List& out) {
 
 void FillBenefit(const policy::BenefitMemory& memory, v1::Benefit& out) {
   const policy::BenefitMemory::Comparison& beside = memory.Of(policy::BenefitMemory::Mode::kBeside);
-  out.set_mode(std::string(policy::OthersText(memory.settled)));
-  out.set_delay_us(policy::DelayUs(memory, memory.settled));
+  out.set_mode(std::string(policy::ModeText(memory.settled)));
   out.set_slower_percent(policy::SlowerPercent(beside.typical));
   out.set_tail_percent(policy::SlowerPercent(beside.tail));
   out.set_comparisons(beside.pairs);

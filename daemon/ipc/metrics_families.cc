@@ -279,9 +279,9 @@ constexpr MetricWriter kWriters[] = {
      [](const Sources& from, Place place, Exposition& out) {
        const Row row = RowAt(from, place);
        if (!row) return;
-       for (std::size_t i = 0; i < std::size(policy::kOthersWords); ++i)
-         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"others", policy::kOthersWords[i]}},
-                    row.Now().others[i]);
+       for (std::size_t i = 0; i < std::size(policy::kModeWords); ++i)
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"others", policy::kModeWords[i]}},
+                    row.Now().modes[i]);
      }},
     {{"xschedd_in_flight", MetricType::kGauge, "", "Launches of tracked clients that are believed unfinished."},
      Each::kAccount,

@@ -1,10 +1,12 @@
 #include "daemon/policy/arbiter.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "daemon/policy/slices.h"
 
@@ -17,8 +19,20 @@ constexpr std::uint32_t kTopFloor = 4;
 // A second launch in flight keeps the pipeline of one tenant full between two long kernels; several keep the device
 // full together.
 constexpr std::uint32_t kPipelineFloor = 2;
+// With the default's 500 µs so many keep an H200 busy for one of its time slices between processes, 2 ms, and who has
+// them does not notice that he is tracked.
+constexpr std::uint32_t kWideWindows = WindowsBelow(BenefitMemory::Mode::kBeside);
+// Between two bursts of one piece of work.
+constexpr std::uint64_t kPause = 100 * kNsPerMs;
 // Above any time that a clock gives.
 constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
+
+// Keeps the lowest, ascending.
+template <std::size_t kCount>
+void AddLowest(std::array<int, kCount>& lowest, int priority) {
+  for (int& each : lowest)
+    if (priority < each) std::swap(priority, each);
+}
 
 }  // namespace
 
@@ -92,9 +106,10 @@ void Arbiter::Survey(const Rules& rules) {
       const Tenant& tenant = state_->tenants[i];
       view.busy = view.busy || tenant.busy;
       view.present = view.present || tenant.busy || Lingers(tenant);
-      if (!tenant.busy) continue;
+      if (!tenant.busy && (tenant.idle_since_ns == 0 || now_ns_ - tenant.idle_since_ns >= kPause)) continue;
       DeviceView& device = devices_[tenant.device];
-      device.lowest_busy = std::min(device.lowest_busy, group.priority);
+      AddLowest(device.lowest, group.priority);
+      if (tenant.busy) device.lowest_busy = std::min(device.lowest_busy, group.priority);
     }
     Standing standing;
     if (rules.standing != nullptr) {
@@ -195,6 +210,17 @@ bool Arbiter::IsContended(std::uint32_t group) const {
   });
 }
 
+std::uint32_t Arbiter::OthersBelow(std::uint32_t group) const {
+  std::uint32_t most = 0;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const auto& lowest = devices_[state_->tenants[i].device].lowest;
+    const auto below = std::count_if(lowest.begin(), lowest.end(),
+                                     [&](int priority) { return priority < groups_[group].rank.priority; });
+    most = std::max(most, static_cast<std::uint32_t>(below));
+  }
+  return most;
+}
+
 void Arbiter::NoteBenefits() {
   if (!holders_.Measures()) return;
   for (const Place& place : order_) {
@@ -210,13 +236,18 @@ void Arbiter::NoteBenefits() {
 void Arbiter::FindHolders() {
   if (holders_.Measures()) {
     for (std::uint32_t group = 0; group < groups_.size(); ++group)
-      if (groups_[group].tracked) holders_.Look(group, groups_[group].busy, IsContended(group));
+      if (groups_[group].tracked) holders_.Look(group, groups_[group].busy, IsContended(group), OthersBelow(group));
     holders_.Choose();
   }
   for (const Tenant& tenant : state_->tenants) {
+    if (state_->groups[tenant.group].hold) continue;
     DeviceView& device = devices_[tenant.device];
-    if (state_->groups[tenant.group].hold || !holders_.Holds(tenant.group)) continue;
-    device.holder = std::max(device.holder, groups_[tenant.group].rank);
+    const Rank& rank = groups_[tenant.group].rank;
+    const BenefitMemory::Mode mode = holders_.ModeOf(tenant.group);
+    if (mode == BenefitMemory::Mode::kHeld) device.holder = std::max(device.holder, rank);
+    if (IsWhileItWaits(mode)) device.waiter = std::max(device.waiter, rank);
+    if (WindowsBelow(mode) == 1) device.one_window = std::max(device.one_window, rank);
+    if (WindowsBelow(mode) == 2) device.two_windows = std::max(device.two_windows, rank);
   }
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i)
     if (!state_->groups[state_->tenants[i].group].hold && CanBeHeld(i))
@@ -465,6 +496,7 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
     gate.held_for = device.beside_client;
   }
   gate.window_us = WindowOf(index, gate.window_floor);
+  gate.tells_waits = view.rank.priority > device.bottom_priority && holders_.WantsWaits(tenant.group);
   return gate;
 }
 
@@ -483,9 +515,14 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
   const Settings& settings = state_->settings;
   if (CanBeOvertaken(index)) {
     if (settings.window_us == 0) return 0;
-    const std::uint32_t clients = CanBeHeld(index) ? std::max(1u, device.background_clients) : 1;
+    const Rank& rank = groups_[tenant.group].rank;
+    const bool is_held = CanBeHeld(index);
+    const std::uint32_t clients = is_held || rank < device.waiter ? std::max(1u, device.background_clients) : 1;
+    const std::uint32_t windows = !holders_.Measures() || rank < device.one_window ? 1
+                                  : rank < device.two_windows                      ? 2
+                                                                                   : kWideWindows;
     floor = clients == 1 ? kPipelineFloor : 1;
-    return std::max(1u, settings.window_us / clients);
+    return std::max(1u, windows * settings.window_us / clients);
   }
   const bool shares = share_.KeepsTenant(index);
   const std::uint32_t budget = shares ? settings.share_slack_us : settings.top_window_us;

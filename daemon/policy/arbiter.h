@@ -53,6 +53,12 @@ class Arbiter {
     auto operator<=>(const Rank&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes it for a 0
   };
 
+  static constexpr std::array<int, Benefit::kMostOthers> AllNone() {
+    std::array<int, Benefit::kMostOthers> none{};
+    none.fill(std::numeric_limits<int>::max());
+    return none;
+  }
+
   struct DeviceView {
     // The two highest ranks that attached groups can come to; of two groups.
     Rank top;
@@ -62,6 +68,8 @@ class Arbiter {
     int bottom_priority = std::numeric_limits<int>::max();
     bool ranked = false;
     int lowest_busy = std::numeric_limits<int>::max();  // the lowest priority that is busy here
+    // The lowest priorities of clients that have work here, or have just had some; ascending.
+    std::array<int, Benefit::kMostOthers> lowest = AllNone();
     // Set as groups are admitted: the rank that has the device, and for whom others are told to wait.
     Rank claim;
     std::uint64_t claimant = 0;  // 0: nobody has it
@@ -76,8 +84,13 @@ class Arbiter {
     std::uint32_t next_group = kNobody;    // the one that was added last to next_in_turn
     std::uint32_t background_clients = 0;  // busy, open and can be overtaken: these divide its window
     std::uint32_t top_clients = 0;         // busy, open and cannot: likewise
-    Rank holder;                           // the highest rank of an attached group that holds those below when busy
-    bool can_be_held = false;              // somebody attached is below one that does
+    // The highest ranks of attached groups that hold those below: whenever they are busy; only while their hosts wait;
+    // and of all whose mode gives those below one window together, or two (WindowsBelow).
+    Rank holder;
+    Rank waiter;
+    Rank one_window;
+    Rank two_windows;
+    bool can_be_held = false;  // somebody attached is below one that holds whenever it is busy
     // The most important one that is busy and holds nobody.
     int beside = std::numeric_limits<int>::min();  // its priority
     std::uint64_t beside_client = 0;
@@ -121,6 +134,7 @@ class Arbiter {
   void FinishShares();
   void WatchTurns(std::uint32_t group);
   bool IsContended(std::uint32_t group) const;
+  std::uint32_t OthersBelow(std::uint32_t group) const;
   void NoteBenefits();
   void FindAwaited();
   void CountWindows();
@@ -131,8 +145,7 @@ class Arbiter {
 
   bool FindOvertaken(const Tenant& tenant) const;
   bool CanBeOvertaken(std::uint32_t tenant) const { return overtaken_[tenant] != 0; }
-  // Somebody attached, busy or not, would hold it. Whoever can be overtaken only by such as let it run beside them is
-  // as free as they are: no turns, and a window of its own.
+  // Somebody attached would hold it whenever he is busy. Whoever is held less, or by nobody, takes no turns.
   bool CanBeHeld(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
     return CanBeOvertaken(tenant) && (!holders_.Measures() || groups_[own.group].rank < devices_[own.device].holder);
@@ -154,7 +167,9 @@ class Arbiter {
     return !tenant.busy && tenant.idle_since_ns != 0 && LingerEnd(tenant) > now_ns_;
   }
   std::uint64_t LingerEnd(const Tenant& tenant) const {
-    return tenant.idle_since_ns + state_->settings.linger_us * kNsPerUs;
+    const bool waits = IsWhileItWaits(state_->groups[tenant.group].memory.benefit.mode);
+    const std::uint64_t linger_ns = state_->settings.linger_us * kNsPerUs;
+    return tenant.idle_since_ns + (waits ? std::max(linger_ns, Benefit::kLingerNs) : linger_ns);
   }
   // Whoever synchronises after each step keeps its turn from one to the next, or it would wait for everybody's turn
   // each time.

@@ -26,12 +26,12 @@ constexpr std::uint64_t kFirstLookNs = 2 * kNsPerMs;
 // Of the time in which the cost of holding is reckoned.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
-constexpr Mode kLateModes[] = {Mode::kLateByOne, Mode::kLateByTwo, Mode::kLateByThree};
+constexpr Mode kFromCheapest[] = {Mode::kBeside, Mode::kWaitsWide, Mode::kWaitsWider, Mode::kWaitsNarrow};
 
-// Whether a hold of that mode can be of use (benefit.h).
+// Whether it is another mode than held (benefit.h).
 bool IsPossible(const BenefitMemory& memory, Mode mode) {
-  return memory.held_ns != 0 && memory.held_ns <= Benefit::kHostNs &&
-         DelayNs(memory, mode) >= Benefit::kShortestDelayNs;
+  return !IsWhileItWaits(mode) ||
+         (memory.held_waits_ns != 0 && memory.held_waits_ns <= Benefit::kMostlyWaits * memory.held_ns);
 }
 
 // The present burst, with which its deadline could do (benefit.h).
@@ -41,14 +41,39 @@ void AddBurst(const BenefitMemory& memory, Block& block) {
   block.wanted_ns += std::max(memory.burst_ns, static_cast<std::uint64_t>(in_time_ns));
 }
 
-// A logarithm: of the time for each of its launches, or for each burst that is wanted by a deadline.
-double Pace(const Block& block, bool has_deadline) {
-  const std::uint64_t ns = std::max<std::uint64_t>(has_deadline ? block.wanted_ns : block.busy_ns, 1);
-  const std::uint64_t count = has_deadline ? std::max<std::uint64_t>(block.bursts, 1) : block.launches;
-  return std::log(static_cast<double>(ns) / static_cast<double>(count));
+double PerLaunch(std::uint64_t ns, const Block& block) {
+  return static_cast<double>(ns) / static_cast<double>(block.launches);
 }
 
-// In ns of busy time, for the launches that it has by now; at first nothing is known.
+// Logarithms of ratios: how much slower `other` is than `held`.
+double WholeRatio(const Block& held, const Block& other) {
+  return std::log(PerLaunch(std::max<std::uint64_t>(other.busy_ns, 1), other) /
+                  PerLaunch(std::max<std::uint64_t>(held.busy_ns, 1), held));
+}
+
+double DeadlineRatio(const Block& held, const Block& other) {
+  const auto each = [](const Block& block) {
+    return static_cast<double>(std::max<std::uint64_t>(block.wanted_ns, 1)) / std::max<std::uint16_t>(block.bursts, 1);
+  };
+  return std::log(each(other) / each(held));
+}
+
+double WaitsRatio(const Block& held, const Block& other) {
+  const double host = static_cast<double>(held.busy_ns - held.waits_ns + other.busy_ns - other.waits_ns) /
+                      static_cast<double>(held.launches + other.launches);
+  return std::log((host + PerLaunch(other.waits_ns, other) + 1) / (host + PerLaunch(held.waits_ns, held) + 1));
+}
+
+// The busy time of the present block; of one that says its waits, as if its host had been as fast as in the last block
+// with others held.
+double ComparedNs(const BenefitMemory& memory) {
+  const Block& block = memory.block;
+  if (memory.held_waits_ns == 0 && block.waits_ns == 0) return static_cast<double>(block.busy_ns);
+  const double host = static_cast<double>(memory.held_ns) - static_cast<double>(memory.held_waits_ns);
+  return host * static_cast<double>(block.launches) + static_cast<double>(block.waits_ns);
+}
+
+// The same for the launches that it has by now; at first nothing is known.
 double ClearlySlowerAt(const BenefitMemory& memory) {
   const bool is_in_time = memory.deadline_ns != 0 && memory.burst_ns <= memory.deadline_ns;
   if (memory.mode == Mode::kHeld || memory.held_ns == 0 || memory.block.launches == 0 || is_in_time)
@@ -60,7 +85,7 @@ double ClearlySlowerAt(const BenefitMemory& memory) {
 // Else only between bursts, or in a long one: in the midst of others the launches are made and their work is not done.
 bool IsOver(const BenefitMemory& memory, bool busy) {
   const Block& block = memory.block;
-  if (static_cast<double>(block.busy_ns) > ClearlySlowerAt(memory)) return true;
+  if (ComparedNs(memory) > ClearlySlowerAt(memory)) return true;
   if (busy) return memory.burst_ns >= kLongestBlockNs && block.busy_ns >= kLongestBlockNs;
   return (block.bursts >= kFewestBursts && block.busy_ns >= kShortestBlockNs) || block.bursts >= kMostBursts ||
          block.busy_ns >= kLongestBlockNs;
@@ -75,25 +100,6 @@ float Clip(double ratio) {
   return static_cast<float>(std::clamp(ratio, -kMostRatio, kMostRatio));
 }
 
-// Until a hold of the present mode begins; not of kBeside.
-std::uint64_t LeftNs(const BenefitMemory& memory) {
-  const auto delay = static_cast<std::uint64_t>(DelayNs(memory, memory.mode));
-  return delay - std::min(delay, memory.burst_ns);
-}
-
-// Weighs each burst by its length, or the short ones between two long ones would count as much; and none by more than
-// twice the usual one.
-void NoteBurst(BenefitMemory& memory) {
-  const float usual = memory.usual_burst_ns;
-  const auto burst = static_cast<float>(memory.burst_ns);
-  if (usual == 0) {
-    memory.usual_burst_ns = burst;
-    return;
-  }
-  const float counted = std::min(burst, 2 * usual);
-  memory.usual_burst_ns += (counted - usual) * counted / (counted + usual) / 8;
-}
-
 void Average(float& mean, float& variance, float value, float weight) {
   const float away = value - mean;
   mean += weight * away;
@@ -103,19 +109,24 @@ void Average(float& mean, float& variance, float value, float weight) {
 }  // namespace
 
 Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
-    : tolerance_(std::log1p(tolerance_percent / 100.0)), now_ns_(now_ns) {}
+    : tolerance_percent_(tolerance_percent), now_ns_(now_ns) {}
+
+double Benefit::ToleranceOf(const BenefitMemory& memory) const {
+  return std::log1p(tolerance_percent_ / 100.0 * std::clamp(memory.others, 1u, kMostOthers));
+}
 
 bool Benefit::IsLowerBound(double ratio) {
   return ratio > 0.9 * kMostRatio;
 }
 
 void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
-  if (tolerance_ == 0) {
+  if (!Measures()) {
     // What is known stays for the day on which it counts again.
     memory.mode = Mode::kHeld;
     memory.place = 0;
     memory.block = {};
     memory.seen_ns = 0;
+    memory.waits = false;
     return;
   }
   // The two blocks of a pair must have been counted alike.
@@ -123,6 +134,10 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   memory.deadline_ns = work.deadline_ns;
   Count(memory, work);
   memory.contended = work.contended;
+  memory.others = work.others;
+  const bool has_waited = memory.waits;
+  memory.waits = work.busy && work.waits;
+  if (has_waited && !memory.waits) memory.waits_until_ns = now_ns_;
   if (memory.place != 0 && IsOver(memory, work.busy)) EndBlock(memory);
   if (memory.place != 0) return;
   memory.mode = memory.settled;
@@ -132,7 +147,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
 bool Benefit::IsDue(const BenefitMemory& memory) const {
   const bool is_worth_it = memory.settled != Mode::kHeld || memory.cost >= kCheap;
   const bool at_an_edge = memory.burst_ns == 0 || memory.burst_ns >= kLongestBlockNs;
-  return tolerance_ != 0 && memory.place == 0 && memory.contended && at_an_edge && is_worth_it &&
+  return Measures() && memory.place == 0 && memory.contended && at_an_edge && is_worth_it &&
          now_ns_ >= memory.next_trial_ns;
 }
 
@@ -146,7 +161,8 @@ void Benefit::Begin(BenefitMemory& memory) const {
 }
 
 void Benefit::SetHolds(BenefitMemory& memory) const {
-  memory.holds = memory.mode != Mode::kBeside && LeftNs(memory) == 0;
+  const bool lingers = memory.waits_until_ns != 0 && now_ns_ < memory.waits_until_ns + kLingerNs;
+  memory.holds = memory.mode == Mode::kHeld || (IsWhileItWaits(memory.mode) && (memory.waits || lingers));
 }
 
 void Benefit::Count(BenefitMemory& memory, const Work& work) const {
@@ -159,6 +175,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   if (memory.open) {
     block.busy_ns += passed;
     memory.burst_ns += passed;
+    if (memory.waits) block.waits_ns += passed;
     if (memory.contended) block.contended_ns += passed;
     if (memory.contended && memory.holds) memory.waited_ns += passed;
     // It may be one that never ends.
@@ -171,10 +188,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     memory.waited_ns = 0;
   }
   if (work.busy) return;
-  if (memory.burst_launches != 0) {
-    AddBurst(memory, block);
-    NoteBurst(memory);
-  }
+  if (memory.burst_launches != 0) AddBurst(memory, block);
   memory.burst_ns = memory.burst_launches = 0;
   memory.skips = false;
 }
@@ -188,7 +202,8 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
     return;
   }
   if (memory.mode == Mode::kHeld) {
-    memory.held_ns = static_cast<float>(static_cast<double>(block.busy_ns) / static_cast<double>(block.launches));
+    memory.held_ns = static_cast<float>(PerLaunch(block.busy_ns, block));
+    memory.held_waits_ns = static_cast<float>(PerLaunch(block.waits_ns, block));
   }
   if (memory.place == 1) {
     memory.first = block;
@@ -203,68 +218,83 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
 }
 
 void Benefit::AddPair(BenefitMemory& memory) const {
-  const auto pace = [&](const Block& block) { return Pace(block, memory.deadline_ns != 0); };
-  const double sign = memory.mode == Mode::kHeld ? -1 : 1;
-  const float typical = Clip(sign * (pace(memory.block) - pace(memory.first)));
+  const Block& held = memory.mode == Mode::kHeld ? memory.block : memory.first;
+  const Block& other = memory.mode == Mode::kHeld ? memory.first : memory.block;
+  const bool says_waits = memory.deadline_ns == 0 && held.waits_ns + other.waits_ns != 0;
+  const float typical = Clip(memory.deadline_ns != 0 ? DeadlineRatio(held, other)
+                             : says_waits            ? WaitsRatio(held, other)
+                                                     : WholeRatio(held, other));
   Comparison& known = memory.Of(memory.trial);
   // Another program than before: what it was like does not count any more.
-  const bool is_surprise =
-      known.pairs >= kPairs && std::abs(typical - known.typical) > tolerance_ + 2 * std::sqrt(known.typical_variance);
+  const double tolerance = ToleranceOf(memory);
+  const bool says_otherwise = (typical > tolerance) != (known.typical > tolerance);
+  const bool is_surprise = known.is_known && says_otherwise &&
+                           std::abs(typical - known.typical) > tolerance + 2 * std::sqrt(known.typical_variance);
   if (is_surprise && memory.surprises == 0) {
     memory.surprises = 1;
     memory.next_trial_ns = now_ns_;
     return;
   }
   memory.surprises = 0;
-  if (is_surprise) {
-    for (Comparison& each : memory.comparisons)
-      each.pairs = 0;
-  }
+  if (is_surprise) memory.comparisons = {};
   known.pairs = std::min(known.pairs + 1, 4 * kPairs);
   const float weight = 1.0F / static_cast<float>(std::min(known.pairs, kPairs));
   Average(known.typical, known.typical_variance, typical, weight);
   const float outside =
-      typical - std::clamp(typical, -2 * static_cast<float>(tolerance_), 2 * static_cast<float>(tolerance_));
+      typical - std::clamp(typical, -2 * static_cast<float>(tolerance), 2 * static_cast<float>(tolerance));
   Average(known.tail, known.tail_variance, outside, weight);
+  if (says_waits) {
+    known.whole_pairs = std::min(known.whole_pairs + 1, kPairs);
+    Average(known.whole, known.whole_variance, Clip(WholeRatio(held, other)),
+            1.0F / static_cast<float>(known.whole_pairs));
+  }
   // What is clear early is known well enough: further pairs come one by one.
-  if (VerdictOf(memory, memory.trial) != Verdict::kUnknown) known.pairs = std::max(known.pairs, kPairs);
+  known.is_known = known.is_known || VerdictOf(memory, memory.trial) != Verdict::kUnknown;
   Conclude(memory);
+}
+
+// By all its time, whatever its host says of its waits.
+bool Benefit::IsSurelySlower(const Comparison& known, double tolerance) {
+  return known.whole_pairs >= kFewestWholePairs &&
+         known.whole - kSureErrors * Error(known.whole_variance, known.whole_pairs) > tolerance;
 }
 
 Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) const {
   const Comparison& known = memory.Of(mode);
+  const double tolerance = ToleranceOf(memory);
+  if (IsSurelySlower(known, tolerance)) return Verdict::kSlower;
   const double error = Error(known.typical_variance, known.pairs);
   // Twice: it is made of few.
   const double least_tail = known.tail - 2 * Error(known.tail_variance, known.pairs);
-  if (known.pairs < kPairs) {
+  if (!known.is_known && known.pairs < kPairs) {
     if (known.pairs < kFewestPairs && !IsLowerBound(known.typical - 2 * error)) return Verdict::kUnknown;
-    if (known.typical - 2 * error > tolerance_ || least_tail > tolerance_) return Verdict::kSlower;
-    const bool is_fine = known.typical + 2 * error < tolerance_ && known.tail < tolerance_;
+    if (known.typical - 2 * error > tolerance || least_tail > tolerance) return Verdict::kSlower;
+    const bool is_whole_known = known.whole_pairs == 0 || known.whole_pairs >= kFewestWholePairs;
+    const bool is_fine = known.typical + 2 * error < tolerance && known.tail < tolerance && is_whole_known;
     return is_fine ? Verdict::kFine : Verdict::kUnknown;
   }
   const bool is_in_force = memory.settled >= mode;
   const double least = known.typical - (is_in_force ? error : 0);
-  return least > tolerance_ || least_tail > tolerance_ ? Verdict::kSlower : Verdict::kFine;
+  return least > tolerance || least_tail > tolerance ? Verdict::kSlower : Verdict::kFine;
 }
 
-// The cheapest mode that is known to be good enough, and all late ones before it, too.
+// The cheapest mode that is known to be good enough.
 Mode Benefit::AnswerOf(const BenefitMemory& memory) const {
-  if (VerdictOf(memory, Mode::kBeside) == Verdict::kFine) return Mode::kBeside;
-  Mode answer = Mode::kHeld;
-  for (const Mode mode : kLateModes) {
-    if (!IsPossible(memory, mode)) continue;
-    if (VerdictOf(memory, mode) != Verdict::kFine) break;
-    answer = mode;
-  }
-  return answer;
+  for (const Mode mode : kFromCheapest)
+    if (IsPossible(memory, mode) && VerdictOf(memory, mode) == Verdict::kFine) return mode;
+  return Mode::kHeld;
 }
 
-// What is to be looked at beside that answer.
+// What is to be looked at beside that answer: the cheapest that is not known, else the next cheaper one.
 Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
-  if (answer == Mode::kBeside || VerdictOf(memory, Mode::kBeside) == Verdict::kUnknown) return Mode::kBeside;
-  const auto* const found = std::find_if(std::begin(kLateModes), std::end(kLateModes),
-                                         [&](Mode mode) { return mode > answer && IsPossible(memory, mode); });
-  return found == std::end(kLateModes) ? Mode::kBeside : *found;
+  Mode cheaper = Mode::kBeside;
+  for (const Mode mode : kFromCheapest) {
+    if (mode <= answer) break;
+    if (!IsPossible(memory, mode)) continue;
+    if (VerdictOf(memory, mode) == Verdict::kUnknown) return mode;
+    cheaper = mode;
+  }
+  return cheaper;
 }
 
 // The candidate until it is known; then it, the answer and kBeside by turns. kBeside shows best that a program is
@@ -300,25 +330,23 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
 
 void Benefit::Note(BenefitMemory& memory, bool open, std::uint64_t& next_look_ns) const {
   memory.open = open;
-  if (tolerance_ == 0 || !open || !memory.contended) return;
+  if (memory.holds && IsWhileItWaits(memory.mode) && !memory.waits) {
+    next_look_ns = std::min(next_look_ns, memory.waits_until_ns + kLingerNs);
+  }
+  if (!Measures() || !open || !memory.contended) return;
   std::uint64_t left = std::max(memory.next_trial_ns, now_ns_ + kCostNs) - now_ns_;
   if (memory.place != 0) {
-    const double slow = ClearlySlowerAt(memory) - static_cast<double>(memory.block.busy_ns);
+    const double slow = ClearlySlowerAt(memory) - ComparedNs(memory);
     left = kLongestBlockNs - std::min({memory.block.busy_ns, memory.burst_ns, kLongestBlockNs});
     if (memory.block.launches == 0 && memory.mode != Mode::kHeld) left = std::min(left, kFirstLookNs);
     if (slow < static_cast<double>(left)) left = static_cast<std::uint64_t>(std::max(slow, 0.0)) + 1;
   }
   left = std::max(left, kNsPerMs);
-  if (!memory.holds && memory.mode != Mode::kBeside) left = std::min(left, LeftNs(memory));
   next_look_ns = std::min(next_look_ns, now_ns_ + left);
 }
 
 double SlowerPercent(float ratio) {
   return 100 * std::expm1(static_cast<double>(ratio));
-}
-
-double DelayNs(const BenefitMemory& memory, Mode mode) {
-  return mode == Mode::kBeside ? 0 : static_cast<double>(memory.usual_burst_ns) * static_cast<int>(mode) / 4;
 }
 
 }  // namespace xschedd::policy

@@ -21,18 +21,20 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
   tracked_.clear();
   due_.clear();
   trying_.clear();
-  holds_.assign(state.groups.size(), Hold::kNow);
+  modes_.assign(state.groups.size(), BenefitMemory::Mode::kHeld);
+  holds_now_.assign(state.groups.size(), 1);
   forced_.assign(state.groups.size(), 0);
 }
 
-void Holders::Look(std::uint32_t group, bool busy, bool contended) {
+void Holders::Look(std::uint32_t group, bool busy, bool contended, std::uint32_t others) {
   BenefitMemory& memory = MemoryOf(group);
   memory = state_->groups[group].memory.benefit;
-  Benefit::Work work{.busy = busy, .contended = contended};
+  Benefit::Work work{.busy = busy, .contended = contended, .others = others};
   std::uint64_t soonest = kNever;
   for (const std::uint32_t i : roster_->TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[i];
     work.launched += tenant.launched;
+    work.waits = work.waits || tenant.waits;
     if (tenant.deadline_after_ns != 0) soonest = std::min(soonest, tenant.deadline_after_ns);
   }
   if (soonest != kNever) work.deadline_ns = soonest;
@@ -48,13 +50,16 @@ void Holders::Choose() {
   for (const std::uint32_t group : tracked_) {
     BenefitMemory& memory = MemoryOf(group);
     BenefitOf(group).SetHolds(memory);
-    holds_[group] = memory.mode == BenefitMemory::Mode::kBeside ? Hold::kNot : memory.holds ? Hold::kNow : Hold::kLater;
+    modes_[group] = memory.mode;
+    holds_now_[group] = memory.holds ? 1 : 0;
   }
   for (const std::uint32_t group : trying_) {
     if (MemoryOf(group).mode == BenefitMemory::Mode::kHeld) continue;
-    for (std::uint32_t equal = 0; equal < holds_.size(); ++equal) {
-      if (equal == group || PriorityOf(equal) != PriorityOf(group) || !Holds(equal)) continue;
-      holds_[equal] = Hold::kNot;
+    for (std::uint32_t equal = 0; equal < modes_.size(); ++equal) {
+      const bool holds = modes_[equal] != BenefitMemory::Mode::kBeside;
+      if (equal == group || PriorityOf(equal) != PriorityOf(group) || !holds) continue;
+      modes_[equal] = BenefitMemory::Mode::kBeside;
+      holds_now_[equal] = 0;
       MemoryOf(equal).holds = false;
       forced_[equal] = 1;
     }

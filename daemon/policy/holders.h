@@ -1,5 +1,5 @@
-// Which groups hold those below them while they are busy, and which from a part of a burst on: all from its beginning,
-// but for those that are known not to need that (benefit.h), and those that find it out now.
+// Which groups hold those below them while they are busy, and which only while their host waits: all whenever they are
+// busy, but for those that are known not to need that (benefit.h), and those that find it out now.
 //
 //   - Of one priority one group tries at a time, the one that came first, and while others run beside it they run
 //     beside all of that priority: an equal that held them would make two equal blocks.
@@ -21,23 +21,25 @@ class Holders {
   // The calls of one decision, in this order. `state`, `roster` and `decision` must outlive them.
   // `measures`: else all hold, and no other call follows.
   void Begin(const State& state, const Roster& roster, bool measures, std::uint64_t now_ns, Decision& decision);
-  // Each tracked group: whether it has work, and whether somebody less important has some on one of its devices.
-  void Look(std::uint32_t group, bool busy, bool contended);
+  // Each tracked group: whether it has work, whether somebody less important has some on one of its devices, and how
+  // many groups of these have, or have just had some.
+  void Look(std::uint32_t group, bool busy, bool contended, std::uint32_t others);
   // Who tries now, and so who holds.
   void Choose();
 
   bool Measures() const { return measures_; }
-  // Sooner or later in a burst.
-  bool Holds(std::uint32_t group) const { return holds_[group] != Hold::kNot; }
+  // In force.
+  BenefitMemory::Mode ModeOf(std::uint32_t group) const { return modes_[group]; }
   // Now, if it is busy.
-  bool HoldsNow(std::uint32_t group) const { return holds_[group] == Hold::kNow; }
+  bool HoldsNow(std::uint32_t group) const { return holds_now_[group] != 0; }
+  // Whether it matters when its host waits.
+  bool WantsWaits(std::uint32_t group) const { return measures_ && BenefitOf(group).Measures(); }
 
   // Afterwards, each group that wants a device. `open`: it is busy and not held itself; `held_others`: also where it
   // lets them run beside it.
   void Note(std::uint32_t group, bool open, bool held_others);
 
  private:
-  enum class Hold : std::uint8_t { kNot, kLater, kNow };
   bool IsAboutToGoOn(std::uint32_t group) const;
   void Try();
   int PriorityOf(std::uint32_t group) const { return state_->groups[group].priority; }
@@ -54,9 +56,10 @@ class Holders {
   Benefit strict_;  // tolerates nothing
   std::vector<std::uint32_t> tracked_;
   std::vector<std::uint32_t> due_;
-  std::vector<std::uint32_t> trying_;  // one of each priority
-  std::vector<Hold> holds_;            // by group
-  std::vector<std::uint8_t> forced_;   // likewise: it does not, for as long as an equal tries another mode
+  std::vector<std::uint32_t> trying_;       // one of each priority
+  std::vector<BenefitMemory::Mode> modes_;  // by group
+  std::vector<std::uint8_t> holds_now_;     // likewise
+  std::vector<std::uint8_t> forced_;        // likewise: it does not, for as long as an equal tries another mode
 };
 
 }  // namespace xschedd::policy

@@ -109,11 +109,12 @@ struct FairMemory {
 
 // What benefit.h keeps of a group.
 struct BenefitMemory {
-  // How others are treated while it is busy, beginning with what costs them most: held from the beginning of each
-  // burst; held late, from one, two or three quarters of its usual burst on; never held.
-  enum class Mode : std::uint8_t { kHeld, kLateByOne, kLateByTwo, kLateByThree, kBeside };
+  // When others are held for it, beginning with what costs them most: whenever it is busy; only while its host waits
+  // for the device, with a narrow, a wider and a wide window in between; never.
+  enum class Mode : std::uint8_t { kHeld, kWaitsNarrow, kWaitsWider, kWaitsWide, kBeside };
   struct Block {
     std::uint64_t busy_ns = 0;
+    std::uint64_t waits_ns = 0;      // of these, while its host waited
     std::uint64_t contended_ns = 0;  // of these, with somebody less important who had work
     std::uint64_t launches = 0;
     std::uint64_t wanted_ns = 0;  // of its bursts, each at least as long as its deadline lets it be (benefit.h)
@@ -123,10 +124,14 @@ struct BenefitMemory {
   // A mode beside kHeld: logarithms of ratios, averages over pairs, and their variances.
   struct Comparison {
     std::uint32_t pairs = 0;
+    bool is_known = false;  // enough of them for a verdict
     float typical = 0;
     float typical_variance = 0;
     float tail = 0;  // of what is outside twice the tolerance
     float tail_variance = 0;
+    std::uint32_t whole_pairs = 0;
+    float whole = 0;  // of all its time, whatever its host did
+    float whole_variance = 0;
     bool operator==(const Comparison&) const = default;
   };
   Mode settled = Mode::kHeld;  // the answer as known
@@ -137,17 +142,20 @@ struct BenefitMemory {
   // How the time until the next decision counts.
   bool open = false;                      // busy, and not held itself
   bool contended = false;                 // busy, and somebody less important has work on one of its devices
-  bool holds = true;                      // others are held for it while it is busy
+  bool waits = false;                     // its host waits
+  std::uint32_t others = 0;               // less important groups that have work there, or had some just now
+  std::uint64_t waits_until_ns = 0;       // the end of its last wait, or of the present one if it ended now
+  bool holds = true;                      // others are held for it now, if it is busy
   float cost = 0;                         // the part of the time in which others were held for it
-  std::array<Comparison, 4> comparisons;  // by mode, from kLateByOne on
+  std::array<Comparison, 4> comparisons;  // by mode, from kWaitsNarrow on
   bool skips = false;  // the rest of a burst in which a block was ended for being slow: it belongs to no block
   Block block;
   Block first;                 // of the pair
   float held_ns = 0;           // busy time per launch in the last block with others held; 0: not known
+  float held_waits_ns = 0;     // of that, while its host waited
   std::uint64_t burst_ns = 0;  // of the present burst, while it was open
   std::uint64_t burst_launches = 0;
   std::uint64_t deadline_ns = 0;  // of a burst, from its beginning; 0: none
-  float usual_burst_ns = 0;       // most of its time is spent in bursts about as long; 0: none has ended
   std::uint64_t seen_ns = 0;      // the time of the last decision
   std::uint64_t waited_ns = 0;
   std::uint64_t cost_since_ns = 0;
@@ -190,6 +198,7 @@ struct Tenant {
   std::uint32_t group = 0;   // index into State::groups
   std::uint32_t device = 0;  // index into State::devices
   bool busy = false;
+  bool waits = false;               // busy, and its host waits for the device
   std::uint64_t idle_since_ns = 0;  // when it last stopped being busy; 0: it never was
   std::uint64_t busy_since_ns = 0;  // when it became busy, if it is
   // GPU time, as its client measures it, limited to what is possible in the time that has passed:
@@ -234,6 +243,7 @@ struct Gate {
   Why why = Why::kOpen;
   std::uint64_t held_for = 0;  // client id; 0: nobody in particular
   bool awaited = false;        // open, and somebody who has work is held for its client
+  bool tells_waits = false;    // its client is to say when its host waits
   bool operator==(const Gate&) const = default;
 };
 

@@ -37,6 +37,7 @@ struct Attachment {
   std::uint32_t slot = 0;
   bool is_restored = false;  // from before a restart; its client has not told of it again yet
   bool busy = false;         // and counted
+  bool waits = false;        // busy, and its host waits for the device
   bool silent = false;  // busy as its client said last, which has not been heard of since (Client::silent_since_ns)
   std::uint64_t idle_since_ns = 0;  // 0: never was busy
   std::uint64_t busy_since_ns = 0;  // of the present burst

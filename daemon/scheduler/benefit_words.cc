@@ -11,8 +11,9 @@ namespace {
 
 using Mode = policy::BenefitMemory::Mode;
 
-// By how much that mode is slower than being held all along: "31 %". Which of the two figures has decided: at the
-// median, or of the slow ones. A block that is clearly slower ends at once, so a large figure is a lower bound.
+// By how much that mode is slower than if others are held whenever it is busy: "31 %". Which of the two figures has
+// decided: at the median, or of the slow ones. A block that is clearly slower ends at once, so a large figure is a
+// lower bound.
 std::string Slower(const policy::BenefitMemory& memory, Mode mode) {
   const float decisive = std::max(memory.Of(mode).typical, memory.Of(mode).tail);
   return fmt::format("{}{:.0f} %", policy::Benefit::IsLowerBound(decisive) ? "at least " : "",
@@ -27,12 +28,11 @@ std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t toler
     return fmt::format("it lets those below it run beside it: holding them would make it {} faster",
                        Slower(memory, Mode::kBeside));
   }
-  if (memory.settled != Mode::kHeld) {
+  if (policy::IsWhileItWaits(memory.settled)) {
     return fmt::format(
-        "it holds those below it from {:.1f} ms after the beginning of its work on, for {:.0f} % of the time: "
-        "holding them all along would make it {} faster, and beside them it would be {} slower (tolerance_percent={})",
-        DelayNs(memory, memory.settled) / policy::kNsPerMs, 100 * memory.cost, Slower(memory, memory.settled),
-        Slower(memory, Mode::kBeside), tolerance_percent);
+        "it holds those below it only while its host waits for the device, for {:.0f} % of the time: holding them "
+        "whenever it is busy would make it {} faster, and beside them it would be {} slower (tolerance_percent={})",
+        100 * memory.cost, Slower(memory, memory.settled), Slower(memory, Mode::kBeside), tolerance_percent);
   }
   if (!memory.IsSettled()) {
     return fmt::format("it holds those below it; whether that helps is being measured ({} comparisons so far)",

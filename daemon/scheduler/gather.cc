@@ -165,6 +165,7 @@ void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::
     policy::Tenant& tenant = cluster.state.tenants[i];
     attachment.touched = false;
     tenant.busy = attachment.busy;
+    tenant.waits = attachment.waits;
     tenant.idle_since_ns = attachment.idle_since_ns;
     tenant.busy_since_ns = attachment.busy ? attachment.busy_since_ns : 0;
     tenant.burst_ns = BurstNs(attachment, now_ns);

@@ -16,7 +16,8 @@ bool Binds(const policy::Gate& gate) {
 
 GateSetting SettingOf(const policy::Gate& gate) {
   const bool beside = gate.why == policy::Why::kGuard || gate.why == policy::Why::kBeside;
-  return {gate.held, gate.tracked, gate.window_us, gate.window_floor, beside, gate.slice_us, gate.awaited};
+  return {gate.held, gate.tracked,  gate.window_us, gate.window_floor,
+          beside,    gate.slice_us, gate.awaited,   gate.tells_waits};
 }
 
 // History::Sample wants half a second between two; a little less, so that none is just missed.
@@ -133,8 +134,11 @@ bool Scheduler::Serve(Client& client) {
 
 void Scheduler::ReadLevels(Attachment& attachment, std::uint64_t now_ns) {
   const LedgerReader& ledger = attachment.client->channel->Ledger();
-  const bool busy = ledger.Busy(attachment.slot) && attachment.client->silent_since_ns == 0;
+  const abi::Level level =
+      attachment.client->silent_since_ns == 0 ? ledger.LevelOf(attachment.slot) : abi::Level::kIdle;
+  const bool busy = level != abi::Level::kIdle;
   SetBusy(attachment, busy, true, now_ns);
+  SetWaits(attachment, level == abi::Level::kWaits, now_ns);
   SetDeadline(attachment, busy ? ledger.DeadlineNs(attachment.slot) : 0, now_ns);
 }
 
@@ -158,6 +162,17 @@ void Scheduler::SetBusy(Attachment& attachment, bool busy, bool whole, std::uint
   if (device.seen_ns == 0) device.seen_ns = now_ns;
   events_.Add(DeviceEvent(busy ? EventKind::kBusy : EventKind::kIdle, attachment, now_ns));
   NotePhase(attachment, now_ns);
+  Gatherer::Touch(attachment);
+  MarkDirty(device);
+}
+
+void Scheduler::SetWaits(Attachment& attachment, bool waits, std::uint64_t now_ns) {
+  if (attachment.waits == waits) return;
+  attachment.waits = waits;
+  ++counts_.transitions;
+  ++counts_.changes;
+  Device& device = *attachment.device;
+  if (device.seen_ns == 0) device.seen_ns = now_ns;
   Gatherer::Touch(attachment);
   MarkDirty(device);
 }
@@ -194,6 +209,7 @@ void Scheduler::FallSilent(Client& client, std::uint64_t now_ns) {
                  " ms: stopped, frozen or dumping core; it does not count until it is";
     events_.Add(std::move(event));
     SetBusy(*attachment, false, true, now_ns);
+    SetWaits(*attachment, false, now_ns);
     SetDeadline(*attachment, 0, now_ns);
   }
   SPDLOG_INFO("client silent pid={} for_ms={}", client.identity.pid, (now_ns - client.renewed_ns) / policy::kNsPerMs);
@@ -237,14 +253,14 @@ void Scheduler::BeginTracking(Attachment& attachment, std::uint64_t now_ns) {
   Client& client = *attachment.client;
   // It had nothing to renew while nobody asked.
   if (client.silent_since_ns == 0) client.renewed_ns = now_ns;
-  const bool busy = ledger.Busy(attachment.slot) && client.silent_since_ns == 0;
+  const bool busy = ledger.LevelOf(attachment.slot) != abi::Level::kIdle && client.silent_since_ns == 0;
   SetBusy(attachment, busy, false, now_ns);
   SetDeadline(attachment, busy ? ledger.DeadlineNs(attachment.slot) : 0, now_ns);
 }
 
 void Scheduler::EndTracking(Attachment& attachment) {
   // Not known any more; nobody's gate hangs on it.
-  attachment.busy = false;
+  attachment.busy = attachment.waits = false;
   attachment.silent = false;
   attachment.deadline_ns = 0;
   attachment.gpu.Stop();
@@ -306,13 +322,12 @@ void Scheduler::NoteBenefit(const Group& group, const policy::BenefitMemory& bef
   }
   const auto level = before.settled != after.settled ? spdlog::level::info : spdlog::level::debug;
   SPDLOG_LOGGER_CALL(spdlog::default_logger_raw(), level,
-                     "lever pid={} group={} mode={} delay_us={} compared={} compared_delay_us={} slower_percent={:.1f} "
-                     "tail_percent={:.1f} tolerance_percent={} pairs={} held_for_it_percent={:.0f}",
-                     group.clients.front()->identity.pid, group.name, policy::OthersText(after.settled),
-                     policy::DelayUs(after, after.settled), policy::OthersText(after.trial),
-                     policy::DelayUs(after, after.trial), policy::SlowerPercent(compared.typical),
-                     policy::SlowerPercent(compared.tail), settings_.tolerance_percent, compared.pairs,
-                     100 * after.cost);
+                     "lever pid={} group={} mode={} compared={} slower_percent={:.1f} tail_percent={:.1f} "
+                     "whole_percent={:.1f} tolerance_percent={} pairs={} held_for_it_percent={:.0f}",
+                     group.clients.front()->identity.pid, group.name, policy::ModeText(after.settled),
+                     policy::ModeText(after.trial), policy::SlowerPercent(compared.typical),
+                     policy::SlowerPercent(compared.tail), policy::SlowerPercent(compared.whole),
+                     settings_.tolerance_percent, compared.pairs, 100 * after.cost);
 }
 
 void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {

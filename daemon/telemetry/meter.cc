@@ -227,7 +227,7 @@ void Meter::CountPresent(const Attachment& attachment, std::uint64_t now_ns) {
                                           : Phase::kRunning;
   ++present.clients[static_cast<std::size_t>(phase)];
   if (const policy::BenefitMemory& benefit = attachment.client->group->memory.benefit; benefit.IsSettled()) {
-    ++present.others[policy::OthersOf(benefit.settled)];
+    ++present.modes[static_cast<std::size_t>(benefit.settled)];
   }
   if (attachment.held_since_ns != 0) {
     present.longest_hold_ns = std::max(present.longest_hold_ns, now_ns - std::min(now_ns, attachment.held_since_ns));

@@ -33,8 +33,8 @@ std::string_view ClassOf(const Effective& effective);
 // Of one class on one device, at the time of the last count.
 struct Present {
   std::array<std::uint64_t, kPhases> clients{};  // by Phase
-  // Clients for whom the daemon has found out what others should be, by policy::OthersOf.
-  std::array<std::uint64_t, std::size(policy::kOthersWords)> others{};
+  // Clients for whom the daemon has found out when others should be held, by mode.
+  std::array<std::uint64_t, std::size(policy::kModeWords)> modes{};
   std::uint64_t in_flight = 0;
   std::uint64_t window_us = 0;  // the largest; 0: nobody has one
   std::uint64_t longest_hold_ns = 0;

@@ -14,6 +14,7 @@ import figures  # noqa: E402
 import report  # noqa: E402
 import scenarios  # noqa: E402
 import waits  # noqa: E402
+from gpu_levers_test import *  # noqa: E402,F401,F403  # run with these
 
 MS = 1_000_000
 
@@ -46,26 +47,6 @@ class Arrivals(unittest.TestCase):
             command = self.command(arrivals=kind)
             self.assertEqual(list(arrivals.times(command)), list(arrivals.times(command)))
             self.assertNotEqual(list(arrivals.times(command)), list(arrivals.times({**command, "seed": 2})))
-
-
-class Levers(unittest.TestCase):
-    def loop(self, batches: int) -> dict:
-        return {"ends_ns": [(number + 1) * 1000 * MS // batches for number in range(batches)], "start_ns": 0, "cores": 0.1}
-
-    def test_each_loop_is_compared_with_its_native_stretch_of_the_round(self) -> None:
-        rounds = [{"alone": {"high": asked([1.0])}, "native": {"high": asked([4.0]), "loop": self.loop(native)},
-                   "held": {"high": asked([own]), "loop": self.loop(native // 2)}} for native, own in ((10, 1.0), (20, 3.0))]
-        result = figures.of_levers(rounds, "high")
-        self.assertAlmostEqual(result["held"]["kept"]["loop"], 0.5)
-        self.assertEqual(result["held"]["high"]["max_ms"], 3.0)
-        self.assertEqual(result["alone"]["kept"], {})
-        lines = report.levers({"levers time-sliced one": {**result, "decided": {}}})
-        self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | 100.0 % | 100.0 % | – | – |", lines)
-
-    def test_who_gives_tokens_is_measured_by_them(self) -> None:
-        result = figures.of_levers([{"native": {"chat": asked([100.0], token_ms=[7.0]), "middle": asked([5.0])}}], "chat")
-        self.assertEqual(result["native"]["high"]["p50_ms"], 7.0)
-        self.assertEqual(result["native"]["others"]["middle"]["p50_ms"], 5.0)
 
 
 class Scenarios(unittest.TestCase):
@@ -183,8 +164,21 @@ class Report(unittest.TestCase):
         self.assertNotIn("graph-five", lines)
 
     def test_one_other_output_shows(self) -> None:
-        self.assertEqual(report.outputs({"loop:x": ["a", "a"], "train:x": ["a", "b"]}),
-                         ["outputs of loop:x: 2 digests, all equal", "outputs of train:x: 2 digests, NOT EQUAL"])
+        compiled = "all equal within each, which are not compared with each other: torch.compile"
+        for work, processes, words in (
+                ("loop:x", [["a", "a"], ["a"]], "3 digests of 2 processes, all equal"),
+                ("loop:x", [["a", "b"], ["a"]], "3 digests of 2 processes, NOT EQUAL within 1 of them"),
+                ("loop:x", [["a", "a"], ["b"]], "3 digests of 2 processes, each equal in itself, NOT EQUAL to each other"),
+                ("stranger:bertlarge", [["a", "a"], ["b", "b"]], f"4 digests of 2 processes, {compiled}"),
+                ("stranger:bertlarge", [["a", "b"], ["b", "b"]], "4 digests of 2 processes, NOT EQUAL within 1 of them"),
+                ("stranger:jax", [["a"], ["b"]], "2 digests of 2 processes, each equal in itself, NOT EQUAL to each other")):
+            with self.subTest(work=work, processes=processes):
+                self.assertEqual(report.outputs({work: processes}), [f"outputs of {work}: {words}"])
+
+    def test_what_is_called_compiled_is_a_program(self) -> None:
+        self.assertIn("stranger:bertlarge", scenarios.COMPILED)
+        works = {program.work for program in scenarios.PROGRAMS.values()} | {f"stranger:{name}" for name in ("compiled", "triton")}
+        self.assertEqual(scenarios.COMPILED - works, set())
 
 
 class ByTurns(unittest.TestCase):

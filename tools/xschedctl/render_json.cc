@@ -37,7 +37,6 @@ Json PassedJson(const List& list) {
 
 Json BenefitJson(const v1::Benefit& benefit) {
   return {{"mode", benefit.mode()},
-          {"delay_us", benefit.delay_us()},
           {"slower_percent", benefit.slower_percent()},
           {"tail_percent", benefit.tail_percent()},
           {"comparisons", benefit.comparisons()},

@@ -41,6 +41,8 @@ struct Channel {
 
 constexpr auto kBusy = abi::TransitionKind::kBusy;
 constexpr auto kIdle = abi::TransitionKind::kIdle;
+constexpr auto kWaits = abi::TransitionKind::kWaits;
+constexpr auto kBusyLevel = abi::Level::kBusy;
 
 }  // namespace
 
@@ -164,7 +166,7 @@ TEST_CASE("transitions reach the daemon, which is woken only while it sleeps") {
   Channel channel;
   channel.ledger_writer->Report(5, kBusy, 1);
   CHECK(!channel.WasWoken());
-  CHECK(channel.ledger_reader.Busy(5));
+  CHECK(channel.ledger_reader.LevelOf(5) == kBusyLevel);
   CHECK(!channel.ledger_reader.PrepareToSleep());  // there is something to read
   channel.ledger_reader.Awake();
   LedgerReader::Drained drained = channel.ledger_reader.Drain();
@@ -175,7 +177,20 @@ TEST_CASE("transitions reach the daemon, which is woken only while it sleeps") {
   CHECK(channel.WasWoken());
   channel.ledger_reader.Awake();
   CHECK(channel.ledger_reader.Drain().touched_slots.size() == 1);
-  CHECK(!channel.ledger_reader.Busy(5));
+  CHECK(channel.ledger_reader.LevelOf(5) == abi::Level::kIdle);
+}
+
+TEST_CASE("who waits is busy, and goes on or is idle afterwards") {
+  Channel channel;
+  for (const auto& [kind, level] : {std::pair{kBusy, kBusyLevel}, std::pair{kWaits, abi::Level::kWaits},
+                                    std::pair{kBusy, kBusyLevel}, std::pair{kWaits, abi::Level::kWaits},
+                                    std::pair{kIdle, abi::Level::kIdle}}) {
+    channel.ledger_writer->Report(5, kind, 1);
+    CHECK(channel.ledger_reader.Drain().touched_slots == std::vector<std::uint32_t>{5});
+    CHECK(channel.ledger_reader.LevelOf(5) == level);
+    CHECK(channel.ledger_reader.Read(5).busy == (level != abi::Level::kIdle));
+    CHECK(channel.ledger_writer->IsAnyBusy() == (level != abi::Level::kIdle));
+  }
 }
 
 TEST_CASE("a full ring loses records, not levels") {
@@ -211,7 +226,7 @@ TEST_CASE("hostile: heads, kinds, slots and levels that no honest client writes"
   }
   SECTION("unknown kinds and slots are counted and dropped") {
     channel.Forge(0, 0, 0);
-    channel.Forge(1, 3, 0);
+    channel.Forge(1, 4, 0);
     channel.Forge(2, 1, abi::kMaxDevices);
     channel.Forge(3, 1, 0xffffffff);
     channel.Forge(4, 2, abi::kMaxDevices - 1);
@@ -220,9 +235,9 @@ TEST_CASE("hostile: heads, kinds, slots and levels that no honest client writes"
     CHECK(drained.refused == 4);
     CHECK(drained.touched_slots == std::vector<std::uint32_t>{abi::kMaxDevices - 1});
   }
-  SECTION("any level but 1 is idle, and more is never completed than was submitted") {
-    channel.ledger->devices[0].busy = 2;
-    CHECK(!channel.ledger_reader.Busy(0));
+  SECTION("any level that there is not is idle, and more is never completed than was submitted") {
+    channel.ledger->devices[0].busy = 3;
+    CHECK(channel.ledger_reader.LevelOf(0) == abi::Level::kIdle);
     channel.ledger->devices[0].submitted = 5;
     channel.ledger->devices[0].completed = ~0ull;
     CHECK(channel.ledger_reader.Read(0).completed == 5);
@@ -280,7 +295,7 @@ TEST_CASE("every transition of an honest writer is seen, however the two race") 
   while (!writer_done || !busy) {
     channel.ledger_reader.Awake();
     const auto drained = channel.ledger_reader.Drain();
-    if (!drained.touched_slots.empty() || drained.resync) busy = channel.ledger_reader.Busy(1);
+    if (!drained.touched_slots.empty() || drained.resync) busy = channel.ledger_reader.LevelOf(1) == kBusyLevel;
     if (!channel.ledger_reader.PrepareToSleep()) continue;
     while (!channel.WasWoken()) {
       if (channel.ledger->control.ring_head.load() + channel.ledger->control.lost.load() == kReports) {
@@ -292,11 +307,11 @@ TEST_CASE("every transition of an honest writer is seen, however the two race") 
     if (writer_done && !busy) {
       // The last report may still have come before we slept again: then a wake-up is there.
       channel.ledger_reader.Drain();
-      busy = channel.ledger_reader.Busy(1);
+      busy = channel.ledger_reader.LevelOf(1) == kBusyLevel;
     }
   }
   writer.join();
-  CHECK(channel.ledger_reader.Busy(1));
+  CHECK(channel.ledger_reader.LevelOf(1) == kBusyLevel);
 }
 
 TEST_CASE("another version or layout is refused by both readers") {

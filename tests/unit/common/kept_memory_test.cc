@@ -74,8 +74,8 @@ TEST_CASE("of a ledger that is taken over the levels count, and nothing else tha
   CHECK(!drained.resync);
   CHECK(drained.refused == 0);
   CHECK(next.PrepareToSleep());
-  CHECK(next.Busy(5));
-  CHECK(!next.Busy(4));
+  CHECK(next.LevelOf(5) == abi::Level::kBusy);
+  CHECK(next.LevelOf(4) == abi::Level::kIdle);
   // And what follows is heard.
   WasWoken(memory.eventfd);
   CHECK(memory.client->Report(5, abi::TransitionKind::kIdle, 2));
@@ -84,7 +84,7 @@ TEST_CASE("of a ledger that is taken over the levels count, and nothing else tha
   const auto after = next.Drain();
   REQUIRE(after.touched_slots.size() == 1);
   CHECK(after.touched_slots[0] == 5);
-  CHECK(!next.Busy(5));
+  CHECK(next.LevelOf(5) == abi::Level::kIdle);
 }
 
 TEST_CASE("a client wakes the daemon through the descriptor that it was given last") {

@@ -31,7 +31,9 @@ bool Tracked(const State& state, const Decision& decision, std::uint32_t group) 
 }
 
 bool Lingers(const State& state, const Tenant& tenant, std::uint64_t now) {
-  return !tenant.busy && tenant.idle_since_ns != 0 && tenant.idle_since_ns + state.settings.linger_us * kNsPerUs > now;
+  const bool waits = IsWhileItWaits(state.groups[tenant.group].memory.benefit.mode);
+  const std::uint64_t linger_ns = std::max(state.settings.linger_us * kNsPerUs, waits ? Benefit::kLingerNs : 0);
+  return !tenant.busy && tenant.idle_since_ns != 0 && tenant.idle_since_ns + linger_ns > now;
 }
 
 // Each returns what is wrong, or nothing. Not CHECKs: there are millions of them.
@@ -138,22 +140,21 @@ Wrong Urgency(const State& state, const Decision& decision, std::uint64_t now) {
   return nullptr;
 }
 
-// Whether it holds those below in a burst, sooner or later; an equal that tries another mode binds all of that
-// priority.
-bool Holds(const State& state, const Decision& decision, std::uint32_t group) {
+// When it holds those below; an equal that tries another mode binds all of that priority.
+BenefitMemory::Mode ModeOf(const State& state, const Decision& decision, std::uint32_t group) {
   const BenefitMemory& own = decision.memory[group].benefit;
-  if (own.holds || own.mode == BenefitMemory::Mode::kBeside) return own.holds;
+  if (own.holds) return own.mode;
   for (std::size_t i = 0; i < state.groups.size(); ++i) {
     const BenefitMemory& other = decision.memory[i].benefit;
     if (i != group && state.groups[i].priority == state.groups[group].priority && other.place != 0 &&
         other.mode != BenefitMemory::Mode::kHeld)
-      return false;
+      return BenefitMemory::Mode::kBeside;
   }
-  return true;
+  return own.mode;
 }
 
 // Nobody is open beside a busy open one of higher rank but by the guard, or where that one holds nobody; and whoever
-// has a more important neighbour has a window, all whom such a one holds together no more than the budget.
+// has a more important neighbour has a window: all whom such a one holds together no more than its mode gives them.
 Wrong Inversions(const State& state, const Decision& decision) {
   std::vector<std::uint64_t> windows(state.devices.size());
   for (std::size_t i = 0; i < state.tenants.size(); ++i) {
@@ -161,14 +162,14 @@ Wrong Inversions(const State& state, const Decision& decision) {
     const Gate& gate = decision.gates[i];
     if (gate.held) continue;
     bool background = false;
-    bool can_be_held = false;
+    auto mode = BenefitMemory::Mode::kBeside;  // of those above it, what gives it least
     for (std::size_t j = 0; j < state.tenants.size(); ++j) {
       const Tenant& other = state.tenants[j];
       const Gate& others = decision.gates[j];
       if (other.device != tenant.device || other.group == tenant.group || state.groups[other.group].hold) continue;
       const int difference = state.groups[tenant.group].priority - state.groups[other.group].priority;
       background = background || difference < 0;
-      can_be_held = can_be_held || (difference < 0 && Holds(state, decision, other.group));
+      if (difference < 0) mode = std::min(mode, ModeOf(state, decision, other.group));
       if (!tenant.busy || !other.busy || others.held) continue;
       if (gate.why == Why::kGuard || others.why == Why::kGuard) continue;
       const Gate& lower = difference < 0 ? gate : others;
@@ -179,8 +180,9 @@ Wrong Inversions(const State& state, const Decision& decision) {
     }
     if (!background || state.settings.name == Name::kFifo) continue;
     if (gate.window_us == 0) return "no window below a more important one";
-    if (gate.window_us > state.settings.window_us) return "a window larger than the budget";
-    if (tenant.busy && can_be_held) windows[tenant.device] += gate.window_us;
+    if (gate.window_us > WindowsBelow(mode) * state.settings.window_us) return "a window larger than the budget";
+    if (tenant.busy && mode != BenefitMemory::Mode::kBeside)
+      windows[tenant.device] += gate.window_us / WindowsBelow(mode);
   }
   for (const std::uint64_t sum : windows)
     if (sum > state.settings.window_us) return "windows exceed the budget";

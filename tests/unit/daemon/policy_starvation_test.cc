@@ -198,7 +198,7 @@ TEST_CASE("below one that holds nobody no turns are taken, and each has the whol
     CHECK(Letters(beside) == "ooo");
     for (const std::size_t i : {1, 2}) {
       CHECK(beside.gates[i].why == (busy ? Why::kBeside : Why::kOpen));
-      CHECK(beside.gates[i].window_us == world.state.settings.window_us);
+      CHECK(beside.gates[i].window_us == 4 * world.state.settings.window_us);
       CHECK(beside.gates[i].window_floor == 2);
       CHECK(beside.gates[i].slice_us == 0);
     }

@@ -181,10 +181,13 @@ class Trace {
         work.left_ns = Between(1, 2 * std::max<std::uint64_t>(work.mean_ns, 1));
         changed = true;
       } else if (tenant.busy && work.mean_ns != 0 && work.left_ns == 0) {
-        tenant.busy = false;
+        tenant.busy = tenant.waits = false;
         tenant.idle_since_ns = now_ns;
         tenant.deadline_ns = 0;
         work.resume_ns = now_ns + Between(1, 2 * work.pause_ns);
+        changed = true;
+      } else if (tenant.busy && Chance(4)) {
+        tenant.waits = !tenant.waits;
         changed = true;
       }
     }

@@ -78,7 +78,7 @@ def main():
         problems.append(f'shim {"does not export" if name in wanted else "exports"} {name}')
 
     lengths = {entry.name: launch_path(shim, entry.name)
-               for entry in entries if entry.macro in ('XS_SUBMIT', 'XS_GATE', 'XS_COPY')}
+               for entry in entries if entry.macro in ('XS_SUBMIT', 'XS_GATE', 'XS_COPY', 'XS_READ')}
     for name, length in lengths.items():
         if length is None or length > LONGEST_LAUNCH_PATH:
             problems.append(f'launch path of {name}: {length} instructions')

@@ -34,6 +34,7 @@ namespace {
 struct NoSink : TrackerSink {
   void Report(xschedd::abi::TransitionKind, std::uint64_t) override {}
   void Publish(const TrackerCounters&) override {}
+  bool WantsWaits() const override { return false; }
 };
 }  // namespace
 

@@ -33,7 +33,7 @@ CallerLibraries::FindObject FindObject() {
 }
 
 Submission Call(std::uint32_t entry, const void* caller, const void* kernel = nullptr) {
-  Submission submission = MakeSubmission(nullptr, entry, false, caller);
+  Submission submission = MakeSubmission(nullptr, entry, false, false, caller);
   if (kernel != nullptr) submission.kernel = {KernelKind::kModuleFunction, kernel};
   return submission;
 }

@@ -21,6 +21,8 @@ struct Sink : TrackerSink {
     completed = counters.completed;
     gpu_time_ns = counters.gpu_time_ns;
   }
+  bool WantsWaits() const override { return wants_waits; }
+  bool wants_waits = false;
   std::vector<abi::TransitionKind> reports;
   std::vector<std::uint64_t> deadlines;
   std::uint32_t in_flight = 0, limit = 0;
@@ -29,6 +31,7 @@ struct Sink : TrackerSink {
 
 inline constexpr auto kBusy = abi::TransitionKind::kBusy;
 inline constexpr auto kIdle = abi::TransitionKind::kIdle;
+inline constexpr auto kWaits = abi::TransitionKind::kWaits;
 inline constexpr Window kNoWindow{};
 
 inline StreamKey Key(std::uintptr_t handle) {

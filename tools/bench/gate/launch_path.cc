@@ -161,6 +161,7 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
   struct NoSink : TrackerSink {
     void Report(abi::TransitionKind, std::uint64_t) override {}
     void Publish(const TrackerCounters&) override {}
+    bool WantsWaits() const override { return false; }
   } sink;
   DeviceTracker tracker(0, &kVendor, &captures, &deadlines);
   tracker.Reset(&sink);

@@ -21,7 +21,7 @@ class Bench:
         self.daemons = 0
         self.results: Dict[str, dict] = {}
         self.raw: Dict[str, Dict[str, dict]] = {}
-        self.digests: Dict[str, List[str]] = {}
+        self.digests: Dict[str, List[List[str]]] = {}  # by work, those of each of its processes
 
     def daemon(self, configuration: str = "") -> Daemon:
         self.daemons += 1
@@ -55,7 +55,7 @@ class Bench:
     def close(self, rig: Rig) -> None:
         """Ends the tenants, and the daemon if there is one."""
         for tenant in rig.tenants:
-            self.digests.setdefault(tenant.program.work, []).extend(tenant.digests)
+            self.digests.setdefault(tenant.program.work, []).append(tenant.digests)
         rig.stop()
         if rig.daemon is not None:
             self.children.stop([rig.daemon.child])

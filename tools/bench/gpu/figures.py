@@ -1,7 +1,7 @@
 """Figures of tools/bench/gpu/run: what the answers of tenants say. Thread rule: pure functions."""
 
 import math
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Sequence
 
 from benchlib.figures import quantile
 
@@ -120,23 +120,79 @@ def goals_by_turns(result: Dict[str, dict], longest_kernel_ms: float) -> Dict[st
     return goals_of_both(result["alone"], ours, longest_kernel_ms, quantile(ours["of_native"], 0.5))
 
 
+def latencies(answer: dict) -> List[float]:
+    """Of its tokens, where it gives tokens, else of its requests."""
+    return answer.get("token_ms") or [value for _, value in answer["requests"]]
+
+
+def waited(answer: dict) -> List[float]:
+    """How much of each of these latencies its host did nothing for it: it waited for the GPU, or had not come to the request yet
+    because of those before. Empty where nobody measured it."""
+    waits = answer.get("wait_ms", [])
+    return waits if answer.get("token_ms") else [own + queued for own, queued in zip(waits, answer.get("queued_ms", []))]
+
+
+def quantile_of_sum(first: Sequence[float], second: Sequence[float], fraction: float) -> float:
+    """Nearest rank among all sums of one of the first and one of the second, which is what independent draws give. NaN where
+    either is empty. By bisection, as the sums are many millions."""
+    if not first or not second:
+        return math.nan
+    first, second = sorted(first), sorted(second)
+    rank = max(1, math.ceil(fraction * len(first) * len(second)))
+
+    def reaches_rank(limit: float) -> bool:
+        count, those = 0, len(second)
+        for value in first:
+            while those and value + second[those - 1] > limit:
+                those -= 1
+            count += those
+        return count >= rank
+
+    low, high = first[0] + second[0], first[-1] + second[-1]
+    if reaches_rank(low):
+        return low
+    while low < (middle := (low + high) / 2) < high:  # until no number lies between them: then high is one of the sums
+        low, high = (low, middle) if reaches_rank(middle) else (middle, high)
+    return high
+
+
+def at_one_host_speed(answers: Dict[str, List[dict]]) -> Dict[str, dict]:
+    """Of each way's stretches of one program, by way: its waits, the median of the host's own part, and the latency that the way
+    would have with a host as fast as in all others. A host's speed changes by a factor of two from one second to the next, by
+    itself, and scheduling cannot change it; what is waited it can. So each latency is cut into the host's own part (latency
+    less wait) and the wait; the host's parts of all ways are one pool, to which each way adds its own waits: the medians of
+    both for the median, and for p99 that of all sums of one of the pool and one of the way's waits.
+
+    Assumed: the host's own part does not depend on the way, nor the wait on how long the host has just worked. Neither is quite
+    so: what a way costs in launch calls (being tracked, a gate, the driver's full queue, cores that others take) goes into the
+    pool, and so out of the comparison: host_p50_ms shows it; a host that is slow has less to wait for. So these stand beside
+    what was measured and never in its place. Nothing is given where one of the ways lacks its waits."""
+    waits = {way: [value for one in stretches for value in waited(one)] for way, stretches in answers.items()}
+    whole = {way: [value for one in stretches for value in latencies(one)] for way, stretches in answers.items()}
+    if any(not waits[way] or len(waited(one)) != len(latencies(one)) for way, stretches in answers.items() for one in stretches):
+        return {}
+    hosts = {way: [value - wait for value, wait in zip(whole[way], waits[way])] for way in answers}
+    pool = [value for each in hosts.values() for value in each]
+    return {way: {"wait": quantiles(own), "host_p50_ms": quantile(hosts[way], 0.5), "same_host": {
+        "p50_ms": quantile(pool, 0.5) + quantile(own, 0.5), "p99_ms": quantile_of_sum(pool, own, 0.99)}}
+            for way, own in waits.items()}
+
+
 def of_levers(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
     """Short stretches in rounds, one of each way: the important tenant's latencies of all rounds together (of tokens, where it
-    gives tokens); those of the others who answer requests; what each loop kept of its rate in the native stretch of the same
-    round, in the middle of the rounds."""
-    def latencies(answer: dict) -> List[float]:
-        return answer.get("token_ms") or [value for _, value in answer["requests"]]
-
+    gives tokens), as measured and at one host speed; those of the others who answer requests; what each loop kept of its rate
+    in the native stretch of the same round, in the middle of the rounds."""
     def kept(name: str, answers: Dict[str, Dict[str, dict]], way: str) -> float:
         native = batches_per_s(answers["native"][name])
         return batches_per_s(answers[way][name]) / native if native else math.nan
 
+    at_one_speed = at_one_host_speed({way: [answers[way][high] for answers in rounds] for way in rounds[0]})
     result: Dict[str, dict] = {}
     for way in rounds[0]:
         stretches = [answers[way] for answers in rounds]
         asked = {name: quantiles([value for one in stretches for value in latencies(one[name])])
                  for name, answer in stretches[0].items() if "requests" in answer}
-        result[way] = {"high": asked.pop(high), "others": asked, "kept": {
+        result[way] = {"high": {**asked.pop(high), **at_one_speed.get(way, {})}, "others": asked, "kept": {
             name: quantile([kept(name, answers, way) for answers in rounds], 0.5)
             for name, answer in stretches[0].items() if "ends_ns" in answer}}
     return result

@@ -19,6 +19,7 @@ LEARN_S = 20.0  # the daemon tries other ways for some bursts of work, each two 
 LEVERS = {"held": ("--tolerance", "0", "--time-slices", "off"), "beside": ("--tolerance", "100", "--time-slices", "off"),
           "held, slices": ("--tolerance", "0", "--time-slices", "auto"),
           "beside, slices": ("--tolerance", "100", "--time-slices", "auto")}
+USUAL = ("held", "beside")  # the others are asked for: each costs every scenario a stretch in every round
 # Another one decides, as it is installed or as --policy says.
 DECIDED = "xschedd"
 
@@ -68,7 +69,8 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
 
 def time_sliced(bench: Bench) -> None:
     by_turns(bench, "time-sliced", {"native": (bench.rig(), {})},
-             {"levers": bench.rig(daemon=bench.daemon()), DECIDED: bench.rig(daemon=bench.daemon(bench.policy()))}, {}, LEVERS)
+             {"levers": bench.rig(daemon=bench.daemon()), DECIDED: bench.rig(daemon=bench.daemon(bench.policy()))}, {},
+             {name: LEVERS[name] for name in bench.options.levers})
 
 
 def mps(bench: Bench) -> None:

@@ -8,11 +8,17 @@ from typing import Dict, List, Optional
 
 import distribution
 import figures
+import tradeoff
 from benchlib.figures import quantile
-from scenarios import PROGRAMS, SCENARIOS
+from lever_goals import verdict
+from scenarios import COMPILED, PROGRAMS, SCENARIOS
 
 SUBSTRATES = ("time-sliced", "mps")
 WAYS = ("native", "mps priority", "xschedd")
+LATENCIES = ("p50_ms", "p99_ms")
+ONE_HOST_SPEED = ("Wait: for the GPU, or for the requests before. At one host speed: as if the host's own part were the same in all "
+                  "ways of a scenario, that of all together; what a way costs in launch calls is not in it, and shows in the "
+                  "host's own p50.")
 
 
 def cells(high: Optional[dict], result: dict, native: Optional[dict]) -> List[str]:
@@ -129,15 +135,16 @@ def pairs(results: Dict[str, dict]) -> List[str]:
 
 
 def pulled(decided: Dict[str, dict]) -> str:
-    """Of whom a benefit was measured: what those below are while it is busy."""
-    return ", ".join(f"{name}: {each['benefit']['mode']}" + (f" {each['benefit']['delay_us'] / 1000:.1f} ms" if each["benefit"]["delay_us"] else "")
-                     for name, each in decided.items() if each["benefit"]) or "–"
+    """Of whom a benefit was measured: when those below are held for it."""
+    return ", ".join(f"{name}: {each['benefit']['mode']}" for name, each in decided.items() if each["benefit"]) or "–"
 
 
 def levers(results: Dict[str, dict]) -> List[str]:
-    """Latencies in ms, and as multiples of those alone; what the loops kept of their native rates, on average and the least;
-    and what the daemon found best for those below the important one, where it decides."""
-    lines = ["| | | high p50 ms | p99 | of alone p50 | p99 | others keep | the least | others' p50 / p99 | they are |", "|---" * 10 + "|"]
+    """Latencies in ms, and as multiples of those alone; what of them was the host's own work and what it waited, and the
+    multiples at one host speed; what the loops kept of their native rates, on average and the least; and what the daemon found
+    best for those below the important one, where it decides."""
+    lines = ["| | | high p50 ms | p99 | of alone p50 | p99 | host's own p50 ms | wait p50 | p99 | at one host speed, of alone p50 | p99 | "
+             "others keep | the least | others' p50 / p99 | they are |", "|---" * 15 + "|"]
     for name, result in results.items():
         if not name.startswith("levers "):
             continue
@@ -146,13 +153,17 @@ def levers(results: Dict[str, dict]) -> List[str]:
             if way == "decided":
                 continue
             high, kept = part["high"], list(part["kept"].values())
+            apart = ["–"] * 5
+            if "same_host" in high:
+                apart = [f"{value:.2f}" for value in (
+                    high["host_p50_ms"], *(high["wait"][key] for key in LATENCIES),
+                    *(high["same_host"][key] / alone["same_host"][key] for key in LATENCIES))]
             lines.append(row(name[len("levers "):], way, [
-                f"{high['p50_ms']:.2f}", f"{high['p99_ms']:.2f}",
-                *(f"{high[key] / alone[key]:.2f}" for key in ("p50_ms", "p99_ms")),
+                *(f"{high[key]:.2f}" for key in LATENCIES), *(f"{high[key] / alone[key]:.2f}" for key in LATENCIES), *apart,
                 *((f"{100 * sum(kept) / len(kept):.1f} %", f"{100 * min(kept):.1f} %") if kept else "––"),
                 ", ".join(f"{other} {each['p50_ms']:.2f} / {each['p99_ms']:.2f}" for other, each in part["others"].items()) or "–",
                 pulled(result["decided"]) if way == "xschedd" else "–"]))
-    return lines if len(lines) > 2 else []
+    return [*lines, "", ONE_HOST_SPEED] if len(lines) > 2 else []
 
 
 def spread(values: List[float], form: str) -> str:
@@ -160,16 +171,27 @@ def spread(values: List[float], form: str) -> str:
     return f"{median} ({least} to {most})"
 
 
-def outputs(digests: Dict[str, List[str]]) -> List[str]:
-    return [f"outputs of {work}: {len(each)} digests, {'all equal' if len(set(each)) == 1 else 'NOT EQUAL'}"
-            for work, each in digests.items()]
+def outputs(digests: Dict[str, List[List[str]]]) -> List[str]:
+    """Whether each process gave always the same, and all processes of a work the same: natively those of a compiled one do not."""
+    lines = []
+    for work, processes in digests.items():
+        differ = sum(len(set(each)) > 1 for each in processes)
+        if differ:
+            words = f"NOT EQUAL within {differ} of them"
+        elif work in COMPILED:
+            words = "all equal within each, which are not compared with each other: torch.compile"
+        else:
+            words = "all equal" if len({digest for each in processes for digest in each}) <= 1 else "each equal in itself, NOT EQUAL to each other"
+        lines.append(f"outputs of {work}: {sum(map(len, processes))} digests of {len(processes)} processes, {words}")
+    return lines
 
 
-def verdict(holds: bool) -> str:
-    return "met" if holds else "MISSED"
-
-
-def pictures(folder: str, subtitle: str, raw: Dict[str, Dict[str, dict]]) -> None:
+def pictures(folder: str, subtitle: str, raw: Dict[str, Dict[str, dict]], results: Dict[str, dict]) -> None:
+    panels = [(name[len("levers "):], points) for name, result in results.items()
+              if name.startswith("levers ") and (points := tradeoff.points_of(result))]
+    if panels:
+        tradeoff.draw(os.path.join(folder, "levers.svg"), "What the levers give: full at one host speed, rings as measured",
+                      subtitle, panels)
     for substrate in SUBSTRATES:
         for name, scenario in SCENARIOS.items():
             who = scenario.high.program

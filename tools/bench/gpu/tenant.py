@@ -34,11 +34,12 @@ BEGUN = time.monotonic()
 
 def requests(work, command):
     """One after the other with rate 0. Else a request that finds the one before it unfinished waits; its latency counts from
-    its arrival."""
-    done, end_ns = [], command["end_ns"]
+    its arrival. queued_ms: how long each waited so."""
+    done, queued, end_ns = [], [], command["end_ns"]
     while command["rate"] == 0 and (begun := time.monotonic_ns()) < end_ns:
         work.step()
         done.append([begun, (time.monotonic_ns() - begun) / 1e6])
+        queued.append(0.0)
     for arrival in arrivals.times(command) if command["rate"] else ():
         wait = arrival - time.monotonic_ns()
         if wait > 0:
@@ -49,7 +50,8 @@ def requests(work, command):
         # Waking up late is this program's own affair; having to wait for the request before is not.
         since = begun if wait > 0 else arrival
         done.append([int(since), (ended - since) / 1e6])
-    return {"requests": done}
+        queued.append((begun - since) / 1e6)
+    return {"requests": done, "queued_ms": queued}
 
 
 def batches(work, command):
@@ -78,7 +80,7 @@ def obey(kind, work, command):
 
     with recorder.Recorder() if command.get("trace") else contextlib.nullcontext() as record:
         time.sleep(max(0.0, (command["start_ns"] - time.monotonic_ns()) / 1e9))
-        tokens = {name: getattr(work, name) for name in ("token_ms", "first_ms") if hasattr(work, name)}
+        tokens = {name: getattr(work, name) for name in ("token_ms", "first_ms", "wait_ms") if hasattr(work, name)}
         for times in tokens.values():
             times.clear()
         cpu, began = time.process_time(), time.monotonic()
@@ -137,4 +139,5 @@ def main():
         serve(*sys.argv[1:3])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 """What tenants of tools/bench/gpu/run do, as units: `step()` does one whole unit, results on the host where that is part of
 it, `launch()` only what comes before the wait for the GPU; `digest()` is a SHA-256 of what a fixed input gives, whatever was
-done before.
+done before. Who answers requests has in `wait_ms` how long its host waited for the GPU: of each token where there is
+`token_ms`, in its order, else of each request.
 
 Thread rule: main thread.
 """
@@ -13,6 +14,7 @@ import time
 import torch
 
 import models
+from host_waits import Waits
 
 TOKENS = 16  # of one request of the decode loop
 
@@ -72,17 +74,20 @@ class Requests:
     def __init__(self, name, is_graph):
         self.model, self.host = models.make_model(name)
         self.device = self.host.cuda()
+        self.waits, self.wait_ms = Waits(torch.Tensor), []
         self.graph = None
         if is_graph:
             self.graph, self.result = capture(lambda: self.model(self.device))
 
     def step(self):
+        self.waits.take_ms()  # whatever came between two requests
         self.device.copy_(self.host, non_blocking=True)
         if self.graph is not None:
             self.graph.replay()
         else:
             self.result = self.model(self.device)
         self.on_host = self.result.cpu()
+        self.wait_ms.append(self.waits.take_ms())
 
     def digest(self):
         self.step()
@@ -96,6 +101,7 @@ class Decode:
         self.model, self.host = models.make_model(name)
         self.token, self.position = self.host.cuda(), torch.zeros(1, dtype=torch.long, device="cuda")
         self.caches, self.token_ms = self.model.caches(), []
+        self.waits, self.wait_ms = Waits(torch.Tensor), []
         self.graph, self.logits = capture(self.next)
 
     def next(self):
@@ -109,10 +115,12 @@ class Decode:
         self.position.zero_()
         self.text = []
         for _ in range(TOKENS):
+            self.waits.take_ms()
             begun = time.monotonic_ns()
             self.graph.replay()
             self.text.append(self.token.item())
             self.token_ms.append((time.monotonic_ns() - begun) / 1e6)
+            self.wait_ms.append(self.waits.take_ms())
 
     def digest(self):
         self.step()
@@ -128,12 +136,15 @@ class Chat:
         self.model = models.llama(name).eval()
         self.prompt = torch.randint(0, models.VOCABULARY, (1, 128)).cuda()
         self.first_ms, self.token_ms, self.text = [], [], []
+        self.waits, self.wait_ms = Waits(torch.Tensor), []
 
     def put(self, tokens):
         """As generate() calls a streamer: with the prompt first, then with each token."""
-        now = time.monotonic_ns()
+        now, wait_ms = time.monotonic_ns(), self.waits.take_ms()
         if self.count > 0:
             (self.first_ms if self.count == 1 else self.token_ms).append((now - self.last_ns) / 1e6)
+            if self.count > 1:
+                self.wait_ms.append(wait_ms)
             self.text.extend(tokens.tolist())
             self.last_ns = now
         self.count += 1

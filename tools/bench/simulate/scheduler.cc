@@ -149,6 +149,8 @@ void Scheduler::Observe(Component& component, std::uint64_t now_ns) {
       tenant.usual_ns = account.burst.UsualNs();
     }
     tenant.busy = busy;
+    // A thread that is in no call of the device's is not known to wait: so not at kDepth.
+    tenant.waits = busy && lane.gate.tells_waits && lane.waiting == Waiting::kSync;
     tenant.burst_ns = busy ? account.burst.OpenNs(now_ns, account.held.SinceNs()) : 0;
     tenant.ran_ns = lane.published_ns - account.seen_ns;
     tenant.deadline_ns = busy ? lane.deadline_ns : 0;

@@ -306,6 +306,7 @@ class Simulation {
       if (syncs) break;
     }
     lane.waiting = Waiting::kSync;
+    if (lane.gate.tells_waits) scheduler_->Touch(lane, now_ns_);
   }
 
   void SetBusy(Lane& lane, bool busy) {

@@ -1,0 +1,40 @@
+"""How long a program's host waits for the GPU: in those calls on a tensor of the GPU that return when its value is on the
+host. They are timed wherever they come from, so that a library's own loop (generate()) shows its waits and stays as it is.
+
+Not seen: calls that block inside of the library's C++ (nonzero(), an index by a mask), copies by to(), and launches that
+find the driver's queue full or a gate closed. Those count as the host's own time.
+
+Thread rule: main thread.
+"""
+
+import functools
+import time
+
+BLOCKING = ("cpu", "item", "tolist", "__bool__", "__int__", "__float__", "__index__")
+
+
+class Waits:
+    """From its making on, for as long as the process lives. Of calls within each other the outermost counts."""
+
+    def __init__(self, tensor_class):
+        self.waited_ns, self.is_inside = 0, False
+        for name in BLOCKING:
+            setattr(tensor_class, name, self.timed(getattr(tensor_class, name)))
+
+    def timed(self, call):
+        @functools.wraps(call)
+        def timed_call(tensor, *arguments, **more):
+            if self.is_inside or not tensor.is_cuda:
+                return call(tensor, *arguments, **more)
+            self.is_inside, begun = True, time.monotonic_ns()
+            try:
+                return call(tensor, *arguments, **more)
+            finally:
+                self.waited_ns += time.monotonic_ns() - begun
+                self.is_inside = False
+        return timed_call
+
+    def take_ms(self):
+        """What came together since it was last taken."""
+        waited_ns, self.waited_ns = self.waited_ns, 0
+        return waited_ns / 1e6
