@@ -86,7 +86,7 @@ struct SliceSnapshot {
 };
 
 // What a ledger says of one device, copied out and checked for plausibility where that is possible. Only the client
-// itself can be hurt by a lie in here; see docs/security-model.md.
+// itself can be hurt by a lie in here; see docs/explanation/security-model.md.
 struct LedgerSnapshot {
   bool busy = false;
   bool has_waiters = false;

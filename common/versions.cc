@@ -5,7 +5,7 @@
 namespace xschedd::abi {
 namespace {
 
-// One line a version, never changed once it is published. docs/shared-memory.md says how a line is added.
+// One line a version, never changed once it is published. docs/explanation/shared-memory.md says how a line is added.
 constexpr Layout kPublished[] = {
     {1, 0x53e8e4e0f4ccc5e7, 4288, 6272},
     {2, 0x6d9a5c3f1658fb04, 4288, 6272},
@@ -14,7 +14,7 @@ constexpr Layout kPublished[] = {
 
 constexpr std::span<const Layout> kAll(kPublished);
 static_assert(kAll.back() == Layout{kVersion, kLayoutHash, sizeof(Board), sizeof(Ledger)},
-              "the layout has changed: publish a new version (docs/shared-memory.md)");
+              "the layout has changed: publish a new version (docs/explanation/shared-memory.md)");
 
 }  // namespace
 

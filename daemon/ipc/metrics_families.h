@@ -1,5 +1,5 @@
-// Every metric there is: what it is called, and where its values come from. docs/metrics.md explains each; a test
-// compares the two, the dashboard and the alert rules with what is really exposed.
+// Every metric there is: what it is called, and where its values come from. docs/reference/metrics.md explains each; a
+// test compares the two, the dashboard and the alert rules with what is really exposed.
 //
 // A metric is written in pieces, each small, so that others have their turn in between (metrics_collector.h): once, or
 // once for each device, or for each class on a device. Thread rule: the daemon's one thread.

@@ -1,7 +1,7 @@
 // Who may call what. On admin.sock, which the kernel opens to root and group xschedd alone, everything is allowed. On
 // client.sock, which is open to any local user, only what stands in the table of rights.cc; a call that does not stand
-// there, such as one that a later version adds, is refused. docs/security-model.md shows the same table, and a test
-// compares both with the daemon. Thread rule: pure functions.
+// there, such as one that a later version adds, is refused. docs/explanation/security-model.md shows the same table,
+// and a test compares both with the daemon. Thread rule: pure functions.
 #pragma once
 
 #include <string>

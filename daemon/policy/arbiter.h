@@ -14,7 +14,7 @@
 //     limit, take turns; whom it would let run beside it have a window each and take none.
 //   - A device is untracked where no rank can differ and nobody is kept to a share. Groups that an administrator holds
 //     count as not attached.
-// Linger, guard, turns and windows: docs/policies.md.
+// Linger, guard, turns and windows: docs/explanation/policies.md.
 //
 // Cost: O(n) in tenants and O(b log b) in busy groups; nothing is allocated once the scratch memory has its size.
 // Thread rule: pure in meaning; an object has one user.

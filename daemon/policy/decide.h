@@ -1,4 +1,4 @@
-// The policies' one entrance. See types.h for the contract, docs/policies.md for what each policy promises.
+// The policies' one entrance. See types.h for the contract, docs/explanation/policies.md for what each policy promises.
 // Cost: O(n) in the tenants of the State and O(b log b) in its busy groups. Thread rule: pure in meaning; a Decider has
 // one user.
 #pragma once

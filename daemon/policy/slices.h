@@ -1,5 +1,5 @@
 // Time slices: how long a client's work may have a device before another process's turn comes, where the device's own
-// scheduling between processes is a lever that clients pull for themselves (docs/policies.md, Time slices).
+// scheduling between processes is a lever that clients pull for themselves (docs/explanation/policies.md, Time slices).
 //
 //   somebody attached may hold it           kShortSliceUs: work of it that runs gives way inside a kernel
 //   nobody may, and somebody else is so     kLongSliceUs: it is not interrupted for those

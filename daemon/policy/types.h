@@ -30,7 +30,7 @@ std::string_view Text(Name name);
 // All names as a sentence needs them: `"priority", "share" or "fifo"`.
 std::string NamesText();
 
-// docs/policies.md says why the defaults are what they are.
+// docs/explanation/policies.md says why the defaults are what they are.
 struct Settings {
   Name name = Name::kPriority;
   std::uint32_t linger_us = 200;

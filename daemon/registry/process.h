@@ -56,7 +56,7 @@ const PeerCalls& SystemPeerCalls();
 // gid and groups are the socket's. exe and group are any user's to choose. The cgroup's priority, the device files and,
 // after a restart, the memory of a process of his he has as well by connecting from it and handing the socket on. Only
 // where processes of one uid do not trust each other (containers that are all root) is it more, and these share quotas,
-// rights over each other's clients, and more (docs/security-model.md, Quotas).
+// rights over each other's clients, and more (docs/explanation/security-model.md, Quotas).
 Result<PeerIdentity> ReadPeer(int socket, const PeerCalls& calls = SystemPeerCalls());
 
 // The 22nd field of /proc/PID/stat, clock ticks since boot; 0: not known.

@@ -1,6 +1,6 @@
 """What the daemon knows, by `xschedctl --json`: for scripts of administrators, who may use its admin socket.
 
-The answers are xschedctl's JSON as it is (docs/xschedctl.md): a newer release may add keys. Thread rule: any thread.
+The answers are xschedctl's JSON as it is (docs/reference/xschedctl.md): a newer release may add keys. Thread rule: any thread.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ TEST_CASE("each spoken version is one that was published, with its hash and its 
         CHECK(layout == now::Layout{v3::kVersion, v3::kLayoutHash, sizeof(v3::Board), sizeof(v3::Ledger)});
         break;
       default:
-        FAIL("no frozen copy: publish it, docs/shared-memory.md");
+        FAIL("no frozen copy: publish it, docs/explanation/shared-memory.md");
     }
     CHECK(now::FindSpoken(layout.version, layout.layout_hash) == &layout);
     CHECK(now::FindSpoken(layout.version, layout.layout_hash + 1) == nullptr);

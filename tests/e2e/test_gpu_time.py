@@ -5,7 +5,7 @@ import unittest
 import harness
 from harness import wait_for
 
-WITHIN = 0.02  # the promise of docs/shim.md
+WITHIN = 0.02  # the promise of docs/explanation/shim.md
 PART = 2  # workgroups that leave most of the device free
 WHOLE = 8000
 AHEAD = 4  # launches that a stream is ahead of the device

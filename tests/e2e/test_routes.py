@@ -237,7 +237,7 @@ class Routes(RouteTest):
         launches += self.check(process)
         self.end(process, launches)
 
-    # ---- a limit (docs/shim.md) -----------------------------------------------------------------------------------
+    # ---- a limit (docs/explanation/shim.md) -----------------------------------------------------------------------------------
     def test_deepbind_is_not_seen(self):
         """RTLD_DEEPBIND binds a library past every preloaded object: right, and not scheduled."""
         process = self.begin(FOLDER / "load", LAUNCHES, MICROS, f"deep:{LIBRARY}", "launch")

@@ -1,4 +1,4 @@
-"""Client churn: `./dev fault --churn N`: connect / work / kill -9 cycles against one daemon (docs/fault.md).
+"""Client churn: `./dev fault --churn N`: connect / work / kill -9 cycles against one daemon (docs/contributing/fault.md).
 
 Three parts: N cycles of clients without a GPU (helpers/churner.cc: the real preamble, session and shared memory); some real
 HIP clients; and how long a transition of one client takes to reach another's gate while four others are stopped, each at

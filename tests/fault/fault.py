@@ -1,4 +1,4 @@
-"""The fault harness: `./dev fault` (docs/fault.md).
+"""The fault harness: `./dev fault` (docs/contributing/fault.md).
 
 8 launching clients with checked results, a daemon under a service manager, and at each point one fault chosen by the seed.
 Prints a line for each point where something failed, a histogram of blackouts, and as its last line a JSON summary. Exit

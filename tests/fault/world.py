@@ -215,7 +215,7 @@ class World(harness.Node):
 
     # ---- after each fault -----------------------------------------------------------------------------------------
     def recover(self):
-        """Everything goes on, and is as it was: the invariants of docs/fault.md."""
+        """Everything goes on, and is as it was: the invariants of docs/contributing/fault.md."""
         before = {tenant.name: tenant.diary.rounds for tenant in self.tenants}
         while self._crashed():
             pass

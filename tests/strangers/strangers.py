@@ -1,4 +1,4 @@
-"""Programs that nobody here wrote, with and without xschedd: `./dev strangers FOLDER` (docs/testing.md).
+"""Programs that nobody here wrote, with and without xschedd: `./dev strangers FOLDER` (docs/contributing/testing.md).
 
     strangers.py FOLDER [--only GLOB]... [--table FILE] [--jobs N]
 

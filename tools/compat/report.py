@@ -1,4 +1,4 @@
-"""The results in words: a line while it runs, a table, and the page docs/compatibility.md. Thread rule: pure functions."""
+"""The results in words: a line while it runs, a table, and the page docs/reference/compatibility.md. Thread rule: pure functions."""
 
 import dataclasses
 import datetime
@@ -8,7 +8,7 @@ import subprocess
 import rows
 
 HERE = pathlib.Path(__file__).resolve().parent
-PAGE = HERE.parent.parent / "docs/compatibility.md"
+PAGE = HERE.parent.parent / "docs/reference/compatibility.md"
 BEGIN, END = "<!-- written by ./dev compat: begin -->", "<!-- written by ./dev compat: end -->"
 
 

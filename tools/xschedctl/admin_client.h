@@ -1,6 +1,7 @@
 // The connection to the daemon: by admin.sock where the caller may open it, else by client.sock, which serves a user's
-// own clients (docs/security-model.md). One connect(2) tells apart why there is no daemon (gRPC would report all
-// of them alike, after waiting); the connected socket is then handed to gRPC. Thread rule: one user at a time.
+// own clients (docs/explanation/security-model.md). One connect(2) tells apart why there is no daemon (gRPC would
+// report all of them alike, after waiting); the connected socket is then handed to gRPC. Thread rule: one user at a
+// time.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

@@ -92,24 +92,28 @@ std::vector<Command> AddPolicy(CLI::App& app, const GlobalOptions& global) {
   CLI::App* const set = policy->add_subcommand("set", "Change the policy or its settings; acts at once");
   auto options = std::make_shared<PolicyOptions>();
   set->add_option("name", options->name, "name of the policy (policy get lists them)");
-  set->add_option("--linger", options->linger, "how long gates stay shut after the important one went idle: 500us");
+  set->add_option("--linger", options->linger,
+                  "how long gates stay shut after the important client became idle (default 200us)");
   set->add_option("--guard", options->guard,
-                  "time of each second of a GPU for those who are held, by turns: 10ms; 0 is off");
-  set->add_option("--window", options->window, "GPU time that clients below the top may have in flight: 2ms");
-  set->add_option("--top-window", options->top_window, "the same for the top itself, beside others: 20ms; 0: no limit");
+                  "time of each second of a GPU for held clients, in turns; 0: off (default 10ms)");
+  set->add_option("--window", options->window,
+                  "GPU time that clients below the top may have in flight; 0: no limit (default 500us)");
+  set->add_option("--top-window", options->top_window,
+                  "the same for the top itself, beside others; 0: no limit (default 20ms)");
   set->add_option("--max-concurrent", options->max_concurrent,
-                  "background clients open on a device; 0: no limit; vendor: the default of each device");
-  set->add_option("--tolerance", options->tolerance,
-                  "by how many percent an important client may be slower beside others; 0: they are always held: 5");
-  set->add_option("--turn", options->turn, "length of a background turn: 25ms");
+                  "background clients open on a device; 0: no limit; vendor: as each device has it (default vendor)");
+  set->add_option(
+      "--tolerance", options->tolerance,
+      "by how many percent an important client may be slower beside others; 0: always hold them (default 5)");
+  set->add_option("--turn", options->turn, "length of a background turn (default 25ms)");
   set->add_option("--share-slack", options->share_slack,
-                  "share: GPU time by which a client may be ahead of its share: 5ms");
+                  "share: GPU time by which a client may be ahead of its share (default 5ms)");
   set->add_option("--laxity-margin", options->laxity_margin,
-                  "laxity: how long before its latest start a client becomes urgent: 2ms");
+                  "laxity: how long before its latest start a client becomes urgent (default 5ms)");
   set->add_option("--fair-quantum", options->fair_quantum,
-                  "fair: GPU time after which a client goes down a level: 20ms");
+                  "fair: GPU time after which a client goes down a level (default 20ms)");
   set->add_option("--time-slices", options->time_slices,
-                  "whether clients set their own time slices where the device has them: auto or off")
+                  "whether clients set their own time slices where the device has them (default off)")
       ->type_name("auto|off");
   set->add_flag("--dry-run", options->dry_run, "check and show, change nothing");
   return {{get, [&global] { return Ask(&v1::Admin::Stub::GetPolicy, v1::GetPolicyRequest(), false, global); }},

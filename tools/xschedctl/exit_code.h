@@ -1,5 +1,5 @@
 // The exit statuses of xschedctl and how a gRPC status becomes one. They are a contract with scripts
-// (docs/xschedctl.md): a number never changes its meaning. Thread rule: pure functions.
+// (docs/reference/xschedctl.md): a number never changes its meaning. Thread rule: pure functions.
 #pragma once
 
 #include <grpcpp/support/status_code_enum.h>

@@ -1,4 +1,4 @@
-// xschedctl: the administrator's and the user's hand on xschedd. See docs/xschedctl.md.
+// xschedctl: the administrator's and the user's hand on xschedd. See docs/reference/xschedctl.md.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // The daemon's answers as JSON, for --json. Field names are those of the protocol, with units in them; enumerations are
-// the words of names.h; an absent optional is null. docs/json.md says what may change, and the schemas in
+// the words of names.h; an absent optional is null. docs/reference/json.md says what may change, and the schemas in
 // tools/xschedctl/schema are compared with real answers. Thread rule: pure functions.
 #pragma once
 

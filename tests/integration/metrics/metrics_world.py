@@ -28,7 +28,7 @@ except ImportError:
 GPU, OTHER_GPU = "0000:c1:00.0", "0000:c2:00.0"
 OPEN = "application/openmetrics-text; version=1.0.0"
 MONITORING = ROOT / "systemd/monitoring"
-DOCS = ROOT / "docs/metrics.md"
+DOCS = ROOT / "docs/reference/metrics.md"
 
 Samples = Dict[Tuple[str, Tuple[Tuple[str, str], ...]], float]
 

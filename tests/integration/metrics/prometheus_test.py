@@ -187,7 +187,7 @@ class Files(metrics_world.unittest.TestCase):
         headings = re.findall(r"^### (\w+)$", document, re.MULTILINE)
         text = ALERTS.read_text(encoding="utf-8")
         self.assertEqual(headings, re.findall(r"- alert: (\w+)", text))
-        self.assertEqual([name.lower() for name in headings], re.findall(r"runbook: docs/metrics\.md#(\w+)", text))
+        self.assertEqual([name.lower() for name in headings], re.findall(r"runbook: docs/reference/metrics\.md#(\w+)", text))
 
     def test_the_dashboard(self) -> None:
         text = DASHBOARD.read_text(encoding="utf-8")

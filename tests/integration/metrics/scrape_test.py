@@ -404,7 +404,7 @@ class Documents(WithMetrics):
     ENDINGS = {"counter": "_total", "info": "_info"}
 
     def documented(self) -> Dict[str, Tuple[str, str, Set[str]]]:
-        """By name: type, unit and labels, as the tables of docs/metrics.md say."""
+        """By name: type, unit and labels, as the tables of docs/reference/metrics.md say."""
         found = {}
         for line in DOCS.read_text(encoding="utf-8").splitlines():
             cells = [cell.strip() for cell in line.strip("|").split("|")]

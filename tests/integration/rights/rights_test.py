@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Who may do what: every call of Admin, by either socket, for own clients and for others', against the table in
-docs/security-model.md; what users and administrators set beside each other; xschedctl as a user sees it.
+docs/explanation/security-model.md; what users and administrators set beside each other; xschedctl as a user sees it.
 Usage: rights_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL RIGHTS_CLIENT [TEST]
 """
 
@@ -19,7 +19,7 @@ import rights_world
 from rights_world import (ALICE, BOB, GPU, INVALID_ARGUMENT, NOT_FOUND, OK, PERMISSION_DENIED, WithDaemon, needs_root,
                           wait_until)
 
-DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "security-model.md")
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "explanation", "security-model.md")
 
 # How to ask about one client; of a call that is about nobody, anything that is valid.
 REQUESTS = {
@@ -71,7 +71,7 @@ class Table(WithDaemon):
         methods = subprocess.run([rights_world.CALL, "--methods"], capture_output=True, text=True,
                                  check=True).stdout.split()
         table = documented()
-        self.assertEqual(sorted(table), sorted(methods), "docs/security-model.md: a row for each call")
+        self.assertEqual(sorted(table), sorted(methods), "docs/explanation/security-model.md: a row for each call")
         for method in sorted(methods, key=lambda name: name == "Drain"):
             found = [self.verdict(method, own.pid, "client", ALICE), self.verdict(method, others.pid, "client", ALICE),
                      self.verdict(method, others.pid, "client", READER), self.verdict(method, others.pid, "admin", 0)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each command answers to --json, from a live daemon, beside the schemas that are installed (docs/json.md): a field that
+"""What each command answers to --json, from a live daemon, beside the schemas that are installed (docs/reference/json.md): a field that
 a schema does not know fails, and so does one that it knows and that is not there. Usage: see ctl_world.py
 """
 
@@ -59,7 +59,7 @@ class Schemas(unittest.TestCase):
             self.assertEqual(one["properties"]["schema"], {"const": f"xschedctl/{kind}/{version}"})
 
     def test_the_page_lists_each(self):
-        page = (ROOT / "docs/json.md").read_text()
+        page = (ROOT / "docs/reference/json.md").read_text()
         self.assertEqual(set(re.findall(r"`xschedctl/([a-z-]+)/1`", page)), {path.stem[:-2] for path in SCHEMAS.glob("*.json")})
 
 

@@ -294,7 +294,7 @@ std::uint64_t SharersNs(const Settings& settings, std::size_t others, double wei
   return static_cast<std::uint64_t>(static_cast<double>(others * std::max(turn, 12 * slack)) * turns);
 }
 
-// Who waits for how long, and what the guard takes: docs/policies.md, "Nobody waits for ever".
+// Who waits for how long, and what the guard takes: docs/explanation/policies.md, "Nobody waits for ever".
 class Waits {
  public:
   // How often a group was seen to come near its bound: where nobody ever waits, nothing is checked.

@@ -198,7 +198,7 @@ TEST_CASE("on any device what is learnt costs the important one no more than the
 }
 
 TEST_CASE("nobody starves in any workload, under any policy, on any device") {
-  // docs/policies.md, "Nobody waits for ever": within n + 1 seconds, and what the device itself needs then.
+  // docs/explanation/policies.md, "Nobody waits for ever": within n + 1 seconds, and what the device itself needs then.
   const char* const seeds = std::getenv("XSCHEDD_POLICY_SEEDS");
   const std::uint32_t count = seeds == nullptr ? kUsualSeeds : static_cast<std::uint32_t>(std::atoi(seeds));
   for (std::uint32_t seed = 0; seed < count; ++seed) {

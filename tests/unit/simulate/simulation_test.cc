@@ -184,7 +184,8 @@ TEST_CASE("time slices: short ones let the important one in, in the midst of a k
 }
 
 TEST_CASE("time slices: who runs beside another is measured to have had its slices, too") {
-  // As on a real device (docs/performance.md): shares are kept better where processes take turns than side by side.
+  // As on a real device (docs/explanation/performance.md): shares are kept better where processes take turns than side
+  // by side.
   const Workload workload = Read(R"(
     {"workload": "t", "seconds": 20, "slice_us": 2000, "switch_us": 150}
     {"client": "a", "weight": 75, "arrivals": {"kind": "saturating", "depth": 16}, "kernels": [{"us": 1500}]}

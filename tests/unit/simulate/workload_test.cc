@@ -70,8 +70,9 @@ TEST_CASE("what a device and a host are like is read and written, and a repeated
 
 TEST_CASE("what is wrong is told with its line") {
   const std::string client = R"({"client": "a", "arrivals": {"kind": "closed"}, "kernels": [{"us": 1}], )";
-  CHECK(ErrorOf("") == "file:0: there is no line with \"workload\"; docs/simulator.md describes the format");
-  CHECK(ErrorOf(kHead) == "file:1: there is no client; docs/simulator.md describes the format");
+  CHECK(ErrorOf("") ==
+        "file:0: there is no line with \"workload\"; docs/contributing/simulator.md describes the format");
+  CHECK(ErrorOf(kHead) == "file:1: there is no client; docs/contributing/simulator.md describes the format");
   const auto has = [&](const std::string& lines, const std::string& part) {
     const std::string error = ErrorOf(lines);
     INFO(error);

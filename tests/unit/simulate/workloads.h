@@ -1,4 +1,4 @@
-// Workloads for tests, written as a reader of docs/simulator.md would.
+// Workloads for tests, written as a reader of docs/contributing/simulator.md would.
 #pragma once
 
 #include <sstream>

@@ -1,4 +1,4 @@
-"""The figures of the demo, each a pure function of what was recorded. docs/demo.md says what they mean and why so.
+"""The figures of the demo, each a pure function of what was recorded. docs/tutorial/demo.md says what they mean and why so.
 
 Thread rule: pure functions.
 """

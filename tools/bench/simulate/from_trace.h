@@ -1,4 +1,5 @@
-// A workload from what the software GPU wrote (docs/softgpu.md, "Trace"). Thread rule: pure function of the files.
+// A workload from what the software GPU wrote (docs/contributing/softgpu.md, "Trace"). Thread rule: pure function of
+// the files.
 #pragma once
 
 #include <cstdint>

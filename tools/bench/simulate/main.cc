@@ -1,5 +1,5 @@
 // `simulate`: replays workloads through the daemon's policies in virtual time and prints what became of whom, beside
-// the same unscheduled. docs/simulator.md. Thread rule: one thread.
+// the same unscheduled. docs/contributing/simulator.md. Thread rule: one thread.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -90,7 +90,8 @@ Result<std::vector<Workload>> Load(const Options& options) {
   std::vector<Workload> workloads;
   for (const std::string& path : options.workloads) {
     std::ifstream file(path);
-    if (!file) return Fail(fmt::format("cannot read {}", path), "give a file as docs/simulator.md describes it");
+    if (!file)
+      return Fail(fmt::format("cannot read {}", path), "give a file as docs/contributing/simulator.md describes it");
     Result<Workload> workload = ReadWorkload(file, path);
     if (!workload) return tl::unexpected(workload.error());
     workloads.push_back(std::move(*workload));
@@ -206,7 +207,7 @@ Result<void> Run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("Replays workloads through xschedd's policies in virtual time, beside the same unscheduled.");
-  app.add_option("workload", options.workloads, "files of JSON lines (docs/simulator.md)");
+  app.add_option("workload", options.workloads, "files of JSON lines (docs/contributing/simulator.md)");
   app.add_option("--from-trace", options.trace, "make a workload from the software GPU's files PREFIX.<pid>.jsonl");
   app.add_flag("--closed", options.closed, "of a trace: keep the pauses between requests, not their times");
   app.add_option("--gap-us", options.gap_us, "of a trace: the pause that ends a request")->check(CLI::PositiveNumber);

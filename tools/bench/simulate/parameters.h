@@ -16,7 +16,8 @@ struct Parameters {
   policy::Settings settings;
   // Nobody decides and every gate is open: the reference.
   bool unscheduled = false;
-  // From a gate that opens to its waiting thread that runs. Measured: 60 to 90 µs (docs/policies.md, "Linger").
+  // From a gate that opens to its waiting thread that runs. Measured: 60 to 90 µs (docs/explanation/policies.md,
+  // "Linger").
   std::uint32_t wake_us = 60;
   // From a transition to the gates that follow from it.
   std::uint32_t decision_us = 30;

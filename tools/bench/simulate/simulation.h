@@ -1,4 +1,4 @@
-// Replays a workload through the policy in virtual time. docs/simulator.md describes the model.
+// Replays a workload through the policy in virtual time. docs/contributing/simulator.md describes the model.
 // The same workload, parameters and seed give the same results. Thread rule: one thread a simulation.
 #pragma once
 

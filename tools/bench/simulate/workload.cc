@@ -333,7 +333,8 @@ Result<Workload> ReadWorkload(std::istream& input, const std::string& source) {
   } catch (const Json::exception& error) {
     return Fail(fmt::format("{}:{}: not JSON: {}", source, number, error.what()), "write one object a line");
   } catch (const Wrong& error) {
-    return Fail(fmt::format("{}:{}: {}", source, number, error.what()), "docs/simulator.md describes the format");
+    return Fail(fmt::format("{}:{}: {}", source, number, error.what()),
+                "docs/contributing/simulator.md describes the format");
   }
 }
 

@@ -1,5 +1,5 @@
-// What is simulated: devices, clients, and the work they bring. docs/simulator.md describes the file format.
-// Thread rule: values and pure functions.
+// What is simulated: devices, clients, and the work they bring. docs/contributing/simulator.md describes the file
+// format. Thread rule: values and pure functions.
 #pragma once
 
 #include <cstdint>

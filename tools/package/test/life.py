@@ -22,7 +22,7 @@ INSTALLED = ("/usr/sbin/xschedd", "/usr/bin/xschedctl", SHIM, SHIM.replace("shim
              "/usr/share/zsh/site-functions/_xschedctl", "/etc/xschedd/xschedd.toml", "/usr/share/doc/xschedd/copyright",
              SHIM.replace("libxschedd-shim.so", "self-test/self-test-client"), "/usr/share/xschedd/grafana-dashboard.json",
              "/usr/share/xschedd/prometheus-alerts.yml", "/usr/share/xschedd/prometheus-scrape.yml", "/usr/share/xschedd/schema/ps-1.json",
-             "/usr/share/doc/xschedd/metrics.md.gz", "/usr/share/doc/xschedd/json.md")
+             "/usr/share/doc/xschedd/reference/metrics.md.gz", "/usr/share/doc/xschedd/reference/json.md")
 
 
 class Life:
@@ -166,7 +166,7 @@ class Life:
             expect(property_of(unit, "ActiveState") == "inactive", f"{unit} still runs")
 
     def metrics(self):
-        """As docs/metrics.md switches them on; on another port, because this root has the network of the machine."""
+        """As docs/reference/metrics.md switches them on; on another port, because this root has the network of the machine."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -183,7 +183,7 @@ class Life:
             expect("xschedd_build_info{" in text, text)
             return text
         scrape()
-        # Nor does Prometheus bring back what is stopped as docs/troubleshooting.md has it.
+        # Nor does Prometheus bring back what is stopped as docs/how-to/troubleshooting.md has it.
         self.stop_all()
         run("systemctl", "start", METRICS, SERVICE)
         text = scrape()

@@ -1,4 +1,4 @@
-// What a user may set, all by environment variables; docs/softgpu.md lists them.
+// What a user may set, all by environment variables; docs/contributing/softgpu.md lists them.
 // Contract: settings_from_environment reads the environment once and returns either settings or one line that names the
 // variable, what is wrong with it and what is expected. Thread rule: call before other threads change the environment.
 #pragma once
