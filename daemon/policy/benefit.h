@@ -22,8 +22,8 @@
 //     much), and each time that the answer stays the same after twice as long, up to kLongestWaitNs.
 //   - A block that is not held ends, within a burst, too, as soon as it is clearly slower than the last one that was.
 //     Two pairs that say so are an answer.
-//   - A pair that says otherwise, and fits to nothing known, is made again at once; if that one does so, too, all begins
-//     anew.
+//   - A pair that says otherwise, and fits to nothing known, is made again at once; if that one does so as well, all
+//     begins anew.
 //   - Where holding costs the others less than kCheap of the time nothing is tried: they are held.
 //   - The tolerance counts once for each of the others that have work, up to kMostOthers: what is given up for one
 //     may be given up for another, too. What is known is of that number of others: with another that lasts for

@@ -22,7 +22,7 @@ MAN = DOCS / "man"
 ARCHIVE = DOCS / "archive"
 # Copies that are frozen, and bytes that were taken from older files.
 FROZEN = ("tests/abi/v", "tests/fuzz/corpus/", "tests/fuzz/regressions/", "docs/archive/", "docs/results/")
-NO_FOLDERS = re.compile(r"^(\.git|\.cache|\.venv|build.*|__pycache__|subprojects|shared)$")
+NO_FOLDERS = re.compile(r"\.(?!ci$)|build|(__pycache__|subprojects|shared)$")
 
 
 def read(path):
