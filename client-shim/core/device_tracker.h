@@ -16,7 +16,7 @@
 //
 // Busy is reported when the first thread comes to submit (it may still have to wait at the gate: that is what the
 // daemon has to know), idle when nothing is left. Where the daemon asks for it, it is also told while the host waits
-// for the device: a thread is in a call that waits, or the host is far ahead. Reports are made under the lock, so that
+// for the device: a thread is in a call that waits, or has to wait for room. Reports are made under the lock, so that
 // they reach the ring in order.
 //
 // Where a marker may be recorded: inside the program's own launch on that stream, in front of it and behind it; on

@@ -102,9 +102,9 @@ std::vector<Command> AddPolicy(CLI::App& app, const GlobalOptions& global) {
                   "the same for the top itself, beside others; 0: no limit (default 20ms)");
   set->add_option("--max-concurrent", options->max_concurrent,
                   "background clients open on a device; 0: no limit; vendor: as each device has it (default vendor)");
-  set->add_option(
-      "--tolerance", options->tolerance,
-      "by how many percent an important client may be slower beside others; 0: always hold them (default 5)");
+  set->add_option("--tolerance", options->tolerance,
+                  "by how many percent an important client may be slower for each of the others, four at most; 0: "
+                  "always hold (default 5)");
   set->add_option("--turn", options->turn, "length of a background turn (default 25ms)");
   set->add_option("--share-slack", options->share_slack,
                   "share: GPU time by which a client may be ahead of its share (default 5ms)");

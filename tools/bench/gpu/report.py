@@ -190,7 +190,7 @@ def pictures(folder: str, subtitle: str, raw: Dict[str, Dict[str, dict]], result
     panels = [(name[len("levers "):], points) for name, result in results.items()
               if name.startswith("levers ") and (points := tradeoff.points_of(result))]
     if panels:
-        tradeoff.draw(os.path.join(folder, "levers.svg"), "What the levers give: full at one host speed, rings as measured",
+        tradeoff.draw(os.path.join(folder, "levers.svg"), "The levers: full at one host speed, ring as measured",
                       subtitle, panels)
     for substrate in SUBSTRATES:
         for name, scenario in SCENARIOS.items():
