@@ -389,6 +389,42 @@ TEST_CASE("opening all gates is for good") {
   CHECK(world.scheduler.NextLookNs() == policy::kNever);
 }
 
+TEST_CASE("who waits for the device is asked to say so, and opens and shuts others' gates by it") {
+  World world;
+  const auto high = world.Connect(1, 50);
+  const auto low = world.Connect(2, 0);
+  CHECK((high->board->Word(0) & abi::kTellsWaits) != 0);
+  CHECK((low->board->Word(0) & abi::kTellsWaits) == 0);
+  policy::BenefitMemory& benefit = high->client->group->memory.benefit;
+  benefit.mode = benefit.settled = policy::BenefitMemory::Mode::kWaitsWide;
+  benefit.next_trial_ns = policy::kNever;
+  world.scheduler.Changed(*high->client);
+  world.Report(*low, true);
+  const auto report = [&](abi::TransitionKind kind) {
+    fake_now += policy::kNsPerMs;
+    high->ledger->Report(0, kind, fake_now);
+    CHECK(world.scheduler.Serve(*high->client));
+    world.scheduler.Decide();
+  };
+  report(abi::TransitionKind::kBusy);
+  CHECK(!low->Held(0));
+  report(abi::TransitionKind::kWaits);
+  CHECK(high->client->attachments.at(0)->busy);
+  CHECK(low->Held(0));
+  report(abi::TransitionKind::kBusy);
+  CHECK(low->Held(0));  // it lingers
+  fake_now += policy::kNsPerMs;
+  world.scheduler.Decide();
+  CHECK(!low->Held(0));
+  report(abi::TransitionKind::kWaits);
+  CHECK(low->Held(0));
+  report(abi::TransitionKind::kIdle);
+  fake_now += policy::kNsPerMs;
+  world.scheduler.Decide();
+  CHECK(!high->client->attachments.at(0)->waits);
+  CHECK(!low->Held(0));
+}
+
 TEST_CASE("a client that floods its ring is served in portions") {
   World world;
   const auto high = world.Connect(1, 50);
