@@ -235,7 +235,7 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
   };
   std::uint64_t patience = patience_from(MonotonicNs());
   std::uint32_t seen = board.Word(slot);
-  tracker->BeginWait();
+  tracker->NoteFarAhead();
   for (;;) {
     tracker->AwaitRoom(*ticket);
     const std::uint32_t word = board.Word(slot);
@@ -247,7 +247,6 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
     if (is_held) patience = patience_from(MonotonicNs());  // that was the gate's time, not the window's
     if (tracker->Admit(ticket, WindowOf(*session, slot), passes || !is_bound)) break;
   }
-  tracker->EndWait();
   tracker->WakeWaiting();
 }
 

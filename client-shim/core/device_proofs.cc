@@ -111,6 +111,12 @@ void DeviceTracker::BeginWait() {
   BeginWaitLocked();
 }
 
+void DeviceTracker::NoteFarAhead() {
+  const Lock lock(mutex_);
+  is_far_ahead_ = true;
+  UpdateWaits();
+}
+
 void DeviceTracker::EndWait() {
   const Lock lock(mutex_);
   if (blocked_ > 0) --blocked_;

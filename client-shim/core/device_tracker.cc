@@ -41,6 +41,7 @@ void DeviceTracker::Reset(TrackerSink* sink) {
   gpu_time_.Clear();
   ++epoch_;
   entered_ = launched_ = syncing_ = blocked_ = 0;
+  is_far_ahead_ = false;
   in_flight_ = InFlight{};
   counters_ = TrackerCounters{};
   limit_average_ns_ = 0;
@@ -117,6 +118,10 @@ bool DeviceTracker::AdmitLocked(Ticket* ticket, StreamState& stream, const Windo
   }
   ticket->weight_ns = WeightNs(window, cost_ns);
   ticket->is_known = known_ns != 0;
+  if (is_far_ahead_ && in_flight_.cost_ns < std::uint64_t{window.us} * 1000 / 2) {
+    is_far_ahead_ = false;
+    UpdateWaits();
+  }
   AddInFlight(stream, InFlight{1, ticket->weight_ns});
   ++stream.admitted;
   ++stream.turn;
@@ -407,7 +412,7 @@ void DeviceTracker::AfterSettling() {
   }
   if (deadline_ns_ != 0 || deadlines_->Any()) UpdateDeadline();
   if (busy_ && entered_ == 0 && launched_ == 0) {
-    busy_ = waits_ = false;
+    busy_ = waits_ = is_far_ahead_ = false;
     Publish();
     if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
     return;
@@ -422,7 +427,7 @@ void DeviceTracker::ReportBusy() {
 
 void DeviceTracker::UpdateWaits() {
   if (sink_ == nullptr || !busy_) return;
-  const bool waits = blocked_ > 0 && sink_->WantsWaits();
+  const bool waits = (blocked_ > 0 || is_far_ahead_) && sink_->WantsWaits();
   if (waits == waits_) return;
   waits_ = waits;
   ReportBusy();
@@ -528,6 +533,7 @@ void DeviceTracker::ForgetDevice() {
   ++epoch_;
   counters_.completed += launched_;
   entered_ = launched_ = syncing_ = blocked_ = 0;
+  is_far_ahead_ = false;
   in_flight_ = InFlight{};
   AfterSettling();
 }

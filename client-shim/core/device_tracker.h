@@ -16,7 +16,7 @@
 //
 // Busy is reported when the first thread comes to submit (it may still have to wait at the gate: that is what the
 // daemon has to know), idle when nothing is left. Where the daemon asks for it, it is also told while the host waits
-// for the device: a thread is in a call that waits, or has to wait for room. Reports are made under the lock, so that
+// for the device: a thread is in a call that waits, or the host is far ahead. Reports are made under the lock, so that
 // they reach the ring in order.
 //
 // Where a marker may be recorded: inside the program's own launch on that stream, in front of it and behind it; on
@@ -155,9 +155,13 @@ class DeviceTracker {
   void EventRecorded(void* event, const StreamKey& stream);
   void EventDestroyed(void* event);
   Snapshot BeginEventSync(void* event, bool is_query = false);
-  // Around what a submitting thread waits in, or may: a copy to the host, or for room in the window.
+  // Around a call of a submitting thread that may wait: a copy to the host.
   void BeginWait();
   void EndWait();
+  // There is no room: the host is far ahead of the device, which is what it waits for until a launch finds less than
+  // half a window in flight. Not only while it waits for room, or each launch of a program that is bound by the device
+  // would be two reports.
+  void NoteFarAhead();
   // Whether the last thing on the stream is a marker of ours that was recorded in the last kFreshNs: it alone may be
   // what a query finds unfinished. One that is older is behind work of the program, which may be unfinished.
   static constexpr std::uint64_t kFreshNs = 300'000;
@@ -392,6 +396,7 @@ class DeviceTracker {
   bool is_looking_ = false;             // one of them looks
   bool is_awaited_ = false;             // when the agent looked last
   bool busy_ = false;
+  bool is_far_ahead_ = false;
   bool waits_ = false;  // reported of what is busy
 };
 

@@ -83,6 +83,44 @@ TEST_CASE_METHOD(Asked, "a host that has nothing unfinished waits for nothing", 
   CHECK(Reports().empty());
 }
 
+TEST_CASE_METHOD(Asked,
+                 "a host that found no room waits until it is no longer far ahead, however many launches it makes",
+                 "[waits]") {
+  constexpr LaunchKey kKind = 7;
+  constexpr Window kTop{4'000, 1};
+  for (std::uint64_t ns : {1'000'000, 2'000'000}) {  // what it takes: 1 ms
+    Ticket ticket = tracker.Enter(Key(16), kKind);
+    tracker.Admit(&ticket, kNoWindow, true);
+    tracker.Start(&ticket, kNoWindow, false);
+    vendor.Finish(Key(16).handle, ns - 1'000'000);
+    tracker.Leave(ticket, true, false, kNoWindow);
+    const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
+    vendor.Finish(Key(16).handle, ns);
+    tracker.EndSync(snapshot, true);
+  }
+  Reports();
+  for (int i = 0; i < 4; ++i)
+    CHECK(TryLaunch(Key(16), kTop, true, kKind));
+  Ticket refused = tracker.Enter(Key(16), kKind);
+  REQUIRE_FALSE(tracker.Admit(&refused, kTop, false));
+  tracker.NoteFarAhead();
+  CHECK(Reports() == std::vector{kBusy, kWaits});
+  // One after the other, with three in flight: nothing to report.
+  for (int i = 0; i < 3; ++i) {
+    tracker.NoteFarAhead();
+    REQUIRE(tracker.Admit(&refused, kTop, true));
+    tracker.Start(&refused, kTop, false);
+    tracker.Leave(refused, true, false, kTop);
+    refused = tracker.Enter(Key(16), kKind);
+  }
+  CHECK(Reports().empty());
+  // Another stream's synchronisation finds all done; the next launch finds nothing in flight.
+  Sync(SyncScope::kStream, Key(16));
+  Reports();
+  REQUIRE(tracker.Admit(&refused, kTop, false));
+  CHECK(Reports() == std::vector{kBusy});
+}
+
 TEST_CASE_METHOD(Asked, "who is asked no more goes on at its next report", "[waits]") {
   TryLaunch(Key(16));
   TryLaunch(Key(32));
