@@ -117,7 +117,7 @@ bool Scheduler::Serve(Client& client) {
       const auto found = client.attachments.find(slot);
       // The level of an untracked slot is not kept by the client: it says nothing.
       if (found != client.attachments.end() && found->second->gate.tracked) {
-        ReadLevels(*found->second, now);
+        ReadLevels(*found->second, true, now);
       }
     };
     if (drained.resync) {
@@ -132,12 +132,12 @@ bool Scheduler::Serve(Client& client) {
   return asleep;
 }
 
-void Scheduler::ReadLevels(Attachment& attachment, std::uint64_t now_ns) {
+void Scheduler::ReadLevels(Attachment& attachment, bool whole, std::uint64_t now_ns) {
   const LedgerReader& ledger = attachment.client->channel->Ledger();
   const abi::Level level =
       attachment.client->silent_since_ns == 0 ? ledger.LevelOf(attachment.slot) : abi::Level::kIdle;
   const bool busy = level != abi::Level::kIdle;
-  SetBusy(attachment, busy, true, now_ns);
+  SetBusy(attachment, busy, whole, now_ns);
   SetWaits(attachment, level == abi::Level::kWaits, now_ns);
   SetDeadline(attachment, busy ? ledger.DeadlineNs(attachment.slot) : 0, now_ns);
 }
@@ -155,20 +155,19 @@ void Scheduler::SetBusy(Attachment& attachment, bool busy, bool whole, std::uint
     EndSpan(attachment, now_ns);
     attachment.burst.End(now_ns);
   }
-  ++counts_.transitions;
   ++(busy ? attachment.metered.became_busy : attachment.metered.became_idle);
-  ++counts_.changes;
-  Device& device = *attachment.device;
-  if (device.seen_ns == 0) device.seen_ns = now_ns;
   events_.Add(DeviceEvent(busy ? EventKind::kBusy : EventKind::kIdle, attachment, now_ns));
   NotePhase(attachment, now_ns);
-  Gatherer::Touch(attachment);
-  MarkDirty(device);
+  NoteTransition(attachment, now_ns);
 }
 
 void Scheduler::SetWaits(Attachment& attachment, bool waits, std::uint64_t now_ns) {
   if (attachment.waits == waits) return;
   attachment.waits = waits;
+  NoteTransition(attachment, now_ns);
+}
+
+void Scheduler::NoteTransition(Attachment& attachment, std::uint64_t now_ns) {
   ++counts_.transitions;
   ++counts_.changes;
   Device& device = *attachment.device;
@@ -188,7 +187,7 @@ void Scheduler::LookAtRenewals(Client& client, bool spoke, std::uint64_t now_ns)
     client.silent_since_ns = 0;
     for (const auto& [slot, attachment] : client.attachments) {
       attachment->silent = false;
-      if (attachment->gate.tracked) ReadLevels(*attachment, now_ns);
+      if (attachment->gate.tracked) ReadLevels(*attachment, true, now_ns);
       NotePhase(*attachment, now_ns);
     }
     return;
@@ -253,9 +252,7 @@ void Scheduler::BeginTracking(Attachment& attachment, std::uint64_t now_ns) {
   Client& client = *attachment.client;
   // It had nothing to renew while nobody asked.
   if (client.silent_since_ns == 0) client.renewed_ns = now_ns;
-  const bool busy = ledger.LevelOf(attachment.slot) != abi::Level::kIdle && client.silent_since_ns == 0;
-  SetBusy(attachment, busy, false, now_ns);
-  SetDeadline(attachment, busy ? ledger.DeadlineNs(attachment.slot) : 0, now_ns);
+  ReadLevels(attachment, false, now_ns);
 }
 
 void Scheduler::EndTracking(Attachment& attachment) {

@@ -89,10 +89,12 @@ class Scheduler {
   void MarkDirty(Device& device);
   void SetNextLook(Device& device, std::uint64_t next_look_ns);
   // What the client's ledger says of a tracked slot.
-  void ReadLevels(Attachment& attachment, std::uint64_t now_ns);
+  // `whole`: as in SetBusy.
+  void ReadLevels(Attachment& attachment, bool whole, std::uint64_t now_ns);
   // `whole`: the burst is seen from its beginning.
   void SetBusy(Attachment& attachment, bool busy, bool whole, std::uint64_t now_ns);
   void SetWaits(Attachment& attachment, bool waits, std::uint64_t now_ns);
+  void NoteTransition(Attachment& attachment, std::uint64_t now_ns);
   // 0: there is none any more, or the client is idle.
   void SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, std::uint64_t now_ns);
   // Whether the client has been heard of lately. `spoke`: it has published a record just now.

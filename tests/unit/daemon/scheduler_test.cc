@@ -425,6 +425,22 @@ TEST_CASE("who waits for the device is asked to say so, and opens and shuts othe
   CHECK(!low->Held(0));
 }
 
+TEST_CASE("who is tracked anew while it waits is known to wait") {
+  World world;
+  const auto high = world.Connect(1, 50);
+  auto low = world.Connect(2, 0);
+  high->ledger->Report(0, abi::TransitionKind::kWaits, fake_now);
+  CHECK(world.scheduler.Serve(*high->client));
+  world.scheduler.Decide();
+  CHECK(high->client->attachments.at(0)->waits);
+  world.Disconnect(*low);
+  CHECK(!high->Tracked(0));
+  CHECK(!high->client->attachments.at(0)->waits);
+  low = world.Connect(3, 0);
+  CHECK(high->Tracked(0));
+  CHECK(high->client->attachments.at(0)->waits);
+}
+
 TEST_CASE("a client that floods its ring is served in portions") {
   World world;
   const auto high = world.Connect(1, 50);
