@@ -30,6 +30,24 @@ struct Behaviour {
   std::uint64_t pause_us = 300;
 };
 
+struct Core {
+  double noise = 0.1;
+  double drift = 0;
+};
+constexpr Core kUnsteady{0.2, 0.3};  // its speed changes by a half
+
+// Bursts of 10.6 ms while others are held, of which the host waits for 100 µs.
+Behaviour Chat(double waits_beside_us, double waits_then_held_us, const Core& core = {}) {
+  return {.launches = 700,
+          .held_us = 15,
+          .beside_us = 15,
+          .waits_held_us = 100,
+          .waits_beside_us = waits_beside_us,
+          .waits_then_held_us = waits_then_held_us,
+          .noise = core.noise,
+          .drift = core.drift};
+}
+
 // An important tenant beside one that always has work, on one device, decided about as the daemon would.
 class Pair {
  public:
@@ -140,42 +158,10 @@ TEST_CASE("others run beside an important group that holding does not make faste
       {"the same, on a core whose speed changes by a half", {.noise = 0.2, .drift = 0.3}, Mode::kBeside},
       {"a loop that never synchronises", {.launches = 1'000'000'000, .pause_us = 0}, Mode::kBeside},
       {"a little faster beside others", {.beside_us = 95}, Mode::kBeside},
-      {"waits for others at its end",
-       {.launches = 700,
-        .held_us = 15,
-        .beside_us = 15,
-        .waits_held_us = 100,
-        .waits_beside_us = 2000,
-        .waits_then_held_us = 300},
-       Mode::kWaitsWide},
-      {"the same, on a core whose speed changes by a half",
-       {.launches = 700,
-        .held_us = 15,
-        .beside_us = 15,
-        .waits_held_us = 100,
-        .waits_beside_us = 2000,
-        .waits_then_held_us = 300,
-        .noise = 0.2,
-        .drift = 0.3},
-       Mode::kWaitsWide},
-      {"waits for others, but not for long, on such a core",
-       {.launches = 700,
-        .held_us = 15,
-        .beside_us = 15,
-        .waits_held_us = 100,
-        .waits_beside_us = 400,
-        .waits_then_held_us = 300,
-        .noise = 0.2,
-        .drift = 0.3},
-       Mode::kBeside},
-      {"waits too long all the same",
-       {.launches = 700,
-        .held_us = 15,
-        .beside_us = 15,
-        .waits_held_us = 100,
-        .waits_beside_us = 5000,
-        .waits_then_held_us = 3000},
-       Mode::kHeld},
+      {"waits for others at its end", Chat(2000, 300), Mode::kWaitsWide},
+      {"the same, on a core whose speed changes by a half", Chat(2000, 300, kUnsteady), Mode::kWaitsWide},
+      {"waits for others, but not for long, on such a core", Chat(400, 300, kUnsteady), Mode::kBeside},
+      {"waits too long all the same", Chat(5000, 3000), Mode::kHeld},
       {"does nothing but wait",
        {.launches = 5,
         .held_us = 10,
@@ -281,15 +267,10 @@ TEST_CASE("of the windows below one that waits, the widest that is not too slow"
   for (const Row& row :
        {Row{0.2, Mode::kWaitsWide}, Row{0.4, Mode::kWaitsWider}, Row{0.8, Mode::kWaitsNarrow}, Row{2.0, Mode::kHeld}}) {
     INFO(row.us_of_window << " us for each us of window");
+    Behaviour chat = Chat(5000, 0, {.noise = 0.2});
+    chat.waits_for_window = row.us_of_window;
     Pair pair(5);
-    pair.Run({.launches = 700,
-              .held_us = 15,
-              .beside_us = 15,
-              .waits_held_us = 100,
-              .waits_beside_us = 5000,
-              .waits_for_window = row.us_of_window,
-              .noise = 0.2},
-             60);
+    pair.Run(chat, 60);
     CHECK(pair.Settled() == row.settled);
   }
 }
