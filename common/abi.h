@@ -46,7 +46,7 @@
 // A busy client whose deadline changes publishes it and appends another record of its kind.
 //
 // Where the word has kTellsWaits, a busy client also says when its host begins to wait for the device (kWaits: it is in
-// a call that waits, or has to wait for room in its window), and when it goes on (kBusy).
+// a call that waits, or found no room in its window and is still far ahead), and when it goes on (kBusy).
 //
 // Busy is a lease, too (from version 2): while a client has a slot that is busy it adds to LedgerControl::renewals at
 // least every kRenewNs. A busy client whose counter has stood still for several times that does not count until the

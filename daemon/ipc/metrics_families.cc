@@ -274,7 +274,7 @@ constexpr MetricWriter kWriters[] = {
          out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"state", kPhaseNames[i]}}, row.Now().clients[i]);
      }},
     {{"xschedd_lever_clients", MetricType::kGauge, "",
-      "Clients for whom the daemon has measured whether holding others helps, by what it does with those others."},
+      "Clients for which the daemon has measured whether holding others helps, by when it holds those others."},
      Each::kAccount,
      [](const Sources& from, Place place, Exposition& out) {
        const Row row = RowAt(from, place);

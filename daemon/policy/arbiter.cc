@@ -22,8 +22,8 @@ constexpr std::uint32_t kPipelineFloor = 2;
 // With the default's 500 µs so many keep an H200 busy for one of its time slices between processes, 2 ms, and who has
 // them does not notice that he is tracked.
 constexpr std::uint32_t kWideWindows = WindowsBelow(BenefitMemory::Mode::kBeside);
-// Between two bursts of one that goes on.
-constexpr std::uint64_t kPause = kNsPerS;
+// Whoever had work within this time counts among the others of a more important group.
+constexpr std::uint64_t kRecentNs = kNsPerS;
 // Above any time that a clock gives.
 constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
 
@@ -106,7 +106,7 @@ void Arbiter::Survey(const Rules& rules) {
       const Tenant& tenant = state_->tenants[i];
       view.busy = view.busy || tenant.busy;
       view.present = view.present || tenant.busy || Lingers(tenant);
-      if (!tenant.busy && (tenant.idle_since_ns == 0 || now_ns_ - tenant.idle_since_ns >= kPause)) continue;
+      if (!tenant.busy && (tenant.idle_since_ns == 0 || now_ns_ - tenant.idle_since_ns >= kRecentNs)) continue;
       DeviceView& device = devices_[tenant.device];
       AddLowest(device.lowest, group.priority);
       if (tenant.busy) device.lowest_busy = std::min(device.lowest_busy, group.priority);

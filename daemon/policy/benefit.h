@@ -2,9 +2,11 @@
 // or are held only while its host waits for the device, and how fast it gets on is compared with its pace while they
 // are held.
 //
-//   - Only while it waits: a host that launches runs ahead of the device, and makes up for what others delayed. What
-//     counts is that the device is its own when the host waits for it. Only for one whose client says when it waits,
-//     and does not do so nearly all the time (kMostlyWaits): that would be no other mode than held.
+//   - Only while it waits, and for kLingerNs after that, since the next wait may come at once: a host that launches
+//     runs ahead of the device, and makes up for what others delayed. What counts is that the device is its own when
+//     the host waits for it, so what others may have in flight then is bounded (WindowsBelow). Only for one whose
+//     client says when it waits, and does not do so nearly all the time (kMostlyWaits): that would be no other mode
+//     than held.
 //   - How fast it gets on is its busy time per launch: for requests of one kind their length, for a program that
 //     launches all the time the inverse of its rate. Of a host that says when it waits, only the waits are compared:
 //     its own time, which others have no part in, is taken for the same in both modes, since the speed of a processor
