@@ -28,10 +28,16 @@ constexpr std::uint64_t kRecentNs = kNsPerS;
 constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
 
 // Keeps the lowest, ascending.
-template <std::size_t kCount>
-void AddLowest(std::array<int, kCount>& lowest, int priority) {
-  for (int& each : lowest)
-    if (priority < each) std::swap(priority, each);
+template <typename Value, std::size_t kCount>
+void AddLowest(std::array<Value, kCount>& lowest, Value value) {
+  for (Value& each : lowest)
+    if (value < each) std::swap(value, each);
+}
+
+// Sums of these tell sets apart; not a sum of the numbers themselves.
+std::uint64_t HashOf(std::uint64_t client) {
+  const std::uint64_t mixed = client * 0x9e3779b97f4a7c15ull;
+  return (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93ull;
 }
 
 }  // namespace
@@ -108,7 +114,7 @@ void Arbiter::Survey(const Rules& rules) {
       view.present = view.present || tenant.busy || Lingers(tenant);
       if (!tenant.busy && (tenant.idle_since_ns == 0 || now_ns_ - tenant.idle_since_ns >= kRecentNs)) continue;
       DeviceView& device = devices_[tenant.device];
-      AddLowest(device.lowest, group.priority);
+      AddLowest(device.lowest, {group.priority, tenant.client});
       if (tenant.busy) device.lowest_busy = std::min(device.lowest_busy, group.priority);
     }
     Standing standing;
@@ -210,15 +216,19 @@ bool Arbiter::IsContended(std::uint32_t group) const {
   });
 }
 
-std::uint32_t Arbiter::OthersBelow(std::uint32_t group) const {
-  std::uint32_t most = 0;
+// As many as there are on one device.
+Others Arbiter::OthersBelow(std::uint32_t group) const {
+  Others others;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
-    const auto& lowest = devices_[state_->tenants[i].device].lowest;
-    const auto below = std::count_if(lowest.begin(), lowest.end(),
-                                     [&](int priority) { return priority < groups_[group].rank.priority; });
-    most = std::max(most, static_cast<std::uint32_t>(below));
+    std::uint32_t here = 0;
+    for (const auto& low : devices_[state_->tenants[i].device].lowest) {
+      if (low.priority >= groups_[group].rank.priority) break;
+      ++here;
+      others.who += HashOf(low.client);
+    }
+    others.count = std::max(others.count, here);
   }
-  return most;
+  return others;
 }
 
 void Arbiter::NoteBenefits() {

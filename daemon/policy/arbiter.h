@@ -53,12 +53,11 @@ class Arbiter {
     auto operator<=>(const Rank&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes it for a 0
   };
 
-  static constexpr std::array<int, Benefit::kMostOthers> AllNone() {
-    std::array<int, Benefit::kMostOthers> none{};
-    none.fill(std::numeric_limits<int>::max());
-    return none;
-  }
-
+  struct LowClient {
+    int priority = std::numeric_limits<int>::max();
+    std::uint64_t client = 0;
+    auto operator<=>(const LowClient&) const = default;
+  };
   struct DeviceView {
     // The two highest ranks that attached groups can come to; of two groups.
     Rank top;
@@ -68,8 +67,8 @@ class Arbiter {
     int bottom_priority = std::numeric_limits<int>::max();
     bool ranked = false;
     int lowest_busy = std::numeric_limits<int>::max();  // the lowest priority that is busy here
-    // The lowest priorities of clients that have work here, or have just had some; ascending.
-    std::array<int, Benefit::kMostOthers> lowest = AllNone();
+    // The least important clients that have work here, or have just had some; ascending.
+    std::array<LowClient, Benefit::kMostOthers> lowest;
     // Set as groups are admitted: the rank that has the device, and for whom others are told to wait.
     Rank claim;
     std::uint64_t claimant = 0;  // 0: nobody has it
@@ -134,7 +133,7 @@ class Arbiter {
   void FinishShares();
   void WatchTurns(std::uint32_t group);
   bool IsContended(std::uint32_t group) const;
-  std::uint32_t OthersBelow(std::uint32_t group) const;
+  Others OthersBelow(std::uint32_t group) const;
   void NoteBenefits();
   void FindAwaited();
   void CountWindows();

@@ -23,6 +23,8 @@ constexpr double kClearFactor = 1.5;
 constexpr double kClearNs = 10 * kNsPerMs;
 // By then a burst has made some of its launches.
 constexpr std::uint64_t kFirstLookNs = 2 * kNsPerMs;
+// One divided by the weight of a wait among those at its place in a row.
+constexpr float kFollowedWeight = 8;
 // Of the time in which the cost of holding is reckoned.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
@@ -112,7 +114,7 @@ Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
     : tolerance_percent_(tolerance_percent), now_ns_(now_ns) {}
 
 double Benefit::ToleranceOf(const BenefitMemory& memory) const {
-  return std::log1p(tolerance_percent_ / 100.0 * std::clamp(memory.others, 1u, kMostOthers));
+  return std::log1p(tolerance_percent_ / 100.0 * std::clamp(memory.others.count, 1u, kMostOthers));
 }
 
 bool Benefit::IsLowerBound(double ratio) {
@@ -137,6 +139,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   NoteOthers(memory, work.others);
   const bool has_waited = memory.waits;
   memory.waits = work.busy && work.waits;
+  if (!has_waited && memory.waits) NoteWait(memory);
   if (has_waited && !memory.waits) memory.waits_until_ns = now_ns_;
   if (memory.place != 0 && IsOver(memory, work.busy)) EndBlock(memory);
   if (memory.place != 0) return;
@@ -144,19 +147,37 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   memory.block = {};
 }
 
-void Benefit::NoteOthers(BenefitMemory& memory, std::uint32_t others) const {
+void Benefit::NoteOthers(BenefitMemory& memory, const Others& others) const {
   if (others != memory.others) {
     memory.others = others;
     memory.others_since_ns = now_ns_;
   }
-  if (!memory.contended || others == memory.known_with || now_ns_ - memory.others_since_ns < kOthersLastNs) return;
-  if (memory.relearnt_ns != 0 && now_ns_ - memory.relearnt_ns < kRelearnNs) return;
+  if (!memory.contended || others.who == memory.known_with || now_ns_ - memory.others_since_ns < kOthersLastNs) return;
+  if (memory.relearnt_ns != 0 && now_ns_ - memory.relearnt_ns < memory.relearn_wait_ns) return;
   if (memory.known_with != 0) {
+    const bool is_same = memory.relearn_wait_ns != 0 && memory.settled == memory.relearnt_from;
+    memory.relearn_wait_ns = is_same ? std::min(2 * memory.relearn_wait_ns, kLongestRelearnNs) : kRelearnNs;
+    memory.relearnt_from = memory.settled;
     memory.comparisons = {};
     memory.place = 0;
     memory.relearnt_ns = memory.next_trial_ns = now_ns_;
   }
-  memory.known_with = others;
+  memory.known_with = others.who;
+}
+
+// One begins.
+void Benefit::NoteWait(BenefitMemory& memory) const {
+  const bool follows = memory.waits_until_ns != 0 && now_ns_ < memory.waits_until_ns + kLingerNs;
+  if (memory.waits_in_row != 0) {
+    float& followed = memory.Followed();
+    followed += ((follows ? 1.0F : 0.0F) - followed) / kFollowedWeight;
+  }
+  const auto most = static_cast<std::uint8_t>(memory.followed.size());
+  memory.waits_in_row = follows ? std::min<std::uint8_t>(memory.waits_in_row + 1, most) : 1;
+}
+
+bool Benefit::Lingers(const BenefitMemory& memory) const {
+  return memory.waits_until_ns != 0 && now_ns_ < memory.waits_until_ns + kLingerNs && memory.Followed() >= kFollowed;
 }
 
 bool Benefit::IsDue(const BenefitMemory& memory) const {
@@ -176,8 +197,7 @@ void Benefit::Begin(BenefitMemory& memory) const {
 }
 
 void Benefit::SetHolds(BenefitMemory& memory) const {
-  const bool lingers = memory.waits_until_ns != 0 && now_ns_ < memory.waits_until_ns + kLingerNs;
-  memory.holds = memory.mode == Mode::kHeld || (IsWhileItWaits(memory.mode) && (memory.waits || lingers));
+  memory.holds = memory.mode == Mode::kHeld || (IsWhileItWaits(memory.mode) && (memory.waits || Lingers(memory)));
 }
 
 void Benefit::Count(BenefitMemory& memory, const Work& work) const {
@@ -195,6 +215,10 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     if (memory.contended && memory.holds) memory.waited_ns += passed;
     // It may be one that never ends.
     memory.skips = memory.skips && memory.burst_ns < kLongestBlockNs;
+  }
+  const bool counts = memory.open && memory.contended;
+  if (!counts && memory.next_trial_ns > now_ns_ - passed && memory.next_trial_ns != kNever) {
+    memory.next_trial_ns += passed;
   }
   if (memory.cost_since_ns == 0) memory.cost_since_ns = now_ns_;
   if (const std::uint64_t time = now_ns_ - memory.cost_since_ns; time >= kCostNs) {
@@ -265,7 +289,7 @@ void Benefit::AddPair(BenefitMemory& memory) const {
   }
   // What is clear early is known well enough: further pairs come one by one.
   known.is_known = known.is_known || VerdictOf(memory, memory.trial) != Verdict::kUnknown;
-  Conclude(memory);
+  Conclude(memory, is_surprise);
 }
 
 // By all its time, whatever its host says of its waits.
@@ -322,10 +346,13 @@ Mode Benefit::NextTrial(const BenefitMemory& memory) const {
   return memory.trial == Mode::kBeside ? candidate : Mode::kBeside;
 }
 
-void Benefit::Conclude(BenefitMemory& memory) const {
+// What is known was forgotten if the last pair was a surprise.
+void Benefit::Conclude(BenefitMemory& memory, bool is_surprise) const {
   const Mode answer = AnswerOf(memory);
   const bool goes_on = VerdictOf(memory, CandidateOf(memory, answer)) == Verdict::kUnknown;
-  if (!goes_on || answer < memory.settled) Settle(memory, answer);
+  const bool is_wrong =
+      answer < memory.settled && (is_surprise || VerdictOf(memory, memory.settled) == Verdict::kSlower);
+  if (!goes_on || is_wrong) Settle(memory, answer);
   if (goes_on) memory.next_trial_ns = now_ns_;
 }
 

@@ -2,11 +2,13 @@
 // or are held only while its host waits for the device, and how fast it gets on is compared with its pace while they
 // are held.
 //
-//   - Only while it waits, and for kLingerNs after that, since the next wait may come at once: a host that launches
-//     runs ahead of the device, and makes up for what others delayed. What counts is that the device is its own when
-//     the host waits for it, so what others may have in flight then is bounded (WindowsBelow). Only for one whose
-//     client says when it waits, and does not do so nearly all the time (kMostlyWaits): that would be no other mode
-//     than held.
+//   - Only while it waits: a host that launches runs ahead of the device, and makes up for what others delayed. What
+//     counts is that the device is its own when the host waits for it, so what others may have in flight then is
+//     bounded (WindowsBelow). Only for one whose client says when it waits, and does not do so nearly all the time
+//     (kMostlyWaits): that would be no other mode than held.
+//   - Waits come in rows: a token of a language model ends with three in a millisecond, and then none for ten. Others
+//     stay held for kLingerNs behind a wait, unless the next one seldom follows so soon (kFollowed) at its place in the
+//     row.
 //   - How fast it gets on is its busy time per launch: for requests of one kind their length, for a program that
 //     launches all the time the inverse of its rate. Of a host that says when it waits, only the waits are compared:
 //     its own time, which others have no part in, is taken for the same in both modes, since the speed of a processor
@@ -28,8 +30,11 @@
 //     begins anew.
 //   - Where holding costs the others less than kCheap of the time nothing is tried: they are held.
 //   - The tolerance counts once for each of the others that have work, up to kMostOthers: what is given up for one
-//     may be given up for another, too. What is known is of that number of others: with another that lasts for
-//     kOthersLastNs all begins anew, at most once in kRelearnNs.
+//     may be given up for another, too.
+//   - What is known was measured beside certain others. When these have been others for kOthersLastNs all is measured
+//     anew, and the answer stays until that shows that it is wrong. At most once in kRelearnNs; where the answer was
+//     the same after that, next time at most once in twice as long, up to kLongestRelearnNs.
+//   - Times until the next look are times in which holding counts: what looking costs is a part of these.
 //   - The answer changes at most once in kDwellNs. A mode is taken when it is slower by no more than the tolerance, and
 //     left when it is slower by more than that and more than chance explains.
 //
@@ -57,9 +62,11 @@ class Benefit {
   static constexpr double kDeadlineReserve = 0.1;
   static constexpr double kMostlyWaits = 0.9;
   static constexpr std::uint64_t kLingerNs = 500 * kNsPerUs;
+  static constexpr float kFollowed = 0.25F;
   static constexpr std::uint32_t kMostOthers = 4;
   static constexpr std::uint64_t kOthersLastNs = kNsPerS;
   static constexpr std::uint64_t kRelearnNs = 10 * kNsPerS;
+  static constexpr std::uint64_t kLongestRelearnNs = 80 * kNsPerS;
   static constexpr std::uint32_t kFewestWholePairs = 8;
   static constexpr double kSureErrors = 3;
 
@@ -76,7 +83,7 @@ class Benefit {
     bool busy = false;           // it has some now
     bool waits = false;          // and its host waits for it
     bool contended = false;      // and somebody less important has some on one of its devices
-    std::uint32_t others = 0;    // such clients, with those who have just had some; kMostOthers at most
+    Others others{};             // such clients, with those who have just had some
     std::uint64_t deadline_ns = 0;
   };
   // What has passed since the last decision. Changes the mode when a block is over. Before groups are put in order.
@@ -93,7 +100,9 @@ class Benefit {
  private:
   using Mode = BenefitMemory::Mode;
   void Count(BenefitMemory& memory, const Work& work) const;
-  void NoteOthers(BenefitMemory& memory, std::uint32_t others) const;
+  void NoteOthers(BenefitMemory& memory, const Others& others) const;
+  void NoteWait(BenefitMemory& memory) const;
+  bool Lingers(const BenefitMemory& memory) const;
   void EndBlock(BenefitMemory& memory) const;
   void AddPair(BenefitMemory& memory) const;
   enum class Verdict { kUnknown, kFine, kSlower };
@@ -102,7 +111,7 @@ class Benefit {
   Mode AnswerOf(const BenefitMemory& memory) const;
   Mode CandidateOf(const BenefitMemory& memory, Mode answer) const;
   Mode NextTrial(const BenefitMemory& memory) const;
-  void Conclude(BenefitMemory& memory) const;
+  void Conclude(BenefitMemory& memory, bool is_surprise) const;
   void Settle(BenefitMemory& memory, Mode mode) const;
 
   // As a logarithm of a ratio.

@@ -26,7 +26,7 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
   forced_.assign(state.groups.size(), 0);
 }
 
-void Holders::Look(std::uint32_t group, bool busy, bool contended, std::uint32_t others) {
+void Holders::Look(std::uint32_t group, bool busy, bool contended, const Others& others) {
   BenefitMemory& memory = MemoryOf(group);
   memory = state_->groups[group].memory.benefit;
   Benefit::Work work{.busy = busy, .contended = contended, .others = others};

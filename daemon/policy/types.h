@@ -6,6 +6,7 @@
 // Decision. Thread rule: values; any thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -107,6 +108,13 @@ struct FairMemory {
   bool operator==(const FairMemory&) const = default;
 };
 
+// Clients that are less important than some group: the least important ones.
+struct Others {
+  std::uint32_t count = 0;  // Benefit::kMostOthers at most
+  std::uint64_t who = 0;    // a hash; 0: nobody
+  bool operator==(const Others&) const = default;
+};
+
 // What benefit.h keeps of a group.
 struct BenefitMemory {
   // When others are held for it, beginning with what costs them most: whenever it is busy; only while its host waits
@@ -140,14 +148,19 @@ struct BenefitMemory {
   std::uint8_t place = 0;      // of the present block in its pair; 0: none is measured
   std::uint8_t surprises = 0;  // the last pair fitted to nothing known
   // How the time until the next decision counts.
-  bool open = false;                      // busy, and not held itself
-  bool contended = false;                 // busy, and somebody less important has work on one of its devices
-  bool waits = false;                     // its host waits
-  std::uint32_t others = 0;               // less important clients that have work there, or had some just now
-  std::uint32_t known_with = 0;           // with how many of these what is known was measured
-  std::uint64_t others_since_ns = 0;      // when their number was another
-  std::uint64_t relearnt_ns = 0;          // when what was known was forgotten for that
-  std::uint64_t waits_until_ns = 0;       // the end of its last wait, or of the present one if it ended now
+  bool open = false;                  // busy, and not held itself
+  bool contended = false;             // busy, and somebody less important has work on one of its devices
+  bool waits = false;                 // its host waits
+  Others others;                      // less important clients that have work there, or had some just now
+  std::uint64_t known_with = 0;       // those with whom what is known was measured
+  std::uint64_t others_since_ns = 0;  // when they were others
+  std::uint64_t relearnt_ns = 0;      // when what was known was forgotten for that
+  std::uint64_t relearn_wait_ns = 0;  // not again until so much later
+  Mode relearnt_from = Mode::kHeld;   // the answer then
+  std::uint64_t waits_until_ns = 0;   // the end of its last wait, or of the present one if it ended now
+  std::uint8_t waits_in_row = 0;      // with this one; 0: there was none yet
+  // How often a wait was followed by the next of its row: by place in the row, the last for all behind it.
+  std::array<float, 4> followed = {1, 1, 1, 1};
   bool holds = true;                      // others are held for it now, if it is busy
   float cost = 0;                         // the part of the time in which others were held for it
   std::array<Comparison, 4> comparisons;  // by mode, from kWaitsNarrow on
@@ -166,6 +179,8 @@ struct BenefitMemory {
   std::uint64_t next_trial_ns = 0;
   std::uint64_t changed_ns = 0;  // when the answer was another
   bool IsSettled() const { return wait_ns != 0; }
+  float& Followed() { return followed[std::max<std::size_t>(waits_in_row, 1) - 1]; }
+  float Followed() const { return followed[std::max<std::size_t>(waits_in_row, 1) - 1]; }
   Comparison& Of(Mode compared) { return comparisons[static_cast<std::size_t>(compared) - 1]; }
   const Comparison& Of(Mode compared) const { return comparisons[static_cast<std::size_t>(compared) - 1]; }
   bool operator==(const BenefitMemory&) const = default;
