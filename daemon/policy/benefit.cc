@@ -114,7 +114,8 @@ Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
     : tolerance_percent_(tolerance_percent), now_ns_(now_ns) {}
 
 double Benefit::ToleranceOf(const BenefitMemory& memory) const {
-  return std::log1p(tolerance_percent_ / 100.0 * std::clamp(memory.others.count, 1u, kMostOthers));
+  return std::log1p(tolerance_percent_ / 100.0 *
+                    std::clamp(std::min(memory.others.count, memory.known_with.count), 1u, kMostOthers));
 }
 
 bool Benefit::IsLowerBound(double ratio) {
@@ -152,17 +153,19 @@ void Benefit::NoteOthers(BenefitMemory& memory, const Others& others) const {
     memory.others = others;
     memory.others_since_ns = now_ns_;
   }
-  if (!memory.contended || others.who == memory.known_with || now_ns_ - memory.others_since_ns < kOthersLastNs) return;
+  if (!memory.contended || others == memory.known_with || now_ns_ - memory.others_since_ns < kOthersLastNs) return;
   if (memory.relearnt_ns != 0 && now_ns_ - memory.relearnt_ns < memory.relearn_wait_ns) return;
-  if (memory.known_with != 0) {
-    const bool is_same = memory.relearn_wait_ns != 0 && memory.settled == memory.relearnt_from;
-    memory.relearn_wait_ns = is_same ? std::min(2 * memory.relearn_wait_ns, kLongestRelearnNs) : kRelearnNs;
+  if (memory.known_with.who != 0) {
+    // What is cheapest is measured first.
+    const bool is_same = memory.Of(Mode::kBeside).is_known && memory.settled == memory.relearnt_from;
+    memory.relearn_wait_ns =
+        is_same ? std::clamp(2 * memory.relearn_wait_ns, kRelearnNs, kLongestRelearnNs) : kRelearnNs;
     memory.relearnt_from = memory.settled;
     memory.comparisons = {};
     memory.place = 0;
     memory.relearnt_ns = memory.next_trial_ns = now_ns_;
   }
-  memory.known_with = others.who;
+  memory.known_with = others;
 }
 
 // One begins.

@@ -30,10 +30,10 @@
 //     begins anew.
 //   - Where holding costs the others less than kCheap of the time nothing is tried: they are held.
 //   - The tolerance counts once for each of the others that have work, up to kMostOthers: what is given up for one
-//     may be given up for another, too.
+//     may be given up for another, too. Of a number that is larger than it was when the group was measured, that one.
 //   - What is known was measured beside certain others. When these have been others for kOthersLastNs all is measured
-//     anew, and the answer stays until that shows that it is wrong. At most once in kRelearnNs; where the answer was
-//     the same after that, next time at most once in twice as long, up to kLongestRelearnNs.
+//     anew, and the answer stays until that shows that it is wrong. At most once in kRelearnNs; where that found the
+//     same answer, next time at most once in twice as long, up to kLongestRelearnNs.
 //   - Times until the next look are times in which holding counts: what looking costs is a part of these.
 //   - The answer changes at most once in kDwellNs. A mode is taken when it is slower by no more than the tolerance, and
 //     left when it is slower by more than that and more than chance explains.
@@ -66,7 +66,7 @@ class Benefit {
   static constexpr std::uint32_t kMostOthers = 4;
   static constexpr std::uint64_t kOthersLastNs = kNsPerS;
   static constexpr std::uint64_t kRelearnNs = 10 * kNsPerS;
-  static constexpr std::uint64_t kLongestRelearnNs = 80 * kNsPerS;
+  static constexpr std::uint64_t kLongestRelearnNs = 40 * kNsPerS;
   static constexpr std::uint32_t kFewestWholePairs = 8;
   static constexpr double kSureErrors = 3;
 

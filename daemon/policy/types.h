@@ -152,7 +152,7 @@ struct BenefitMemory {
   bool contended = false;             // busy, and somebody less important has work on one of its devices
   bool waits = false;                 // its host waits
   Others others;                      // less important clients that have work there, or had some just now
-  std::uint64_t known_with = 0;       // those with whom what is known was measured
+  Others known_with;                  // those with whom what is known was measured
   std::uint64_t others_since_ns = 0;  // when they were others
   std::uint64_t relearnt_ns = 0;      // when what was known was forgotten for that
   std::uint64_t relearn_wait_ns = 0;  // not again until so much later

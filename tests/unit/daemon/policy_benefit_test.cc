@@ -324,6 +324,35 @@ TEST_CASE("what is known beside one neighbour is not believed of the next") {
   }
 }
 
+TEST_CASE("neighbours that come and go while nothing is measured put nothing off") {
+  Pair pair(5);
+  // Holding costs next to nothing.
+  const Behaviour seldom{.launches = 1, .held_us = 700, .beside_us = 700, .pause_us = 50'000};
+  for (std::uint64_t client = 300; client < 340; ++client) {
+    pair.ReplaceOther(client);
+    pair.Run(seldom, 2);
+  }
+  pair.Run({}, 20);
+  REQUIRE(pair.Settled() == Mode::kBeside);
+  pair.ReplaceOther(400);
+  pair.Run({.beside_us = 110, .noise = 0.02}, 12);
+  CHECK(pair.Settled() == Mode::kHeld);
+}
+
+TEST_CASE("until it was measured beside them, four others are worth no more than one") {
+  Pair pair(5);
+  pair.Run({}, 30);
+  pair.ReplaceOther(300);
+  pair.Run({.beside_us = 112, .noise = 0.02}, 7);
+  REQUIRE(pair.Settled() == Mode::kHeld);
+  for (std::uint64_t id : {11, 12, 13})
+    pair.AddOther(id);
+  pair.Run({.beside_us = 112, .noise = 0.02}, 3);
+  CHECK(pair.Settled() == Mode::kHeld);
+  pair.Run({.beside_us = 112, .noise = 0.02}, 20);
+  CHECK(pair.Settled() == Mode::kBeside);
+}
+
 TEST_CASE("the answer stays while it is looked at again beside another neighbour") {
   Pair pair(5);
   pair.Run({}, 60);
