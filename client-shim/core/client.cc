@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <new>
@@ -61,7 +60,6 @@ struct Carried {
   Ticket ticket;
   std::uint64_t drained_batch;  // what a call that drains its stream proves, as in a Snapshot
   std::uint64_t drained_epoch;
-  std::uint32_t slot;
 };
 static_assert(sizeof(Carried) <= sizeof(Submission::core) && alignof(Carried) <= alignof(std::uint64_t) &&
               std::is_trivially_copyable_v<Carried>);
@@ -87,14 +85,6 @@ const Part& Made(const std::byte (&core)[size]) {
 // What is launched, whatever its grid. 0: no single kernel.
 LaunchKey FunctionOf(const Submission& submission) {
   return submission.kernel.kind == KernelKind::kNone ? 0 : reinterpret_cast<std::uintptr_t>(submission.kernel.handle);
-}
-
-// CLOCK_MONOTONIC as of the last tick of the kernel, a few milliseconds ago at most: a tenth of what reading it takes.
-// Whether a launch is counted by a lease of 100 ms may be decided by it; who waits looks at the clock itself.
-std::uint64_t CoarseNs() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 Window WindowOf(const Session& session, std::uint32_t slot) {
@@ -151,19 +141,19 @@ void Client::SubmitBegin(Submission* submission) {
   if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
   Attach(device);
   const auto slot = static_cast<std::uint32_t>(device);
-  if (!IsCounted(*session, slot)) return;
+  const std::uint64_t now = MonotonicNs();
+  if (!IsCounted(*session, slot, now)) return;
   DeviceTracker* tracker = ExistingTracker(device);
   if (tracker == nullptr) tracker = Tracker(device);
   const StreamKey stream = KeyOf(submission->stream);
   const LaunchKey function = FunctionOf(*submission);
   carried.tracker = tracker;
   carried.session = session;
-  carried.slot = slot;
   use.Keep();  // until SubmitEnd
   // Nothing is configured to pass, and nobody is held: the gate is as it was a moment ago, when it was asked.
   const bool is_turn = !passthrough_.Any() && (session->Board().Word(slot) & abi::kHeld) == 0;
   const bool has_begun = is_turn && tracker->Begin(&carried.ticket, stream, submission->key, function,
-                                                   WindowOf(*session, slot), submission->may_time);
+                                                   WindowOf(*session, slot), submission->may_time, now);
   if (!has_begun) {
     if (!is_turn) carried.ticket = tracker->Enter(stream, submission->key, function);
     // What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as
@@ -171,7 +161,7 @@ void Client::SubmitBegin(Submission* submission) {
     const bool passes = !is_turn && WaitForTurn(session, slot, *submission);
     const bool is_refused = is_turn || !tracker->Admit(&carried.ticket, WindowOf(*session, slot), passes);
     if (is_refused) WaitForRoom(session, slot, tracker, *submission, &carried.ticket);
-    tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time && !passes);
+    tracker->Start(&carried.ticket, submission->may_time && !passes);
   }
   submission->stop = carried.ticket.stop;
   if (submission->drains) {
@@ -186,7 +176,7 @@ void Client::SubmitBegin(Submission* submission) {
 void Client::SubmitEnd(Submission* submission, bool ok) {
   const auto& carried = Made<Carried>(submission->core);
   if (carried.tracker == nullptr) return;
-  carried.tracker->Leave(carried.ticket, ok, submission->drains, WindowOf(*carried.session, carried.slot));
+  carried.tracker->Leave(carried.ticket, ok, submission->drains);
   if (submission->drains) {
     carried.tracker->EndSync(
         Snapshot{SyncScope::kStream, carried.ticket.stream, carried.drained_batch, carried.drained_epoch}, ok);
@@ -197,9 +187,9 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
   agent_.WorkSubmitted();
 }
 
-bool Client::IsCounted(const Session& session, std::uint32_t slot) const {
+bool Client::IsCounted(const Session& session, std::uint32_t slot, std::uint64_t now_ns) const {
   if (AwaitsWordUntilNs() != 0) return true;
-  return (session.Board().Word(slot) & abi::kFlagMask) != 0 && CoarseNs() < session.LeaseUntilNs();
+  return (session.Board().Word(slot) & abi::kFlagMask) != 0 && now_ns < session.LeaseUntilNs();
 }
 
 // Before the client is busy: what the program holds itself holds nobody else back.

@@ -114,7 +114,7 @@ class Client {
   void TellDeadlines();
   void WaitWhileOwnHeld(const Submission& submission);
   void PointSummary();
-  bool IsCounted(const Session& session, std::uint32_t slot) const;
+  bool IsCounted(const Session& session, std::uint32_t slot, std::uint64_t now_ns) const;
   bool HasOwnMarkers() const;
   int TellPriority(bool changed);
   int TellWeight(bool changed);

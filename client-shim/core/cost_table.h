@@ -27,6 +27,17 @@ namespace xschedd::shim {
 
 class CostTable {
  public:
+  // A kind as it was found, for Launched; its place may be another's by then. One look-up a launch.
+  struct Known {
+    std::uint64_t cost_ns = 0;  // as of CostNs
+    std::uint16_t place = 0;
+  };
+  Known Look(LaunchKey key) const {
+    const Entry* entry = Find(key);
+    if (entry == nullptr) return Known{};
+    return Known{entry->cost_ns, static_cast<std::uint16_t>(entry - entries_.data())};
+  }
+
   // Nanoseconds of device time of one launch; 0: nothing known.
   std::uint64_t CostNs(LaunchKey key) const {
     const Entry* entry = Find(key);
@@ -72,10 +83,10 @@ class CostTable {
     return sum;
   }
 
-  // A launch of `key` succeeded, when launches took `average_ns`.
-  void Launched(LaunchKey key, LaunchKey function = 0, std::uint64_t average_ns = 0) {
-    Entry* entry = FindOrAdd(key);
-    if (entry == nullptr) return;
+  // A launch of `key` succeeded, when launches took `average_ns`. `place`: where it was when it was looked for.
+  void Launched(LaunchKey key, LaunchKey function = 0, std::uint64_t average_ns = 0, std::uint16_t place = 0) {
+    if (key == 0) return;
+    Entry* entry = entries_[place].key == key ? &entries_[place] : FindOrAdd(key);
     entry->function = function;
     if (entry->cost_ns == 0) entry->average_ns = average_ns;
     entry->used = ++clock_;
@@ -90,7 +101,7 @@ class CostTable {
     if (entry == nullptr || !entry->is_proven) return false;
     if (entry->planned < kFirstTimed) return true;
     if (entry->is_suspect && entry->since_timed >= entry->suspicion) return true;
-    return is_marked && now_ns - entry->timed_at_ns >= kRestNs;
+    return is_marked && now_ns >= entry->timed_at_ns + kRestNs;
   }
   void TimingPlanned(LaunchKey key, std::uint64_t now_ns) {
     Entry* entry = FindOrAdd(key);
@@ -166,7 +177,7 @@ class CostTable {
   }
 
   // Whether some cost has changed by more than a quarter since the last call.
-  bool TakeJump() { return std::exchange(has_jumped_, false); }
+  bool TakeJump() { return has_jumped_ && std::exchange(has_jumped_, false); }
 
  private:
   static constexpr std::size_t kEntries = 512;  // a power of two

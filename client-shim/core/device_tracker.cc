@@ -58,32 +58,34 @@ void DeviceTracker::Reset(TrackerSink* sink) {
 // ---- the submitting thread -----------------------------------------------------------------------------------------
 
 bool DeviceTracker::Begin(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
-                          const Window& window, bool may_time) {
+                          const Window& window, bool may_time, std::uint64_t now_ns) {
   Lock lock(mutex_);
-  EnterLocked(ticket, key, launch, function);
+  EnterLocked(ticket, key, launch, function, now_ns);
   StreamState& stream = Find(key);
   if (!AdmitLocked(ticket, stream, window, false)) return false;
-  StartLocked(lock, ticket, stream, window, may_time);
+  StartLocked(lock, ticket, stream, may_time);
   return true;
 }
 
 Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch, LaunchKey function) {
   const Lock lock(mutex_);
   Ticket ticket;
-  EnterLocked(&ticket, key, launch, function);
+  EnterLocked(&ticket, key, launch, function, MonotonicNs());
   return ticket;
 }
 
-void DeviceTracker::EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function) {
+void DeviceTracker::EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
+                                std::uint64_t now_ns) {
   ++entered_;
   ticket->stream = key;
   ticket->key = launch;
   ticket->function = function;
   ticket->epoch = epoch_;
+  ticket->asked_ns = now_ns;
   if (deadlines_->Any()) {
     StreamState& stream = Find(key);
     if (stream.busy_since_ns == 0) {
-      stream.busy_since_ns = MonotonicNs();
+      stream.busy_since_ns = now_ns;
       UpdateDeadline();
     }
   }
@@ -107,9 +109,10 @@ bool DeviceTracker::AdmitLocked(Ticket* ticket, StreamState& stream, const Windo
     limit_average_ns_ = average_.AverageNs();
     limit_window_ = window;
   }
-  const std::uint64_t known_ns = costs_.CostNs(ticket->key);
+  const CostTable::Known known = costs_.Look(ticket->key);
+  ticket->place = known.place;
   const std::uint64_t cost_ns =
-      known_ns != 0 ? known_ns : costs_.ReckonedCostNs(ticket->key, ticket->function, average_.AverageNs());
+      known.cost_ns != 0 ? known.cost_ns : costs_.ReckonedCostNs(ticket->key, ticket->function, average_.AverageNs());
   // Where there is room beside everything, the streams need not be looked at.
   if (!force && !HasRoom(window, in_flight_, cost_ns) && !MayRunSideBySide(window, stream.in_flight, cost_ns) &&
       !HasRoom(window, CountedFor(ticket->stream, window, MonotonicNs()), cost_ns) && !captures_->Forbid()) {
@@ -117,7 +120,8 @@ bool DeviceTracker::AdmitLocked(Ticket* ticket, StreamState& stream, const Windo
     return false;
   }
   ticket->weight_ns = WeightNs(window, cost_ns);
-  ticket->is_known = known_ns != 0;
+  ticket->is_known = known.cost_ns != 0;
+  ticket->window_us = window.us;
   if (is_far_ahead_ && in_flight_.cost_ns < std::uint64_t{window.us} * 1000 / 2) {
     is_far_ahead_ = false;
     UpdateWaits();
@@ -129,12 +133,13 @@ bool DeviceTracker::AdmitLocked(Ticket* ticket, StreamState& stream, const Windo
   return true;
 }
 
-void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
+void DeviceTracker::Start(Ticket* ticket, bool may_time) {
   Lock lock(mutex_);
-  StartLocked(lock, ticket, Find(ticket->stream), window, may_time);
+  ticket->asked_ns = MonotonicNs();  // it may have waited
+  StartLocked(lock, ticket, Find(ticket->stream), may_time);
 }
 
-void DeviceTracker::StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, const Window& window, bool may_time) {
+void DeviceTracker::StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, bool may_time) {
   if (ticket->epoch != epoch_ || captures_->Forbid()) return;
   const bool was_idle = IsStreamIdle(stream);
   // A thread that launches on the stream at the same time could come before the stop event and be counted behind it.
@@ -145,9 +150,10 @@ void DeviceTracker::StartLocked(Lock& lock, Ticket* ticket, StreamState& stream,
   if (!may_be_timed && !is_first_of_batch && (!was_idle || stream.is_anchored)) return;
   const Pin pin(this, &stream);
   if (may_be_timed) {
-    const std::uint64_t now = MonotonicNs();
+    const std::uint64_t now = ticket->asked_ns;
     const InFlight with{stream.unmarked.launches + 1, stream.unmarked.cost_ns + ticket->weight_ns};
-    const bool is_marked = !was_idle && IsMarkerDue(window, with, ticket->weight_ns, now - stream.marked_at_ns);
+    const bool is_marked =
+        !was_idle && IsMarkerDue(ticket->window_us, with, ticket->weight_ns, MarkerAgeNs(stream, now));
     if (costs_.IsTimingDue(ticket->key, now, is_marked)) {
       ticket->stop = TakeMarker(lock);
       if (ticket->stop != nullptr) costs_.TimingPlanned(ticket->key, now);
@@ -168,7 +174,7 @@ void DeviceTracker::StartLocked(Lock& lock, Ticket* ticket, StreamState& stream,
   }
 }
 
-void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Window& window) {
+void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished) {
   Lock lock(mutex_);
   if (ticket.epoch != epoch_) {
     GiveMarker(ticket.stop);
@@ -181,12 +187,14 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
     if (ok) {
       ++counters_.submitted;
       ++stream.activity.launches;
-      costs_.Launched(ticket.key, ticket.function, average_.AverageNs());
+      costs_.Launched(ticket.key, ticket.function, average_.AverageNs(), ticket.place);
     }
     if (ok && !finished) {
-      const std::uint64_t now = MonotonicNs();
+      const bool was_idle = IsStreamIdle(stream);
+      // Of several threads the last to leave need not be the last that asked.
+      const std::uint64_t now = std::max(last_submit_ns_, was_idle ? MonotonicNs() : ticket.asked_ns);
       ++launched_;
-      if (IsStreamIdle(stream)) stream.progress_ns = now;
+      if (was_idle) stream.progress_ns = now;
       stream.open.Add(InFlight{1, ticket.weight_ns});
       stream.unmarked.Add(InFlight{1, ticket.weight_ns});
       stream.open_mix.Add(ticket.key);
@@ -194,7 +202,7 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Wi
       const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
       // Where nobody else may mark the stream later, this is the moment.
       if (is_timed || captures_->Any() || !MayMarkElsewhere(ticket.stream) ||
-          IsMarkerDue(window, stream.unmarked, ticket.weight_ns, now - stream.marked_at_ns)) {
+          IsMarkerDue(ticket.window_us, stream.unmarked, ticket.weight_ns, MarkerAgeNs(stream, now))) {
         Mark(lock, ticket.stream, is_timed ? ticket.key : 0, From::kOwnLaunch);
       }
     } else {

@@ -90,10 +90,13 @@ struct Ticket {
   LaunchKey key = 0;
   LaunchKey function = 0;       // what `key` launches, with whatever grid; 0: not known
   std::uint64_t epoch = 0;      // of the tracker; a ticket from before a Reset is void
+  std::uint64_t asked_ns = 0;   // when it was submitted, or the last time that it was admitted to wait no longer
   std::uint64_t weight_ns = 0;  // what it was admitted with
   void* stop = nullptr;         // from Start: the marker to launch with, if the launch is to be timed
-  std::uint64_t rooms = 0;      // of the tracker, when there was none for it
+  std::uint32_t window_us = 0;  // that it was admitted to
+  std::uint32_t rooms = 0;      // of the tracker, when there was none for it
   std::uint32_t turn = 0;       // of the stream at Start
+  std::uint16_t place = 0;      // of its kind among the costs (CostTable::Known)
   bool admitted = false;
   bool is_known = false;  // by Admit: what the launch costs
 };
@@ -125,18 +128,18 @@ class DeviceTracker {
   void Reset(TrackerSink* sink);
 
   // ---- the submitting thread, in this order
-  // Enter, Admit without force, and Start, with the lock taken once: for who need not wait for its turn. False:
-  // entered, but there is no room; Admit and Start are still to come.
+  // Enter, Admit without force, and Start, with the lock taken once: for who need not wait for its turn. `now_ns`: the
+  // time. False: entered, but there is no room; Admit and Start are still to come.
   bool Begin(Ticket* ticket, const StreamKey& stream, LaunchKey key, LaunchKey function, const Window& window,
-             bool may_time);
+             bool may_time, std::uint64_t now_ns);
   Ticket Enter(const StreamKey& stream, LaunchKey key, LaunchKey function = 0);
   // Whether there is room in the window now; counts the caller in if so. `force`: whether or not.
   bool Admit(Ticket* ticket, const Window& window, bool force);
   // Before the real call of an admitted ticket: records the start marker if the stream was idle. `may_time`: the caller
   // can launch with a stop event; if the launch is to be timed, ticket->stop is set and must be used for it.
-  void Start(Ticket* ticket, const Window& window, bool may_time);
+  void Start(Ticket* ticket, bool may_time);
   // After the real call. `ok`: it succeeded; `finished`: and its work is done already. Records a marker if one is due.
-  void Leave(const Ticket& ticket, bool ok, bool finished, const Window& window);
+  void Leave(const Ticket& ticket, bool ok, bool finished);
   // Returns when there may be room for a ticket that was not admitted, or something else may have changed: after some
   // milliseconds at most. One thread looks, the others sleep until it has found something.
   void AwaitRoom(const Ticket& ticket);
@@ -283,9 +286,9 @@ class DeviceTracker {
     const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(key.handle) + key.thread) * 0x9e3779b97f4a7c15ull;
     return static_cast<std::size_t>(mixed >> (64 - kFoundBits));
   }
-  void EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function);
+  void EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function, std::uint64_t now_ns);
   bool AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window, bool force);
-  void StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, const Window& window, bool may_time);
+  void StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, bool may_time);
   // Whether the legacy default stream of this device has others that wait for it and that it waits for.
   bool HasBlockingStreams() const { return !blocking_.empty(); }
   // Whether success of a synchronisation with `key` says that `other`, a stream in the state `state`, has finished,
@@ -307,6 +310,9 @@ class DeviceTracker {
   }
   static bool IsMarked(const StreamState& stream) {
     return stream.open.launches == 0 && (stream.batches.Empty() || stream.batches.Back().marker != nullptr);
+  }
+  static std::uint64_t MarkerAgeNs(const StreamState& stream, std::uint64_t now_ns) {
+    return now_ns > stream.marked_at_ns ? now_ns - stream.marked_at_ns : 0;
   }
   void AddInFlight(StreamState& stream, const InFlight& part) {
     in_flight_.Add(part);
@@ -386,7 +392,7 @@ class DeviceTracker {
   std::uint64_t last_poll_ns_ = 0;    // while a thread synchronises
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
   std::condition_variable room_;      // for threads that wait for the window and do not look
-  std::uint64_t rooms_ = 0;           // how often there has been more room
+  std::uint32_t rooms_ = 0;           // how often there has been more room, modulo 2^32
   std::uint64_t looked_at_ = 0;       // of submissions, when the agent looked last
   std::uint64_t deadline_ns_ = 0;
   TrackerCounters counters_;

@@ -87,10 +87,10 @@ class World {
     const bool forced = !admitted && (how & 8) != 0 && tracker.Admit(&ticket, window, true);
     if (!admitted && !forced) tracker.MakeRoom(1000);
     if (admitted || forced) {
-      tracker.Start(&ticket, window, (how & 16) != 0);
+      tracker.Start(&ticket, (how & 16) != 0);
       if (ticket.stop != nullptr) vendor_.LaunchTimed(ticket.stop, stream.handle);
     }
-    tracker.Leave(ticket, (admitted || forced) && (how & 32) == 0, (how & 64) != 0, window);
+    tracker.Leave(ticket, (admitted || forced) && (how & 32) == 0, (how & 64) != 0);
     (void)LaunchLimit(window, DurationEstimate());
   }
 

@@ -50,8 +50,8 @@ struct Fixture {
   bool TryLaunch(const StreamKey& key, const Window& window = kNoWindow, bool ok = true, LaunchKey kind = 0) {
     Ticket ticket = tracker.Enter(key, kind);
     const bool admitted = tracker.Admit(&ticket, window, false);
-    if (admitted) tracker.Start(&ticket, window, false);
-    tracker.Leave(ticket, ok && admitted, false, window);
+    if (admitted) tracker.Start(&ticket, false);
+    tracker.Leave(ticket, ok && admitted, false);
     return admitted;
   }
   void Sync(SyncScope scope, const StreamKey& key) {

@@ -178,9 +178,9 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
       const std::uint64_t before = __rdtsc();
       const std::uint64_t at = __rdtsc();
       Ticket ticket;
-      (void)tracker.Begin(&ticket, key, 1 + i % kKinds, 1, window, false);
+      (void)tracker.Begin(&ticket, key, 1 + i % kKinds, 1, window, false, MonotonicNs());
       const std::uint64_t begun_at = __rdtsc();
-      tracker.Leave(ticket, true, false, window);
+      tracker.Leave(ticket, true, false);
       const std::uint64_t left = __rdtsc();
       const std::uint64_t parts[kParts] = {at - before, begun_at - at, left - begun_at};
       for (int part = 0; part < kParts; ++part)
