@@ -298,10 +298,13 @@ class CostTable {
   }
   Entry* FindOrAdd(LaunchKey key) {
     if (key == 0) return nullptr;
+    Entry* found = const_cast<Entry*>(Find(key));
+    return found != nullptr ? found : Add(key);
+  }
+  [[gnu::noinline]] Entry* Add(LaunchKey key) {
     Entry* oldest = nullptr;
     for (std::size_t probe = 0; probe < kProbe; ++probe) {
       Entry& entry = entries_[Place(key, probe) & (kEntries - 1)];
-      if (entry.key == key) return &entry;
       if (oldest == nullptr || entry.used < oldest->used) oldest = &entry;
     }
     *oldest = Entry{};

@@ -117,8 +117,8 @@ std::uint64_t DeviceTracker::NapForRoomNs(std::uint64_t now_ns) const {
 std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
   Lock lock(mutex_);
   now_ns = std::max(now_ns, last_submit_ns_);  // since the caller looked at the clock
-  const bool is_used = counters_.submitted != looked_at_;
-  looked_at_ = counters_.submitted;
+  const bool is_used = submitted_ != looked_at_;
+  looked_at_ = submitted_;
   // Of a client that launches all the time, the launch behind each short pause would wake the agent for nothing.
   is_awaited_ = is_awaited;
   const std::uint64_t if_idle_ns = is_used && !is_awaited ? now_ns + kLazyNs : kNever;

@@ -16,7 +16,7 @@ void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint6
     const Batch batch = stream.batches.Pop();
     launched_ -= batch.work.launches;
     RemoveInFlight(stream, batch.work);
-    counters_.completed += batch.work.launches;
+    completed_ += batch.work.launches;
     stream.activity.completions += batch.work.launches;
     stream.carried.Add(batch.work);
     stream.carried_mix.Add(batch.mix);
@@ -110,12 +110,12 @@ void DeviceTracker::Account(const Measurement& done, std::optional<std::uint64_t
   const std::uint64_t cost_ns = timed_ns != 0 && done.work.launches == 1 ? timed_ns : costs_.SettledCostNs(done.mix);
   gpu_time_.Add(*from, *to, done.work.launches, cost_ns);
   average_.Add(cost_ns != 0 ? std::min(cost_ns, span_ns) : span_ns, done.work.launches);
+  PublishLimit();
 }
 
 // What launches cost has changed a lot: what is in flight is weighed anew, or a kind that has become long would fill
 // the window many times over before its first launch has settled.
 void DeviceTracker::Reprice() {
-  if (!costs_.TakeJump()) return;
   const auto reprice = [&](StreamState& stream, InFlight* work, const LaunchMix& mix) {
     std::uint64_t cost_ns = costs_.SettledCostNs(mix);
     // What is reckoned only counts against the window.

@@ -43,15 +43,16 @@ void DeviceTracker::Reset(TrackerSink* sink) {
   entered_ = launched_ = syncing_ = blocked_ = 0;
   is_far_ahead_ = false;
   in_flight_ = InFlight{};
-  counters_ = TrackerCounters{};
-  limit_average_ns_ = 0;
+  submitted_ = completed_ = 0;
   limit_window_ = Window{};
   deadline_ns_ = 0;
   if (busy_ && sink_ != nullptr && sink == nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
   busy_ = waits_ = false;
   sink_ = sink;
+  ledger_ = sink != nullptr ? &sink->Counters() : &nobodys_;
   ++rooms_;
   room_.notify_all();
+  PublishLimit();
   Publish();
 }
 
@@ -74,25 +75,27 @@ Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch, LaunchKey fu
   return ticket;
 }
 
-void DeviceTracker::EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
-                                std::uint64_t now_ns) {
+inline void DeviceTracker::EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
+                                       std::uint64_t now_ns) {
   ++entered_;
   ticket->stream = key;
   ticket->key = launch;
   ticket->function = function;
   ticket->epoch = epoch_;
   ticket->asked_ns = now_ns;
-  if (deadlines_->Any()) {
-    StreamState& stream = Find(key);
-    if (stream.busy_since_ns == 0) {
-      stream.busy_since_ns = now_ns;
-      UpdateDeadline();
-    }
-  }
-  if (!busy_) {
+  if (deadlines_->Any()) [[unlikely]]
+    NewDeadline(key, now_ns);
+  if (!busy_) [[unlikely]] {
     busy_ = true;
     ReportBusy();
   }
+}
+
+void DeviceTracker::NewDeadline(const StreamKey& key, std::uint64_t now_ns) {
+  StreamState& stream = Find(key);
+  if (stream.busy_since_ns != 0) return;
+  stream.busy_since_ns = now_ns;
+  UpdateDeadline();
 }
 
 bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
@@ -100,37 +103,47 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   return AdmitLocked(ticket, Find(ticket->stream), window, force);
 }
 
-bool DeviceTracker::AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window, bool force) {
-  if (ticket->epoch != epoch_) return true;
-  if (window.us != 0) Reprice();
-  // A division, so only where it gives something else.
-  if (limit_average_ns_ != average_.AverageNs() || limit_window_ != window) {
-    counters_.window_limit = LaunchLimit(window, average_);
-    limit_average_ns_ = average_.AverageNs();
+[[gnu::always_inline]] inline bool DeviceTracker::AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window,
+                                                              bool force) {
+  if (ticket->epoch != epoch_) [[unlikely]]
+    return true;
+  if (window.us != 0 && costs_.TakeJump()) [[unlikely]]
+    Reprice();
+  if (limit_window_.us != window.us || limit_window_.floor != window.floor) [[unlikely]] {
     limit_window_ = window;
+    PublishLimit();
   }
   const CostTable::Known known = costs_.Look(ticket->key);
-  ticket->place = known.place;
-  const std::uint64_t cost_ns =
-      known.cost_ns != 0 ? known.cost_ns : costs_.ReckonedCostNs(ticket->key, ticket->function, average_.AverageNs());
-  // Where there is room beside everything, the streams need not be looked at.
-  if (!force && !HasRoom(window, in_flight_, cost_ns) && !MayRunSideBySide(window, stream.in_flight, cost_ns) &&
-      !HasRoom(window, CountedFor(ticket->stream, window, MonotonicNs()), cost_ns) && !captures_->Forbid()) {
+  std::uint64_t cost_ns = known.cost_ns;
+  if (cost_ns == 0) cost_ns = costs_.ReckonedCostNs(ticket->key, ticket->function, average_.AverageNs());
+  if (!force && !HasRoom(window, in_flight_, cost_ns) && !HasRoomBeside(*ticket, stream, window, cost_ns)) {
     ticket->rooms = rooms_;
     return false;
   }
-  ticket->weight_ns = WeightNs(window, cost_ns);
-  ticket->is_known = known.cost_ns != 0;
+  if (is_far_ahead_ && in_flight_.cost_ns < std::uint64_t{window.us} * 1000 / 2) [[unlikely]]
+    NoLongerFarAhead();
+  const std::uint64_t weight_ns = WeightNs(window, cost_ns);
+  ticket->weight_ns = weight_ns;
   ticket->window_us = window.us;
-  if (is_far_ahead_ && in_flight_.cost_ns < std::uint64_t{window.us} * 1000 / 2) {
-    is_far_ahead_ = false;
-    UpdateWaits();
-  }
-  AddInFlight(stream, InFlight{1, ticket->weight_ns});
+  ticket->place = known.place;
+  ticket->is_known = known.cost_ns != 0;
+  ticket->admitted = true;
+  AddInFlight(stream, InFlight{1, weight_ns});
   ++stream.admitted;
   ++stream.turn;
-  ticket->admitted = true;
   return true;
+}
+
+// Where there is room beside everything, the streams need not be looked at; here there is none.
+[[gnu::noinline]] bool DeviceTracker::HasRoomBeside(const Ticket& ticket, const StreamState& stream,
+                                                    const Window& window, std::uint64_t cost_ns) const {
+  return MayRunSideBySide(window, stream.in_flight, cost_ns) ||
+         HasRoom(window, CountedFor(ticket.stream, window, MonotonicNs()), cost_ns) || captures_->Forbid();
+}
+
+void DeviceTracker::NoLongerFarAhead() {
+  is_far_ahead_ = false;
+  UpdateWaits();
 }
 
 void DeviceTracker::Start(Ticket* ticket, bool may_time) {
@@ -139,15 +152,21 @@ void DeviceTracker::Start(Ticket* ticket, bool may_time) {
   StartLocked(lock, ticket, Find(ticket->stream), may_time);
 }
 
-void DeviceTracker::StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, bool may_time) {
-  if (ticket->epoch != epoch_ || captures_->Forbid()) return;
-  const bool was_idle = IsStreamIdle(stream);
+[[gnu::always_inline]] inline void DeviceTracker::StartLocked(Lock& lock, Ticket* ticket, StreamState& stream,
+                                                              bool may_time) {
   // A thread that launches on the stream at the same time could come before the stop event and be counted behind it.
-  const bool may_be_timed = may_time && vendor_->next_stamp != nullptr && timer_.IsUsable() && stream.admitted == 1 &&
-                            ticket->stream.thread == 0;
+  const bool may_be_timed = may_time && stream.admitted == 1 && ticket->stream.thread == 0 &&
+                            vendor_->next_stamp != nullptr && timer_.IsUsable();
   // What is not known is told from what else is in its batch: so it is the last of many kinds, and the first of others.
   const bool is_first_of_batch = !ticket->is_known && ticket->key != 0 && !stream.open_mix.HasRoom();
-  if (!may_be_timed && !is_first_of_batch && (!was_idle || stream.is_anchored)) return;
+  if (!may_be_timed && !is_first_of_batch && (stream.is_anchored || !IsStreamIdle(stream))) return;
+  MarkStart(lock, ticket, stream, may_be_timed, is_first_of_batch);
+}
+
+[[gnu::noinline]] void DeviceTracker::MarkStart(Lock& lock, Ticket* ticket, StreamState& stream, bool may_be_timed,
+                                                bool is_first_of_batch) {
+  if (ticket->epoch != epoch_ || captures_->Forbid()) return;
+  const bool was_idle = IsStreamIdle(stream);
   const Pin pin(this, &stream);
   if (may_be_timed) {
     const std::uint64_t now = ticket->asked_ns;
@@ -176,50 +195,53 @@ void DeviceTracker::StartLocked(Lock& lock, Ticket* ticket, StreamState& stream,
 
 void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished) {
   Lock lock(mutex_);
-  if (ticket.epoch != epoch_) {
-    GiveMarker(ticket.stop);
-    return;
-  }
+  if (ticket.epoch != epoch_) [[unlikely]]
+    return GiveMarker(ticket.stop);
   --entered_;
-  if (ticket.admitted) {
-    StreamState& stream = Find(ticket.stream);
-    if (stream.admitted > 0) --stream.admitted;  // 0: the stream was destroyed meanwhile, and this state is a new one
-    if (ok) {
-      ++counters_.submitted;
-      ++stream.activity.launches;
-      costs_.Launched(ticket.key, ticket.function, average_.AverageNs(), ticket.place);
-    }
-    if (ok && !finished) {
-      const bool was_idle = IsStreamIdle(stream);
-      // Of several threads the last to leave need not be the last that asked.
-      const std::uint64_t now = std::max(last_submit_ns_, was_idle ? MonotonicNs() : ticket.asked_ns);
-      ++launched_;
-      if (was_idle) stream.progress_ns = now;
-      stream.open.Add(InFlight{1, ticket.weight_ns});
-      stream.unmarked.Add(InFlight{1, ticket.weight_ns});
-      stream.open_mix.Add(ticket.key);
-      last_submit_ns_ = now;
-      const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
-      // Where nobody else may mark the stream later, this is the moment.
-      if (is_timed || captures_->Any() || !MayMarkElsewhere(ticket.stream) ||
-          IsMarkerDue(ticket.window_us, stream.unmarked, ticket.weight_ns, MarkerAgeNs(stream, now))) {
-        Mark(lock, ticket.stream, is_timed ? ticket.key : 0, From::kOwnLaunch);
-      }
-    } else {
-      RemoveInFlight(stream, InFlight{1, ticket.weight_ns});
-      if (ok) {
-        ++counters_.completed;
-        ++stream.activity.completions;
-      }
-      if (IsStreamIdle(stream) && stream.admitted == 0) stream.busy_since_ns = 0;
-    }
+  if (!ok || finished || !ticket.admitted) [[unlikely]]
+    return LeaveWithNothing(ticket, ok);
+  StreamState& stream = Find(ticket.stream);
+  if (stream.admitted > 0) --stream.admitted;  // 0: the stream was destroyed meanwhile, and this state is a new one
+  ++stream.activity.launches;
+  costs_.Launched(ticket.key, ticket.function, average_.AverageNs(), ticket.place);
+  const bool was_idle = IsStreamIdle(stream);
+  // Of several threads the last to leave need not be the last that asked.
+  const std::uint64_t now = std::max(last_submit_ns_, was_idle ? MonotonicNs() : ticket.asked_ns);
+  if (was_idle) stream.progress_ns = now;
+  last_submit_ns_ = now;
+  const InFlight launch{1, ticket.weight_ns};
+  stream.open.Add(launch);
+  stream.unmarked.Add(launch);
+  stream.open_mix.Add(ticket.key);
+  // relaxed: statistics; the lock keeps them in order among themselves. The rest is as it was.
+  ledger_->submitted.store(++submitted_, std::memory_order_relaxed);
+  ledger_->in_flight.store(++launched_, std::memory_order_relaxed);
+  const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
+  // Where nobody else may mark the stream later, this is the moment.
+  if (is_timed || captures_->Any() || !MayMarkElsewhere(ticket.stream) ||
+      IsMarkerDue(ticket.window_us, stream.unmarked, ticket.weight_ns, MarkerAgeNs(stream, now))) {
+    Mark(lock, ticket.stream, is_timed ? ticket.key : 0, From::kOwnLaunch);
   }
   GiveMarker(ticket.stop);  // what it was for is known by the marker behind it
-  if (ticket.admitted && ok && !finished) {
-    Publish();  // nothing was settled
-  } else {
-    AfterSettling();
+}
+
+// Of what was not admitted, has failed, or has finished already, nothing is in flight.
+[[gnu::noinline]] void DeviceTracker::LeaveWithNothing(const Ticket& ticket, bool ok) {
+  if (ticket.admitted) {
+    StreamState& stream = Find(ticket.stream);
+    if (stream.admitted > 0) --stream.admitted;  // as above
+    RemoveInFlight(stream, InFlight{1, ticket.weight_ns});
+    if (ok) {
+      ++submitted_;
+      ++completed_;
+      ++stream.activity.launches;
+      ++stream.activity.completions;
+      costs_.Launched(ticket.key, ticket.function, average_.AverageNs(), ticket.place);
+    }
+    if (IsStreamIdle(stream) && stream.admitted == 0) stream.busy_since_ns = 0;
   }
+  GiveMarker(ticket.stop);
+  AfterSettling();
 }
 
 // What counts against the window for a launch on `key`. The other stream that has most in flight does not: it may wait
@@ -255,6 +277,10 @@ DeviceTracker::StreamState& DeviceTracker::FindInMap(const StreamKey& key) {
   }
   found_[PlaceOf(key)] = Found{key, &found->second};
   return found->second;
+}
+
+[[gnu::noinline]] void DeviceTracker::Keep(void* marker) {
+  pool_.push_back(marker);
 }
 
 void* DeviceTracker::TakeMarker(Lock& lock) {
@@ -465,10 +491,17 @@ void DeviceTracker::DeadlinesChanged() {
   UpdateDeadline();
 }
 
+// relaxed: statistics; the lock keeps them in order among themselves.
+void DeviceTracker::PublishLimit() {
+  ledger_->window_limit.store(LaunchLimit(limit_window_, average_), std::memory_order_relaxed);
+}
+
 void DeviceTracker::Publish() {
-  counters_.in_flight = launched_;
-  counters_.gpu_time_ns = gpu_time_.TotalNs();
-  if (sink_ != nullptr) sink_->Publish(counters_);
+  ledger_->in_flight.store(launched_, std::memory_order_relaxed);
+  ledger_->submitted.store(submitted_, std::memory_order_relaxed);
+  // release: never more than was submitted, to whoever reads it first.
+  ledger_->completed.store(completed_, std::memory_order_release);
+  ledger_->gpu_time_ns.store(gpu_time_.TotalNs(), std::memory_order_relaxed);
 }
 
 // ---- streams -------------------------------------------------------------------------------------------------------
@@ -539,7 +572,7 @@ void DeviceTracker::ForgetDevice() {
   clock_.Forget();
   timer_.Forget();
   ++epoch_;
-  counters_.completed += launched_;
+  completed_ += launched_;
   entered_ = launched_ = syncing_ = blocked_ = 0;
   is_far_ahead_ = false;
   in_flight_ = InFlight{};

@@ -54,22 +54,14 @@
 
 namespace xschedd::shim {
 
-// The counters that a tracker keeps in the ledger.
-struct TrackerCounters {
-  std::uint32_t in_flight = 0;
-  std::uint32_t window_limit = 0;
-  std::uint64_t submitted = 0;
-  std::uint64_t completed = 0;
-  std::uint64_t gpu_time_ns = 0;
-};
-
 // Where a tracker's reports and counters go: the ledger of the session. A test has its own.
 class TrackerSink {
  public:
   virtual ~TrackerSink() = default;
   // Called in order; never blocks. `deadline_ns`: see abi::LedgerDevice.
   virtual void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) = 0;
-  virtual void Publish(const TrackerCounters& counters) = 0;
+  // Where the tracker keeps in_flight, window_limit, submitted, completed and gpu_time_ns. Stays where it is.
+  virtual abi::LedgerDevice& Counters() = 0;
   // Whether kWaits is to be reported now. Never blocks.
   virtual bool WantsWaits() const = 0;
 };
@@ -286,9 +278,16 @@ class DeviceTracker {
     const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(key.handle) + key.thread) * 0x9e3779b97f4a7c15ull;
     return static_cast<std::size_t>(mixed >> (64 - kFoundBits));
   }
+  // The parts of Begin, each also a call of its own for who has to wait in between.
   void EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function, std::uint64_t now_ns);
   bool AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window, bool force);
+  bool HasRoomBeside(const Ticket& ticket, const StreamState& stream, const Window& window,
+                     std::uint64_t cost_ns) const;
   void StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, bool may_time);
+  void MarkStart(Lock& lock, Ticket* ticket, StreamState& stream, bool may_be_timed, bool is_first_of_batch);
+  void LeaveWithNothing(const Ticket& ticket, bool ok);
+  void NewDeadline(const StreamKey& key, std::uint64_t now_ns);
+  void NoLongerFarAhead();
   // Whether the legacy default stream of this device has others that wait for it and that it waits for.
   bool HasBlockingStreams() const { return !blocking_.empty(); }
   // Whether success of a synchronisation with `key` says that `other`, a stream in the state `state`, has finished,
@@ -346,11 +345,13 @@ class DeviceTracker {
   }
   void UpdateWaits();
   void UpdateDeadline();
+  void PublishLimit();
   void Publish();
   void* TakeMarker(Lock& lock);
   void GiveMarker(void* marker) {
-    if (marker != nullptr) pool_.push_back(marker);
+    if (marker != nullptr) Keep(marker);
   }
+  void Keep(void* marker);
 
   const int device_;
   const Vendor* const vendor_;
@@ -360,6 +361,8 @@ class DeviceTracker {
   std::condition_variable unpinned_;  // a stream, or the streams as a whole: is_polling_, is_measuring_
   std::uint32_t marking_legacy_ = 0;  // threads that record on the legacy default stream outside of a launch
   TrackerSink* sink_ = nullptr;
+  abi::LedgerDevice nobodys_{};            // counters while there is no sink
+  abi::LedgerDevice* ledger_ = &nobodys_;  // never null
   std::uint64_t epoch_ = 1;
   std::map<StreamKey, StreamState> streams_;
   // Those that were looked for last: a launch finds its stream without the map.
@@ -395,12 +398,12 @@ class DeviceTracker {
   std::uint32_t rooms_ = 0;           // how often there has been more room, modulo 2^32
   std::uint64_t looked_at_ = 0;       // of submissions, when the agent looked last
   std::uint64_t deadline_ns_ = 0;
-  TrackerCounters counters_;
-  std::uint64_t limit_average_ns_ = 0;  // what counters_.window_limit was reckoned from
-  Window limit_window_;                 // likewise
-  std::uint32_t waiting_ = 0;           // threads that wait for the window
-  bool is_looking_ = false;             // one of them looks
-  bool is_awaited_ = false;             // when the agent looked last
+  std::uint64_t submitted_ = 0;
+  std::uint64_t completed_ = 0;
+  Window limit_window_;        // what the window's limit in the ledger was reckoned from
+  std::uint32_t waiting_ = 0;  // threads that wait for the window
+  bool is_looking_ = false;    // one of them looks
+  bool is_awaited_ = false;    // when the agent looked last
   bool busy_ = false;
   bool is_far_ahead_ = false;
   bool waits_ = false;  // reported of what is busy

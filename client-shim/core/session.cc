@@ -144,17 +144,6 @@ void Session::LedgerSink::Report(abi::TransitionKind kind, std::uint64_t deadlin
   if (kind == abi::TransitionKind::kBusy && session->on_busy_) session->on_busy_();
 }
 
-void Session::LedgerSink::Publish(const TrackerCounters& counters) {
-  abi::LedgerDevice& device = session->ledger_->Device(slot);
-  // relaxed: statistics; the tracker's lock keeps them in order among themselves.
-  device.in_flight.store(counters.in_flight, std::memory_order_relaxed);
-  device.window_limit.store(counters.window_limit, std::memory_order_relaxed);
-  device.submitted.store(counters.submitted, std::memory_order_relaxed);
-  // release: never more than was submitted, to whoever reads it first.
-  device.completed.store(counters.completed, std::memory_order_release);
-  device.gpu_time_ns.store(counters.gpu_time_ns, std::memory_order_relaxed);
-}
-
 bool Session::LedgerSink::WantsWaits() const {
   return session->IsAlive() && (session->board_.Word(slot) & abi::kTellsWaits) != 0;
 }

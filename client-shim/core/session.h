@@ -57,7 +57,7 @@ class Session {
   class LedgerSink : public TrackerSink {
    public:
     void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) override;
-    void Publish(const TrackerCounters& counters) override;
+    abi::LedgerDevice& Counters() override { return session->ledger_->Device(slot); }
     bool WantsWaits() const override;
     Session* session = nullptr;
     std::uint32_t slot = 0;

@@ -33,8 +33,9 @@ using namespace xschedd::shim;
 namespace {
 struct NoSink : TrackerSink {
   void Report(xschedd::abi::TransitionKind, std::uint64_t) override {}
-  void Publish(const TrackerCounters&) override {}
+  xschedd::abi::LedgerDevice& Counters() override { return counters; }
   bool WantsWaits() const override { return false; }
+  xschedd::abi::LedgerDevice counters{};
 };
 }  // namespace
 

@@ -14,19 +14,15 @@ struct Sink : TrackerSink {
     reports.push_back(kind);
     deadlines.push_back(deadline_ns);
   }
-  void Publish(const TrackerCounters& counters) override {
-    in_flight = counters.in_flight;
-    limit = counters.window_limit;
-    submitted = counters.submitted;
-    completed = counters.completed;
-    gpu_time_ns = counters.gpu_time_ns;
-  }
+  abi::LedgerDevice& Counters() override { return counters; }
   bool WantsWaits() const override { return wants_waits; }
   bool wants_waits = false;
   std::vector<abi::TransitionKind> reports;
   std::vector<std::uint64_t> deadlines;
-  std::uint32_t in_flight = 0, limit = 0;
-  std::uint64_t submitted = 0, completed = 0, gpu_time_ns = 0;
+  abi::LedgerDevice counters{};
+  const abi::Word &in_flight = counters.in_flight, &limit = counters.window_limit;
+  const abi::Counter &submitted = counters.submitted, &completed = counters.completed,
+                     &gpu_time_ns = counters.gpu_time_ns;
 };
 
 inline constexpr auto kBusy = abi::TransitionKind::kBusy;

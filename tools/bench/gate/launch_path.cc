@@ -160,8 +160,9 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
   Deadlines deadlines;
   struct NoSink : TrackerSink {
     void Report(abi::TransitionKind, std::uint64_t) override {}
-    void Publish(const TrackerCounters&) override {}
+    abi::LedgerDevice& Counters() override { return counters; }
     bool WantsWaits() const override { return false; }
+    abi::LedgerDevice counters{};
   } sink;
   DeviceTracker tracker(0, &kVendor, &captures, &deadlines);
   tracker.Reset(&sink);
