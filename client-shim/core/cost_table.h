@@ -204,7 +204,7 @@ class CostTable {
   static constexpr std::uint64_t kFarOff = 4;
   static constexpr std::uint64_t kHarmlessNs = 50'000;
 
-  struct Entry {
+  struct alignas(64) Entry {  // a line or two of the cache
     LaunchKey key = 0;
     LaunchKey function = 0;
     std::uint64_t average_ns = 0;  // of all launches before its cost was known

@@ -29,7 +29,7 @@ void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint6
     stream.carried_mix = LaunchMix{};
   }
   if (!IsStreamIdle(stream)) return;
-  stream.unmarked = InFlight{};
+  stream.unmarked_ns = 0;
   if (stream.carried.launches > 0) gpu_time_.AddUnmeasured(costs_.SettledCostNs(stream.carried_mix));
   stream.carried = InFlight{};
   stream.carried_mix = LaunchMix{};

@@ -60,46 +60,51 @@ void DeviceTracker::Reset(TrackerSink* sink) {
 
 bool DeviceTracker::Begin(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
                           const Window& window, bool may_time, std::uint64_t now_ns) {
-  Lock lock(mutex_);
-  EnterLocked(ticket, key, launch, function, now_ns);
-  StreamState& stream = Find(key);
+  const std::lock_guard lock(mutex_);
+  StreamState& stream = EnterLocked(ticket, key, launch, function, now_ns);
   if (!AdmitLocked(ticket, stream, window, false)) return false;
-  StartLocked(lock, ticket, stream, may_time);
+  StartLocked(ticket, stream, may_time);
   return true;
 }
 
 Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch, LaunchKey function) {
-  const Lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   Ticket ticket;
   EnterLocked(&ticket, key, launch, function, MonotonicNs());
   return ticket;
 }
 
-inline void DeviceTracker::EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
-                                       std::uint64_t now_ns) {
+[[gnu::always_inline]] inline DeviceTracker::StreamState& DeviceTracker::EnterLocked(
+    Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function, std::uint64_t now_ns) {
+  StreamState& stream = Find(key);
   ++entered_;
   ticket->stream = key;
+  ticket->state = &stream;
   ticket->key = launch;
   ticket->function = function;
   ticket->epoch = epoch_;
-  ticket->asked_ns = now_ns;
+  ticket->stop = nullptr;
+  ticket->forgets = forgets_;
+  ticket->admitted = false;
+  // Of several threads the last to come here need not be the last that looked at the clock.
+  if (last_submit_ns_ < now_ns) last_submit_ns_ = now_ns;
   if (deadlines_->Any()) [[unlikely]]
-    NewDeadline(key, now_ns);
+    NewDeadline(&stream);
   if (!busy_) [[unlikely]] {
     busy_ = true;
     ReportBusy();
   }
+  return stream;
 }
 
-void DeviceTracker::NewDeadline(const StreamKey& key, std::uint64_t now_ns) {
-  StreamState& stream = Find(key);
-  if (stream.busy_since_ns != 0) return;
-  stream.busy_since_ns = now_ns;
+void DeviceTracker::NewDeadline(StreamState* stream) {
+  if (stream->busy_since_ns != 0) return;
+  stream->busy_since_ns = last_submit_ns_;
   UpdateDeadline();
 }
 
 bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
-  const Lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   return AdmitLocked(ticket, Find(ticket->stream), window, force);
 }
 
@@ -130,7 +135,7 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   ticket->admitted = true;
   AddInFlight(stream, InFlight{1, weight_ns});
   ++stream.admitted;
-  ++stream.turn;
+  ticket->turn = ++stream.turn;
   return true;
 }
 
@@ -147,36 +152,36 @@ void DeviceTracker::NoLongerFarAhead() {
 }
 
 void DeviceTracker::Start(Ticket* ticket, bool may_time) {
-  Lock lock(mutex_);
-  ticket->asked_ns = MonotonicNs();  // it may have waited
-  StartLocked(lock, ticket, Find(ticket->stream), may_time);
+  const std::lock_guard lock(mutex_);
+  if (ticket->epoch != epoch_) return;
+  last_submit_ns_ = MonotonicNs();  // it may have waited
+  StartLocked(ticket, Find(ticket->stream), may_time);
 }
 
-[[gnu::always_inline]] inline void DeviceTracker::StartLocked(Lock& lock, Ticket* ticket, StreamState& stream,
-                                                              bool may_time) {
+[[gnu::always_inline]] inline void DeviceTracker::StartLocked(Ticket* ticket, StreamState& stream, bool may_time) {
   // A thread that launches on the stream at the same time could come before the stop event and be counted behind it.
   const bool may_be_timed = may_time && stream.admitted == 1 && ticket->stream.thread == 0 &&
                             vendor_->next_stamp != nullptr && timer_.IsUsable();
   // What is not known is told from what else is in its batch: so it is the last of many kinds, and the first of others.
   const bool is_first_of_batch = !ticket->is_known && ticket->key != 0 && !stream.open_mix.HasRoom();
   if (!may_be_timed && !is_first_of_batch && (stream.is_anchored || !IsStreamIdle(stream))) return;
-  MarkStart(lock, ticket, stream, may_be_timed, is_first_of_batch);
+  UnlockToMarkStart(ticket, stream, may_be_timed, is_first_of_batch);
 }
 
-[[gnu::noinline]] void DeviceTracker::MarkStart(Lock& lock, Ticket* ticket, StreamState& stream, bool may_be_timed,
-                                                bool is_first_of_batch) {
+[[gnu::noinline]] void DeviceTracker::UnlockToMarkStart(Ticket* ticket, StreamState& stream, bool may_be_timed,
+                                                        bool is_first_of_batch) {
   if (ticket->epoch != epoch_ || captures_->Forbid()) return;
+  const Relock relock(this);
+  Lock& lock = relock.lock;
   const bool was_idle = IsStreamIdle(stream);
   const Pin pin(this, &stream);
   if (may_be_timed) {
-    const std::uint64_t now = ticket->asked_ns;
-    const InFlight with{stream.unmarked.launches + 1, stream.unmarked.cost_ns + ticket->weight_ns};
-    const bool is_marked =
-        !was_idle && IsMarkerDue(ticket->window_us, with, ticket->weight_ns, MarkerAgeNs(stream, now));
+    const std::uint64_t now = last_submit_ns_;
+    const bool is_marked = !was_idle && IsMarkerDue(ticket->window_us, stream.unmarked_ns + ticket->weight_ns,
+                                                    ticket->weight_ns, now - stream.marked_at_ns);
     if (costs_.IsTimingDue(ticket->key, now, is_marked)) {
       ticket->stop = TakeMarker(lock);
       if (ticket->stop != nullptr) costs_.TimingPlanned(ticket->key, now);
-      ticket->turn = stream.turn;
     }
   }
   if (is_first_of_batch) Mark(lock, ticket->stream, 0, From::kOwnLaunch);
@@ -186,7 +191,8 @@ void DeviceTracker::Start(Ticket* ticket, bool may_time) {
     if (recorded && ticket->epoch == epoch_ && !stream.is_anchored) {
       stream.start = marker;
       stream.is_anchored = true;
-      stream.marked_at_ns = stream.recorded_ns = MonotonicNs();
+      stream.marked_at_ns = last_submit_ns_;
+      stream.recorded_ns = MonotonicNs();
     } else {
       GiveMarker(marker);
     }
@@ -194,33 +200,43 @@ void DeviceTracker::Start(Ticket* ticket, bool may_time) {
 }
 
 void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished) {
-  Lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   if (ticket.epoch != epoch_) [[unlikely]]
     return GiveMarker(ticket.stop);
   --entered_;
   if (!ok || finished || !ticket.admitted) [[unlikely]]
     return LeaveWithNothing(ticket, ok);
-  StreamState& stream = Find(ticket.stream);
+  StreamState& stream = StreamOf(ticket);
   if (stream.admitted > 0) --stream.admitted;  // 0: the stream was destroyed meanwhile, and this state is a new one
   ++stream.activity.launches;
   costs_.Launched(ticket.key, ticket.function, average_.AverageNs(), ticket.place);
-  const bool was_idle = IsStreamIdle(stream);
-  // Of several threads the last to leave need not be the last that asked.
-  const std::uint64_t now = std::max(last_submit_ns_, was_idle ? MonotonicNs() : ticket.asked_ns);
-  if (was_idle) stream.progress_ns = now;
-  last_submit_ns_ = now;
-  const InFlight launch{1, ticket.weight_ns};
-  stream.open.Add(launch);
-  stream.unmarked.Add(launch);
+  if (IsStreamIdle(stream)) [[unlikely]]
+    BecomeBusy(&stream);
+  stream.open.Add(InFlight{1, ticket.weight_ns});
+  stream.unmarked_ns += ticket.weight_ns;
   stream.open_mix.Add(ticket.key);
   // relaxed: statistics; the lock keeps them in order among themselves. The rest is as it was.
   ledger_->submitted.store(++submitted_, std::memory_order_relaxed);
   ledger_->in_flight.store(++launched_, std::memory_order_relaxed);
-  const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
+  const bool is_due =
+      IsMarkerDue(ticket.window_us, stream.unmarked_ns, ticket.weight_ns, last_submit_ns_ - stream.marked_at_ns);
   // Where nobody else may mark the stream later, this is the moment.
-  if (is_timed || captures_->Any() || !MayMarkElsewhere(ticket.stream) ||
-      IsMarkerDue(ticket.window_us, stream.unmarked, ticket.weight_ns, MarkerAgeNs(stream, now))) {
-    Mark(lock, ticket.stream, is_timed ? ticket.key : 0, From::kOwnLaunch);
+  if (ticket.stop != nullptr || is_due || captures_->Any() || !MayMarkElsewhere(ticket.stream)) [[unlikely]]
+    UnlockToMarkEnd(ticket, stream);
+}
+
+// The first launch may take long: when it ends is when its stream has something to do.
+[[gnu::noinline]] void DeviceTracker::BecomeBusy(StreamState* stream) {
+  stream->progress_ns = last_submit_ns_ = MonotonicNs();
+}
+
+[[gnu::noinline]] void DeviceTracker::UnlockToMarkEnd(const Ticket& ticket, StreamState& stream) {
+  const Relock relock(this);
+  const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
+  const bool is_due =
+      IsMarkerDue(ticket.window_us, stream.unmarked_ns, ticket.weight_ns, last_submit_ns_ - stream.marked_at_ns);
+  if (is_timed || is_due || captures_->Any() || !MayMarkElsewhere(ticket.stream)) {
+    Mark(relock.lock, ticket.stream, is_timed ? ticket.key : 0, From::kOwnLaunch);
   }
   GiveMarker(ticket.stop);  // what it was for is known by the marker behind it
 }
@@ -228,7 +244,7 @@ void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished) {
 // Of what was not admitted, has failed, or has finished already, nothing is in flight.
 [[gnu::noinline]] void DeviceTracker::LeaveWithNothing(const Ticket& ticket, bool ok) {
   if (ticket.admitted) {
-    StreamState& stream = Find(ticket.stream);
+    StreamState& stream = StreamOf(ticket);
     if (stream.admitted > 0) --stream.admitted;  // as above
     RemoveInFlight(stream, InFlight{1, ticket.weight_ns});
     if (ok) {
@@ -342,7 +358,7 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From
   }
   const std::uint64_t id = Close(stream, timed);
   stream.own_marker = kRecording;
-  stream.unmarked = InFlight{};
+  stream.unmarked_ns = 0;
   stream.marked_at_ns = last_submit_ns_;
   const bool is_barrier = from == From::kElsewhere && key == StreamKey{};
   marking_legacy_ += is_barrier ? 1 : 0;

@@ -79,16 +79,19 @@ struct StreamKey {
 // What Enter hands to the calls after it.
 struct Ticket {
   StreamKey stream;
+  void* state = nullptr;  // of the stream, in the tracker; as long as `forgets` is the tracker's
   LaunchKey key = 0;
   LaunchKey function = 0;       // what `key` launches, with whatever grid; 0: not known
   std::uint64_t epoch = 0;      // of the tracker; a ticket from before a Reset is void
-  std::uint64_t asked_ns = 0;   // when it was submitted, or the last time that it was admitted to wait no longer
   std::uint64_t weight_ns = 0;  // what it was admitted with
   void* stop = nullptr;         // from Start: the marker to launch with, if the launch is to be timed
   std::uint32_t window_us = 0;  // that it was admitted to
-  std::uint32_t rooms = 0;      // of the tracker, when there was none for it
-  std::uint32_t turn = 0;       // of the stream at Start
-  std::uint16_t place = 0;      // of its kind among the costs (CostTable::Known)
+  std::uint32_t forgets = 0;    // of the tracker, when it was entered
+  union {
+    std::uint32_t rooms = 0;  // until it is admitted: of the tracker, when there was none for it
+    std::uint32_t turn;       // then: of the stream
+  };
+  std::uint16_t place = 0;  // of its kind among the costs (CostTable::Known)
   bool admitted = false;
   bool is_known = false;  // by Admit: what the launch costs
 };
@@ -217,8 +220,8 @@ class DeviceTracker {
     RingQueue<Batch> batches;  // oldest first
     InFlight open;             // launched, behind the newest batch
     LaunchMix open_mix;
-    InFlight unmarked;  // launched since the last marker: an event of the program closes a batch, too
-    InFlight carried;   // settled without a marker: measured with the next batch that has one
+    std::uint64_t unmarked_ns = 0;  // launched since the last marker: an event of the program closes a batch, too
+    InFlight carried;               // settled without a marker: measured with the next batch that has one
     LaunchMix carried_mix;
     InFlight in_flight;          // admitted or launched, and not settled
     std::uint32_t entered = 0;   // threads between Enter and Leave
@@ -265,6 +268,14 @@ class DeviceTracker {
     DeviceTracker* const tracker_;
     StreamState* const stream_;
   };
+  // For a caller that holds the mutex by another lock: one that may be let go, and is held again at the end.
+  struct Relock {
+    explicit Relock(DeviceTracker* tracker) : lock(tracker->mutex_, std::adopt_lock) {}
+    ~Relock() { lock.release(); }
+    Relock(const Relock&) = delete;
+    Relock& operator=(const Relock&) = delete;
+    mutable Lock lock;
+  };
   enum class From { kOwnLaunch, kElsewhere };  // the call in which a marker is recorded
 
   StreamState& Find(const StreamKey& key) {
@@ -273,20 +284,30 @@ class DeviceTracker {
   }
   StreamState& FindInMap(const StreamKey& key);
   // Before streams are erased.
-  void ForgetFound() { found_ = {}; }
+  void ForgetFound() {
+    found_ = {};
+    ++forgets_;
+  }
+  // Of a ticket that is not void.
+  StreamState& StreamOf(const Ticket& ticket) {
+    return ticket.forgets == forgets_ ? *static_cast<StreamState*>(ticket.state) : Find(ticket.stream);
+  }
   static std::size_t PlaceOf(const StreamKey& key) {
     const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(key.handle) + key.thread) * 0x9e3779b97f4a7c15ull;
     return static_cast<std::size_t>(mixed >> (64 - kFoundBits));
   }
   // The parts of Begin, each also a call of its own for who has to wait in between.
-  void EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function, std::uint64_t now_ns);
+  StreamState& EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
+                           std::uint64_t now_ns);
   bool AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window, bool force);
   bool HasRoomBeside(const Ticket& ticket, const StreamState& stream, const Window& window,
                      std::uint64_t cost_ns) const;
-  void StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, bool may_time);
-  void MarkStart(Lock& lock, Ticket* ticket, StreamState& stream, bool may_be_timed, bool is_first_of_batch);
+  void StartLocked(Ticket* ticket, StreamState& stream, bool may_time);
+  void UnlockToMarkStart(Ticket* ticket, StreamState& stream, bool may_be_timed, bool is_first_of_batch);
+  void UnlockToMarkEnd(const Ticket& ticket, StreamState& stream);
+  void BecomeBusy(StreamState* stream);
   void LeaveWithNothing(const Ticket& ticket, bool ok);
-  void NewDeadline(const StreamKey& key, std::uint64_t now_ns);
+  void NewDeadline(StreamState* stream);
   void NoLongerFarAhead();
   // Whether the legacy default stream of this device has others that wait for it and that it waits for.
   bool HasBlockingStreams() const { return !blocking_.empty(); }
@@ -309,9 +330,6 @@ class DeviceTracker {
   }
   static bool IsMarked(const StreamState& stream) {
     return stream.open.launches == 0 && (stream.batches.Empty() || stream.batches.Back().marker != nullptr);
-  }
-  static std::uint64_t MarkerAgeNs(const StreamState& stream, std::uint64_t now_ns) {
-    return now_ns > stream.marked_at_ns ? now_ns - stream.marked_at_ns : 0;
   }
   void AddInFlight(StreamState& stream, const InFlight& part) {
     in_flight_.Add(part);
@@ -373,7 +391,8 @@ class DeviceTracker {
   static constexpr unsigned kFoundBits = 6;
   std::array<Found, std::size_t{1} << kFoundBits> found_{};
   std::unordered_map<void*, Snapshot> events_;
-  std::uint32_t gone_ = 0;  // streams whose thread has ended
+  std::uint32_t gone_ = 0;     // streams whose thread has ended
+  std::uint32_t forgets_ = 0;  // how often streams have been erased
   std::unordered_set<void*> non_blocking_;
   std::unordered_set<void*> blocking_;  // not the legacy default stream itself
   std::vector<void*> pool_;  // markers for use; never destroyed, their number is that of markers pending at once
@@ -386,12 +405,12 @@ class DeviceTracker {
   GpuTime gpu_time_;
   DurationEstimate average_;
   std::uint64_t next_batch_ = 1;
-  std::uint32_t entered_ = 0;   // threads between Enter and Leave
-  InFlight in_flight_;          // of all streams
-  std::uint32_t launched_ = 0;  // of these, launched
-  std::uint32_t syncing_ = 0;   // threads in a call that will settle
-  std::uint32_t blocked_ = 0;   // threads in a call that waits, or may
-  std::uint64_t last_submit_ns_ = 0;
+  std::uint32_t entered_ = 0;         // threads between Enter and Leave
+  InFlight in_flight_;                // of all streams
+  std::uint32_t launched_ = 0;        // of these, launched
+  std::uint32_t syncing_ = 0;         // threads in a call that will settle
+  std::uint32_t blocked_ = 0;         // threads in a call that waits, or may
+  std::uint64_t last_submit_ns_ = 0;  // when somebody last asked to submit and had not to wait
   std::uint64_t last_poll_ns_ = 0;    // while a thread synchronises
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
   std::condition_variable room_;      // for threads that wait for the window and do not look
