@@ -58,10 +58,9 @@ void DeviceTracker::Reset(TrackerSink* sink) {
 
 // ---- the submitting thread -----------------------------------------------------------------------------------------
 
-bool DeviceTracker::Begin(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
-                          const Window& window, bool may_time, std::uint64_t now_ns) {
+bool DeviceTracker::Begin(Ticket* ticket, const Window& window, bool may_time, std::uint64_t now_ns) {
   const std::lock_guard lock(mutex_);
-  StreamState& stream = EnterLocked(ticket, key, launch, function, now_ns);
+  StreamState& stream = EnterLocked(ticket, now_ns);
   if (!AdmitLocked(ticket, stream, window, false)) return false;
   StartLocked(ticket, stream, may_time);
   return true;
@@ -70,20 +69,19 @@ bool DeviceTracker::Begin(Ticket* ticket, const StreamKey& key, LaunchKey launch
 Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch, LaunchKey function) {
   const std::lock_guard lock(mutex_);
   Ticket ticket;
-  EnterLocked(&ticket, key, launch, function, MonotonicNs());
+  ticket.stream = key;
+  ticket.key = launch;
+  ticket.function = function;
+  EnterLocked(&ticket, MonotonicNs());
   return ticket;
 }
 
-[[gnu::always_inline]] inline DeviceTracker::StreamState& DeviceTracker::EnterLocked(
-    Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function, std::uint64_t now_ns) {
-  StreamState& stream = Find(key);
+[[gnu::always_inline]] inline DeviceTracker::StreamState& DeviceTracker::EnterLocked(Ticket* ticket,
+                                                                                     std::uint64_t now_ns) {
+  StreamState& stream = Find(ticket->stream);
   ++entered_;
-  ticket->stream = key;
   ticket->state = &stream;
-  ticket->key = launch;
-  ticket->function = function;
   ticket->epoch = epoch_;
-  ticket->stop = nullptr;
   ticket->forgets = forgets_;
   ticket->admitted = false;
   // Of several threads the last to come here need not be the last that looked at the clock.
@@ -105,13 +103,11 @@ void DeviceTracker::NewDeadline(StreamState* stream) {
 
 bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
   const std::lock_guard lock(mutex_);
-  return AdmitLocked(ticket, Find(ticket->stream), window, force);
+  return ticket->epoch != epoch_ || AdmitLocked(ticket, Find(ticket->stream), window, force);
 }
 
 [[gnu::always_inline]] inline bool DeviceTracker::AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window,
                                                               bool force) {
-  if (ticket->epoch != epoch_) [[unlikely]]
-    return true;
   if (window.us != 0 && costs_.TakeJump()) [[unlikely]]
     Reprice();
   if (limit_window_.us != window.us || limit_window_.floor != window.floor) [[unlikely]] {

@@ -66,8 +66,13 @@ class TrackerSink {
   virtual bool WantsWaits() const = 0;
 };
 
-// hipStreamPerThread, CU_STREAM_PER_THREAD: one handle for the default streams of all threads.
+// hipStreamPerThread, CU_STREAM_PER_THREAD: one handle for the default streams of all threads. Null and 1 are the
+// legacy default stream (hip_runtime_api.h).
 inline constexpr std::uintptr_t kPerThreadHandle = 2;
+inline constexpr std::uintptr_t kLegacyHandle = 1;
+inline bool IsDefaultStream(const void* stream) {
+  return reinterpret_cast<std::uintptr_t>(stream) <= kPerThreadHandle;
+}
 
 // A stream on one device. `thread` tells the per-thread default streams apart.
 struct StreamKey {
@@ -76,24 +81,24 @@ struct StreamKey {
   auto operator<=>(const StreamKey&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes it for a 0
 };
 
-// What Enter hands to the calls after it.
+// A launch from Begin or Enter to Leave. The first three say what is launched; the rest is the tracker's to set.
 struct Ticket {
   StreamKey stream;
-  void* state = nullptr;  // of the stream, in the tracker; as long as `forgets` is the tracker's
-  LaunchKey key = 0;
-  LaunchKey function = 0;       // what `key` launches, with whatever grid; 0: not known
-  std::uint64_t epoch = 0;      // of the tracker; a ticket from before a Reset is void
-  std::uint64_t weight_ns = 0;  // what it was admitted with
-  void* stop = nullptr;         // from Start: the marker to launch with, if the launch is to be timed
-  std::uint32_t window_us = 0;  // that it was admitted to
-  std::uint32_t forgets = 0;    // of the tracker, when it was entered
+  LaunchKey key;
+  LaunchKey function;       // what `key` launches, with whatever grid; 0: not known
+  void* state;              // of the stream, in the tracker; as long as `forgets` is the tracker's
+  std::uint64_t epoch = 0;  // of the tracker; a ticket from before a Reset is void
+  std::uint64_t weight_ns;  // what it was admitted with
+  void* stop = nullptr;     // from Start: the marker to launch with, if the launch is to be timed
+  std::uint32_t window_us;  // that it was admitted to
+  std::uint32_t forgets;    // of the tracker, when it was entered
   union {
-    std::uint32_t rooms = 0;  // until it is admitted: of the tracker, when there was none for it
-    std::uint32_t turn;       // then: of the stream
+    std::uint32_t rooms;  // until it is admitted: of the tracker, when there was none for it
+    std::uint32_t turn;   // then: of the stream
   };
-  std::uint16_t place = 0;  // of its kind among the costs (CostTable::Known)
-  bool admitted = false;
-  bool is_known = false;  // by Admit: what the launch costs
+  std::uint16_t place;  // of its kind among the costs (CostTable::Known)
+  bool admitted;
+  bool is_known;  // by Admit: what the launch costs
 };
 
 // What a call that proves completion covers.
@@ -123,10 +128,9 @@ class DeviceTracker {
   void Reset(TrackerSink* sink);
 
   // ---- the submitting thread, in this order
-  // Enter, Admit without force, and Start, with the lock taken once: for who need not wait for its turn. `now_ns`: the
-  // time. False: entered, but there is no room; Admit and Start are still to come.
-  bool Begin(Ticket* ticket, const StreamKey& stream, LaunchKey key, LaunchKey function, const Window& window,
-             bool may_time, std::uint64_t now_ns);
+  // Enter, Admit without force, and Start, with the lock taken once: for who need not wait for its turn. The ticket
+  // says what is launched. `now_ns`: the time. False: entered, but there is no room; Admit and Start are still to come.
+  bool Begin(Ticket* ticket, const Window& window, bool may_time, std::uint64_t now_ns);
   Ticket Enter(const StreamKey& stream, LaunchKey key, LaunchKey function = 0);
   // Whether there is room in the window now; counts the caller in if so. `force`: whether or not.
   bool Admit(Ticket* ticket, const Window& window, bool force);
@@ -297,8 +301,7 @@ class DeviceTracker {
     return static_cast<std::size_t>(mixed >> (64 - kFoundBits));
   }
   // The parts of Begin, each also a call of its own for who has to wait in between.
-  StreamState& EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
-                           std::uint64_t now_ns);
+  StreamState& EnterLocked(Ticket* ticket, std::uint64_t now_ns);
   bool AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window, bool force);
   bool HasRoomBeside(const Ticket& ticket, const StreamState& stream, const Window& window,
                      std::uint64_t cost_ns) const;

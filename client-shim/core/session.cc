@@ -113,13 +113,6 @@ void Session::SetClockOffset(std::int64_t ahead_ns) {
   clock_offset_ns_.store(ahead_ns, std::memory_order_relaxed);
 }
 
-std::uint64_t Session::LeaseUntilNs() const {
-  const std::uint64_t until = board_.LeaseUntilNs();
-  const std::int64_t ahead = clock_offset_ns_.load(std::memory_order_relaxed);
-  // 0: no gate has had flags yet.
-  return until == 0 ? 0 : until - static_cast<std::uint64_t>(ahead);
-}
-
 void Session::End() {
   is_alive_.store(false, std::memory_order_release);
   WakeWaiters();

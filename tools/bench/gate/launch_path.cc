@@ -179,7 +179,10 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
       const std::uint64_t before = __rdtsc();
       const std::uint64_t at = __rdtsc();
       Ticket ticket;
-      (void)tracker.Begin(&ticket, key, 1 + i % kKinds, 1, window, false, MonotonicNs());
+      ticket.stream = key;
+      ticket.key = 1 + i % kKinds;
+      ticket.function = 1;
+      (void)tracker.Begin(&ticket, window, false, MonotonicNs());
       const std::uint64_t begun_at = __rdtsc();
       tracker.Leave(ticket, true, false);
       const std::uint64_t left = __rdtsc();
