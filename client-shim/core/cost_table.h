@@ -33,9 +33,8 @@ class CostTable {
     std::uint16_t place = 0;
   };
   Known Look(LaunchKey key) const {
-    const Entry* entry = Find(key);
-    if (entry == nullptr) return Known{};
-    return Known{entry->cost_ns, static_cast<std::uint16_t>(entry - entries_.data())};
+    const std::size_t place = FindPlace(key);
+    return place == kNowhere ? Known{} : Known{entries_[place].cost_ns, static_cast<std::uint16_t>(place)};
   }
 
   // Nanoseconds of device time of one launch; 0: nothing known.
@@ -288,13 +287,18 @@ class CostTable {
   static std::size_t Place(LaunchKey key, std::size_t probe) {
     return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ull) >> 32) + probe;
   }
-  const Entry* Find(LaunchKey key) const {
-    if (key == 0) return nullptr;
+  static constexpr std::size_t kNowhere = ~std::size_t{0};
+  std::size_t FindPlace(LaunchKey key) const {
+    if (key == 0) return kNowhere;
     for (std::size_t probe = 0; probe < kProbe; ++probe) {
-      const Entry& entry = entries_[Place(key, probe) & (kEntries - 1)];
-      if (entry.key == key) return &entry;
+      const std::size_t place = Place(key, probe) & (kEntries - 1);
+      if (entries_[place].key == key) return place;
     }
-    return nullptr;
+    return kNowhere;
+  }
+  const Entry* Find(LaunchKey key) const {
+    const std::size_t place = FindPlace(key);
+    return place == kNowhere ? nullptr : &entries_[place];
   }
   Entry* FindOrAdd(LaunchKey key) {
     if (key == 0) return nullptr;

@@ -284,7 +284,7 @@ class DeviceTracker {
 
   StreamState& Find(const StreamKey& key) {
     const Found& found = found_[PlaceOf(key)];
-    return found.stream != nullptr && found.key == key ? *found.stream : FindInMap(key);
+    return found.key == key ? *found.stream : FindInMap(key);
   }
   StreamState& FindInMap(const StreamKey& key);
   // Before streams are erased.
@@ -388,7 +388,7 @@ class DeviceTracker {
   std::map<StreamKey, StreamState> streams_;
   // Those that were looked for last: a launch finds its stream without the map.
   struct Found {
-    StreamKey key;
+    StreamKey key{nullptr, ~std::uint64_t{0}};  // nobody's
     StreamState* stream = nullptr;
   };
   static constexpr unsigned kFoundBits = 6;

@@ -14,6 +14,7 @@
 
 #include "client-shim/core/carried.h"
 #include "client-shim/core/client.h"
+#include "client-shim/core/device_launching.h"
 #include "common/clock.h"
 
 namespace xschedd::shim {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "client-shim/core/device_tracker.h"
+#include "client-shim/core/device_launching.h"
 #include "fake_vendor.h"
 #include "tests/catch.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "client-shim/core/device_tracker.h"
+#include "client-shim/core/device_launching.h"
 #include "tests/unit/shim/fake_vendor.h"
 
 namespace xschedd::shim {

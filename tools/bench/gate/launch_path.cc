@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "client-shim/core/client.h"
+#include "client-shim/core/device_launching.h"
 #include "common/clock.h"
 
 using namespace xschedd;
