@@ -89,24 +89,23 @@ class CostTable {
     entry->function = function;
     if (entry->cost_ns == 0) entry->average_ns = average_ns;
     entry->used = ++clock_;
-    if (entry->since_timed < kEnough) ++entry->since_timed;
-    entry->is_proven = true;
+    ++entry->launches;
   }
 
   // Whether the next launch of `key` should be timed. Only a kind that was launched with success before, so that a
   // launch that fails fails in the way that the program knows. `is_marked`: a marker is due behind it in any case.
   bool IsTimingDue(LaunchKey key, std::uint64_t now_ns, bool is_marked) const {
     const Entry* entry = Find(key);
-    if (entry == nullptr || !entry->is_proven) return false;
+    if (entry == nullptr || entry->launches == 0) return false;
     if (entry->planned < kFirstTimed) return true;
-    if (entry->is_suspect && entry->since_timed >= entry->suspicion) return true;
+    if (entry->is_suspect && entry->launches - entry->timed_at >= entry->suspicion) return true;
     return is_marked && now_ns >= entry->timed_at_ns + kRestNs;
   }
   void TimingPlanned(LaunchKey key, std::uint64_t now_ns) {
     Entry* entry = FindOrAdd(key);
     if (entry == nullptr) return;
     if (entry->planned < kEnough) ++entry->planned;
-    entry->since_timed = 0;
+    entry->timed_at = entry->launches;
     entry->timed_at_ns = now_ns;
   }
 
@@ -215,15 +214,15 @@ class CostTable {
     std::uint64_t least_ns = kNone;
     std::uint64_t bounds_sum_ns = 0;
     std::uint32_t bounds = 0;
-    std::uint32_t timed = 0;    // time stamps that are in cost_ns, up to kSmoothing; 0: cost_ns comes from spans
-    std::uint32_t planned = 0;  // launches chosen to be timed
-    std::uint32_t since_timed = 0;
-    std::uint32_t far = 0;                      // time stamps in a row that were far from the cost
+    std::uint32_t timed = 0;     // time stamps that are in cost_ns, up to kSmoothing; 0: cost_ns comes from spans
+    std::uint32_t planned = 0;   // launches chosen to be timed
+    std::uint32_t launches = 0;  // with success, modulo 2^32
+    std::uint32_t timed_at = 0;  // `launches` when one was planned to be timed last
+    std::uint32_t far = 0;       // time stamps in a row that were far from the cost
     std::uint32_t suspicion = kFirstSuspicion;  // launches to wait before a suspect is timed
     // The least of those before them that counts, and when it was seen last.
     std::uint64_t kept_ns = kNone;
     std::uint64_t kept_at_ns = 0;
-    bool is_proven = false;
     bool is_suspect = false;  // spans say that it takes something else by now
   };
 
