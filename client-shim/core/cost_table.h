@@ -67,8 +67,10 @@ class CostTable {
   // The same if it can be relied upon: not while a kind that is being timed has not been found equal twice.
   std::uint64_t SettledCostNs(LaunchKey key) const {
     const Entry* entry = Find(key);
-    return entry != nullptr && (!is_timing_ || entry->planned == 0 || entry->timed >= 2) ? entry->cost_ns : 0;
+    return entry != nullptr && IsSettled(*entry) ? entry->cost_ns : 0;
   }
+  // Whether the cost that was found there a moment ago can be relied upon.
+  bool IsSettled(std::uint16_t place) const { return IsSettled(entries_[place]); }
 
   // Of all launches of a mix together; 0 if one of them cannot be relied upon.
   std::uint64_t SettledCostNs(const LaunchMix& mix) const {
@@ -286,6 +288,7 @@ class CostTable {
   static std::size_t Place(LaunchKey key, std::size_t probe) {
     return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ull) >> 32) + probe;
   }
+  bool IsSettled(const Entry& entry) const { return !is_timing_ || entry.planned == 0 || entry.timed >= 2; }
   static constexpr std::size_t kNowhere = ~std::size_t{0};
   std::size_t FindPlace(LaunchKey key) const {
     if (key == 0) return kNowhere;

@@ -67,18 +67,38 @@ void DeviceTracker::Start(Ticket* ticket, bool may_time) {
       if (ticket->stop != nullptr) costs_.TimingPlanned(ticket->key, now);
     }
   }
-  if (is_first_of_batch) Mark(lock, ticket->stream, 0, From::kOwnLaunch);
-  if (was_idle && !stream.is_anchored && ticket->epoch == epoch_) {
-    void* marker = TakeMarker(lock);
-    const bool recorded = marker != nullptr && Record(lock, marker, ticket->stream);
-    if (recorded && ticket->epoch == epoch_ && !stream.is_anchored) {
-      stream.start = marker;
-      stream.is_anchored = true;
-      stream.marked_at_ns = last_submit_ns_;
-      stream.recorded_ns = MonotonicNs();
-    } else {
-      GiveMarker(marker);
-    }
+  if (is_first_of_batch) Mark(lock, ticket->stream, 0, In::kOwnLaunch);
+  if (ticket->epoch == epoch_ && stream.from != From::kMarker) UnlockToAnchor(lock, *ticket, stream);
+}
+
+// So that the time of what is launched now can be measured, if it has to be.
+void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState& stream) {
+  const bool is_by_cost = IsSettled(ticket) && ticket.stop == nullptr;
+  if (!IsStreamIdle(stream)) {
+    // What counts by its cost ends here, unless a marker is behind some of it already.
+    if (stream.from == From::kCost && !is_by_cost && !HasMarker(stream)) Mark(lock, ticket.stream, 0, In::kOwnLaunch);
+    return;
+  }
+  const bool is_due = stream.left_out >= kStartsLeftOut || last_submit_ns_ - stream.started_ns >= kStartRestNs;
+  if (is_by_cost && !is_due) {
+    ++stream.left_out;
+    stream.from = From::kCost;
+    return;
+  }
+  if (stream.from == From::kCost && stream.admitted > 1) {
+    stream.from = From::kNowhere;  // another thread's launch may come before a start marker or behind it
+    return;
+  }
+  void* marker = TakeMarker(lock);
+  const bool recorded = marker != nullptr && Record(lock, marker, ticket.stream);
+  if (recorded && ticket.epoch == epoch_ && stream.from == From::kNowhere) {
+    stream.start = marker;
+    stream.from = From::kMarker;
+    stream.marked_at_ns = stream.started_ns = last_submit_ns_;
+    stream.left_out = 0;
+    stream.recorded_ns = MonotonicNs();
+  } else {
+    GiveMarker(marker);
   }
 }
 
@@ -93,7 +113,7 @@ void DeviceTracker::Start(Ticket* ticket, bool may_time) {
   const bool is_due =
       IsMarkerDue(ticket.window_us, stream.unmarked_ns, ticket.weight_ns, last_submit_ns_ - stream.marked_at_ns);
   if (is_timed || is_due || captures_->Any() || !MayMarkElsewhere(ticket.stream)) {
-    Mark(relock.lock, ticket.stream, is_timed ? ticket.key : 0, From::kOwnLaunch);
+    Mark(relock.lock, ticket.stream, is_timed ? ticket.key : 0, In::kOwnLaunch);
   }
   GiveMarker(ticket.stop);  // what it was for is known by the marker behind it
 }

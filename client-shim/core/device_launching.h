@@ -70,7 +70,9 @@ namespace xschedd::shim {
                             vendor_->next_stamp != nullptr && timer_.IsUsable();
   // What is not known is told from what else is in its batch: so it is the last of many kinds, and the first of others.
   const bool is_first_of_batch = !ticket->is_known && ticket->key != 0 && !stream.open_mix.HasRoom();
-  if (!may_be_timed && !is_first_of_batch && (stream.is_anchored || !IsStreamIdle(stream))) return;
+  const bool has_start = stream.from == From::kMarker || (stream.from == From::kCost && IsSettled(*ticket)) ||
+                         (stream.from == From::kNowhere && !IsStreamIdle(stream));
+  if (!may_be_timed && !is_first_of_batch && has_start) return;
   UnlockToMarkStart(ticket, stream, may_be_timed, is_first_of_batch);
 }
 

@@ -18,13 +18,17 @@ void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint6
     RemoveInFlight(stream, batch.work);
     completed_ += batch.work.launches;
     stream.activity.completions += batch.work.launches;
+    if (batch.marker == nullptr && stream.from == From::kCost) {
+      gpu_time_.AddUnmeasured(batch.work.cost_ns);
+      continue;
+    }
     stream.carried.Add(batch.work);
     stream.carried_mix.Add(batch.mix);
     if (batch.marker == nullptr) continue;
-    unmeasured_.Push(Measurement{key, stream.carried, stream.carried_mix, batch.timed, stream.start, batch.marker,
-                                 stream.is_anchored});
+    unmeasured_.Push(
+        Measurement{key, stream.carried, stream.carried_mix, batch.timed, stream.start, batch.marker, stream.from});
     stream.start = nullptr;
-    stream.is_anchored = true;
+    stream.from = From::kMarker;
     stream.carried = InFlight{};
     stream.carried_mix = LaunchMix{};
   }
@@ -37,7 +41,7 @@ void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint6
   // What comes next begins its own time: the gap until then is not ours.
   GiveMarker(stream.start);
   stream.start = nullptr;
-  stream.is_anchored = false;
+  stream.from = From::kNowhere;
   stream.busy_since_ns = 0;
 }
 
@@ -91,10 +95,21 @@ std::uint64_t DeviceTracker::MatchStamps() {
 void DeviceTracker::Account(const Measurement& done, std::optional<std::uint64_t> from,
                             std::optional<std::uint64_t> to) {
   const auto stream = streams_.find(done.stream);
-  if (done.start == nullptr && done.is_anchored && stream != streams_.end() && stream->second.end_ns != 0) {
+  if (done.start == nullptr && done.from == From::kMarker && stream != streams_.end() && stream->second.end_ns != 0) {
     from = stream->second.end_ns;
   }
   if (stream != streams_.end()) stream->second.end_ns = to.value_or(0);
+  if (done.from == From::kCost) {
+    const std::uint64_t cost_ns = done.work.cost_ns;
+    if (to) {
+      gpu_time_.Add(*to - std::min(*to, cost_ns), *to, done.work.launches, cost_ns);
+    } else {
+      gpu_time_.AddUnmeasured(cost_ns);
+    }
+    average_.Add(cost_ns, done.work.launches);
+    PublishLimit();
+    return;
+  }
   if (!from || !to || *to <= *from) {
     gpu_time_.AddUnmeasured(costs_.SettledCostNs(done.mix));
     return;

@@ -18,8 +18,7 @@ Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
   const auto is_open = [](const StreamState& stream) { return stream.open.launches > 0; };
   if (scope == SyncScope::kDevice) MarkEach(lock, is_open);
   const auto own = streams_.find(key);
-  if (scope == SyncScope::kStream && own != streams_.end() && is_open(own->second))
-    Mark(lock, key, 0, From::kElsewhere);
+  if (scope == SyncScope::kStream && own != streams_.end() && is_open(own->second)) Mark(lock, key, 0, In::kElsewhere);
   if (epoch != epoch_) return Snapshot{};
   for (auto& [other, stream] : streams_)
     CloseOpen(stream);

@@ -113,16 +113,16 @@ std::uint64_t DeviceTracker::CloseOpen(StreamState& stream) {
 
 // Records a marker behind everything launched on the stream so far. The batch is closed before the lock is released for
 // the call, so that a launch of another thread meanwhile is not covered by a marker that may be in front of it.
-void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From from) {
+void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed, In in) {
   if (captures_->Forbid()) return;
   const std::uint64_t epoch = epoch_;
   StreamState& stream = Find(key);
   const Pin pin(this, &stream);
   std::optional<Captures::Elsewhere> elsewhere;
-  if (from == From::kElsewhere && !elsewhere.emplace(captures_).IsAllowed()) return;
+  if (in == In::kElsewhere && !elsewhere.emplace(captures_).IsAllowed()) return;
   void* marker = TakeMarker(lock);
   // Asked last, and under the lock: a blocking stream that is made from now on waits (NoteStream).
-  const bool may_mark = from == From::kOwnLaunch || MayMarkElsewhere(key);
+  const bool may_mark = in == In::kOwnLaunch || MayMarkElsewhere(key);
   if (marker == nullptr || epoch != epoch_ || IsStreamIdle(stream) || !may_mark) {
     GiveMarker(marker);
     return;
@@ -131,7 +131,7 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From
   stream.own_marker = kRecording;
   stream.unmarked_ns = 0;
   stream.marked_at_ns = last_submit_ns_;
-  const bool is_barrier = from == From::kElsewhere && key == StreamKey{};
+  const bool is_barrier = in == In::kElsewhere && key == StreamKey{};
   marking_legacy_ += is_barrier ? 1 : 0;
   const bool recorded = Record(lock, marker, key);
   if (is_barrier && --marking_legacy_ == 0) unpinned_.notify_all();
@@ -157,7 +157,7 @@ void DeviceTracker::MarkEach(Lock& lock, bool (*wanted)(const StreamState&)) {
       ++next;
     if (next == streams_.end()) return;
     last = next->first;
-    Mark(lock, *last, 0, From::kElsewhere);
+    Mark(lock, *last, 0, In::kElsewhere);
   }
 }
 

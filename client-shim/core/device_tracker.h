@@ -9,8 +9,11 @@
 //                                                                                 │
 //                               GPU time, costs ◄──(times of its markers)── measurement
 //
-// A start marker is recorded when a stream becomes busy. Settled batches are measured in order: the time from one
-// marker to the next is a span of the stream (gpu_time.h), and teaches what launches cost (cost_table.h). A launch may
+// A start marker is recorded when a stream becomes busy, unless it is known what its work costs: then the work counts
+// by that until something comes whose cost is not known, with a marker in front of it. Settled batches are measured in
+// order: the time from one marker to the next is a span of the stream (gpu_time.h), and teaches what launches cost
+// (cost_table.h). So that a change of costs is noticed, a stream has a start marker now and then all the same
+// (kStartRestNs, kStartsLeftOut). A launch may
 // be timed by the device itself (launch_timer.h): it gets a stop event, and a marker behind it, because the runtime
 // does not say of a stop event that it is done until something behind it is.
 //
@@ -212,6 +215,16 @@ class DeviceTracker {
 
  private:
   static constexpr std::uint64_t kRecording = ~std::uint64_t{0};
+  // For so long, and so many times in a row, a stream that becomes busy goes without a start marker.
+  static constexpr std::uint64_t kStartRestNs = 10'000'000;
+  static constexpr std::uint32_t kStartsLeftOut = 7;
+
+  // From where the time of a stream's work is measured that is not measured yet.
+  enum class From : std::uint8_t {
+    kNowhere,  // nothing is known of that
+    kMarker,   // a start marker, or the end of what was measured last
+    kCost,     // by what it costs, back from its end: each launch of it has a cost that can be relied on
+  };
 
   struct Batch {
     std::uint64_t id = 0;
@@ -227,13 +240,15 @@ class DeviceTracker {
     std::uint64_t unmarked_ns = 0;  // launched since the last marker: an event of the program closes a batch, too
     InFlight carried;               // settled without a marker: measured with the next batch that has one
     LaunchMix carried_mix;
-    InFlight in_flight;          // admitted or launched, and not settled
-    std::uint32_t entered = 0;   // threads between Enter and Leave
-    std::uint32_t admitted = 0;  // of these, admitted
-    std::uint32_t turn = 0;      // counts those admitted
-    void* start = nullptr;       // the start marker, until it is measured
-    std::uint64_t end_ns = 0;    // of the marker clock: the end of what was measured last
-    bool is_anchored = false;    // `start` or `end_ns` says where the unmeasured time begins
+    InFlight in_flight;            // admitted or launched, and not settled
+    std::uint32_t entered = 0;     // threads between Enter and Leave
+    std::uint32_t admitted = 0;    // of these, admitted
+    std::uint32_t turn = 0;        // counts those admitted
+    void* start = nullptr;         // the start marker, until it is measured
+    std::uint64_t end_ns = 0;      // of the marker clock: the end of what was measured last
+    From from = From::kNowhere;    // where what is not measured begins
+    std::uint64_t started_ns = 0;  // when a start marker was recorded last
+    std::uint32_t left_out = 0;    // start markers since then that were not needed
     std::uint64_t marked_at_ns = 0;
     // A marker of ours that may not be reached yet: batches from this number on were begun after it had been recorded.
     // 0: none; kRecording: it is being recorded.
@@ -252,9 +267,9 @@ class DeviceTracker {
     InFlight work;
     LaunchMix mix;
     LaunchKey timed = 0;
-    void* start = nullptr;  // null: from where the measurement before it ended
+    void* start = nullptr;  // with From::kMarker; null: from where the measurement before it ended
     void* marker = nullptr;
-    bool is_anchored = false;
+    From from = From::kNowhere;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -280,7 +295,7 @@ class DeviceTracker {
     Relock& operator=(const Relock&) = delete;
     mutable Lock lock;
   };
-  enum class From { kOwnLaunch, kElsewhere };  // the call in which a marker is recorded
+  enum class In { kOwnLaunch, kElsewhere };  // the call in which a marker is recorded
 
   StreamState& Find(const StreamKey& key) {
     const Found& found = found_[PlaceOf(key)];
@@ -306,7 +321,9 @@ class DeviceTracker {
   bool HasRoomBeside(const Ticket& ticket, const StreamState& stream, const Window& window,
                      std::uint64_t cost_ns) const;
   void StartLocked(Ticket* ticket, StreamState& stream, bool may_time);
+  bool IsSettled(const Ticket& ticket) const { return ticket.is_known && costs_.IsSettled(ticket.place); }
   void UnlockToMarkStart(Ticket* ticket, StreamState& stream, bool may_be_timed, bool is_first_of_batch);
+  void UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState& stream);
   void UnlockToMarkEnd(const Ticket& ticket, StreamState& stream);
   void BecomeBusy(StreamState* stream);
   void LeaveWithNothing(const Ticket& ticket, bool ok);
@@ -345,7 +362,7 @@ class DeviceTracker {
   InFlight CountedFor(const StreamKey& key, const Window& window, std::uint64_t now_ns) const;
   std::uint64_t Close(StreamState& stream, LaunchKey timed);
   std::uint64_t CloseOpen(StreamState& stream);
-  void Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From from);
+  void Mark(Lock& lock, const StreamKey& key, LaunchKey timed, In in);
   bool Record(Lock& lock, void* marker, const StreamKey& key);
   void MarkEach(Lock& lock, bool (*wanted)(const StreamState&));
   void Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch);
