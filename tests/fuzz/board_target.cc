@@ -3,6 +3,7 @@
 // flight is let in; what is not held is not waited for.
 #include <memory>
 
+#include "client-shim/core/device_launching.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/window.h"
 #include "tests/fuzz/input.h"
