@@ -63,11 +63,11 @@ void DeviceTracker::Start(Ticket* ticket, bool may_time) {
     const bool is_marked = !was_idle && IsMarkerDue(ticket->window_us, stream.unmarked_ns + ticket->weight_ns,
                                                     ticket->weight_ns, now - stream.marked_at_ns);
     if (costs_.IsTimingDue(ticket->key, now, is_marked)) {
-      ticket->stop = TakeMarker(lock);
+      ticket->stop = UnlockToTakeMarker(lock);
       if (ticket->stop != nullptr) costs_.TimingPlanned(ticket->key, now);
     }
   }
-  if (is_first_of_batch) Mark(lock, ticket->stream, 0, In::kOwnLaunch);
+  if (is_first_of_batch) UnlockToMark(lock, ticket->stream, 0, In::kOwnLaunch);
   if (ticket->epoch == epoch_ && stream.from != From::kMarker) UnlockToAnchor(lock, *ticket, stream);
 }
 
@@ -76,7 +76,8 @@ void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState
   const bool is_by_cost = IsSettled(ticket) && ticket.stop == nullptr;
   if (!IsStreamIdle(stream)) {
     // What counts by its cost ends here, unless a marker is behind some of it already.
-    if (stream.from == From::kCost && !is_by_cost && !HasMarker(stream)) Mark(lock, ticket.stream, 0, In::kOwnLaunch);
+    if (stream.from == From::kCost && !is_by_cost && !HasMarker(stream))
+      UnlockToMark(lock, ticket.stream, 0, In::kOwnLaunch);
     return;
   }
   const bool is_due = stream.left_out >= kStartsLeftOut || last_submit_ns_ - stream.started_ns >= kStartRestNs;
@@ -89,8 +90,8 @@ void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState
     stream.from = From::kNowhere;  // another thread's launch may come before a start marker or behind it
     return;
   }
-  void* marker = TakeMarker(lock);
-  const bool recorded = marker != nullptr && Record(lock, marker, ticket.stream);
+  void* marker = UnlockToTakeMarker(lock);
+  const bool recorded = marker != nullptr && UnlockToRecord(lock, marker, ticket.stream);
   if (recorded && ticket.epoch == epoch_ && stream.from == From::kNowhere) {
     stream.start = marker;
     stream.from = From::kMarker;
@@ -113,7 +114,7 @@ void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState
   const bool is_due =
       IsMarkerDue(ticket.window_us, stream.unmarked_ns, ticket.weight_ns, last_submit_ns_ - stream.marked_at_ns);
   if (is_timed || is_due || captures_->Any() || !MayMarkElsewhere(ticket.stream)) {
-    Mark(relock.lock, ticket.stream, is_timed ? ticket.key : 0, In::kOwnLaunch);
+    UnlockToMark(relock.lock, ticket.stream, is_timed ? ticket.key : 0, In::kOwnLaunch);
   }
   GiveMarker(ticket.stop);  // what it was for is known by the marker behind it
 }

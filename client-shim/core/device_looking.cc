@@ -45,14 +45,14 @@ class PreciseSleep {
 
 void DeviceTracker::MakeRoom(std::uint64_t nap_ns) {
   Lock lock(mutex_);
-  MakeRoomLocked(lock, nap_ns);
+  UnlockToMakeRoom(lock, nap_ns);
 }
 
-void DeviceTracker::MakeRoomLocked(Lock& lock, std::uint64_t nap_ns) {
+void DeviceTracker::UnlockToMakeRoom(Lock& lock, std::uint64_t nap_ns) {
   others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
-  PollLocked(lock);
+  UnlockToPoll(lock);
   // Each by itself: the marker of one that stands still tells nothing about the others.
-  MarkEach(lock, [](const StreamState& stream) { return !IsStreamIdle(stream) && !HasMarker(stream); });
+  UnlockToMarkEach(lock, [](const StreamState& stream) { return !IsStreamIdle(stream) && !HasMarker(stream); });
 }
 
 void DeviceTracker::AwaitRoom(const Ticket& ticket) {
@@ -65,7 +65,7 @@ void DeviceTracker::AwaitRoom(const Ticket& ticket) {
     return;
   }
   is_looking_ = true;
-  MakeRoomLocked(lock, 0);
+  UnlockToMakeRoom(lock, 0);
   if (rooms_ == ticket.rooms) {
     const std::uint64_t now = MonotonicNs();
     if (const std::uint64_t nap_ns = NapForRoomNs(now); nap_ns != 0) {
@@ -73,7 +73,7 @@ void DeviceTracker::AwaitRoom(const Ticket& ticket) {
       const PreciseSleep precise;
       // A synchronisation of another thread may make room before.
       room_.wait_for(lock, std::chrono::nanoseconds(nap_ns));
-      MakeRoomLocked(lock, 0);
+      UnlockToMakeRoom(lock, 0);
     } else {
       const std::uint64_t until_ns = now + kShortestNapNs;
       while (rooms_ == ticket.rooms && MonotonicNs() < until_ns) {
@@ -81,7 +81,7 @@ void DeviceTracker::AwaitRoom(const Ticket& ticket) {
         for (int i = 0; i < kPauses; ++i)
           __builtin_ia32_pause();
         lock.lock();
-        MakeRoomLocked(lock, 0);
+        UnlockToMakeRoom(lock, 0);
       }
     }
   }
@@ -130,9 +130,9 @@ std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
     if (syncing_ > 0) {
       last_poll_ns_ = now_ns;
     } else if (now_ns - last_submit_ns_ >= QuietNs()) {
-      MarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });
+      UnlockToMarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });
     }
-    PollLocked(lock);
+    UnlockToPoll(lock);
     if (launched_ == 0) return if_idle_ns;
   }
   return NextLookNs(now_ns);

@@ -45,7 +45,7 @@ void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint6
   stream.busy_since_ns = 0;
 }
 
-void DeviceTracker::Measure(Lock& lock) {
+void DeviceTracker::UnlockToMeasure(Lock& lock) {
   if (is_measuring_) return;
   is_measuring_ = true;
   const bool may_ask = !captures_->Forbid();

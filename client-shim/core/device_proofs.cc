@@ -16,9 +16,10 @@ Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
   Lock lock(mutex_);
   const std::uint64_t epoch = epoch_;
   const auto is_open = [](const StreamState& stream) { return stream.open.launches > 0; };
-  if (scope == SyncScope::kDevice) MarkEach(lock, is_open);
+  if (scope == SyncScope::kDevice) UnlockToMarkEach(lock, is_open);
   const auto own = streams_.find(key);
-  if (scope == SyncScope::kStream && own != streams_.end() && is_open(own->second)) Mark(lock, key, 0, In::kElsewhere);
+  if (scope == SyncScope::kStream && own != streams_.end() && is_open(own->second))
+    UnlockToMark(lock, key, 0, In::kElsewhere);
   if (epoch != epoch_) return Snapshot{};
   for (auto& [other, stream] : streams_)
     CloseOpen(stream);
@@ -42,7 +43,7 @@ void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
       if (snapshot.scope != SyncScope::kEvent && stream.own_marker <= snapshot.last_batch) stream.own_marker = 0;
     }
   }
-  Measure(lock);
+  UnlockToMeasure(lock);
   AfterSettling();
 }
 

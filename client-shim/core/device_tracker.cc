@@ -70,7 +70,7 @@ DeviceTracker::StreamState& DeviceTracker::FindInMap(const StreamKey& key) {
   pool_.push_back(marker);
 }
 
-void* DeviceTracker::TakeMarker(Lock& lock) {
+void* DeviceTracker::UnlockToTakeMarker(Lock& lock) {
   if (!pool_.empty()) {
     void* marker = pool_.back();
     pool_.pop_back();
@@ -87,7 +87,7 @@ void* DeviceTracker::TakeMarker(Lock& lock) {
 }
 
 // With the lock released for the call.
-bool DeviceTracker::Record(Lock& lock, void* marker, const StreamKey& key) {
+bool DeviceTracker::UnlockToRecord(Lock& lock, void* marker, const StreamKey& key) {
   lock.unlock();
   bool is_recorded = false;
   {
@@ -113,14 +113,14 @@ std::uint64_t DeviceTracker::CloseOpen(StreamState& stream) {
 
 // Records a marker behind everything launched on the stream so far. The batch is closed before the lock is released for
 // the call, so that a launch of another thread meanwhile is not covered by a marker that may be in front of it.
-void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed, In in) {
+void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey timed, In in) {
   if (captures_->Forbid()) return;
   const std::uint64_t epoch = epoch_;
   StreamState& stream = Find(key);
   const Pin pin(this, &stream);
   std::optional<Captures::Elsewhere> elsewhere;
   if (in == In::kElsewhere && !elsewhere.emplace(captures_).IsAllowed()) return;
-  void* marker = TakeMarker(lock);
+  void* marker = UnlockToTakeMarker(lock);
   // Asked last, and under the lock: a blocking stream that is made from now on waits (NoteStream).
   const bool may_mark = in == In::kOwnLaunch || MayMarkElsewhere(key);
   if (marker == nullptr || epoch != epoch_ || IsStreamIdle(stream) || !may_mark) {
@@ -133,7 +133,7 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed, In i
   stream.marked_at_ns = last_submit_ns_;
   const bool is_barrier = in == In::kElsewhere && key == StreamKey{};
   marking_legacy_ += is_barrier ? 1 : 0;
-  const bool recorded = Record(lock, marker, key);
+  const bool recorded = UnlockToRecord(lock, marker, key);
   if (is_barrier && --marking_legacy_ == 0) unpinned_.notify_all();
   if (stream.pins == 1) stream.own_marker = next_batch_++;
   if (recorded && epoch == epoch_) {
@@ -149,7 +149,7 @@ void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed, In i
 }
 
 // Marks each stream that `wanted` says, in rounds: marking releases the lock.
-void DeviceTracker::MarkEach(Lock& lock, bool (*wanted)(const StreamState&)) {
+void DeviceTracker::UnlockToMarkEach(Lock& lock, bool (*wanted)(const StreamState&)) {
   std::optional<StreamKey> last;
   for (;;) {
     auto next = last ? streams_.upper_bound(*last) : streams_.begin();
@@ -157,11 +157,11 @@ void DeviceTracker::MarkEach(Lock& lock, bool (*wanted)(const StreamState&)) {
       ++next;
     if (next == streams_.end()) return;
     last = next->first;
-    Mark(lock, *last, 0, In::kElsewhere);
+    UnlockToMark(lock, *last, 0, In::kElsewhere);
   }
 }
 
-void DeviceTracker::PollLocked(Lock& lock) {
+void DeviceTracker::UnlockToPoll(Lock& lock) {
   struct Candidate {
     StreamKey key;
     std::uint64_t id;
@@ -213,13 +213,13 @@ void DeviceTracker::PollLocked(Lock& lock) {
   }
   is_polling_ = false;
   unpinned_.notify_all();
-  Measure(lock);
+  UnlockToMeasure(lock);
   AfterSettling();
 }
 
 void DeviceTracker::Poll() {
   Lock lock(mutex_);
-  PollLocked(lock);
+  UnlockToPoll(lock);
 }
 
 void DeviceTracker::AfterSettling() {
@@ -295,7 +295,7 @@ void DeviceTracker::Publish() {
 
 void DeviceTracker::PrepareForCapture() {
   Lock lock(mutex_);
-  MarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream); });
+  UnlockToMarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream); });
 }
 
 void DeviceTracker::NoteStream(void* handle, bool non_blocking) {
@@ -324,7 +324,7 @@ void DeviceTracker::ForgetStream(void* handle) {
   GiveMarker(stream.start);
   ForgetFound();
   streams_.erase(found);
-  Measure(lock);
+  UnlockToMeasure(lock);
   AfterSettling();
 }
 

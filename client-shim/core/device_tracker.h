@@ -241,8 +241,7 @@ class DeviceTracker {
     InFlight carried;               // settled without a marker: measured with the next batch that has one
     LaunchMix carried_mix;
     InFlight in_flight;            // admitted or launched, and not settled
-    std::uint32_t entered = 0;     // threads between Enter and Leave
-    std::uint32_t admitted = 0;    // of these, admitted
+    std::uint32_t admitted = 0;    // threads between Admit and Leave
     std::uint32_t turn = 0;        // counts those admitted
     void* start = nullptr;         // the start marker, until it is measured
     std::uint64_t end_ns = 0;      // of the marker clock: the end of what was measured last
@@ -315,6 +314,8 @@ class DeviceTracker {
     const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(key.handle) + key.thread) * 0x9e3779b97f4a7c15ull;
     return static_cast<std::size_t>(mixed >> (64 - kFoundBits));
   }
+  // What is called Unlock... lets the lock go for calls of the runtime, and has it again when it returns.
+
   // The parts of Begin, each also a call of its own for who has to wait in between.
   StreamState& EnterLocked(Ticket* ticket, std::uint64_t now_ns);
   bool AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window, bool force);
@@ -362,16 +363,16 @@ class DeviceTracker {
   InFlight CountedFor(const StreamKey& key, const Window& window, std::uint64_t now_ns) const;
   std::uint64_t Close(StreamState& stream, LaunchKey timed);
   std::uint64_t CloseOpen(StreamState& stream);
-  void Mark(Lock& lock, const StreamKey& key, LaunchKey timed, In in);
-  bool Record(Lock& lock, void* marker, const StreamKey& key);
-  void MarkEach(Lock& lock, bool (*wanted)(const StreamState&));
+  void UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey timed, In in);
+  bool UnlockToRecord(Lock& lock, void* marker, const StreamKey& key);
+  void UnlockToMarkEach(Lock& lock, bool (*wanted)(const StreamState&));
   void Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch);
-  void PollLocked(Lock& lock);
-  void MakeRoomLocked(Lock& lock, std::uint64_t nap_ns);
+  void UnlockToPoll(Lock& lock);
+  void UnlockToMakeRoom(Lock& lock, std::uint64_t nap_ns);
   std::uint64_t NapForRoomNs(std::uint64_t now_ns) const;
   std::uint64_t NextLookNs(std::uint64_t now_ns) const;
   std::uint64_t QuietNs() const;
-  void Measure(Lock& lock);
+  void UnlockToMeasure(Lock& lock);
   void Account(const Measurement& done, std::optional<std::uint64_t> from, std::optional<std::uint64_t> to);
   std::uint64_t MatchStamps();
   void Reprice();
@@ -385,7 +386,7 @@ class DeviceTracker {
   void UpdateDeadline();
   void PublishLimit();
   void Publish();
-  void* TakeMarker(Lock& lock);
+  void* UnlockToTakeMarker(Lock& lock);
   void GiveMarker(void* marker) {
     if (marker != nullptr) Keep(marker);
   }
