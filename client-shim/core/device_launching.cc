@@ -56,11 +56,11 @@ void DeviceTracker::Start(Ticket* ticket, bool may_time) {
   if (ticket->epoch != epoch_ || captures_->Forbid()) return;
   const Relock relock(this);
   Lock& lock = relock.lock;
-  const bool was_idle = IsStreamIdle(stream);
+  const bool was_idle = stream.work.IsIdle();
   const Pin pin(this, &stream);
   if (may_be_timed) {
     const std::uint64_t now = last_submit_ns_;
-    const bool is_marked = !was_idle && IsMarkerDue(ticket->window_us, stream.unmarked_ns + ticket->weight_ns,
+    const bool is_marked = !was_idle && IsMarkerDue(ticket->window_us, stream.work.UnmarkedNs() + ticket->weight_ns,
                                                     ticket->weight_ns, now - stream.marked_at_ns);
     if (costs_.IsTimingDue(ticket->key, now, is_marked)) {
       ticket->stop = UnlockToTakeMarker(lock);
@@ -68,33 +68,32 @@ void DeviceTracker::Start(Ticket* ticket, bool may_time) {
     }
   }
   if (is_first_of_batch) UnlockToMark(lock, ticket->stream, 0, In::kOwnLaunch);
-  if (ticket->epoch == epoch_ && stream.from != From::kMarker) UnlockToAnchor(lock, *ticket, stream);
+  if (ticket->epoch == epoch_ && stream.work.From() != TimedFrom::kMarker) UnlockToAnchor(lock, *ticket, stream);
 }
 
 // So that the time of what is launched now can be measured, if it has to be.
 void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState& stream) {
   const bool is_by_cost = IsSettled(ticket) && ticket.stop == nullptr;
-  if (!IsStreamIdle(stream)) {
+  if (!stream.work.IsIdle()) {
     // What counts by its cost ends here, unless a marker is behind some of it already.
-    if (stream.from == From::kCost && !is_by_cost && !HasMarker(stream))
+    if (stream.work.From() == TimedFrom::kCost && !is_by_cost && stream.work.OldestMarked() == nullptr)
       UnlockToMark(lock, ticket.stream, 0, In::kOwnLaunch);
     return;
   }
   const bool is_due = stream.left_out >= kStartsLeftOut || last_submit_ns_ - stream.started_ns >= kStartRestNs;
   if (is_by_cost && !is_due) {
     ++stream.left_out;
-    stream.from = From::kCost;
+    stream.work.TimeFrom(TimedFrom::kCost);
     return;
   }
-  if (stream.from == From::kCost && stream.admitted > 1) {
-    stream.from = From::kNowhere;  // another thread's launch may come before a start marker or behind it
+  if (stream.work.From() == TimedFrom::kCost && stream.admitted > 1) {
+    stream.work.TimeFrom(TimedFrom::kNowhere);  // another thread's launch may come before a start marker or behind it
     return;
   }
   void* marker = UnlockToTakeMarker(lock);
   const bool recorded = marker != nullptr && UnlockToRecord(lock, marker, ticket.stream);
-  if (recorded && ticket.epoch == epoch_ && stream.from == From::kNowhere) {
-    stream.start = marker;
-    stream.from = From::kMarker;
+  if (recorded && ticket.epoch == epoch_ && stream.work.From() == TimedFrom::kNowhere) {
+    stream.work.TimeFrom(TimedFrom::kMarker, marker);
     stream.marked_at_ns = stream.started_ns = last_submit_ns_;
     stream.left_out = 0;
     stream.recorded_ns = MonotonicNs();
@@ -112,7 +111,7 @@ void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState
   const Relock relock(this);
   const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
   const bool is_due =
-      IsMarkerDue(ticket.window_us, stream.unmarked_ns, ticket.weight_ns, last_submit_ns_ - stream.marked_at_ns);
+      IsMarkerDue(ticket.window_us, stream.work.UnmarkedNs(), ticket.weight_ns, last_submit_ns_ - stream.marked_at_ns);
   if (is_timed || is_due || captures_->Any() || !MayMarkElsewhere(ticket.stream)) {
     UnlockToMark(relock.lock, ticket.stream, is_timed ? ticket.key : 0, In::kOwnLaunch);
   }
@@ -132,7 +131,7 @@ void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState
       ++stream.activity.completions;
       costs_.Launched(ticket.key, ticket.function, average_.AverageNs(), ticket.place);
     }
-    if (IsStreamIdle(stream) && stream.admitted == 0) stream.busy_since_ns = 0;
+    if (stream.work.IsIdle() && stream.admitted == 0) stream.busy_since_ns = 0;
   }
   GiveMarker(ticket.stop);
   AfterSettling();

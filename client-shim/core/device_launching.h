@@ -69,9 +69,10 @@ namespace xschedd::shim {
   const bool may_be_timed = may_time && stream.admitted == 1 && ticket->stream.thread == 0 &&
                             vendor_->next_stamp != nullptr && timer_.IsUsable();
   // What is not known is told from what else is in its batch: so it is the last of many kinds, and the first of others.
-  const bool is_first_of_batch = !ticket->is_known && ticket->key != 0 && !stream.open_mix.HasRoom();
-  const bool has_start = stream.from == From::kMarker || (stream.from == From::kCost && IsSettled(*ticket)) ||
-                         (stream.from == From::kNowhere && !IsStreamIdle(stream));
+  const bool is_first_of_batch = !ticket->is_known && ticket->key != 0 && !stream.work.MayTellOneMore();
+  const bool has_start = stream.work.From() == TimedFrom::kMarker ||
+                         (stream.work.From() == TimedFrom::kCost && IsSettled(*ticket)) ||
+                         (stream.work.From() == TimedFrom::kNowhere && !stream.work.IsIdle());
   if (!may_be_timed && !is_first_of_batch && has_start) return;
   UnlockToMarkStart(ticket, stream, may_be_timed, is_first_of_batch);
 }
@@ -87,16 +88,14 @@ namespace xschedd::shim {
   if (stream.admitted > 0) --stream.admitted;  // 0: the stream was destroyed meanwhile, and this state is a new one
   ++stream.activity.launches;
   costs_.Launched(ticket.key, ticket.function, average_.AverageNs(), ticket.place);
-  if (IsStreamIdle(stream)) [[unlikely]]
+  if (stream.work.IsIdle()) [[unlikely]]
     BecomeBusy(&stream);
-  stream.open.Add(InFlight{1, ticket.weight_ns});
-  stream.unmarked_ns += ticket.weight_ns;
-  stream.open_mix.Add(ticket.key);
+  stream.work.Launched(ticket.key, ticket.weight_ns);
   // relaxed: statistics; the lock keeps them in order among themselves. The rest is as it was.
   ledger_->submitted.store(++submitted_, std::memory_order_relaxed);
   ledger_->in_flight.store(++launched_, std::memory_order_relaxed);
   const bool is_due =
-      IsMarkerDue(ticket.window_us, stream.unmarked_ns, ticket.weight_ns, last_submit_ns_ - stream.marked_at_ns);
+      IsMarkerDue(ticket.window_us, stream.work.UnmarkedNs(), ticket.weight_ns, last_submit_ns_ - stream.marked_at_ns);
   // Where nobody else may mark the stream later, this is the moment.
   if (ticket.stop != nullptr || is_due || captures_->Any() || !MayMarkElsewhere(ticket.stream)) [[unlikely]]
     UnlockToMarkEnd(ticket, stream);

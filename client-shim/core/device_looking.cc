@@ -52,7 +52,8 @@ void DeviceTracker::UnlockToMakeRoom(Lock& lock, std::uint64_t nap_ns) {
   others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
   UnlockToPoll(lock);
   // Each by itself: the marker of one that stands still tells nothing about the others.
-  UnlockToMarkEach(lock, [](const StreamState& stream) { return !IsStreamIdle(stream) && !HasMarker(stream); });
+  UnlockToMarkEach(
+      lock, [](const StreamState& stream) { return !stream.work.IsIdle() && stream.work.OldestMarked() == nullptr; });
 }
 
 void DeviceTracker::AwaitRoom(const Ticket& ticket) {
@@ -99,15 +100,10 @@ std::uint64_t DeviceTracker::NapForRoomNs(std::uint64_t now_ns) const {
   std::uint64_t nap_ns = kLongestLateNapNs;
   bool is_first = true;
   for (const auto& [key, stream] : streams_) {
-    std::uint64_t due_ns = stream.progress_ns;
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
-      due_ns += stream.batches[i].work.cost_ns;
-      if (stream.batches[i].marker == nullptr) continue;
-      const std::uint64_t its_ns = NapNs(now_ns, due_ns);
-      nap_ns = is_first ? its_ns : std::min(nap_ns, its_ns);
-      is_first = false;
-      break;
-    }
+    if (stream.work.OldestMarked() == nullptr) continue;
+    const std::uint64_t its_ns = NapNs(now_ns, stream.progress_ns + stream.work.CostToOldestMarkedNs());
+    nap_ns = is_first ? its_ns : std::min(nap_ns, its_ns);
+    is_first = false;
   }
   return nap_ns;
 }
@@ -130,7 +126,7 @@ std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
     if (syncing_ > 0) {
       last_poll_ns_ = now_ns;
     } else if (now_ns - last_submit_ns_ >= QuietNs()) {
-      UnlockToMarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });
+      UnlockToMarkEach(lock, [](const StreamState& stream) { return !stream.work.IsMarked() && stream.pins == 0; });
     }
     UnlockToPoll(lock);
     if (launched_ == 0) return if_idle_ns;

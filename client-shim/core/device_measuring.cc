@@ -7,41 +7,22 @@
 namespace xschedd::shim {
 
 void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch) {
-  if (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) {
+  if (stream.work.HasSettledBy(last_batch)) {
     stream.progress_ns = MonotonicNs();
     ++rooms_;
     if (waiting_ > 0) room_.notify_all();
   }
-  while (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) {
-    const Batch batch = stream.batches.Pop();
-    launched_ -= batch.work.launches;
-    RemoveInFlight(stream, batch.work);
-    completed_ += batch.work.launches;
-    stream.activity.completions += batch.work.launches;
-    if (batch.marker == nullptr && stream.from == From::kCost) {
-      gpu_time_.AddUnmeasured(batch.work.cost_ns);
-      continue;
-    }
-    stream.carried.Add(batch.work);
-    stream.carried_mix.Add(batch.mix);
-    if (batch.marker == nullptr) continue;
-    unmeasured_.Push(
-        Measurement{key, stream.carried, stream.carried_mix, batch.timed, stream.start, batch.marker, stream.from});
-    stream.start = nullptr;
-    stream.from = From::kMarker;
-    stream.carried = InFlight{};
-    stream.carried_mix = LaunchMix{};
-  }
-  if (!IsStreamIdle(stream)) return;
-  stream.unmarked_ns = 0;
-  if (stream.carried.launches > 0) gpu_time_.AddUnmeasured(costs_.SettledCostNs(stream.carried_mix));
-  stream.carried = InFlight{};
-  stream.carried_mix = LaunchMix{};
-  if (stream.admitted > 0) return;
-  // What comes next begins its own time: the gap until then is not ours.
-  GiveMarker(stream.start);
-  stream.start = nullptr;
-  stream.from = From::kNowhere;
+  const auto measured = [&](const SettledWork& done) { unmeasured_.Push(Measurement{key, done}); };
+  const auto unmeasured = [this](const InFlight& work, const LaunchMix& mix, TimedFrom from) {
+    gpu_time_.AddUnmeasured(from == TimedFrom::kCost ? work.cost_ns : costs_.SettledCostNs(mix));
+  };
+  const InFlight settled = stream.work.Settle(last_batch, measured, unmeasured);
+  launched_ -= settled.launches;
+  RemoveInFlight(stream, settled);
+  completed_ += settled.launches;
+  stream.activity.completions += settled.launches;
+  if (!stream.work.IsIdle() || stream.admitted > 0) return;
+  GiveMarker(stream.work.EndTime());  // the gap until the next launch is not ours
   stream.busy_since_ns = 0;
 }
 
@@ -50,7 +31,8 @@ void DeviceTracker::UnlockToMeasure(Lock& lock) {
   is_measuring_ = true;
   const bool may_ask = !captures_->Forbid();
   while (!unmeasured_.Empty()) {
-    const Measurement done = unmeasured_.Pop();
+    const Measurement measurement = unmeasured_.Pop();
+    const SettledWork& done = measurement.done;
     const std::uint64_t epoch = epoch_;
     lock.unlock();
     // Both are done, so this does not block.
@@ -76,7 +58,7 @@ void DeviceTracker::UnlockToMeasure(Lock& lock) {
     lock.lock();
     GiveMarker(unused);
     GiveMarker(done.start);
-    if (epoch == epoch_) Account(done, from, to);
+    if (epoch == epoch_) Account(measurement, from, to);
   }
   MatchStamps();
   gpu_time_.EndRound();
@@ -92,14 +74,16 @@ std::uint64_t DeviceTracker::MatchStamps() {
   return newest_ns;
 }
 
-void DeviceTracker::Account(const Measurement& done, std::optional<std::uint64_t> from,
+void DeviceTracker::Account(const Measurement& measurement, std::optional<std::uint64_t> from,
                             std::optional<std::uint64_t> to) {
-  const auto stream = streams_.find(done.stream);
-  if (done.start == nullptr && done.from == From::kMarker && stream != streams_.end() && stream->second.end_ns != 0) {
+  const SettledWork& done = measurement.done;
+  const auto stream = streams_.find(measurement.stream);
+  if (done.start == nullptr && done.from == TimedFrom::kMarker && stream != streams_.end() &&
+      stream->second.end_ns != 0) {
     from = stream->second.end_ns;
   }
   if (stream != streams_.end()) stream->second.end_ns = to.value_or(0);
-  if (done.from == From::kCost) {
+  if (done.from == TimedFrom::kCost) {
     const std::uint64_t cost_ns = done.work.cost_ns;
     if (to) {
       gpu_time_.Add(*to - std::min(*to, cost_ns), *to, done.work.launches, cost_ns);
@@ -140,11 +124,8 @@ void DeviceTracker::Reprice() {
     RemoveInFlight(stream, InFlight{0, work->cost_ns});
     work->cost_ns = cost_ns;
   };
-  for (auto& [key, stream] : streams_) {
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i)
-      reprice(stream, &stream.batches[i].work, stream.batches[i].mix);
-    reprice(stream, &stream.open, stream.open_mix);
-  }
+  for (auto& [key, stream] : streams_)
+    stream.work.ForEach([&](InFlight* work, const LaunchMix& mix) { reprice(stream, work, mix); });
 }
 
 }  // namespace xschedd::shim

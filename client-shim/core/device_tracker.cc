@@ -17,9 +17,7 @@ constexpr std::size_t kRound = 16;
 void DeviceTracker::Reset(TrackerSink* sink) {
   const Lock lock(mutex_);
   for (auto& [key, stream] : streams_) {
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i)
-      GiveMarker(stream.batches[i].marker);
-    GiveMarker(stream.start);
+    stream.work.ForEachMarker([this](void* marker) { GiveMarker(marker); });
     StreamState fresh;
     fresh.pins = stream.pins;
     fresh.own_marker = stream.own_marker;
@@ -30,8 +28,8 @@ void DeviceTracker::Reset(TrackerSink* sink) {
     stream = std::move(fresh);
   }
   for (std::size_t i = 0; i < unmeasured_.Size(); ++i) {
-    GiveMarker(unmeasured_[i].start);
-    GiveMarker(unmeasured_[i].marker);
+    GiveMarker(unmeasured_[i].done.start);
+    GiveMarker(unmeasured_[i].done.marker);
   }
   unmeasured_.Clear();
   events_.clear();
@@ -98,17 +96,10 @@ bool DeviceTracker::UnlockToRecord(Lock& lock, void* marker, const StreamKey& ke
   return is_recorded;
 }
 
-std::uint64_t DeviceTracker::Close(StreamState& stream, LaunchKey timed) {
-  const std::uint64_t id = next_batch_++;
-  stream.batches.Push(Batch{id, stream.open, stream.open_mix, nullptr, timed});
-  stream.open = InFlight{};
-  stream.open_mix = LaunchMix{};
-  return id;
-}
-
+// The newest batch of the stream; 0: none.
 std::uint64_t DeviceTracker::CloseOpen(StreamState& stream) {
-  if (stream.open.launches == 0) return stream.batches.Empty() ? 0 : stream.batches.Back().id;
-  return Close(stream, 0);
+  if (stream.work.HasOpen()) stream.work.Close(next_batch_++);
+  return stream.work.NewestBatch();
 }
 
 // Records a marker behind everything launched on the stream so far. The batch is closed before the lock is released for
@@ -123,13 +114,13 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   void* marker = UnlockToTakeMarker(lock);
   // Asked last, and under the lock: a blocking stream that is made from now on waits (NoteStream).
   const bool may_mark = in == In::kOwnLaunch || MayMarkElsewhere(key);
-  if (marker == nullptr || epoch != epoch_ || IsStreamIdle(stream) || !may_mark) {
+  if (marker == nullptr || epoch != epoch_ || stream.work.IsIdle() || !may_mark) {
     GiveMarker(marker);
     return;
   }
-  const std::uint64_t id = Close(stream, timed);
+  const std::uint64_t id = next_batch_++;
+  stream.work.CloseToMark(id, timed);
   stream.own_marker = kRecording;
-  stream.unmarked_ns = 0;
   stream.marked_at_ns = last_submit_ns_;
   const bool is_barrier = in == In::kElsewhere && key == StreamKey{};
   marking_legacy_ += is_barrier ? 1 : 0;
@@ -138,11 +129,7 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   if (stream.pins == 1) stream.own_marker = next_batch_++;
   if (recorded && epoch == epoch_) {
     stream.recorded_ns = MonotonicNs();
-    for (std::size_t i = stream.batches.Size(); i > 0; --i) {
-      if (stream.batches[i - 1].id != id) continue;
-      stream.batches[i - 1].marker = marker;
-      return;
-    }
+    if (stream.work.SetMarker(id, marker)) return;
   }
   // Not recorded, or its batch has been settled meanwhile by a synchronisation.
   GiveMarker(marker);
@@ -177,12 +164,8 @@ void DeviceTracker::UnlockToPoll(Lock& lock) {
     std::size_t count = 0;
     auto next = last ? streams_.upper_bound(*last) : streams_.begin();
     for (; next != streams_.end() && count < kRound; ++next) {
-      const auto& batches = next->second.batches;
-      for (std::size_t i = 0; i < batches.Size(); ++i) {
-        if (batches[i].marker == nullptr) continue;
-        candidates[count++] = {next->first, batches[i].id, batches[i].marker, MarkerState::kPending};
-        break;
-      }
+      const Batch* const oldest = next->second.work.OldestMarked();
+      if (oldest != nullptr) candidates[count++] = {next->first, oldest->id, oldest->marker, MarkerState::kPending};
     }
     const bool is_last = next == streams_.end();
     if (count == 0) break;
@@ -204,7 +187,7 @@ void DeviceTracker::UnlockToPoll(Lock& lock) {
       // nothing is settled by it.
       // A marker that cannot be queried any more will never say anything: what it stood for is let go.
       Settle(found->first, found->second, candidates[i].id);
-      if (IsStreamIdle(found->second) && found->second.pins == 0) found->second.own_marker = 0;
+      if (found->second.work.IsIdle() && found->second.pins == 0) found->second.own_marker = 0;
       is_any_done = true;
     }
     if (is_any_done) continue;  // the same streams again: behind a marker that is done there may be others that are
@@ -226,7 +209,7 @@ void DeviceTracker::AfterSettling() {
   if (gone_ > 0) {
     ForgetFound();
     std::erase_if(streams_, [this](const auto& entry) {
-      const bool is_over = entry.second.is_gone && IsStreamIdle(entry.second) && entry.second.pins == 0;
+      const bool is_over = entry.second.is_gone && entry.second.work.IsIdle() && entry.second.pins == 0;
       gone_ -= is_over ? 1 : 0;
       return is_over;
     });
@@ -272,7 +255,7 @@ void DeviceTracker::UpdateDeadline() {
 void DeviceTracker::DeadlinesChanged() {
   const Lock lock(mutex_);
   for (auto& [key, stream] : streams_) {
-    const bool is_busy = !IsStreamIdle(stream) || stream.admitted > 0;
+    const bool is_busy = !stream.work.IsIdle() || stream.admitted > 0;
     if (is_busy && stream.busy_since_ns == 0) stream.busy_since_ns = MonotonicNs();
   }
   UpdateDeadline();
@@ -295,7 +278,7 @@ void DeviceTracker::Publish() {
 
 void DeviceTracker::PrepareForCapture() {
   Lock lock(mutex_);
-  UnlockToMarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream); });
+  UnlockToMarkEach(lock, [](const StreamState& stream) { return !stream.work.IsMarked(); });
 }
 
 void DeviceTracker::NoteStream(void* handle, bool non_blocking) {
@@ -321,7 +304,7 @@ void DeviceTracker::ForgetStream(void* handle) {
   // The runtime finishes what is left of a destroyed stream in its own time: nothing can be asked about it any more.
   CloseOpen(stream);
   Settle(found->first, stream, next_batch_);
-  GiveMarker(stream.start);
+  GiveMarker(stream.work.EndTime());
   ForgetFound();
   streams_.erase(found);
   UnlockToMeasure(lock);
@@ -336,7 +319,7 @@ void DeviceTracker::ForgetThread(std::uint64_t thread) {
   // The runtime may have ended for this thread: nothing of it is called from here. Whoever looks at markers next does
   // the rest; where there is none behind the last launch, nothing can be asked about it any more.
   CloseOpen(stream);
-  if (!IsMarked(stream)) Settle(found->first, stream, next_batch_);
+  if (!stream.work.IsMarked()) Settle(found->first, stream, next_batch_);
   stream.is_gone = true;
   ++gone_;
   AfterSettling();

@@ -53,6 +53,7 @@
 #include "client-shim/core/looks.h"
 #include "client-shim/core/marker_clock.h"
 #include "client-shim/core/ring_queue.h"
+#include "client-shim/core/stream_work.h"
 #include "client-shim/core/window.h"
 
 namespace xschedd::shim {
@@ -219,33 +220,12 @@ class DeviceTracker {
   static constexpr std::uint64_t kStartRestNs = 10'000'000;
   static constexpr std::uint32_t kStartsLeftOut = 7;
 
-  // From where the time of a stream's work is measured that is not measured yet.
-  enum class From : std::uint8_t {
-    kNowhere,  // nothing is known of that
-    kMarker,   // a start marker, or the end of what was measured last
-    kCost,     // by what it costs, back from its end: each launch of it has a cost that can be relied on
-  };
-
-  struct Batch {
-    std::uint64_t id = 0;
-    InFlight work;
-    LaunchMix mix;
-    void* marker = nullptr;  // null: none, or not recorded yet
-    LaunchKey timed = 0;     // the last launch was timed, and is of this kind
-  };
   struct StreamState {
-    RingQueue<Batch> batches;  // oldest first
-    InFlight open;             // launched, behind the newest batch
-    LaunchMix open_mix;
-    std::uint64_t unmarked_ns = 0;  // launched since the last marker: an event of the program closes a batch, too
-    InFlight carried;               // settled without a marker: measured with the next batch that has one
-    LaunchMix carried_mix;
+    StreamWork work;
     InFlight in_flight;            // admitted or launched, and not settled
     std::uint32_t admitted = 0;    // threads between Admit and Leave
     std::uint32_t turn = 0;        // counts those admitted
-    void* start = nullptr;         // the start marker, until it is measured
     std::uint64_t end_ns = 0;      // of the marker clock: the end of what was measured last
-    From from = From::kNowhere;    // where what is not measured begins
     std::uint64_t started_ns = 0;  // when a start marker was recorded last
     std::uint32_t left_out = 0;    // start markers since then that were not needed
     std::uint64_t marked_at_ns = 0;
@@ -260,15 +240,10 @@ class DeviceTracker {
     bool is_gone = false;  // its thread has ended: forgotten when it is idle
     Activity activity;
   };
-  // A settled batch whose markers have not been asked for their times yet.
+  // Settled work whose markers have not been asked for their times yet.
   struct Measurement {
     StreamKey stream;
-    InFlight work;
-    LaunchMix mix;
-    LaunchKey timed = 0;
-    void* start = nullptr;  // with From::kMarker; null: from where the measurement before it ended
-    void* marker = nullptr;
-    From from = From::kNowhere;
+    SettledWork done;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -342,16 +317,6 @@ class DeviceTracker {
   bool MayMarkElsewhere(const StreamKey& key) const {
     return key.thread == 0 && !(key == StreamKey{} && HasBlockingStreams());
   }
-  static bool IsStreamIdle(const StreamState& stream) { return stream.batches.Empty() && stream.open.launches == 0; }
-  static bool HasMarker(const StreamState& stream) {
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
-      if (stream.batches[i].marker != nullptr) return true;
-    }
-    return false;
-  }
-  static bool IsMarked(const StreamState& stream) {
-    return stream.open.launches == 0 && (stream.batches.Empty() || stream.batches.Back().marker != nullptr);
-  }
   void AddInFlight(StreamState& stream, const InFlight& part) {
     in_flight_.Add(part);
     stream.in_flight.Add(part);
@@ -361,7 +326,6 @@ class DeviceTracker {
     stream.in_flight.Remove(part);
   }
   InFlight CountedFor(const StreamKey& key, const Window& window, std::uint64_t now_ns) const;
-  std::uint64_t Close(StreamState& stream, LaunchKey timed);
   std::uint64_t CloseOpen(StreamState& stream);
   void UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey timed, In in);
   bool UnlockToRecord(Lock& lock, void* marker, const StreamKey& key);
@@ -373,7 +337,7 @@ class DeviceTracker {
   std::uint64_t NextLookNs(std::uint64_t now_ns) const;
   std::uint64_t QuietNs() const;
   void UnlockToMeasure(Lock& lock);
-  void Account(const Measurement& done, std::optional<std::uint64_t> from, std::optional<std::uint64_t> to);
+  void Account(const Measurement& measurement, std::optional<std::uint64_t> from, std::optional<std::uint64_t> to);
   std::uint64_t MatchStamps();
   void Reprice();
   void AfterSettling();
