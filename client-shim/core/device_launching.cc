@@ -62,9 +62,9 @@ void DeviceTracker::Start(Ticket* ticket, bool may_time) {
     const std::uint64_t now = last_submit_ns_;
     const bool is_marked = !was_idle && IsMarkerDue(ticket->window_us, stream.work.UnmarkedNs() + ticket->weight_ns,
                                                     ticket->weight_ns, now - stream.marked_at_ns);
-    if (costs_.IsTimingDue(ticket->key, now, is_marked)) {
+    if (times_.Costs().IsTimingDue(ticket->key, now, is_marked)) {
       ticket->stop = UnlockToTakeMarker(lock);
-      if (ticket->stop != nullptr) costs_.TimingPlanned(ticket->key, now);
+      if (ticket->stop != nullptr) times_.Costs().TimingPlanned(ticket->key, now);
     }
   }
   if (is_first_of_batch) UnlockToMark(lock, ticket->stream, 0, In::kOwnLaunch);
@@ -129,7 +129,7 @@ void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState
       ++completed_;
       ++stream.activity.launches;
       ++stream.activity.completions;
-      costs_.Launched(ticket.key, ticket.function, average_.AverageNs(), ticket.place);
+      times_.Costs().Launched(ticket.key, ticket.function, times_.Average().AverageNs(), ticket.place);
     }
     if (stream.work.IsIdle() && stream.admitted == 0) stream.busy_since_ns = 0;
   }

@@ -37,15 +37,16 @@ namespace xschedd::shim {
 
 [[gnu::always_inline]] inline bool DeviceTracker::AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window,
                                                               bool force) {
-  if (window.us != 0 && costs_.TakeJump()) [[unlikely]]
+  if (window.us != 0 && times_.Costs().TakeJump()) [[unlikely]]
     Reprice();
   if (limit_window_.us != window.us || limit_window_.floor != window.floor) [[unlikely]] {
     limit_window_ = window;
     PublishLimit();
   }
-  const CostTable::Known known = costs_.Look(ticket->key);
+  const CostTable::Known known = times_.Costs().Look(ticket->key);
   std::uint64_t cost_ns = known.cost_ns;
-  if (cost_ns == 0) cost_ns = costs_.ReckonedCostNs(ticket->key, ticket->function, average_.AverageNs());
+  if (cost_ns == 0)
+    cost_ns = times_.Costs().ReckonedCostNs(ticket->key, ticket->function, times_.Average().AverageNs());
   if (!force && !HasRoom(window, in_flight_, cost_ns) && !HasRoomBeside(*ticket, stream, window, cost_ns)) {
     ticket->rooms = rooms_;
     return false;
@@ -66,8 +67,7 @@ namespace xschedd::shim {
 
 [[gnu::always_inline]] inline void DeviceTracker::StartLocked(Ticket* ticket, StreamState& stream, bool may_time) {
   // A thread that launches on the stream at the same time could come before the stop event and be counted behind it.
-  const bool may_be_timed = may_time && stream.admitted == 1 && ticket->stream.thread == 0 &&
-                            vendor_->next_stamp != nullptr && timer_.IsUsable();
+  const bool may_be_timed = may_time && stream.admitted == 1 && ticket->stream.thread == 0 && times_.MayTime();
   // What is not known is told from what else is in its batch: so it is the last of many kinds, and the first of others.
   const bool is_first_of_batch = !ticket->is_known && ticket->key != 0 && !stream.work.MayTellOneMore();
   const bool has_start = stream.work.From() == TimedFrom::kMarker ||
@@ -87,7 +87,7 @@ namespace xschedd::shim {
   StreamState& stream = StreamOf(ticket);
   if (stream.admitted > 0) --stream.admitted;  // 0: the stream was destroyed meanwhile, and this state is a new one
   ++stream.activity.launches;
-  costs_.Launched(ticket.key, ticket.function, average_.AverageNs(), ticket.place);
+  times_.Costs().Launched(ticket.key, ticket.function, times_.Average().AverageNs(), ticket.place);
   if (stream.work.IsIdle()) [[unlikely]]
     BecomeBusy(&stream);
   stream.work.Launched(ticket.key, ticket.weight_ns);

@@ -146,7 +146,7 @@ std::uint64_t DeviceTracker::NextLookNs(std::uint64_t now_ns) const {
   for (const auto& [key, stream] : streams_) {
     if (stream.in_flight.launches > 0) due_ns = std::max(due_ns, stream.progress_ns + stream.in_flight.cost_ns);
   }
-  if (!average_.HasValue()) due_ns = 0;  // what launches weigh is a guess
+  if (!times_.Average().HasValue()) due_ns = 0;  // what launches weigh is a guess
   const std::uint64_t next_ns = std::max({now_ns + (is_awaited_ ? kWatchNs : kLazyNs), due_ns,
                                           last_submit_ns_ + QuietNs(), std::min(others_look_ns_, now_ns + kLazyNs)});
   return std::min(next_ns, now_ns + kLazyNs);

@@ -14,7 +14,7 @@ void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint6
   }
   const auto measured = [&](const SettledWork& done) { unmeasured_.Push(Measurement{key, done}); };
   const auto unmeasured = [this](const InFlight& work, const LaunchMix& mix, TimedFrom from) {
-    gpu_time_.AddUnmeasured(from == TimedFrom::kCost ? work.cost_ns : costs_.SettledCostNs(mix));
+    times_.AccountUnmeasured(work, mix, from);
   };
   const InFlight settled = stream.work.Settle(last_batch, measured, unmeasured);
   launched_ -= settled.launches;
@@ -60,18 +60,9 @@ void DeviceTracker::UnlockToMeasure(Lock& lock) {
     GiveMarker(done.start);
     if (epoch == epoch_) Account(measurement, from, to);
   }
-  MatchStamps();
-  gpu_time_.EndRound();
+  times_.EndRound();
   is_measuring_ = false;
   unpinned_.notify_all();
-}
-
-// What the timed launch that was expected last took; 0: not known yet.
-std::uint64_t DeviceTracker::MatchStamps() {
-  const auto add = [this](LaunchKey key, std::uint64_t ns) { costs_.AddTimed(key, ns); };
-  const std::uint64_t newest_ns = timer_.Match(*vendor_, add);
-  if (!timer_.IsUsable()) costs_.GiveUpTiming();
-  return newest_ns;
 }
 
 void DeviceTracker::Account(const Measurement& measurement, std::optional<std::uint64_t> from,
@@ -83,32 +74,7 @@ void DeviceTracker::Account(const Measurement& measurement, std::optional<std::u
     from = stream->second.end_ns;
   }
   if (stream != streams_.end()) stream->second.end_ns = to.value_or(0);
-  if (done.from == TimedFrom::kCost) {
-    const std::uint64_t cost_ns = done.work.cost_ns;
-    if (to) {
-      gpu_time_.Add(*to - std::min(*to, cost_ns), *to, done.work.launches, cost_ns);
-    } else {
-      gpu_time_.AddUnmeasured(cost_ns);
-    }
-    average_.Add(cost_ns, done.work.launches);
-    PublishLimit();
-    return;
-  }
-  if (!from || !to || *to <= *from) {
-    gpu_time_.AddUnmeasured(costs_.SettledCostNs(done.mix));
-    return;
-  }
-  const std::uint64_t span_ns = *to - *from;
-  if (done.work.launches > 0) costs_.AddSpan(done.mix, span_ns, *to);
-  std::uint64_t timed_ns = 0;
-  if (done.timed != 0) {
-    timer_.Expect(done.timed, *to, span_ns);
-    timed_ns = MatchStamps();
-  }
-  // Of a single launch that was timed, what it took is known better than what its kind takes.
-  const std::uint64_t cost_ns = timed_ns != 0 && done.work.launches == 1 ? timed_ns : costs_.SettledCostNs(done.mix);
-  gpu_time_.Add(*from, *to, done.work.launches, cost_ns);
-  average_.Add(cost_ns != 0 ? std::min(cost_ns, span_ns) : span_ns, done.work.launches);
+  times_.Account(done, from, to);
   PublishLimit();
 }
 
@@ -116,9 +82,9 @@ void DeviceTracker::Account(const Measurement& measurement, std::optional<std::u
 // the window many times over before its first launch has settled.
 void DeviceTracker::Reprice() {
   const auto reprice = [&](StreamState& stream, InFlight* work, const LaunchMix& mix) {
-    std::uint64_t cost_ns = costs_.SettledCostNs(mix);
+    std::uint64_t cost_ns = times_.Costs().SettledCostNs(mix);
     // What is reckoned only counts against the window.
-    if (cost_ns == 0) cost_ns = std::max(work->cost_ns, costs_.ReckonedCostNs(mix));
+    if (cost_ns == 0) cost_ns = std::max(work->cost_ns, times_.Costs().ReckonedCostNs(mix));
     if (cost_ns == work->cost_ns) return;
     AddInFlight(stream, InFlight{0, cost_ns});
     RemoveInFlight(stream, InFlight{0, work->cost_ns});

@@ -33,7 +33,7 @@ void DeviceTracker::Reset(TrackerSink* sink) {
   }
   unmeasured_.Clear();
   events_.clear();
-  gpu_time_.Clear();
+  times_.Clear();
   ++epoch_;
   entered_ = launched_ = syncing_ = blocked_ = 0;
   is_far_ahead_ = false;
@@ -263,7 +263,7 @@ void DeviceTracker::DeadlinesChanged() {
 
 // relaxed: statistics; the lock keeps them in order among themselves.
 void DeviceTracker::PublishLimit() {
-  ledger_->window_limit.store(LaunchLimit(limit_window_, average_), std::memory_order_relaxed);
+  ledger_->window_limit.store(LaunchLimit(limit_window_, times_.Average()), std::memory_order_relaxed);
 }
 
 void DeviceTracker::Publish() {
@@ -271,7 +271,7 @@ void DeviceTracker::Publish() {
   ledger_->submitted.store(submitted_, std::memory_order_relaxed);
   // release: never more than was submitted, to whoever reads it first.
   ledger_->completed.store(completed_, std::memory_order_release);
-  ledger_->gpu_time_ns.store(gpu_time_.TotalNs(), std::memory_order_relaxed);
+  ledger_->gpu_time_ns.store(times_.TotalNs(), std::memory_order_relaxed);
 }
 
 // ---- streams -------------------------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ void DeviceTracker::ForgetDevice() {
   pool_.clear();
   unmeasured_.Clear();
   clock_.Forget();
-  timer_.Forget();
+  times_.ForgetMarkers();
   ++epoch_;
   completed_ += launched_;
   entered_ = launched_ = syncing_ = blocked_ = 0;

@@ -44,12 +44,9 @@
 #include <vector>
 
 #include "client-shim/core/captures.h"
-#include "client-shim/core/cost_table.h"
 #include "client-shim/core/deadlines.h"
-#include "client-shim/core/gpu_time.h"
+#include "client-shim/core/device_times.h"
 #include "client-shim/core/interface.h"
-#include "client-shim/core/launch_mix.h"
-#include "client-shim/core/launch_timer.h"
 #include "client-shim/core/looks.h"
 #include "client-shim/core/marker_clock.h"
 #include "client-shim/core/ring_queue.h"
@@ -125,7 +122,7 @@ class DeviceTracker {
   // All three outlive the tracker. Once the process exits, the runtime is left alone: nothing is recorded, queried or
   // measured, and the window lets everybody in, because nothing could be waited for.
   DeviceTracker(int device, const Vendor* vendor, Captures* captures, const Deadlines* deadlines)
-      : device_(device), vendor_(vendor), captures_(captures), deadlines_(deadlines), clock_(vendor) {}
+      : device_(device), vendor_(vendor), captures_(captures), deadlines_(deadlines), clock_(vendor), times_(vendor) {}
 
   // ---- session
   // Starts counting from nothing for a new session, or, with null, drops everything. `sink` outlives its use here.
@@ -297,7 +294,7 @@ class DeviceTracker {
   bool HasRoomBeside(const Ticket& ticket, const StreamState& stream, const Window& window,
                      std::uint64_t cost_ns) const;
   void StartLocked(Ticket* ticket, StreamState& stream, bool may_time);
-  bool IsSettled(const Ticket& ticket) const { return ticket.is_known && costs_.IsSettled(ticket.place); }
+  bool IsSettled(const Ticket& ticket) const { return ticket.is_known && times_.Costs().IsSettled(ticket.place); }
   void UnlockToMarkStart(Ticket* ticket, StreamState& stream, bool may_be_timed, bool is_first_of_batch);
   void UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState& stream);
   void UnlockToMarkEnd(const Ticket& ticket, StreamState& stream);
@@ -338,7 +335,6 @@ class DeviceTracker {
   std::uint64_t QuietNs() const;
   void UnlockToMeasure(Lock& lock);
   void Account(const Measurement& measurement, std::optional<std::uint64_t> from, std::optional<std::uint64_t> to);
-  std::uint64_t MatchStamps();
   void Reprice();
   void AfterSettling();
   void ReportBusy();
@@ -385,10 +381,7 @@ class DeviceTracker {
   bool is_measuring_ = false;  // one thread at a time, with the lock released
   bool is_polling_ = false;    // the same
   MarkerClock clock_;          // the measuring thread's
-  CostTable costs_;
-  LaunchTimer timer_;
-  GpuTime gpu_time_;
-  DurationEstimate average_;
+  DeviceTimes times_;
   std::uint64_t next_batch_ = 1;
   std::uint32_t entered_ = 0;         // threads between Enter and Leave
   InFlight in_flight_;                // of all streams
