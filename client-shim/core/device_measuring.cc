@@ -1,4 +1,5 @@
-// DeviceTracker's second half: from settled batches to GPU time and to what launches cost.
+// DeviceTracker's second half: settles batches, and asks their markers for the times that device_times.h makes GPU time
+// and costs of.
 #include <algorithm>
 
 #include "client-shim/core/device_tracker.h"

@@ -1,4 +1,6 @@
-// What a client has submitted to one device while tracked, and what of it is known to have finished.
+// What a client has submitted to one device while tracked, and what of it is known to have finished: lock, order and
+// reports. What was launched on a stream is stream_work.h, what work took and costs is device_times.h; a launch's part
+// is device_launching.h.
 //
 // Work is counted per stream, in batches. A batch is closed by a marker recorded behind it, or, without one, when a
 // call begins whose success will prove that everything up to here has finished. A batch settles when its marker, or
