@@ -76,11 +76,8 @@ void Agent::Post(OutgoingMessage message) {
   wake_.notify_one();
 }
 
-void Agent::WorkSubmitted() {
-  // seq_cst: the agent clears the flag and then looks at the trackers once more; the submitter counted its work there
-  // before it looks at the flag. One of the two sees the other.
-  if (!is_watching_.load(std::memory_order_seq_cst) && !is_watching_.exchange(true, std::memory_order_seq_cst))
-    Notify();
+void Agent::StartWatching() {
+  if (!is_watching_.exchange(true, std::memory_order_seq_cst)) Notify();
 }
 
 void Agent::BusyReported() {

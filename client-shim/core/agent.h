@@ -38,7 +38,11 @@ class Agent {
   // Dropped also while there is no session; a new one is told everything that lasts.
   void Post(OutgoingMessage message);
   // Tracked work was submitted: somebody has to notice its end.
-  void WorkSubmitted();
+  void WorkSubmitted() {
+    // seq_cst: the agent clears the flag and then looks at the trackers once more; the submitter counted its work there
+    // before it looks at the flag. One of the two sees the other.
+    if (!is_watching_.load(std::memory_order_seq_cst)) StartWatching();
+  }
   // A device was reported busy: from here on the daemon has to hear that this process lives.
   void BusyReported();
   // Work may have finished just now.
@@ -51,6 +55,7 @@ class Agent {
   void WaitUntilOutOfRuntime() const;
 
  private:
+  void StartWatching();
   static void* Run(void* self);
   void Loop();
   void Connect();

@@ -2,12 +2,10 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
-#include <new>
-#include <utility>
 
+#include "client-shim/core/carried.h"
 #include "common/clock.h"
 
 namespace xschedd::shim {
@@ -17,22 +15,12 @@ namespace {
 // one that is not is known at once.
 constexpr int kFirstAttemptMs = 100;
 
-// The longest wait for the window without the window moving, if measured launches are longer than the lease.
-constexpr std::uint64_t kLongestWindowWaitNs = 2'000'000'000;
-
 // How long a query is made again because of nothing but a marker of ours, which takes microseconds; more on a loaded
 // machine, where the thread that records or completes it may not run for a while.
 constexpr std::uint64_t kLongestAskingNs = 5'000'000;
 
-// The legacy default stream by its other name (hip_runtime_api.h).
-constexpr std::uintptr_t kLegacyHandle = 1;
-
 bool IsNonBlocking(unsigned stream_flags) {
   return (stream_flags & 1) != 0;  // hipStreamNonBlocking, CU_STREAM_NON_BLOCKING
-}
-
-bool IsDefaultStream(void* stream) {
-  return reinterpret_cast<std::uintptr_t>(stream) <= kPerThreadHandle;
 }
 
 // A thread that has worked on a default stream of its own: its number, which no other thread of the process gets, and
@@ -54,53 +42,11 @@ class WorkingThread {
   const std::uint64_t number_;
 };
 
-// The core's part of a Submission.
-struct Carried {
-  DeviceTracker* tracker;  // null: nothing to do at the end
-  Session* session;
-  Ticket ticket;
-  std::uint64_t drained_batch;  // what a call that drains its stream proves, as in a Snapshot
-  std::uint64_t drained_epoch;
-  std::uint32_t slot;
-};
-static_assert(sizeof(Carried) <= sizeof(Submission::core) && alignof(Carried) <= alignof(std::uint64_t) &&
-              std::is_trivially_copyable_v<Carried>);
-
 struct CarriedSync {
   DeviceTracker* tracker;
   Snapshot snapshot;
   std::uint64_t began_ns;  // of a query
 };
-static_assert(sizeof(CarriedSync) <= sizeof(Sync::core) && alignof(CarriedSync) <= alignof(std::uint64_t) &&
-              std::is_trivially_copyable_v<CarriedSync>);
-
-// Made at the beginning of a call, found at its end.
-template <typename Part, std::size_t size>
-Part& Make(std::byte (&core)[size]) {
-  return *::new (core) Part;
-}
-template <typename Part, std::size_t size>
-const Part& Made(const std::byte (&core)[size]) {
-  return *std::launder(reinterpret_cast<const Part*>(core));
-}
-
-// What is launched, whatever its grid. 0: no single kernel.
-LaunchKey FunctionOf(const Submission& submission) {
-  return submission.kernel.kind == KernelKind::kNone ? 0 : reinterpret_cast<std::uintptr_t>(submission.kernel.handle);
-}
-
-// CLOCK_MONOTONIC as of the last tick of the kernel, a few milliseconds ago at most: a tenth of what reading it takes.
-// Whether a launch is counted by a lease of 100 ms may be decided by it; who waits looks at the clock itself.
-std::uint64_t CoarseNs() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-Window WindowOf(const Session& session, std::uint32_t slot) {
-  const BoardReader& board = session.Board();
-  return Window{board.WindowUs(slot), board.WindowFloor(slot), (board.Word(slot) & abi::kGuarded) != 0};
-}
 
 // The launch path looks at this instead of the board's summary while the program holds work of its own, and after the
 // end of a session that left markers.
@@ -135,121 +81,6 @@ void Client::Start() {
   agent_.WaitForFirstAttempt(kFirstAttemptMs);
 }
 
-// ---- work ----------------------------------------------------------------------------------------------------------
-
-void Client::SubmitBegin(Submission* submission) {
-  auto& carried = Make<Carried>(submission->core);
-  carried.tracker = nullptr;
-  submission->stop = nullptr;
-  if (own_holds_.Any()) WaitWhileOwnHeld(*submission);
-  SessionUse use(session_);
-  Session* const session = use.Get();
-  if (session == nullptr) return;
-  // Nothing runs when a capturing stream is given work; the launch of the graph is what counts.
-  if (captures_.Any() && stub_.vendor->is_capturing(submission->stream)) return;
-  const int device = DeviceOf(submission->stream);
-  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
-  Attach(device);
-  const auto slot = static_cast<std::uint32_t>(device);
-  if (!IsCounted(*session, slot)) return;
-  DeviceTracker* tracker = ExistingTracker(device);
-  if (tracker == nullptr) tracker = Tracker(device);
-  const StreamKey stream = KeyOf(submission->stream);
-  const LaunchKey function = FunctionOf(*submission);
-  carried.tracker = tracker;
-  carried.session = session;
-  carried.slot = slot;
-  use.Keep();  // until SubmitEnd
-  // Nothing is configured to pass, and nobody is held: the gate is as it was a moment ago, when it was asked.
-  const bool is_turn = !passthrough_.Any() && (session->Board().Word(slot) & abi::kHeld) == 0;
-  const bool has_begun = is_turn && tracker->Begin(&carried.ticket, stream, submission->key, function,
-                                                   WindowOf(*session, slot), submission->may_time);
-  if (!has_begun) {
-    if (!is_turn) carried.ticket = tracker->Enter(stream, submission->key, function);
-    // What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as
-    // the program launches it.
-    const bool passes = !is_turn && WaitForTurn(session, slot, *submission);
-    const bool is_refused = is_turn || !tracker->Admit(&carried.ticket, WindowOf(*session, slot), passes);
-    if (is_refused) WaitForRoom(session, slot, tracker, *submission, &carried.ticket);
-    tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time && !passes);
-  }
-  submission->stop = carried.ticket.stop;
-  if (submission->drains) {
-    const Snapshot before = tracker->BeginSync(SyncScope::kStream, carried.ticket.stream);
-    carried.drained_batch = before.last_batch;
-    carried.drained_epoch = before.epoch;
-  } else if (submission->reads) {
-    tracker->BeginWait();
-  }
-}
-
-void Client::SubmitEnd(Submission* submission, bool ok) {
-  const auto& carried = Made<Carried>(submission->core);
-  if (carried.tracker == nullptr) return;
-  carried.tracker->Leave(carried.ticket, ok, submission->drains, WindowOf(*carried.session, carried.slot));
-  if (submission->drains) {
-    carried.tracker->EndSync(
-        Snapshot{SyncScope::kStream, carried.ticket.stream, carried.drained_batch, carried.drained_epoch}, ok);
-  } else if (submission->reads) {
-    carried.tracker->EndWait();
-  }
-  SessionUse::End(carried.session);
-  agent_.WorkSubmitted();
-}
-
-bool Client::IsCounted(const Session& session, std::uint32_t slot) const {
-  if (AwaitsWordUntilNs() != 0) return true;
-  return (session.Board().Word(slot) & abi::kFlagMask) != 0 && CoarseNs() < session.LeaseUntilNs();
-}
-
-// Before the client is busy: what the program holds itself holds nobody else back.
-void Client::WaitWhileOwnHeld(const Submission& submission) {
-  if (captures_.Any() && stub_.vendor->is_capturing(submission.stream)) return;
-  if (passthrough_.Match(submission, *stub_.vendor) != nullptr) return;
-  const int device = DeviceOf(submission.stream);
-  if (own_holds_.Wait(device, ByOneName(submission.stream))) PointSummary();
-}
-
-// Waits at the gate, unless configuration lets the call pass: then it is counted, and the answer is true.
-bool Client::WaitForTurn(Session* session, std::uint32_t slot, const Submission& submission) {
-  for (;;) {
-    const std::uint32_t epoch = passthrough_.Epoch();
-    if (abi::Counter* const passed = passthrough_.Match(submission, *stub_.vendor)) {
-      // relaxed: statistics.
-      passed->fetch_add(1, std::memory_order_relaxed);
-      session->Ledger().Device(slot).passthrough.fetch_add(1, std::memory_order_relaxed);
-      return true;
-    }
-    if (WaitAtGate(session, slot, passthrough_.EpochWord(), epoch)) return false;
-  }
-}
-
-// For a ticket that was not admitted.
-void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, const Submission& submission,
-                         Ticket* ticket) {
-  const BoardReader& board = session->Board();
-  // Work in flight may itself be waiting for what this thread is about to submit (a stream that waits for a value, a
-  // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
-  const auto patience_from = [&](std::uint64_t now) {
-    return std::max(session->LeaseUntilNs(), now + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
-  };
-  std::uint64_t patience = patience_from(MonotonicNs());
-  std::uint32_t seen = board.Word(slot);
-  tracker->NoteFarAhead();
-  for (;;) {
-    tracker->AwaitRoom(*ticket);
-    const std::uint32_t word = board.Word(slot);
-    const std::uint64_t now = MonotonicNs();
-    const bool is_bound = (word & abi::kFlagMask) != 0 && session->IsAlive() && now < patience;
-    const bool is_held = is_bound && (word & abi::kHeld) != 0;
-    if (std::exchange(seen, word) != word) tracker->WakeWaiting();
-    const bool passes = is_held && WaitForTurn(session, slot, submission);
-    if (is_held) patience = patience_from(MonotonicNs());  // that was the gate's time, not the window's
-    if (tracker->Admit(ticket, WindowOf(*session, slot), passes || !is_bound)) break;
-  }
-  tracker->WakeWaiting();
-}
-
 // ---- completion ----------------------------------------------------------------------------------------------------
 
 void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
@@ -267,7 +98,7 @@ void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
     return;
   }
   const int device = scope == SyncScope::kDevice ? stub_.vendor->current_device() : DeviceOf(object);
-  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  if (!IsDevice(device)) return;
   DeviceTracker* tracker = ExistingTracker(device);
   if (tracker == nullptr) return;
   const StreamKey key = scope == SyncScope::kDevice ? StreamKey{} : KeyOf(object);
@@ -305,7 +136,7 @@ void Client::EventRecorded(void* event, void* stream) {
   // Recorded into a graph: it says nothing about work that runs.
   if (captures_.Any() && stub_.vendor->is_capturing(stream)) return;
   const int device = DeviceOf(stream);
-  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  if (!IsDevice(device)) return;
   for (const auto& entry : trackers_) {
     DeviceTracker* tracker = entry.load(std::memory_order_acquire);
     if (tracker == nullptr) continue;
@@ -326,8 +157,7 @@ void Client::EventDestroyed(void* event) {
 
 // ---- streams and devices -------------------------------------------------------------------------------------------
 
-int Client::DeviceOf(void* stream) {
-  if (IsDefaultStream(stream)) return stub_.vendor->current_device();
+int Client::DeviceOfNew(void* stream) {
   if (const std::optional<int> known = streams_.DeviceOf(stream)) return *known;
   const int device = stub_.vendor->device_of_stream(stream);
   if (device >= 0) streams_.Add(stream, StreamInfo{device, 0, 0, false});
@@ -343,10 +173,7 @@ void* Client::ByOneName(void* stream) {
   return reinterpret_cast<std::uintptr_t>(stream) == kLegacyHandle ? nullptr : stream;
 }
 
-StreamKey Client::KeyOf(void* stream) {
-  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
-  if (handle == kLegacyHandle) return StreamKey{};
-  if (handle != kPerThreadHandle) return StreamKey{stream, 0};
+StreamKey Client::KeyOfThread(void* stream) {
   thread_local const WorkingThread thread(this);
   return StreamKey{stream, thread.Number()};
 }
@@ -367,19 +194,16 @@ void Client::ThreadEnded(std::uint64_t thread) {
   ::pthread_setcancelstate(cancel_state, nullptr);
 }
 
-void Client::Attach(int device) {
-  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+void Client::AttachNew(int device) {
   const std::uint64_t bit = std::uint64_t{1} << device;
   // relaxed: a set that only grows.
-  if ((attached_.load(std::memory_order_relaxed) & bit) != 0) return;
   if ((attached_.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
   if (session_.load(std::memory_order_acquire) != nullptr) AwaitWordUntil(MonotonicNs() + kFirstWordNs);
   agent_.DevicesChanged();
 }
 
-DeviceTracker* Client::Tracker(int device) {
+DeviceTracker* Client::MakeTracker(int device) {
   auto& entry = trackers_[static_cast<std::size_t>(device)];
-  if (DeviceTracker* tracker = entry.load(std::memory_order_acquire)) return tracker;
   const std::lock_guard lock(session_mutex_);
   if (DeviceTracker* tracker = entry.load(std::memory_order_relaxed)) return tracker;
   auto* tracker = new DeviceTracker(device, stub_.vendor, &captures_, &deadlines_);
@@ -394,7 +218,7 @@ DeviceTracker* Client::Tracker(int device) {
 
 void Client::StreamCreated(void* stream, int priority, unsigned flags) {
   const int device = stub_.vendor->current_device();
-  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  if (!IsDevice(device)) return;
   streams_.Add(stream, StreamInfo{device, priority, flags, true});
   {
     // Either it is in the table when a tracker is made, or it is noted here.
@@ -421,7 +245,7 @@ void Client::StreamDestroying(void* stream) {
 
 void Client::DeviceReset() {
   const int device = stub_.vendor->current_device();
-  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  if (!IsDevice(device)) return;
   for (void* stream : streams_.RemoveDevice(device)) {
     captures_.End(stream);
     agent_.Post(QueueDestroyedMessage{reinterpret_cast<std::uintptr_t>(stream)});

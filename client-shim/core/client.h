@@ -28,6 +28,8 @@
 
 namespace xschedd::shim {
 
+struct TrackedLaunch;
+
 class Client {
  public:
   explicit Client(const StubTable& stub);
@@ -46,7 +48,9 @@ class Client {
   void EventDestroyed(void* event);
   void StreamCreated(void* stream, int priority, unsigned flags);
   void StreamDestroying(void* stream);
-  void DeviceCurrent(int device) { Attach(device); }
+  void DeviceCurrent(int device) {
+    if (IsDevice(device)) Attach(device);
+  }
   void DeviceReset();
   void CaptureBegun(void* stream);
   void CaptureEnded(void* stream) { captures_.End(stream); }
@@ -97,24 +101,49 @@ class Client {
   bool HasGivenUp() const { return gave_up_.load(std::memory_order_relaxed); }
 
  private:
-  int DeviceOf(void* stream);
-  StreamKey KeyOf(void* stream);
+  static bool IsDevice(int device) { return device >= 0 && device < static_cast<int>(abi::kMaxDevices); }
+  // -1: not known.
+  int DeviceOf(void* stream) {
+    if (IsDefaultStream(stream)) return stub_.vendor->current_device();
+    const int known = streams_.KnownDeviceOf(stream);
+    return known >= 0 ? known : DeviceOfNew(stream);
+  }
+  int DeviceOfNew(void* stream);
+  StreamKey KeyOf(void* stream) {
+    if (!IsDefaultStream(stream)) return StreamKey{stream, 0};
+    return reinterpret_cast<std::uintptr_t>(stream) == kPerThreadHandle ? KeyOfThread(stream) : StreamKey{};
+  }
+  StreamKey KeyOfThread(void* stream);
   // By which the daemon knows it.
   static std::uint64_t QueueId(const StreamKey& key);
   // The default stream goes by one name among us, whatever the program calls it.
   static void* ByOneName(void* stream);
-  void Attach(int device);
-  DeviceTracker* Tracker(int device);
+  // Of a device that there is.
+  void Attach(int device) {
+    // relaxed: a set that only grows.
+    if ((attached_.load(std::memory_order_relaxed) >> device & 1) == 0) AttachNew(device);
+  }
+  void AttachNew(int device);
+  DeviceTracker* Tracker(int device) {
+    DeviceTracker* tracker = ExistingTracker(device);
+    return tracker != nullptr ? tracker : MakeTracker(device);
+  }
+  DeviceTracker* MakeTracker(int device);
   DeviceTracker* ExistingTracker(int device) const {
     return trackers_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
   }
+  // A launch's way, in this order (tracked_launch.cc).
+  bool IsCounted(const Session& session, std::uint32_t word, std::uint64_t now_ns) const {
+    return AwaitsWordUntilNs() != 0 || ((word & abi::kFlagMask) != 0 && now_ns < session.LeaseUntilNs());
+  }
+  void Wait(const Submission& submission, std::uint32_t slot, bool is_turn, TrackedLaunch* launch);
   bool WaitForTurn(Session* session, std::uint32_t slot, const Submission& submission);
-  void WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, const Submission& submission,
-                   Ticket* ticket);
+  void WaitForRoom(const Submission& submission, std::uint32_t slot, TrackedLaunch* launch);
+  void BeginWait(const Submission& submission, TrackedLaunch* launch);
+  void EndWait(const Submission& submission, const TrackedLaunch& launch, bool ok);
   void TellDeadlines();
   void WaitWhileOwnHeld(const Submission& submission);
   void PointSummary();
-  bool IsCounted(const Session& session, std::uint32_t slot) const;
   bool HasOwnMarkers() const;
   int TellPriority(bool changed);
   int TellWeight(bool changed);

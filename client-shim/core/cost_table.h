@@ -27,6 +27,16 @@ namespace xschedd::shim {
 
 class CostTable {
  public:
+  // A kind as it was found, for Launched; its place may be another's by then. One look-up a launch.
+  struct Known {
+    std::uint64_t cost_ns = 0;  // as of CostNs
+    std::uint16_t place = 0;
+  };
+  Known Look(LaunchKey key) const {
+    const std::size_t place = FindPlace(key);
+    return place == kNowhere ? Known{} : Known{entries_[place].cost_ns, static_cast<std::uint16_t>(place)};
+  }
+
   // Nanoseconds of device time of one launch; 0: nothing known.
   std::uint64_t CostNs(LaunchKey key) const {
     const Entry* entry = Find(key);
@@ -57,8 +67,10 @@ class CostTable {
   // The same if it can be relied upon: not while a kind that is being timed has not been found equal twice.
   std::uint64_t SettledCostNs(LaunchKey key) const {
     const Entry* entry = Find(key);
-    return entry != nullptr && (!is_timing_ || entry->planned == 0 || entry->timed >= 2) ? entry->cost_ns : 0;
+    return entry != nullptr && IsSettled(*entry) ? entry->cost_ns : 0;
   }
+  // Whether the cost that was found there a moment ago can be relied upon.
+  bool IsSettled(std::uint16_t place) const { return IsSettled(entries_[place]); }
 
   // Of all launches of a mix together; 0 if one of them cannot be relied upon.
   std::uint64_t SettledCostNs(const LaunchMix& mix) const {
@@ -72,31 +84,30 @@ class CostTable {
     return sum;
   }
 
-  // A launch of `key` succeeded, when launches took `average_ns`.
-  void Launched(LaunchKey key, LaunchKey function = 0, std::uint64_t average_ns = 0) {
-    Entry* entry = FindOrAdd(key);
-    if (entry == nullptr) return;
+  // A launch of `key` succeeded, when launches took `average_ns`. `place`: where it was when it was looked for.
+  void Launched(LaunchKey key, LaunchKey function = 0, std::uint64_t average_ns = 0, std::uint16_t place = 0) {
+    if (key == 0) return;
+    Entry* entry = entries_[place].key == key ? &entries_[place] : FindOrAdd(key);
     entry->function = function;
     if (entry->cost_ns == 0) entry->average_ns = average_ns;
     entry->used = ++clock_;
-    if (entry->since_timed < kEnough) ++entry->since_timed;
-    entry->is_proven = true;
+    ++entry->launches;
   }
 
   // Whether the next launch of `key` should be timed. Only a kind that was launched with success before, so that a
   // launch that fails fails in the way that the program knows. `is_marked`: a marker is due behind it in any case.
   bool IsTimingDue(LaunchKey key, std::uint64_t now_ns, bool is_marked) const {
     const Entry* entry = Find(key);
-    if (entry == nullptr || !entry->is_proven) return false;
+    if (entry == nullptr || entry->launches == 0) return false;
     if (entry->planned < kFirstTimed) return true;
-    if (entry->is_suspect && entry->since_timed >= entry->suspicion) return true;
-    return is_marked && now_ns - entry->timed_at_ns >= kRestNs;
+    if (entry->is_suspect && entry->launches - entry->timed_at >= entry->suspicion) return true;
+    return is_marked && now_ns >= entry->timed_at_ns + kRestNs;
   }
   void TimingPlanned(LaunchKey key, std::uint64_t now_ns) {
     Entry* entry = FindOrAdd(key);
     if (entry == nullptr) return;
     if (entry->planned < kEnough) ++entry->planned;
-    entry->since_timed = 0;
+    entry->timed_at = entry->launches;
     entry->timed_at_ns = now_ns;
   }
 
@@ -166,7 +177,7 @@ class CostTable {
   }
 
   // Whether some cost has changed by more than a quarter since the last call.
-  bool TakeJump() { return std::exchange(has_jumped_, false); }
+  bool TakeJump() { return has_jumped_ && std::exchange(has_jumped_, false); }
 
  private:
   static constexpr std::size_t kEntries = 512;  // a power of two
@@ -193,7 +204,7 @@ class CostTable {
   static constexpr std::uint64_t kFarOff = 4;
   static constexpr std::uint64_t kHarmlessNs = 50'000;
 
-  struct Entry {
+  struct alignas(64) Entry {  // a line or two of the cache
     LaunchKey key = 0;
     LaunchKey function = 0;
     std::uint64_t average_ns = 0;  // of all launches before its cost was known
@@ -205,15 +216,15 @@ class CostTable {
     std::uint64_t least_ns = kNone;
     std::uint64_t bounds_sum_ns = 0;
     std::uint32_t bounds = 0;
-    std::uint32_t timed = 0;    // time stamps that are in cost_ns, up to kSmoothing; 0: cost_ns comes from spans
-    std::uint32_t planned = 0;  // launches chosen to be timed
-    std::uint32_t since_timed = 0;
-    std::uint32_t far = 0;                      // time stamps in a row that were far from the cost
+    std::uint32_t timed = 0;     // time stamps that are in cost_ns, up to kSmoothing; 0: cost_ns comes from spans
+    std::uint32_t planned = 0;   // launches chosen to be timed
+    std::uint32_t launches = 0;  // with success, modulo 2^32
+    std::uint32_t timed_at = 0;  // `launches` when one was planned to be timed last
+    std::uint32_t far = 0;       // time stamps in a row that were far from the cost
     std::uint32_t suspicion = kFirstSuspicion;  // launches to wait before a suspect is timed
     // The least of those before them that counts, and when it was seen last.
     std::uint64_t kept_ns = kNone;
     std::uint64_t kept_at_ns = 0;
-    bool is_proven = false;
     bool is_suspect = false;  // spans say that it takes something else by now
   };
 
@@ -277,20 +288,29 @@ class CostTable {
   static std::size_t Place(LaunchKey key, std::size_t probe) {
     return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ull) >> 32) + probe;
   }
-  const Entry* Find(LaunchKey key) const {
-    if (key == 0) return nullptr;
+  bool IsSettled(const Entry& entry) const { return !is_timing_ || entry.planned == 0 || entry.timed >= 2; }
+  static constexpr std::size_t kNowhere = ~std::size_t{0};
+  std::size_t FindPlace(LaunchKey key) const {
+    if (key == 0) return kNowhere;
     for (std::size_t probe = 0; probe < kProbe; ++probe) {
-      const Entry& entry = entries_[Place(key, probe) & (kEntries - 1)];
-      if (entry.key == key) return &entry;
+      const std::size_t place = Place(key, probe) & (kEntries - 1);
+      if (entries_[place].key == key) return place;
     }
-    return nullptr;
+    return kNowhere;
+  }
+  const Entry* Find(LaunchKey key) const {
+    const std::size_t place = FindPlace(key);
+    return place == kNowhere ? nullptr : &entries_[place];
   }
   Entry* FindOrAdd(LaunchKey key) {
     if (key == 0) return nullptr;
+    Entry* found = const_cast<Entry*>(Find(key));
+    return found != nullptr ? found : Add(key);
+  }
+  [[gnu::noinline]] Entry* Add(LaunchKey key) {
     Entry* oldest = nullptr;
     for (std::size_t probe = 0; probe < kProbe; ++probe) {
       Entry& entry = entries_[Place(key, probe) & (kEntries - 1)];
-      if (entry.key == key) return &entry;
       if (oldest == nullptr || entry.used < oldest->used) oldest = &entry;
     }
     *oldest = Entry{};

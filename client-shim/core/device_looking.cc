@@ -45,14 +45,15 @@ class PreciseSleep {
 
 void DeviceTracker::MakeRoom(std::uint64_t nap_ns) {
   Lock lock(mutex_);
-  MakeRoomLocked(lock, nap_ns);
+  UnlockToMakeRoom(lock, nap_ns);
 }
 
-void DeviceTracker::MakeRoomLocked(Lock& lock, std::uint64_t nap_ns) {
+void DeviceTracker::UnlockToMakeRoom(Lock& lock, std::uint64_t nap_ns) {
   others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
-  PollLocked(lock);
+  UnlockToPoll(lock);
   // Each by itself: the marker of one that stands still tells nothing about the others.
-  MarkEach(lock, [](const StreamState& stream) { return !IsStreamIdle(stream) && !HasMarker(stream); });
+  UnlockToMarkEach(
+      lock, [](const StreamState& stream) { return !stream.work.IsIdle() && stream.work.OldestMarked() == nullptr; });
 }
 
 void DeviceTracker::AwaitRoom(const Ticket& ticket) {
@@ -65,7 +66,7 @@ void DeviceTracker::AwaitRoom(const Ticket& ticket) {
     return;
   }
   is_looking_ = true;
-  MakeRoomLocked(lock, 0);
+  UnlockToMakeRoom(lock, 0);
   if (rooms_ == ticket.rooms) {
     const std::uint64_t now = MonotonicNs();
     if (const std::uint64_t nap_ns = NapForRoomNs(now); nap_ns != 0) {
@@ -73,7 +74,7 @@ void DeviceTracker::AwaitRoom(const Ticket& ticket) {
       const PreciseSleep precise;
       // A synchronisation of another thread may make room before.
       room_.wait_for(lock, std::chrono::nanoseconds(nap_ns));
-      MakeRoomLocked(lock, 0);
+      UnlockToMakeRoom(lock, 0);
     } else {
       const std::uint64_t until_ns = now + kShortestNapNs;
       while (rooms_ == ticket.rooms && MonotonicNs() < until_ns) {
@@ -81,7 +82,7 @@ void DeviceTracker::AwaitRoom(const Ticket& ticket) {
         for (int i = 0; i < kPauses; ++i)
           __builtin_ia32_pause();
         lock.lock();
-        MakeRoomLocked(lock, 0);
+        UnlockToMakeRoom(lock, 0);
       }
     }
   }
@@ -99,15 +100,10 @@ std::uint64_t DeviceTracker::NapForRoomNs(std::uint64_t now_ns) const {
   std::uint64_t nap_ns = kLongestLateNapNs;
   bool is_first = true;
   for (const auto& [key, stream] : streams_) {
-    std::uint64_t due_ns = stream.progress_ns;
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
-      due_ns += stream.batches[i].work.cost_ns;
-      if (stream.batches[i].marker == nullptr) continue;
-      const std::uint64_t its_ns = NapNs(now_ns, due_ns);
-      nap_ns = is_first ? its_ns : std::min(nap_ns, its_ns);
-      is_first = false;
-      break;
-    }
+    if (stream.work.OldestMarked() == nullptr) continue;
+    const std::uint64_t its_ns = NapNs(now_ns, stream.progress_ns + stream.work.CostToOldestMarkedNs());
+    nap_ns = is_first ? its_ns : std::min(nap_ns, its_ns);
+    is_first = false;
   }
   return nap_ns;
 }
@@ -117,8 +113,8 @@ std::uint64_t DeviceTracker::NapForRoomNs(std::uint64_t now_ns) const {
 std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
   Lock lock(mutex_);
   now_ns = std::max(now_ns, last_submit_ns_);  // since the caller looked at the clock
-  const bool is_used = counters_.submitted != looked_at_;
-  looked_at_ = counters_.submitted;
+  const bool is_used = submitted_ != looked_at_;
+  looked_at_ = submitted_;
   // Of a client that launches all the time, the launch behind each short pause would wake the agent for nothing.
   is_awaited_ = is_awaited;
   const std::uint64_t if_idle_ns = is_used && !is_awaited ? now_ns + kLazyNs : kNever;
@@ -130,9 +126,9 @@ std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
     if (syncing_ > 0) {
       last_poll_ns_ = now_ns;
     } else if (now_ns - last_submit_ns_ >= QuietNs()) {
-      MarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream) && stream.pins == 0; });
+      UnlockToMarkEach(lock, [](const StreamState& stream) { return !stream.work.IsMarked() && stream.pins == 0; });
     }
-    PollLocked(lock);
+    UnlockToPoll(lock);
     if (launched_ == 0) return if_idle_ns;
   }
   return NextLookNs(now_ns);
@@ -150,7 +146,7 @@ std::uint64_t DeviceTracker::NextLookNs(std::uint64_t now_ns) const {
   for (const auto& [key, stream] : streams_) {
     if (stream.in_flight.launches > 0) due_ns = std::max(due_ns, stream.progress_ns + stream.in_flight.cost_ns);
   }
-  if (!average_.HasValue()) due_ns = 0;  // what launches weigh is a guess
+  if (!times_.Average().HasValue()) due_ns = 0;  // what launches weigh is a guess
   const std::uint64_t next_ns = std::max({now_ns + (is_awaited_ ? kWatchNs : kLazyNs), due_ns,
                                           last_submit_ns_ + QuietNs(), std::min(others_look_ns_, now_ns + kLazyNs)});
   return std::min(next_ns, now_ns + kLazyNs);

@@ -1,4 +1,5 @@
-// DeviceTracker's second half: from settled batches to GPU time and to what launches cost.
+// DeviceTracker's second half: settles batches, and asks their markers for the times that device_times.h makes GPU time
+// and costs of.
 #include <algorithm>
 
 #include "client-shim/core/device_tracker.h"
@@ -7,46 +8,32 @@
 namespace xschedd::shim {
 
 void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch) {
-  if (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) {
+  if (stream.work.HasSettledBy(last_batch)) {
     stream.progress_ns = MonotonicNs();
     ++rooms_;
     if (waiting_ > 0) room_.notify_all();
   }
-  while (!stream.batches.Empty() && stream.batches.Front().id <= last_batch) {
-    const Batch batch = stream.batches.Pop();
-    launched_ -= batch.work.launches;
-    RemoveInFlight(stream, batch.work);
-    counters_.completed += batch.work.launches;
-    stream.activity.completions += batch.work.launches;
-    stream.carried.Add(batch.work);
-    stream.carried_mix.Add(batch.mix);
-    if (batch.marker == nullptr) continue;
-    unmeasured_.Push(Measurement{key, stream.carried, stream.carried_mix, batch.timed, stream.start, batch.marker,
-                                 stream.is_anchored});
-    stream.start = nullptr;
-    stream.is_anchored = true;
-    stream.carried = InFlight{};
-    stream.carried_mix = LaunchMix{};
-  }
-  if (!IsStreamIdle(stream)) return;
-  stream.unmarked = InFlight{};
-  if (stream.carried.launches > 0) gpu_time_.AddUnmeasured(costs_.SettledCostNs(stream.carried_mix));
-  stream.carried = InFlight{};
-  stream.carried_mix = LaunchMix{};
-  if (stream.admitted > 0) return;
-  // What comes next begins its own time: the gap until then is not ours.
-  GiveMarker(stream.start);
-  stream.start = nullptr;
-  stream.is_anchored = false;
+  const auto measured = [&](const SettledWork& done) { unmeasured_.Push(Measurement{key, done}); };
+  const auto unmeasured = [this](const InFlight& work, const LaunchMix& mix, TimedFrom from) {
+    times_.AccountUnmeasured(work, mix, from);
+  };
+  const InFlight settled = stream.work.Settle(last_batch, measured, unmeasured);
+  launched_ -= settled.launches;
+  RemoveInFlight(stream, settled);
+  completed_ += settled.launches;
+  stream.activity.completions += settled.launches;
+  if (!stream.work.IsIdle() || stream.admitted > 0) return;
+  GiveMarker(stream.work.EndTime());  // the gap until the next launch is not ours
   stream.busy_since_ns = 0;
 }
 
-void DeviceTracker::Measure(Lock& lock) {
+void DeviceTracker::UnlockToMeasure(Lock& lock) {
   if (is_measuring_) return;
   is_measuring_ = true;
   const bool may_ask = !captures_->Forbid();
   while (!unmeasured_.Empty()) {
-    const Measurement done = unmeasured_.Pop();
+    const Measurement measurement = unmeasured_.Pop();
+    const SettledWork& done = measurement.done;
     const std::uint64_t epoch = epoch_;
     lock.unlock();
     // Both are done, so this does not block.
@@ -72,64 +59,40 @@ void DeviceTracker::Measure(Lock& lock) {
     lock.lock();
     GiveMarker(unused);
     GiveMarker(done.start);
-    if (epoch == epoch_) Account(done, from, to);
+    if (epoch == epoch_) Account(measurement, from, to);
   }
-  MatchStamps();
-  gpu_time_.EndRound();
+  times_.EndRound();
   is_measuring_ = false;
   unpinned_.notify_all();
 }
 
-// What the timed launch that was expected last took; 0: not known yet.
-std::uint64_t DeviceTracker::MatchStamps() {
-  const auto add = [this](LaunchKey key, std::uint64_t ns) { costs_.AddTimed(key, ns); };
-  const std::uint64_t newest_ns = timer_.Match(*vendor_, add);
-  if (!timer_.IsUsable()) costs_.GiveUpTiming();
-  return newest_ns;
-}
-
-void DeviceTracker::Account(const Measurement& done, std::optional<std::uint64_t> from,
+void DeviceTracker::Account(const Measurement& measurement, std::optional<std::uint64_t> from,
                             std::optional<std::uint64_t> to) {
-  const auto stream = streams_.find(done.stream);
-  if (done.start == nullptr && done.is_anchored && stream != streams_.end() && stream->second.end_ns != 0) {
+  const SettledWork& done = measurement.done;
+  const auto stream = streams_.find(measurement.stream);
+  if (done.start == nullptr && done.from == TimedFrom::kMarker && stream != streams_.end() &&
+      stream->second.end_ns != 0) {
     from = stream->second.end_ns;
   }
   if (stream != streams_.end()) stream->second.end_ns = to.value_or(0);
-  if (!from || !to || *to <= *from) {
-    gpu_time_.AddUnmeasured(costs_.SettledCostNs(done.mix));
-    return;
-  }
-  const std::uint64_t span_ns = *to - *from;
-  if (done.work.launches > 0) costs_.AddSpan(done.mix, span_ns, *to);
-  std::uint64_t timed_ns = 0;
-  if (done.timed != 0) {
-    timer_.Expect(done.timed, *to, span_ns);
-    timed_ns = MatchStamps();
-  }
-  // Of a single launch that was timed, what it took is known better than what its kind takes.
-  const std::uint64_t cost_ns = timed_ns != 0 && done.work.launches == 1 ? timed_ns : costs_.SettledCostNs(done.mix);
-  gpu_time_.Add(*from, *to, done.work.launches, cost_ns);
-  average_.Add(cost_ns != 0 ? std::min(cost_ns, span_ns) : span_ns, done.work.launches);
+  times_.Account(done, from, to);
+  PublishLimit();
 }
 
 // What launches cost has changed a lot: what is in flight is weighed anew, or a kind that has become long would fill
 // the window many times over before its first launch has settled.
 void DeviceTracker::Reprice() {
-  if (!costs_.TakeJump()) return;
   const auto reprice = [&](StreamState& stream, InFlight* work, const LaunchMix& mix) {
-    std::uint64_t cost_ns = costs_.SettledCostNs(mix);
+    std::uint64_t cost_ns = times_.Costs().SettledCostNs(mix);
     // What is reckoned only counts against the window.
-    if (cost_ns == 0) cost_ns = std::max(work->cost_ns, costs_.ReckonedCostNs(mix));
+    if (cost_ns == 0) cost_ns = std::max(work->cost_ns, times_.Costs().ReckonedCostNs(mix));
     if (cost_ns == work->cost_ns) return;
     AddInFlight(stream, InFlight{0, cost_ns});
     RemoveInFlight(stream, InFlight{0, work->cost_ns});
     work->cost_ns = cost_ns;
   };
-  for (auto& [key, stream] : streams_) {
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i)
-      reprice(stream, &stream.batches[i].work, stream.batches[i].mix);
-    reprice(stream, &stream.open, stream.open_mix);
-  }
+  for (auto& [key, stream] : streams_)
+    stream.work.ForEach([&](InFlight* work, const LaunchMix& mix) { reprice(stream, work, mix); });
 }
 
 }  // namespace xschedd::shim

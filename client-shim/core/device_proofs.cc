@@ -15,11 +15,11 @@ constexpr std::size_t kMaxEvents = 4096;
 Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
   Lock lock(mutex_);
   const std::uint64_t epoch = epoch_;
-  const auto is_open = [](const StreamState& stream) { return stream.open.launches > 0; };
-  if (scope == SyncScope::kDevice) MarkEach(lock, is_open);
+  const auto is_open = [](const StreamState& stream) { return stream.work.HasOpen(); };
+  if (scope == SyncScope::kDevice) UnlockToMarkEach(lock, is_open);
   const auto own = streams_.find(key);
   if (scope == SyncScope::kStream && own != streams_.end() && is_open(own->second))
-    Mark(lock, key, 0, From::kElsewhere);
+    UnlockToMark(lock, key, 0, In::kElsewhere);
   if (epoch != epoch_) return Snapshot{};
   for (auto& [other, stream] : streams_)
     CloseOpen(stream);
@@ -43,7 +43,7 @@ void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
       if (snapshot.scope != SyncScope::kEvent && stream.own_marker <= snapshot.last_batch) stream.own_marker = 0;
     }
   }
-  Measure(lock);
+  UnlockToMeasure(lock);
   AfterSettling();
 }
 
@@ -53,7 +53,7 @@ bool DeviceTracker::IsFreshlyMarked(const StreamKey& key, std::uint64_t now_ns) 
   if (found == streams_.end()) return false;
   const StreamState& stream = found->second;
   if (stream.pins > 0) return true;  // one is being recorded
-  return stream.admitted == 0 && IsMarked(stream) && now_ns < stream.recorded_ns + kFreshNs;
+  return stream.admitted == 0 && stream.work.IsMarked() && now_ns < stream.recorded_ns + kFreshNs;
 }
 
 bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) const {
@@ -82,7 +82,7 @@ void DeviceTracker::LeaveOwnMarker(const StreamKey& key) {
 void DeviceTracker::EventRecorded(void* event, const StreamKey& key) {
   const Lock lock(mutex_);
   const auto found = streams_.find(key);
-  if (found == streams_.end() || IsStreamIdle(found->second)) {
+  if (found == streams_.end() || found->second.work.IsIdle()) {
     events_.erase(event);
     return;
   }

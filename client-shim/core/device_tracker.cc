@@ -7,9 +7,6 @@
 namespace xschedd::shim {
 namespace {
 
-// A stream whose work has not moved for so long, and twice what it is known to cost, stands still.
-constexpr std::uint64_t kStillNs = 5'000'000;
-
 // Streams looked at with the lock released once; there may be more rounds.
 constexpr std::size_t kRound = 16;
 
@@ -20,9 +17,7 @@ constexpr std::size_t kRound = 16;
 void DeviceTracker::Reset(TrackerSink* sink) {
   const Lock lock(mutex_);
   for (auto& [key, stream] : streams_) {
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i)
-      GiveMarker(stream.batches[i].marker);
-    GiveMarker(stream.start);
+    stream.work.ForEachMarker([this](void* marker) { GiveMarker(marker); });
     StreamState fresh;
     fresh.pins = stream.pins;
     fresh.own_marker = stream.own_marker;
@@ -33,207 +28,27 @@ void DeviceTracker::Reset(TrackerSink* sink) {
     stream = std::move(fresh);
   }
   for (std::size_t i = 0; i < unmeasured_.Size(); ++i) {
-    GiveMarker(unmeasured_[i].start);
-    GiveMarker(unmeasured_[i].marker);
+    GiveMarker(unmeasured_[i].done.start);
+    GiveMarker(unmeasured_[i].done.marker);
   }
   unmeasured_.Clear();
   events_.clear();
-  gpu_time_.Clear();
+  times_.Clear();
   ++epoch_;
   entered_ = launched_ = syncing_ = blocked_ = 0;
   is_far_ahead_ = false;
   in_flight_ = InFlight{};
-  counters_ = TrackerCounters{};
-  limit_average_ns_ = 0;
+  submitted_ = completed_ = 0;
   limit_window_ = Window{};
   deadline_ns_ = 0;
   if (busy_ && sink_ != nullptr && sink == nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
   busy_ = waits_ = false;
   sink_ = sink;
+  ledger_ = sink != nullptr ? &sink->Counters() : &nobodys_;
   ++rooms_;
   room_.notify_all();
+  PublishLimit();
   Publish();
-}
-
-// ---- the submitting thread -----------------------------------------------------------------------------------------
-
-bool DeviceTracker::Begin(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function,
-                          const Window& window, bool may_time) {
-  Lock lock(mutex_);
-  EnterLocked(ticket, key, launch, function);
-  StreamState& stream = Find(key);
-  if (!AdmitLocked(ticket, stream, window, false)) return false;
-  StartLocked(lock, ticket, stream, window, may_time);
-  return true;
-}
-
-Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch, LaunchKey function) {
-  const Lock lock(mutex_);
-  Ticket ticket;
-  EnterLocked(&ticket, key, launch, function);
-  return ticket;
-}
-
-void DeviceTracker::EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function) {
-  ++entered_;
-  ticket->stream = key;
-  ticket->key = launch;
-  ticket->function = function;
-  ticket->epoch = epoch_;
-  if (deadlines_->Any()) {
-    StreamState& stream = Find(key);
-    if (stream.busy_since_ns == 0) {
-      stream.busy_since_ns = MonotonicNs();
-      UpdateDeadline();
-    }
-  }
-  if (!busy_) {
-    busy_ = true;
-    ReportBusy();
-  }
-}
-
-bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
-  const Lock lock(mutex_);
-  return AdmitLocked(ticket, Find(ticket->stream), window, force);
-}
-
-bool DeviceTracker::AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window, bool force) {
-  if (ticket->epoch != epoch_) return true;
-  if (window.us != 0) Reprice();
-  // A division, so only where it gives something else.
-  if (limit_average_ns_ != average_.AverageNs() || limit_window_ != window) {
-    counters_.window_limit = LaunchLimit(window, average_);
-    limit_average_ns_ = average_.AverageNs();
-    limit_window_ = window;
-  }
-  const std::uint64_t known_ns = costs_.CostNs(ticket->key);
-  const std::uint64_t cost_ns =
-      known_ns != 0 ? known_ns : costs_.ReckonedCostNs(ticket->key, ticket->function, average_.AverageNs());
-  // Where there is room beside everything, the streams need not be looked at.
-  if (!force && !HasRoom(window, in_flight_, cost_ns) && !MayRunSideBySide(window, stream.in_flight, cost_ns) &&
-      !HasRoom(window, CountedFor(ticket->stream, window, MonotonicNs()), cost_ns) && !captures_->Forbid()) {
-    ticket->rooms = rooms_;
-    return false;
-  }
-  ticket->weight_ns = WeightNs(window, cost_ns);
-  ticket->is_known = known_ns != 0;
-  if (is_far_ahead_ && in_flight_.cost_ns < std::uint64_t{window.us} * 1000 / 2) {
-    is_far_ahead_ = false;
-    UpdateWaits();
-  }
-  AddInFlight(stream, InFlight{1, ticket->weight_ns});
-  ++stream.admitted;
-  ++stream.turn;
-  ticket->admitted = true;
-  return true;
-}
-
-void DeviceTracker::Start(Ticket* ticket, const Window& window, bool may_time) {
-  Lock lock(mutex_);
-  StartLocked(lock, ticket, Find(ticket->stream), window, may_time);
-}
-
-void DeviceTracker::StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, const Window& window, bool may_time) {
-  if (ticket->epoch != epoch_ || captures_->Forbid()) return;
-  const bool was_idle = IsStreamIdle(stream);
-  // A thread that launches on the stream at the same time could come before the stop event and be counted behind it.
-  const bool may_be_timed = may_time && vendor_->next_stamp != nullptr && timer_.IsUsable() && stream.admitted == 1 &&
-                            ticket->stream.thread == 0;
-  // What is not known is told from what else is in its batch: so it is the last of many kinds, and the first of others.
-  const bool is_first_of_batch = !ticket->is_known && ticket->key != 0 && !stream.open_mix.HasRoom();
-  if (!may_be_timed && !is_first_of_batch && (!was_idle || stream.is_anchored)) return;
-  const Pin pin(this, &stream);
-  if (may_be_timed) {
-    const std::uint64_t now = MonotonicNs();
-    const InFlight with{stream.unmarked.launches + 1, stream.unmarked.cost_ns + ticket->weight_ns};
-    const bool is_marked = !was_idle && IsMarkerDue(window, with, ticket->weight_ns, now - stream.marked_at_ns);
-    if (costs_.IsTimingDue(ticket->key, now, is_marked)) {
-      ticket->stop = TakeMarker(lock);
-      if (ticket->stop != nullptr) costs_.TimingPlanned(ticket->key, now);
-      ticket->turn = stream.turn;
-    }
-  }
-  if (is_first_of_batch) Mark(lock, ticket->stream, 0, From::kOwnLaunch);
-  if (was_idle && !stream.is_anchored && ticket->epoch == epoch_) {
-    void* marker = TakeMarker(lock);
-    const bool recorded = marker != nullptr && Record(lock, marker, ticket->stream);
-    if (recorded && ticket->epoch == epoch_ && !stream.is_anchored) {
-      stream.start = marker;
-      stream.is_anchored = true;
-      stream.marked_at_ns = stream.recorded_ns = MonotonicNs();
-    } else {
-      GiveMarker(marker);
-    }
-  }
-}
-
-void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished, const Window& window) {
-  Lock lock(mutex_);
-  if (ticket.epoch != epoch_) {
-    GiveMarker(ticket.stop);
-    return;
-  }
-  --entered_;
-  if (ticket.admitted) {
-    StreamState& stream = Find(ticket.stream);
-    if (stream.admitted > 0) --stream.admitted;  // 0: the stream was destroyed meanwhile, and this state is a new one
-    if (ok) {
-      ++counters_.submitted;
-      ++stream.activity.launches;
-      costs_.Launched(ticket.key, ticket.function, average_.AverageNs());
-    }
-    if (ok && !finished) {
-      const std::uint64_t now = MonotonicNs();
-      ++launched_;
-      if (IsStreamIdle(stream)) stream.progress_ns = now;
-      stream.open.Add(InFlight{1, ticket.weight_ns});
-      stream.unmarked.Add(InFlight{1, ticket.weight_ns});
-      stream.open_mix.Add(ticket.key);
-      last_submit_ns_ = now;
-      const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
-      // Where nobody else may mark the stream later, this is the moment.
-      if (is_timed || captures_->Any() || !MayMarkElsewhere(ticket.stream) ||
-          IsMarkerDue(window, stream.unmarked, ticket.weight_ns, now - stream.marked_at_ns)) {
-        Mark(lock, ticket.stream, is_timed ? ticket.key : 0, From::kOwnLaunch);
-      }
-    } else {
-      RemoveInFlight(stream, InFlight{1, ticket.weight_ns});
-      if (ok) {
-        ++counters_.completed;
-        ++stream.activity.completions;
-      }
-      if (IsStreamIdle(stream) && stream.admitted == 0) stream.busy_since_ns = 0;
-    }
-  }
-  GiveMarker(ticket.stop);  // what it was for is known by the marker behind it
-  if (ticket.admitted && ok && !finished) {
-    Publish();  // nothing was settled
-  } else {
-    AfterSettling();
-  }
-}
-
-// What counts against the window for a launch on `key`. The other stream that has most in flight does not: it may wait
-// for a peer of this process (a collective) or for this very stream. Nor do others that stand still (several
-// communicators may wait for their peers at once), nor those with one launch that may run side by side. So a client has
-// two windows in flight at most on streams that move.
-InFlight DeviceTracker::CountedFor(const StreamKey& key, const Window& window, std::uint64_t now_ns) const {
-  InFlight most;
-  InFlight counted = in_flight_;
-  for (const auto& [other, stream] : streams_) {
-    if (other == key) continue;
-    const InFlight& its = stream.in_flight;
-    const bool is_still = its.launches > 0 && now_ns > stream.progress_ns + kStillNs + 2 * its.cost_ns;
-    const bool is_long = its.launches == 1 && MayRunSideBySide(window, InFlight{}, its.cost_ns);
-    if (is_still || is_long) {
-      counted.Remove(its);
-    } else if (stream.in_flight.cost_ns > most.cost_ns) {
-      most = stream.in_flight;
-    }
-  }
-  counted.Remove(most);
-  return counted;
 }
 
 // ---- markers -------------------------------------------------------------------------------------------------------
@@ -249,7 +64,11 @@ DeviceTracker::StreamState& DeviceTracker::FindInMap(const StreamKey& key) {
   return found->second;
 }
 
-void* DeviceTracker::TakeMarker(Lock& lock) {
+[[gnu::noinline]] void DeviceTracker::Keep(void* marker) {
+  pool_.push_back(marker);
+}
+
+void* DeviceTracker::UnlockToTakeMarker(Lock& lock) {
   if (!pool_.empty()) {
     void* marker = pool_.back();
     pool_.pop_back();
@@ -266,7 +85,7 @@ void* DeviceTracker::TakeMarker(Lock& lock) {
 }
 
 // With the lock released for the call.
-bool DeviceTracker::Record(Lock& lock, void* marker, const StreamKey& key) {
+bool DeviceTracker::UnlockToRecord(Lock& lock, void* marker, const StreamKey& key) {
   lock.unlock();
   bool is_recorded = false;
   {
@@ -277,58 +96,47 @@ bool DeviceTracker::Record(Lock& lock, void* marker, const StreamKey& key) {
   return is_recorded;
 }
 
-std::uint64_t DeviceTracker::Close(StreamState& stream, LaunchKey timed) {
-  const std::uint64_t id = next_batch_++;
-  stream.batches.Push(Batch{id, stream.open, stream.open_mix, nullptr, timed});
-  stream.open = InFlight{};
-  stream.open_mix = LaunchMix{};
-  return id;
-}
-
+// The newest batch of the stream; 0: none.
 std::uint64_t DeviceTracker::CloseOpen(StreamState& stream) {
-  if (stream.open.launches == 0) return stream.batches.Empty() ? 0 : stream.batches.Back().id;
-  return Close(stream, 0);
+  if (stream.work.HasOpen()) stream.work.Close(next_batch_++);
+  return stream.work.NewestBatch();
 }
 
 // Records a marker behind everything launched on the stream so far. The batch is closed before the lock is released for
 // the call, so that a launch of another thread meanwhile is not covered by a marker that may be in front of it.
-void DeviceTracker::Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From from) {
+void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey timed, In in) {
   if (captures_->Forbid()) return;
   const std::uint64_t epoch = epoch_;
   StreamState& stream = Find(key);
   const Pin pin(this, &stream);
   std::optional<Captures::Elsewhere> elsewhere;
-  if (from == From::kElsewhere && !elsewhere.emplace(captures_).IsAllowed()) return;
-  void* marker = TakeMarker(lock);
+  if (in == In::kElsewhere && !elsewhere.emplace(captures_).IsAllowed()) return;
+  void* marker = UnlockToTakeMarker(lock);
   // Asked last, and under the lock: a blocking stream that is made from now on waits (NoteStream).
-  const bool may_mark = from == From::kOwnLaunch || MayMarkElsewhere(key);
-  if (marker == nullptr || epoch != epoch_ || IsStreamIdle(stream) || !may_mark) {
+  const bool may_mark = in == In::kOwnLaunch || MayMarkElsewhere(key);
+  if (marker == nullptr || epoch != epoch_ || stream.work.IsIdle() || !may_mark) {
     GiveMarker(marker);
     return;
   }
-  const std::uint64_t id = Close(stream, timed);
+  const std::uint64_t id = next_batch_++;
+  stream.work.CloseToMark(id, timed);
   stream.own_marker = kRecording;
-  stream.unmarked = InFlight{};
   stream.marked_at_ns = last_submit_ns_;
-  const bool is_barrier = from == From::kElsewhere && key == StreamKey{};
+  const bool is_barrier = in == In::kElsewhere && key == StreamKey{};
   marking_legacy_ += is_barrier ? 1 : 0;
-  const bool recorded = Record(lock, marker, key);
+  const bool recorded = UnlockToRecord(lock, marker, key);
   if (is_barrier && --marking_legacy_ == 0) unpinned_.notify_all();
   if (stream.pins == 1) stream.own_marker = next_batch_++;
   if (recorded && epoch == epoch_) {
     stream.recorded_ns = MonotonicNs();
-    for (std::size_t i = stream.batches.Size(); i > 0; --i) {
-      if (stream.batches[i - 1].id != id) continue;
-      stream.batches[i - 1].marker = marker;
-      return;
-    }
+    if (stream.work.SetMarker(id, marker)) return;
   }
   // Not recorded, or its batch has been settled meanwhile by a synchronisation.
   GiveMarker(marker);
 }
 
 // Marks each stream that `wanted` says, in rounds: marking releases the lock.
-void DeviceTracker::MarkEach(Lock& lock, bool (*wanted)(const StreamState&)) {
+void DeviceTracker::UnlockToMarkEach(Lock& lock, bool (*wanted)(const StreamState&)) {
   std::optional<StreamKey> last;
   for (;;) {
     auto next = last ? streams_.upper_bound(*last) : streams_.begin();
@@ -336,11 +144,11 @@ void DeviceTracker::MarkEach(Lock& lock, bool (*wanted)(const StreamState&)) {
       ++next;
     if (next == streams_.end()) return;
     last = next->first;
-    Mark(lock, *last, 0, From::kElsewhere);
+    UnlockToMark(lock, *last, 0, In::kElsewhere);
   }
 }
 
-void DeviceTracker::PollLocked(Lock& lock) {
+void DeviceTracker::UnlockToPoll(Lock& lock) {
   struct Candidate {
     StreamKey key;
     std::uint64_t id;
@@ -356,12 +164,8 @@ void DeviceTracker::PollLocked(Lock& lock) {
     std::size_t count = 0;
     auto next = last ? streams_.upper_bound(*last) : streams_.begin();
     for (; next != streams_.end() && count < kRound; ++next) {
-      const auto& batches = next->second.batches;
-      for (std::size_t i = 0; i < batches.Size(); ++i) {
-        if (batches[i].marker == nullptr) continue;
-        candidates[count++] = {next->first, batches[i].id, batches[i].marker, MarkerState::kPending};
-        break;
-      }
+      const Batch* const oldest = next->second.work.OldestMarked();
+      if (oldest != nullptr) candidates[count++] = {next->first, oldest->id, oldest->marker, MarkerState::kPending};
     }
     const bool is_last = next == streams_.end();
     if (count == 0) break;
@@ -383,7 +187,7 @@ void DeviceTracker::PollLocked(Lock& lock) {
       // nothing is settled by it.
       // A marker that cannot be queried any more will never say anything: what it stood for is let go.
       Settle(found->first, found->second, candidates[i].id);
-      if (IsStreamIdle(found->second) && found->second.pins == 0) found->second.own_marker = 0;
+      if (found->second.work.IsIdle() && found->second.pins == 0) found->second.own_marker = 0;
       is_any_done = true;
     }
     if (is_any_done) continue;  // the same streams again: behind a marker that is done there may be others that are
@@ -392,20 +196,20 @@ void DeviceTracker::PollLocked(Lock& lock) {
   }
   is_polling_ = false;
   unpinned_.notify_all();
-  Measure(lock);
+  UnlockToMeasure(lock);
   AfterSettling();
 }
 
 void DeviceTracker::Poll() {
   Lock lock(mutex_);
-  PollLocked(lock);
+  UnlockToPoll(lock);
 }
 
 void DeviceTracker::AfterSettling() {
   if (gone_ > 0) {
     ForgetFound();
     std::erase_if(streams_, [this](const auto& entry) {
-      const bool is_over = entry.second.is_gone && IsStreamIdle(entry.second) && entry.second.pins == 0;
+      const bool is_over = entry.second.is_gone && entry.second.work.IsIdle() && entry.second.pins == 0;
       gone_ -= is_over ? 1 : 0;
       return is_over;
     });
@@ -451,23 +255,30 @@ void DeviceTracker::UpdateDeadline() {
 void DeviceTracker::DeadlinesChanged() {
   const Lock lock(mutex_);
   for (auto& [key, stream] : streams_) {
-    const bool is_busy = !IsStreamIdle(stream) || stream.admitted > 0;
+    const bool is_busy = !stream.work.IsIdle() || stream.admitted > 0;
     if (is_busy && stream.busy_since_ns == 0) stream.busy_since_ns = MonotonicNs();
   }
   UpdateDeadline();
 }
 
+// relaxed: statistics; the lock keeps them in order among themselves.
+void DeviceTracker::PublishLimit() {
+  ledger_->window_limit.store(LaunchLimit(limit_window_, times_.Average()), std::memory_order_relaxed);
+}
+
 void DeviceTracker::Publish() {
-  counters_.in_flight = launched_;
-  counters_.gpu_time_ns = gpu_time_.TotalNs();
-  if (sink_ != nullptr) sink_->Publish(counters_);
+  ledger_->in_flight.store(launched_, std::memory_order_relaxed);
+  ledger_->submitted.store(submitted_, std::memory_order_relaxed);
+  // release: never more than was submitted, to whoever reads it first.
+  ledger_->completed.store(completed_, std::memory_order_release);
+  ledger_->gpu_time_ns.store(times_.TotalNs(), std::memory_order_relaxed);
 }
 
 // ---- streams -------------------------------------------------------------------------------------------------------
 
 void DeviceTracker::PrepareForCapture() {
   Lock lock(mutex_);
-  MarkEach(lock, [](const StreamState& stream) { return !IsMarked(stream); });
+  UnlockToMarkEach(lock, [](const StreamState& stream) { return !stream.work.IsMarked(); });
 }
 
 void DeviceTracker::NoteStream(void* handle, bool non_blocking) {
@@ -493,10 +304,10 @@ void DeviceTracker::ForgetStream(void* handle) {
   // The runtime finishes what is left of a destroyed stream in its own time: nothing can be asked about it any more.
   CloseOpen(stream);
   Settle(found->first, stream, next_batch_);
-  GiveMarker(stream.start);
+  GiveMarker(stream.work.EndTime());
   ForgetFound();
   streams_.erase(found);
-  Measure(lock);
+  UnlockToMeasure(lock);
   AfterSettling();
 }
 
@@ -508,7 +319,7 @@ void DeviceTracker::ForgetThread(std::uint64_t thread) {
   // The runtime may have ended for this thread: nothing of it is called from here. Whoever looks at markers next does
   // the rest; where there is none behind the last launch, nothing can be asked about it any more.
   CloseOpen(stream);
-  if (!IsMarked(stream)) Settle(found->first, stream, next_batch_);
+  if (!stream.work.IsMarked()) Settle(found->first, stream, next_batch_);
   stream.is_gone = true;
   ++gone_;
   AfterSettling();
@@ -529,9 +340,9 @@ void DeviceTracker::ForgetDevice() {
   pool_.clear();
   unmeasured_.Clear();
   clock_.Forget();
-  timer_.Forget();
+  times_.ForgetMarkers();
   ++epoch_;
-  counters_.completed += launched_;
+  completed_ += launched_;
   entered_ = launched_ = syncing_ = blocked_ = 0;
   is_far_ahead_ = false;
   in_flight_ = InFlight{};

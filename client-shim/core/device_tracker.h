@@ -1,4 +1,6 @@
-// What a client has submitted to one device while tracked, and what of it is known to have finished.
+// What a client has submitted to one device while tracked, and what of it is known to have finished: lock, order and
+// reports. What was launched on a stream is stream_work.h, what work took and costs is device_times.h; a launch's part
+// is device_launching.h.
 //
 // Work is counted per stream, in batches. A batch is closed by a marker recorded behind it, or, without one, when a
 // call begins whose success will prove that everything up to here has finished. A batch settles when its marker, or
@@ -9,8 +11,11 @@
 //                                                                                 │
 //                               GPU time, costs ◄──(times of its markers)── measurement
 //
-// A start marker is recorded when a stream becomes busy. Settled batches are measured in order: the time from one
-// marker to the next is a span of the stream (gpu_time.h), and teaches what launches cost (cost_table.h). A launch may
+// A start marker is recorded when a stream becomes busy, unless it is known what its work costs: then the work counts
+// by that until something comes whose cost is not known, with a marker in front of it. Settled batches are measured in
+// order: the time from one marker to the next is a span of the stream (gpu_time.h), and teaches what launches cost
+// (cost_table.h). So that a change of costs is noticed, a stream has a start marker now and then all the same
+// (kStartRestNs, kStartsLeftOut). A launch may
 // be timed by the device itself (launch_timer.h): it gets a stop event, and a marker behind it, because the runtime
 // does not say of a stop event that it is done until something behind it is.
 //
@@ -41,27 +46,16 @@
 #include <vector>
 
 #include "client-shim/core/captures.h"
-#include "client-shim/core/cost_table.h"
 #include "client-shim/core/deadlines.h"
-#include "client-shim/core/gpu_time.h"
+#include "client-shim/core/device_times.h"
 #include "client-shim/core/interface.h"
-#include "client-shim/core/launch_mix.h"
-#include "client-shim/core/launch_timer.h"
 #include "client-shim/core/looks.h"
 #include "client-shim/core/marker_clock.h"
 #include "client-shim/core/ring_queue.h"
+#include "client-shim/core/stream_work.h"
 #include "client-shim/core/window.h"
 
 namespace xschedd::shim {
-
-// The counters that a tracker keeps in the ledger.
-struct TrackerCounters {
-  std::uint32_t in_flight = 0;
-  std::uint32_t window_limit = 0;
-  std::uint64_t submitted = 0;
-  std::uint64_t completed = 0;
-  std::uint64_t gpu_time_ns = 0;
-};
 
 // Where a tracker's reports and counters go: the ledger of the session. A test has its own.
 class TrackerSink {
@@ -69,13 +63,19 @@ class TrackerSink {
   virtual ~TrackerSink() = default;
   // Called in order; never blocks. `deadline_ns`: see abi::LedgerDevice.
   virtual void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) = 0;
-  virtual void Publish(const TrackerCounters& counters) = 0;
+  // Where the tracker keeps in_flight, window_limit, submitted, completed and gpu_time_ns. Stays where it is.
+  virtual abi::LedgerDevice& Counters() = 0;
   // Whether kWaits is to be reported now. Never blocks.
   virtual bool WantsWaits() const = 0;
 };
 
-// hipStreamPerThread, CU_STREAM_PER_THREAD: one handle for the default streams of all threads.
+// hipStreamPerThread, CU_STREAM_PER_THREAD: one handle for the default streams of all threads. Null and 1 are the
+// legacy default stream (hip_runtime_api.h).
 inline constexpr std::uintptr_t kPerThreadHandle = 2;
+inline constexpr std::uintptr_t kLegacyHandle = 1;
+inline bool IsDefaultStream(const void* stream) {
+  return reinterpret_cast<std::uintptr_t>(stream) <= kPerThreadHandle;
+}
 
 // A stream on one device. `thread` tells the per-thread default streams apart.
 struct StreamKey {
@@ -84,18 +84,24 @@ struct StreamKey {
   auto operator<=>(const StreamKey&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes it for a 0
 };
 
-// What Enter hands to the calls after it.
+// A launch from Begin or Enter to Leave. The first three say what is launched; the rest is the tracker's to set.
 struct Ticket {
   StreamKey stream;
-  LaunchKey key = 0;
-  LaunchKey function = 0;       // what `key` launches, with whatever grid; 0: not known
-  std::uint64_t epoch = 0;      // of the tracker; a ticket from before a Reset is void
-  std::uint64_t weight_ns = 0;  // what it was admitted with
-  void* stop = nullptr;         // from Start: the marker to launch with, if the launch is to be timed
-  std::uint64_t rooms = 0;      // of the tracker, when there was none for it
-  std::uint32_t turn = 0;       // of the stream at Start
-  bool admitted = false;
-  bool is_known = false;  // by Admit: what the launch costs
+  LaunchKey key;
+  LaunchKey function;       // what `key` launches, with whatever grid; 0: not known
+  void* state;              // of the stream, in the tracker; as long as `forgets` is the tracker's
+  std::uint64_t epoch = 0;  // of the tracker; a ticket from before a Reset is void
+  std::uint64_t weight_ns;  // what it was admitted with
+  void* stop = nullptr;     // from Start: the marker to launch with, if the launch is to be timed
+  std::uint32_t window_us;  // that it was admitted to
+  std::uint32_t forgets;    // of the tracker, when it was entered
+  union {
+    std::uint32_t rooms;  // until it is admitted: of the tracker, when there was none for it
+    std::uint32_t turn;   // then: of the stream
+  };
+  std::uint16_t place;  // of its kind among the costs (CostTable::Known)
+  bool admitted;
+  bool is_known;  // by Admit: what the launch costs
 };
 
 // What a call that proves completion covers.
@@ -118,25 +124,24 @@ class DeviceTracker {
   // All three outlive the tracker. Once the process exits, the runtime is left alone: nothing is recorded, queried or
   // measured, and the window lets everybody in, because nothing could be waited for.
   DeviceTracker(int device, const Vendor* vendor, Captures* captures, const Deadlines* deadlines)
-      : device_(device), vendor_(vendor), captures_(captures), deadlines_(deadlines), clock_(vendor) {}
+      : device_(device), vendor_(vendor), captures_(captures), deadlines_(deadlines), clock_(vendor), times_(vendor) {}
 
   // ---- session
   // Starts counting from nothing for a new session, or, with null, drops everything. `sink` outlives its use here.
   void Reset(TrackerSink* sink);
 
   // ---- the submitting thread, in this order
-  // Enter, Admit without force, and Start, with the lock taken once: for who need not wait for its turn. False:
-  // entered, but there is no room; Admit and Start are still to come.
-  bool Begin(Ticket* ticket, const StreamKey& stream, LaunchKey key, LaunchKey function, const Window& window,
-             bool may_time);
+  // Enter, Admit without force, and Start, with the lock taken once: for who need not wait for its turn. The ticket
+  // says what is launched. `now_ns`: the time. False: entered, but there is no room; Admit and Start are still to come.
+  bool Begin(Ticket* ticket, const Window& window, bool may_time, std::uint64_t now_ns);
   Ticket Enter(const StreamKey& stream, LaunchKey key, LaunchKey function = 0);
   // Whether there is room in the window now; counts the caller in if so. `force`: whether or not.
   bool Admit(Ticket* ticket, const Window& window, bool force);
   // Before the real call of an admitted ticket: records the start marker if the stream was idle. `may_time`: the caller
   // can launch with a stop event; if the launch is to be timed, ticket->stop is set and must be used for it.
-  void Start(Ticket* ticket, const Window& window, bool may_time);
+  void Start(Ticket* ticket, bool may_time);
   // After the real call. `ok`: it succeeded; `finished`: and its work is done already. Records a marker if one is due.
-  void Leave(const Ticket& ticket, bool ok, bool finished, const Window& window);
+  void Leave(const Ticket& ticket, bool ok, bool finished);
   // Returns when there may be room for a ticket that was not admitted, or something else may have changed: after some
   // milliseconds at most. One thread looks, the others sleep until it has found something.
   void AwaitRoom(const Ticket& ticket);
@@ -210,28 +215,18 @@ class DeviceTracker {
 
  private:
   static constexpr std::uint64_t kRecording = ~std::uint64_t{0};
+  // For so long, and so many times in a row, a stream that becomes busy goes without a start marker.
+  static constexpr std::uint64_t kStartRestNs = 10'000'000;
+  static constexpr std::uint32_t kStartsLeftOut = 7;
 
-  struct Batch {
-    std::uint64_t id = 0;
-    InFlight work;
-    LaunchMix mix;
-    void* marker = nullptr;  // null: none, or not recorded yet
-    LaunchKey timed = 0;     // the last launch was timed, and is of this kind
-  };
   struct StreamState {
-    RingQueue<Batch> batches;  // oldest first
-    InFlight open;             // launched, behind the newest batch
-    LaunchMix open_mix;
-    InFlight unmarked;  // launched since the last marker: an event of the program closes a batch, too
-    InFlight carried;   // settled without a marker: measured with the next batch that has one
-    LaunchMix carried_mix;
-    InFlight in_flight;          // admitted or launched, and not settled
-    std::uint32_t entered = 0;   // threads between Enter and Leave
-    std::uint32_t admitted = 0;  // of these, admitted
-    std::uint32_t turn = 0;      // counts those admitted
-    void* start = nullptr;       // the start marker, until it is measured
-    std::uint64_t end_ns = 0;    // of the marker clock: the end of what was measured last
-    bool is_anchored = false;    // `start` or `end_ns` says where the unmeasured time begins
+    StreamWork work;
+    InFlight in_flight;            // admitted or launched, and not settled
+    std::uint32_t admitted = 0;    // threads between Admit and Leave
+    std::uint32_t turn = 0;        // counts those admitted
+    std::uint64_t end_ns = 0;      // of the marker clock: the end of what was measured last
+    std::uint64_t started_ns = 0;  // when a start marker was recorded last
+    std::uint32_t left_out = 0;    // start markers since then that were not needed
     std::uint64_t marked_at_ns = 0;
     // A marker of ours that may not be reached yet: batches from this number on were begun after it had been recorded.
     // 0: none; kRecording: it is being recorded.
@@ -244,15 +239,10 @@ class DeviceTracker {
     bool is_gone = false;  // its thread has ended: forgotten when it is idle
     Activity activity;
   };
-  // A settled batch whose markers have not been asked for their times yet.
+  // Settled work whose markers have not been asked for their times yet.
   struct Measurement {
     StreamKey stream;
-    InFlight work;
-    LaunchMix mix;
-    LaunchKey timed = 0;
-    void* start = nullptr;  // null: from where the measurement before it ended
-    void* marker = nullptr;
-    bool is_anchored = false;
+    SettledWork done;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -270,22 +260,50 @@ class DeviceTracker {
     DeviceTracker* const tracker_;
     StreamState* const stream_;
   };
-  enum class From { kOwnLaunch, kElsewhere };  // the call in which a marker is recorded
+  // For a caller that holds the mutex by another lock: one that may be let go, and is held again at the end.
+  struct Relock {
+    explicit Relock(DeviceTracker* tracker) : lock(tracker->mutex_, std::adopt_lock) {}
+    ~Relock() { lock.release(); }
+    Relock(const Relock&) = delete;
+    Relock& operator=(const Relock&) = delete;
+    mutable Lock lock;
+  };
+  enum class In { kOwnLaunch, kElsewhere };  // the call in which a marker is recorded
 
   StreamState& Find(const StreamKey& key) {
     const Found& found = found_[PlaceOf(key)];
-    return found.stream != nullptr && found.key == key ? *found.stream : FindInMap(key);
+    return found.key == key ? *found.stream : FindInMap(key);
   }
   StreamState& FindInMap(const StreamKey& key);
   // Before streams are erased.
-  void ForgetFound() { found_ = {}; }
+  void ForgetFound() {
+    found_ = {};
+    ++forgets_;
+  }
+  // Of a ticket that is not void.
+  StreamState& StreamOf(const Ticket& ticket) {
+    return ticket.forgets == forgets_ ? *static_cast<StreamState*>(ticket.state) : Find(ticket.stream);
+  }
   static std::size_t PlaceOf(const StreamKey& key) {
     const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(key.handle) + key.thread) * 0x9e3779b97f4a7c15ull;
     return static_cast<std::size_t>(mixed >> (64 - kFoundBits));
   }
-  void EnterLocked(Ticket* ticket, const StreamKey& key, LaunchKey launch, LaunchKey function);
+  // What is called Unlock... lets the lock go for calls of the runtime, and has it again when it returns.
+
+  // The parts of Begin, each also a call of its own for who has to wait in between.
+  StreamState& EnterLocked(Ticket* ticket, std::uint64_t now_ns);
   bool AdmitLocked(Ticket* ticket, StreamState& stream, const Window& window, bool force);
-  void StartLocked(Lock& lock, Ticket* ticket, StreamState& stream, const Window& window, bool may_time);
+  bool HasRoomBeside(const Ticket& ticket, const StreamState& stream, const Window& window,
+                     std::uint64_t cost_ns) const;
+  void StartLocked(Ticket* ticket, StreamState& stream, bool may_time);
+  bool IsSettled(const Ticket& ticket) const { return ticket.is_known && times_.Costs().IsSettled(ticket.place); }
+  void UnlockToMarkStart(Ticket* ticket, StreamState& stream, bool may_be_timed, bool is_first_of_batch);
+  void UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState& stream);
+  void UnlockToMarkEnd(const Ticket& ticket, StreamState& stream);
+  void BecomeBusy(StreamState* stream);
+  void LeaveWithNothing(const Ticket& ticket, bool ok);
+  void NewDeadline(StreamState* stream);
+  void NoLongerFarAhead();
   // Whether the legacy default stream of this device has others that wait for it and that it waits for.
   bool HasBlockingStreams() const { return !blocking_.empty(); }
   // Whether success of a synchronisation with `key` says that `other`, a stream in the state `state`, has finished,
@@ -298,16 +316,6 @@ class DeviceTracker {
   bool MayMarkElsewhere(const StreamKey& key) const {
     return key.thread == 0 && !(key == StreamKey{} && HasBlockingStreams());
   }
-  static bool IsStreamIdle(const StreamState& stream) { return stream.batches.Empty() && stream.open.launches == 0; }
-  static bool HasMarker(const StreamState& stream) {
-    for (std::size_t i = 0; i < stream.batches.Size(); ++i) {
-      if (stream.batches[i].marker != nullptr) return true;
-    }
-    return false;
-  }
-  static bool IsMarked(const StreamState& stream) {
-    return stream.open.launches == 0 && (stream.batches.Empty() || stream.batches.Back().marker != nullptr);
-  }
   void AddInFlight(StreamState& stream, const InFlight& part) {
     in_flight_.Add(part);
     stream.in_flight.Add(part);
@@ -317,20 +325,18 @@ class DeviceTracker {
     stream.in_flight.Remove(part);
   }
   InFlight CountedFor(const StreamKey& key, const Window& window, std::uint64_t now_ns) const;
-  std::uint64_t Close(StreamState& stream, LaunchKey timed);
   std::uint64_t CloseOpen(StreamState& stream);
-  void Mark(Lock& lock, const StreamKey& key, LaunchKey timed, From from);
-  bool Record(Lock& lock, void* marker, const StreamKey& key);
-  void MarkEach(Lock& lock, bool (*wanted)(const StreamState&));
+  void UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey timed, In in);
+  bool UnlockToRecord(Lock& lock, void* marker, const StreamKey& key);
+  void UnlockToMarkEach(Lock& lock, bool (*wanted)(const StreamState&));
   void Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch);
-  void PollLocked(Lock& lock);
-  void MakeRoomLocked(Lock& lock, std::uint64_t nap_ns);
+  void UnlockToPoll(Lock& lock);
+  void UnlockToMakeRoom(Lock& lock, std::uint64_t nap_ns);
   std::uint64_t NapForRoomNs(std::uint64_t now_ns) const;
   std::uint64_t NextLookNs(std::uint64_t now_ns) const;
   std::uint64_t QuietNs() const;
-  void Measure(Lock& lock);
-  void Account(const Measurement& done, std::optional<std::uint64_t> from, std::optional<std::uint64_t> to);
-  std::uint64_t MatchStamps();
+  void UnlockToMeasure(Lock& lock);
+  void Account(const Measurement& measurement, std::optional<std::uint64_t> from, std::optional<std::uint64_t> to);
   void Reprice();
   void AfterSettling();
   void ReportBusy();
@@ -340,11 +346,13 @@ class DeviceTracker {
   }
   void UpdateWaits();
   void UpdateDeadline();
+  void PublishLimit();
   void Publish();
-  void* TakeMarker(Lock& lock);
+  void* UnlockToTakeMarker(Lock& lock);
   void GiveMarker(void* marker) {
-    if (marker != nullptr) pool_.push_back(marker);
+    if (marker != nullptr) Keep(marker);
   }
+  void Keep(void* marker);
 
   const int device_;
   const Vendor* const vendor_;
@@ -354,17 +362,20 @@ class DeviceTracker {
   std::condition_variable unpinned_;  // a stream, or the streams as a whole: is_polling_, is_measuring_
   std::uint32_t marking_legacy_ = 0;  // threads that record on the legacy default stream outside of a launch
   TrackerSink* sink_ = nullptr;
+  abi::LedgerDevice nobodys_{};            // counters while there is no sink
+  abi::LedgerDevice* ledger_ = &nobodys_;  // never null
   std::uint64_t epoch_ = 1;
   std::map<StreamKey, StreamState> streams_;
   // Those that were looked for last: a launch finds its stream without the map.
   struct Found {
-    StreamKey key;
+    StreamKey key{nullptr, ~std::uint64_t{0}};  // nobody's
     StreamState* stream = nullptr;
   };
   static constexpr unsigned kFoundBits = 6;
   std::array<Found, std::size_t{1} << kFoundBits> found_{};
   std::unordered_map<void*, Snapshot> events_;
-  std::uint32_t gone_ = 0;  // streams whose thread has ended
+  std::uint32_t gone_ = 0;     // streams whose thread has ended
+  std::uint32_t forgets_ = 0;  // how often streams have been erased
   std::unordered_set<void*> non_blocking_;
   std::unordered_set<void*> blocking_;  // not the legacy default stream itself
   std::vector<void*> pool_;  // markers for use; never destroyed, their number is that of markers pending at once
@@ -372,29 +383,26 @@ class DeviceTracker {
   bool is_measuring_ = false;  // one thread at a time, with the lock released
   bool is_polling_ = false;    // the same
   MarkerClock clock_;          // the measuring thread's
-  CostTable costs_;
-  LaunchTimer timer_;
-  GpuTime gpu_time_;
-  DurationEstimate average_;
+  DeviceTimes times_;
   std::uint64_t next_batch_ = 1;
-  std::uint32_t entered_ = 0;   // threads between Enter and Leave
-  InFlight in_flight_;          // of all streams
-  std::uint32_t launched_ = 0;  // of these, launched
-  std::uint32_t syncing_ = 0;   // threads in a call that will settle
-  std::uint32_t blocked_ = 0;   // threads in a call that waits, or may
-  std::uint64_t last_submit_ns_ = 0;
+  std::uint32_t entered_ = 0;         // threads between Enter and Leave
+  InFlight in_flight_;                // of all streams
+  std::uint32_t launched_ = 0;        // of these, launched
+  std::uint32_t syncing_ = 0;         // threads in a call that will settle
+  std::uint32_t blocked_ = 0;         // threads in a call that waits, or may
+  std::uint64_t last_submit_ns_ = 0;  // when somebody last asked to submit and had not to wait
   std::uint64_t last_poll_ns_ = 0;    // while a thread synchronises
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
   std::condition_variable room_;      // for threads that wait for the window and do not look
-  std::uint64_t rooms_ = 0;           // how often there has been more room
+  std::uint32_t rooms_ = 0;           // how often there has been more room, modulo 2^32
   std::uint64_t looked_at_ = 0;       // of submissions, when the agent looked last
   std::uint64_t deadline_ns_ = 0;
-  TrackerCounters counters_;
-  std::uint64_t limit_average_ns_ = 0;  // what counters_.window_limit was reckoned from
-  Window limit_window_;                 // likewise
-  std::uint32_t waiting_ = 0;           // threads that wait for the window
-  bool is_looking_ = false;             // one of them looks
-  bool is_awaited_ = false;             // when the agent looked last
+  std::uint64_t submitted_ = 0;
+  std::uint64_t completed_ = 0;
+  Window limit_window_;        // what the window's limit in the ledger was reckoned from
+  std::uint32_t waiting_ = 0;  // threads that wait for the window
+  bool is_looking_ = false;    // one of them looks
+  bool is_awaited_ = false;    // when the agent looked last
   bool busy_ = false;
   bool is_far_ahead_ = false;
   bool waits_ = false;  // reported of what is busy

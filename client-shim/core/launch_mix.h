@@ -25,9 +25,9 @@ struct LaunchMix {
   bool HasRoom() const { return is_complete && kinds < kKinds; }
 
   void Add(LaunchKey key, std::uint32_t launches = 1) {
-    for (std::uint32_t i = 0; i < kinds; ++i) {
-      if (parts[i].key != key) continue;
-      parts[i].launches += launches;
+    for (Part *part = parts.data(), *const end = part + kinds; part != end; ++part) {
+      if (part->key != key) continue;
+      part->launches += launches;
       return;
     }
     if (key == 0 || kinds == kKinds) {

@@ -17,6 +17,7 @@ class RingQueue {
   T& operator[](std::size_t index) { return items_[(head_ + index) & (items_.size() - 1)]; }
   const T& operator[](std::size_t index) const { return items_[(head_ + index) & (items_.size() - 1)]; }
   T& Front() { return (*this)[0]; }
+  const T& Front() const { return (*this)[0]; }
   T& Back() { return (*this)[count_ - 1]; }
   const T& Back() const { return (*this)[count_ - 1]; }
   void Push(const T& item) {

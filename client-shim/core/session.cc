@@ -113,13 +113,6 @@ void Session::SetClockOffset(std::int64_t ahead_ns) {
   clock_offset_ns_.store(ahead_ns, std::memory_order_relaxed);
 }
 
-std::uint64_t Session::LeaseUntilNs() const {
-  const std::uint64_t until = board_.LeaseUntilNs();
-  const std::int64_t ahead = clock_offset_ns_.load(std::memory_order_relaxed);
-  // 0: no gate has had flags yet.
-  return until == 0 ? 0 : until - static_cast<std::uint64_t>(ahead);
-}
-
 void Session::End() {
   is_alive_.store(false, std::memory_order_release);
   WakeWaiters();
@@ -142,17 +135,6 @@ void Session::LedgerSink::Report(abi::TransitionKind kind, std::uint64_t deadlin
   session->ledger_->Device(slot).deadline_ns.store(deadline_ns, std::memory_order_release);
   if (!session->ledger_->Report(slot, kind, MonotonicNs())) session->End();
   if (kind == abi::TransitionKind::kBusy && session->on_busy_) session->on_busy_();
-}
-
-void Session::LedgerSink::Publish(const TrackerCounters& counters) {
-  abi::LedgerDevice& device = session->ledger_->Device(slot);
-  // relaxed: statistics; the tracker's lock keeps them in order among themselves.
-  device.in_flight.store(counters.in_flight, std::memory_order_relaxed);
-  device.window_limit.store(counters.window_limit, std::memory_order_relaxed);
-  device.submitted.store(counters.submitted, std::memory_order_relaxed);
-  // release: never more than was submitted, to whoever reads it first.
-  device.completed.store(counters.completed, std::memory_order_release);
-  device.gpu_time_ns.store(counters.gpu_time_ns, std::memory_order_relaxed);
 }
 
 bool Session::LedgerSink::WantsWaits() const {

@@ -35,7 +35,11 @@ class Session {
 
   const BoardReader& Board() const { return board_; }
   // The end of the lease by this process's CLOCK_MONOTONIC: flags in a gate bind until then.
-  std::uint64_t LeaseUntilNs() const;
+  std::uint64_t LeaseUntilNs() const {
+    const std::uint64_t until = board_.LeaseUntilNs();
+    // relaxed: as said where it is. 0: no gate has had flags yet.
+    return until == 0 ? 0 : until - static_cast<std::uint64_t>(clock_offset_ns_.load(std::memory_order_relaxed));
+  }
   LedgerWriter& Ledger() { return *ledger_; }
   TrackerSink* Sink(std::uint32_t slot) { return &sinks_[slot]; }
 
@@ -57,7 +61,7 @@ class Session {
   class LedgerSink : public TrackerSink {
    public:
     void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) override;
-    void Publish(const TrackerCounters& counters) override;
+    abi::LedgerDevice& Counters() override { return session->ledger_->Device(slot); }
     bool WantsWaits() const override;
     Session* session = nullptr;
     std::uint32_t slot = 0;

@@ -1,5 +1,5 @@
 // The streams that the program has made and not destroyed: which device each is on.
-// Thread rule: any thread. DeviceOf takes no lock where the stream was asked after before.
+// Thread rule: any thread. KnownDeviceOf takes no lock.
 #pragma once
 
 #include <array>
@@ -27,14 +27,16 @@ class StreamTable {
     streams_[stream] = info;
     known_[PlaceOf(stream)].store(0, std::memory_order_relaxed);  // relaxed: as in Remove
   }
+  // Of a stream, not null, that DeviceOf was asked after lately; -1: it was not, or there is no such stream.
+  int KnownDeviceOf(void* stream) const {
+    // relaxed: stream and device are one value.
+    const std::uint64_t known = known_[PlaceOf(stream)].load(std::memory_order_relaxed);
+    return (known & kHandle) == reinterpret_cast<std::uintptr_t>(stream) ? static_cast<int>(known >> kHandleBits) - 1
+                                                                         : -1;
+  }
   // Not there: nothing.
   std::optional<int> DeviceOf(void* stream) {
     Known& known = known_[PlaceOf(stream)];
-    // relaxed: stream and device are one value.
-    const std::uint64_t found_now = known.load(std::memory_order_relaxed);
-    if (found_now != 0 && (found_now & kHandle) == reinterpret_cast<std::uintptr_t>(stream)) {
-      return static_cast<int>(found_now >> kHandleBits) - 1;
-    }
     const std::shared_lock lock(mutex_);
     const auto found = streams_.find(stream);
     if (found == streams_.end()) return std::nullopt;

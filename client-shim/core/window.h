@@ -91,13 +91,12 @@ inline std::uint32_t LaunchLimit(const Window& window, const DurationEstimate& e
 inline constexpr std::uint64_t kMarkerCostNs = 1'000'000;
 inline constexpr std::uint64_t kMarkerAgeNs = 2'000'000;
 
-// Whether a marker is due behind `open`, which is what was launched on a stream since its last marker, the last launch
-// of it at `last_ns`. At least two markers to what fits into a window, so that when the older is reached, room is made
-// while the device still has the rest to do.
-inline bool IsMarkerDue(const Window& window, const InFlight& open, std::uint64_t last_ns, std::uint64_t age_ns) {
-  if (open.launches == 0) return false;
-  if (open.cost_ns >= kMarkerCostNs || age_ns >= kMarkerAgeNs) return true;
-  return window.us != 0 && 2 * open.cost_ns + last_ns >= std::uint64_t{window.us} * 1000;
+// Whether a marker is due behind launches of `cost_ns` together, the last of them `last_ns`, when the stream's last
+// marker is `age_ns` old. At least two markers to what fits into a window, so that when the older is reached, room is
+// made while the device still has the rest to do.
+inline bool IsMarkerDue(std::uint32_t window_us, std::uint64_t cost_ns, std::uint64_t last_ns, std::uint64_t age_ns) {
+  if (cost_ns >= kMarkerCostNs || age_ns >= kMarkerAgeNs) return true;
+  return window_us != 0 && 2 * cost_ns + last_ns >= std::uint64_t{window_us} * 1000;
 }
 
 }  // namespace xschedd::shim

@@ -3,6 +3,7 @@
 // flight is let in; what is not held is not waited for.
 #include <memory>
 
+#include "client-shim/core/device_launching.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/window.h"
 #include "tests/fuzz/input.h"
@@ -87,10 +88,10 @@ class World {
     const bool forced = !admitted && (how & 8) != 0 && tracker.Admit(&ticket, window, true);
     if (!admitted && !forced) tracker.MakeRoom(1000);
     if (admitted || forced) {
-      tracker.Start(&ticket, window, (how & 16) != 0);
+      tracker.Start(&ticket, (how & 16) != 0);
       if (ticket.stop != nullptr) vendor_.LaunchTimed(ticket.stop, stream.handle);
     }
-    tracker.Leave(ticket, (admitted || forced) && (how & 32) == 0, (how & 64) != 0, window);
+    tracker.Leave(ticket, (admitted || forced) && (how & 32) == 0, (how & 64) != 0);
     (void)LaunchLimit(window, DurationEstimate());
   }
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "client-shim/core/device_tracker.h"
+#include "client-shim/core/device_launching.h"
 #include "fake_vendor.h"
 #include "tests/catch.h"
 
@@ -33,8 +33,9 @@ using namespace xschedd::shim;
 namespace {
 struct NoSink : TrackerSink {
   void Report(xschedd::abi::TransitionKind, std::uint64_t) override {}
-  void Publish(const TrackerCounters&) override {}
+  xschedd::abi::LedgerDevice& Counters() override { return counters; }
   bool WantsWaits() const override { return false; }
+  xschedd::abi::LedgerDevice counters{};
 };
 }  // namespace
 
@@ -57,9 +58,9 @@ TEST_CASE("launches, markers, waits and synchronisations of a tracked client all
         for (std::uintptr_t handle = 16; handle <= 48; handle += 16)
           vendor.Finish(reinterpret_cast<void*>(handle), now += 1000);
       }
-      tracker.Start(&ticket, window, true);
+      tracker.Start(&ticket, true);
       if (ticket.stop != nullptr) vendor.LaunchTimed(ticket.stop, stream.handle);
-      tracker.Leave(ticket, true, false, window);
+      tracker.Leave(ticket, true, false);
       if (i % 16 == 15) {
         const Snapshot snapshot = tracker.BeginSync(SyncScope::kDevice, StreamKey{});
         for (std::uintptr_t handle = 16; handle <= 48; handle += 16)
@@ -95,8 +96,8 @@ TEST_CASE("a stream of a client that has run out of memory can be destroyed", "[
       for (int i = 0; i < 20; ++i) {
         Ticket ticket = tracker.Enter(StreamKey{reinterpret_cast<void*>(kStream), 0}, 1);
         tracker.Admit(&ticket, Window{500, 2}, true);
-        tracker.Start(&ticket, Window{500, 2}, false);
-        tracker.Leave(ticket, true, false, Window{500, 2});
+        tracker.Start(&ticket, false);
+        tracker.Leave(ticket, true, false);
       }
     } catch (const std::bad_alloc&) {
       has_failed = true;

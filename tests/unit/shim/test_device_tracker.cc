@@ -165,7 +165,7 @@ TEST_CASE_METHOD(Fixture, "of several threads that wait for the window one looks
         tracker.AwaitRoom(ticket);
         ++waits;
       }
-      tracker.Leave(ticket, true, true, window);
+      tracker.Leave(ticket, true, true);
     });
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -200,7 +200,7 @@ TEST_CASE_METHOD(Fixture, "a ticket that is forced is counted like any other", "
   Ticket ticket = tracker.Enter(Key(16), 0);
   CHECK_FALSE(tracker.Admit(&ticket, window, false));
   CHECK(tracker.Admit(&ticket, window, true));
-  tracker.Leave(ticket, true, false, window);
+  tracker.Leave(ticket, true, false);
   CHECK(sink.in_flight == 2);
 }
 
@@ -267,9 +267,9 @@ TEST_CASE_METHOD(Fixture, "one long launch on each of other streams leaves the w
     void* stream = reinterpret_cast<void*>(96);
     Ticket ticket = tracker.Enter(Key(96), kind);
     tracker.Admit(&ticket, kNoWindow, true);
-    tracker.Start(&ticket, kNoWindow, false);
+    tracker.Start(&ticket, false);
     vendor.Finish(stream, time_ns);
-    tracker.Leave(ticket, true, false, kNoWindow);
+    tracker.Leave(ticket, true, false);
     const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(96));
     vendor.Finish(stream, time_ns += ns);
     tracker.EndSync(snapshot, true);
@@ -296,9 +296,9 @@ TEST_CASE_METHOD(Fixture, "GPU time is measured from the start marker, then from
   void* stream = reinterpret_cast<void*>(16);
   Ticket ticket = tracker.Enter(Key(16), 0);
   tracker.Admit(&ticket, window, false);
-  tracker.Start(&ticket, window, false);
+  tracker.Start(&ticket, false);
   vendor.Finish(stream, 10'000);  // the start marker
-  tracker.Leave(ticket, true, false, window);
+  tracker.Leave(ticket, true, false);
   TryLaunch(Key(16), window);
   vendor.Finish(stream, 110'000);
   tracker.Poll();
@@ -307,9 +307,9 @@ TEST_CASE_METHOD(Fixture, "GPU time is measured from the start marker, then from
   // Idle time is nobody's: the next interval begins at its own start marker.
   ticket = tracker.Enter(Key(16), 0);
   tracker.Admit(&ticket, window, false);
-  tracker.Start(&ticket, window, false);
+  tracker.Start(&ticket, false);
   vendor.Finish(stream, 900'000);
-  tracker.Leave(ticket, true, false, window);
+  tracker.Leave(ticket, true, false);
   Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
   vendor.Finish(stream, 905'000);
   tracker.EndSync(snapshot, true);
@@ -448,7 +448,7 @@ TEST_CASE_METHOD(Fixture, "a call that drains its stream is no longer under way 
   Ticket ticket = tracker.Enter(Key(16), 0);
   tracker.Reset(&sink);
   const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
-  tracker.Leave(ticket, true, true, kNoWindow);
+  tracker.Leave(ticket, true, true);
   tracker.EndSync(snapshot, true);
   // The agent looks after what comes next.
   TryLaunch(Key(16));
@@ -486,7 +486,7 @@ TEST_CASE_METHOD(Fixture, "a copy that drains its stream proves itself and what 
   tracker.Admit(&ticket, kNoWindow, false);
   const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
   TryLaunch(Key(16));
-  tracker.Leave(ticket, true, true, kNoWindow);
+  tracker.Leave(ticket, true, true);
   tracker.EndSync(snapshot, true);
   CHECK(sink.submitted == 3);
   CHECK(sink.completed == 2);
@@ -513,7 +513,7 @@ TEST_CASE_METHOD(Fixture, "tickets and snapshots of an ended session are void", 
   tracker.Reset(&second);
   TryLaunch(Key(16));
   tracker.EndSync(snapshot, true);
-  tracker.Leave(ticket, true, false, kNoWindow);
+  tracker.Leave(ticket, true, false);
   CHECK(second.in_flight == 1);
   CHECK(second.submitted == 1);
   CHECK(second.reports == std::vector{kBusy});
@@ -549,11 +549,11 @@ TEST_CASE_METHOD(Fixture, "a launch that is timed gets a stop event and a marker
   for (std::uint64_t i = 0; i < 4; ++i) {
     Ticket ticket = tracker.Enter(Key(16), kKind);
     REQUIRE(tracker.Admit(&ticket, window, false));
-    tracker.Start(&ticket, window, true);
+    tracker.Start(&ticket, true);
     CHECK((ticket.stop != nullptr) == (i > 0));  // a kind has to have been launched before
     vendor.Finish(stream, 10'000 * i);
     if (ticket.stop != nullptr) vendor.LaunchTimed(ticket.stop, stream);
-    tracker.Leave(ticket, true, false, window);
+    tracker.Leave(ticket, true, false);
     const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
     // The device took 2 us of these 9.
     vendor.stamps.push_back({500'000 + 10'000 * i + 7'000, 500'000 + 10'000 * i + 9'000});

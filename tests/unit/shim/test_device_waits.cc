@@ -49,10 +49,10 @@ TEST_CASE_METHOD(Asked, "a host waits while it is in a call that waits, and work
   SECTION("a copy to the host, whose call may wait") {
     Ticket ticket = tracker.Enter(Key(16), 0);
     REQUIRE(tracker.Admit(&ticket, kNoWindow, false));
-    tracker.Start(&ticket, kNoWindow, false);
+    tracker.Start(&ticket, false);
     tracker.BeginWait();
     CHECK(Reports() == std::vector{kBusy, kWaits});
-    tracker.Leave(ticket, true, false, kNoWindow);
+    tracker.Leave(ticket, true, false);
     tracker.EndWait();
     CHECK(Reports() == std::vector{kBusy});
   }
@@ -91,9 +91,9 @@ TEST_CASE_METHOD(Asked,
   for (std::uint64_t ns : {1'000'000, 2'000'000}) {  // what it takes: 1 ms
     Ticket ticket = tracker.Enter(Key(16), kKind);
     tracker.Admit(&ticket, kNoWindow, true);
-    tracker.Start(&ticket, kNoWindow, false);
+    tracker.Start(&ticket, false);
     vendor.Finish(Key(16).handle, ns - 1'000'000);
-    tracker.Leave(ticket, true, false, kNoWindow);
+    tracker.Leave(ticket, true, false);
     const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
     vendor.Finish(Key(16).handle, ns);
     tracker.EndSync(snapshot, true);
@@ -109,8 +109,8 @@ TEST_CASE_METHOD(Asked,
   for (int i = 0; i < 3; ++i) {
     tracker.NoteFarAhead();
     REQUIRE(tracker.Admit(&refused, kTop, true));
-    tracker.Start(&refused, kTop, false);
-    tracker.Leave(refused, true, false, kTop);
+    tracker.Start(&refused, false);
+    tracker.Leave(refused, true, false);
     refused = tracker.Enter(Key(16), kKind);
   }
   CHECK(Reports().empty());

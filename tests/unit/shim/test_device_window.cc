@@ -45,14 +45,14 @@ struct Device : Fixture {
       WaitUntil(marks.front().first);
     }
     const std::uint64_t before = QueuedNs();
-    tracker.Start(&ticket, window, may_time);
+    tracker.Start(&ticket, may_time);
     CollectMarkers();
     free_at = std::max(free_at, now) + takes[kind];
     if (ticket.stop != nullptr) {
       vendor.LaunchTimed(ticket.stop, ticket.stream.handle);
       vendor.stamps.push_back({free_at - takes[kind] + 4'711, free_at + 4'711});
     }
-    tracker.Leave(ticket, true, false, window);
+    tracker.Leave(ticket, true, false);
     CollectMarkers();
     return before;
   }

@@ -69,14 +69,17 @@ TEST_CASE("stream table: what was added is found until it is removed", "[streams
   table.Add(Handle(16), StreamInfo{0, -1, 1, true});
   table.Add(Handle(32), StreamInfo{1, 0, 0, true});
   table.Add(Handle(48), StreamInfo{1, 0, 0, false});
-  for (int time = 0; time < 2; ++time)  // by the table, then as it was remembered
-    CHECK(table.DeviceOf(Handle(16)) == 0);
+  CHECK(table.KnownDeviceOf(Handle(16)) == -1);
+  CHECK(table.DeviceOf(Handle(16)) == 0);
+  CHECK(table.KnownDeviceOf(Handle(16)) == 0);  // as it was remembered
   CHECK(table.DeviceOf(Handle(32)) == 1);
   CHECK(table.DeviceOf(Handle(48)) == 1);
   table.Add(Handle(16), StreamInfo{3, 0, 0, true});  // a handle used again
+  CHECK(table.KnownDeviceOf(Handle(16)) == -1);
   CHECK(table.DeviceOf(Handle(16)) == 3);
   CHECK(table.RemoveDevice(1).size() == 2);
   CHECK_FALSE(table.DeviceOf(Handle(32)));
+  CHECK(table.KnownDeviceOf(Handle(32)) == -1);
   CHECK(table.All().size() == 1);
   CHECK(table.DeviceOf(Handle(16)) == 3);
   CHECK(table.Remove(Handle(16)));
@@ -85,6 +88,6 @@ TEST_CASE("stream table: what was added is found until it is removed", "[streams
   const auto far = Handle(std::uintptr_t{1} << 60 | 16);  // too far off to be remembered
   table.Add(far, StreamInfo{5, 0, 0, true});
   CHECK(table.DeviceOf(far) == 5);
-  CHECK(table.DeviceOf(far) == 5);
+  CHECK(table.KnownDeviceOf(far) == -1);
   CHECK_FALSE(table.DeviceOf(Handle(16)));
 }

@@ -46,16 +46,15 @@ TEST_CASE("what is shown is how many launches fit at the average", "[window]") {
 
 TEST_CASE("a marker is due twice in a window, behind a millisecond of work, and after two of time", "[window]") {
   const Window window{500, 1};
-  CHECK_FALSE(IsMarkerDue(window, InFlight{0, 0}, 0, ~std::uint64_t{0}));
-  CHECK_FALSE(IsMarkerDue(window, InFlight{1, 100'000}, 100'000, 0));
-  CHECK(IsMarkerDue(window, InFlight{2, 200'000}, 100'000, 0));
-  CHECK(IsMarkerDue(window, InFlight{1, 200'000}, 200'000, 0));  // two fit: behind each
-  CHECK_FALSE(IsMarkerDue(window, InFlight{40, 200'000}, 5'000, 0));
-  CHECK(IsMarkerDue(window, InFlight{50, 250'000}, 5'000, 0));
-  CHECK(IsMarkerDue(window, InFlight{1, 50'000'000}, 50'000'000, 0));
-  CHECK_FALSE(IsMarkerDue(Window{}, InFlight{100, kMarkerCostNs - 1}, 1, kMarkerAgeNs - 1));
-  CHECK(IsMarkerDue(Window{}, InFlight{100, kMarkerCostNs}, 1, 0));
-  CHECK(IsMarkerDue(Window{}, InFlight{1, 0}, 0, kMarkerAgeNs));
+  CHECK_FALSE(IsMarkerDue(window.us, 100'000, 100'000, 0));
+  CHECK(IsMarkerDue(window.us, 200'000, 100'000, 0));
+  CHECK(IsMarkerDue(window.us, 200'000, 200'000, 0));  // two fit: behind each
+  CHECK_FALSE(IsMarkerDue(window.us, 200'000, 5'000, 0));
+  CHECK(IsMarkerDue(window.us, 250'000, 5'000, 0));
+  CHECK(IsMarkerDue(window.us, 50'000'000, 50'000'000, 0));
+  CHECK_FALSE(IsMarkerDue(0, kMarkerCostNs - 1, 1, kMarkerAgeNs - 1));
+  CHECK(IsMarkerDue(0, kMarkerCostNs, 1, 0));
+  CHECK(IsMarkerDue(0, 0, 0, kMarkerAgeNs));
 }
 
 TEST_CASE("the average follows a change without jumping at one launch", "[window]") {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "client-shim/core/device_tracker.h"
+#include "client-shim/core/device_launching.h"
 #include "tests/unit/shim/fake_vendor.h"
 
 namespace xschedd::shim {
@@ -14,19 +14,15 @@ struct Sink : TrackerSink {
     reports.push_back(kind);
     deadlines.push_back(deadline_ns);
   }
-  void Publish(const TrackerCounters& counters) override {
-    in_flight = counters.in_flight;
-    limit = counters.window_limit;
-    submitted = counters.submitted;
-    completed = counters.completed;
-    gpu_time_ns = counters.gpu_time_ns;
-  }
+  abi::LedgerDevice& Counters() override { return counters; }
   bool WantsWaits() const override { return wants_waits; }
   bool wants_waits = false;
   std::vector<abi::TransitionKind> reports;
   std::vector<std::uint64_t> deadlines;
-  std::uint32_t in_flight = 0, limit = 0;
-  std::uint64_t submitted = 0, completed = 0, gpu_time_ns = 0;
+  abi::LedgerDevice counters{};
+  const abi::Word &in_flight = counters.in_flight, &limit = counters.window_limit;
+  const abi::Counter &submitted = counters.submitted, &completed = counters.completed,
+                     &gpu_time_ns = counters.gpu_time_ns;
 };
 
 inline constexpr auto kBusy = abi::TransitionKind::kBusy;
@@ -50,8 +46,8 @@ struct Fixture {
   bool TryLaunch(const StreamKey& key, const Window& window = kNoWindow, bool ok = true, LaunchKey kind = 0) {
     Ticket ticket = tracker.Enter(key, kind);
     const bool admitted = tracker.Admit(&ticket, window, false);
-    if (admitted) tracker.Start(&ticket, window, false);
-    tracker.Leave(ticket, ok && admitted, false, window);
+    if (admitted) tracker.Start(&ticket, false);
+    tracker.Leave(ticket, ok && admitted, false);
     return admitted;
   }
   void Sync(SyncScope scope, const StreamKey& key) {

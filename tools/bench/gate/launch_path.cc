@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "client-shim/core/client.h"
+#include "client-shim/core/device_launching.h"
 #include "common/clock.h"
 
 using namespace xschedd;
@@ -160,8 +161,9 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
   Deadlines deadlines;
   struct NoSink : TrackerSink {
     void Report(abi::TransitionKind, std::uint64_t) override {}
-    void Publish(const TrackerCounters&) override {}
+    abi::LedgerDevice& Counters() override { return counters; }
     bool WantsWaits() const override { return false; }
+    abi::LedgerDevice counters{};
   } sink;
   DeviceTracker tracker(0, &kVendor, &captures, &deadlines);
   tracker.Reset(&sink);
@@ -178,9 +180,12 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
       const std::uint64_t before = __rdtsc();
       const std::uint64_t at = __rdtsc();
       Ticket ticket;
-      (void)tracker.Begin(&ticket, key, 1 + i % kKinds, 1, window, false);
+      ticket.stream = key;
+      ticket.key = 1 + i % kKinds;
+      ticket.function = 1;
+      (void)tracker.Begin(&ticket, window, false, MonotonicNs());
       const std::uint64_t begun_at = __rdtsc();
-      tracker.Leave(ticket, true, false, window);
+      tracker.Leave(ticket, true, false);
       const std::uint64_t left = __rdtsc();
       const std::uint64_t parts[kParts] = {at - before, begun_at - at, left - begun_at};
       for (int part = 0; part < kParts; ++part)

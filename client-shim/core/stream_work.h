@@ -1,0 +1,171 @@
+// What was launched on one stream and is not known to have finished, and from where its time is measured. Pure: no
+// clock, no runtime.
+//
+//     Launched ──► open ──(Close)──► batch ──(Settle)──► measured by the marker behind it, or by what it costs
+//
+// Work is settled in the order of its launches. A batch without a marker is measured with the next that has one.
+// Thread rule: guarded by its device's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "client-shim/core/launch_mix.h"
+#include "client-shim/core/ring_queue.h"
+#include "client-shim/core/window.h"
+
+namespace xschedd::shim {
+
+// From where the time of work is measured that is not measured yet.
+enum class TimedFrom : std::uint8_t {
+  kNowhere,  // nothing is known of that
+  kMarker,   // a start marker, or the end of what was measured last
+  kCost,     // by what it costs, back from its end: each launch of it has a cost that can be relied on
+};
+
+struct Batch {
+  std::uint64_t id = 0;  // those of later batches are larger
+  InFlight work;
+  LaunchMix mix;
+  void* marker = nullptr;  // null: none, or not recorded yet
+  LaunchKey timed = 0;     // the last launch was timed, and is of this kind
+};
+
+// Settled work with a marker behind it.
+struct SettledWork {
+  InFlight work;
+  LaunchMix mix;
+  LaunchKey timed = 0;
+  void* start = nullptr;  // with kMarker; null: from where what was settled before it ended
+  void* marker = nullptr;
+  TimedFrom from = TimedFrom::kNowhere;
+};
+
+class StreamWork {
+ public:
+  // Nothing is unsettled.
+  bool IsIdle() const { return batches_.Empty() && open_.launches == 0; }
+  bool HasOpen() const { return open_.launches > 0; }
+  // The last thing is a marker.
+  bool IsMarked() const { return !HasOpen() && (batches_.Empty() || batches_.Back().marker != nullptr); }
+  // The oldest batch with a marker; null: none.
+  const Batch* OldestMarked() const {
+    for (std::size_t i = 0; i < batches_.Size(); ++i) {
+      if (batches_[i].marker != nullptr) return &batches_[i];
+    }
+    return nullptr;
+  }
+  // What all up to that marker costs, which there is.
+  std::uint64_t CostToOldestMarkedNs() const {
+    std::uint64_t cost_ns = 0;
+    for (std::size_t i = 0;; ++i) {
+      cost_ns += batches_[i].work.cost_ns;
+      if (batches_[i].marker != nullptr) return cost_ns;
+    }
+  }
+  // Whether each kind of what is open is told apart, and one more would be.
+  bool MayTellOneMore() const { return open_mix_.HasRoom(); }
+  // What was launched behind the last marker costs. An event of the program closes a batch, too.
+  std::uint64_t UnmarkedNs() const { return unmarked_ns_; }
+  TimedFrom From() const { return from_; }
+
+  // A launch came behind all others.
+  void Launched(LaunchKey key, std::uint64_t cost_ns) {
+    open_.Add(InFlight{1, cost_ns});
+    open_mix_.Add(key);
+    unmarked_ns_ += cost_ns;
+  }
+  // What is open becomes a batch, be it nothing.
+  void Close(std::uint64_t id, LaunchKey timed = 0) {
+    batches_.Push(Batch{id, open_, open_mix_, nullptr, timed});
+    open_ = InFlight{};
+    open_mix_ = LaunchMix{};
+  }
+  // As Close, for a marker that is about to be recorded behind it.
+  void CloseToMark(std::uint64_t id, LaunchKey timed) {
+    Close(id, timed);
+    unmarked_ns_ = 0;
+  }
+  // 0: none.
+  std::uint64_t NewestBatch() const { return batches_.Empty() ? 0 : batches_.Back().id; }
+  // `marker` is behind that batch. False: it has been settled meanwhile.
+  bool SetMarker(std::uint64_t id, void* marker) {
+    for (std::size_t i = batches_.Size(); i > 0; --i) {
+      if (batches_[i - 1].id != id) continue;
+      batches_[i - 1].marker = marker;
+      return true;
+    }
+    return false;
+  }
+
+  // From here on, while it is idle. `start`: with kMarker, the marker.
+  void TimeFrom(TimedFrom from, void* start = nullptr) {
+    from_ = from;
+    start_ = start;
+  }
+  // What comes next begins its own time. Hands back the start marker, if that was not measured.
+  void* EndTime() {
+    from_ = TimedFrom::kNowhere;
+    return std::exchange(start_, nullptr);
+  }
+
+  bool HasSettledBy(std::uint64_t last) const { return !batches_.Empty() && batches_.Front().id <= last; }
+  // Settles all batches up to `last`, and returns what that was. Calls measured(SettledWork) for what has a marker
+  // behind it, and unmeasured(work, mix, from) for what will have none.
+  template <typename Measured, typename Unmeasured>
+  InFlight Settle(std::uint64_t last, Measured measured, Unmeasured unmeasured) {
+    InFlight settled;
+    while (HasSettledBy(last)) {
+      const Batch batch = batches_.Pop();
+      settled.Add(batch.work);
+      if (batch.marker == nullptr && from_ == TimedFrom::kCost) {
+        unmeasured(batch.work, batch.mix, from_);
+        continue;
+      }
+      carried_.Add(batch.work);
+      carried_mix_.Add(batch.mix);
+      if (batch.marker == nullptr) continue;
+      measured(SettledWork{carried_, carried_mix_, batch.timed, std::exchange(start_, nullptr), batch.marker, from_});
+      from_ = TimedFrom::kMarker;
+      DropCarried();
+    }
+    if (!IsIdle()) return settled;
+    unmarked_ns_ = 0;
+    if (carried_.launches > 0) unmeasured(carried_, carried_mix_, from_);
+    DropCarried();
+    return settled;
+  }
+
+  // Calls change(&work, mix) for all that is not settled.
+  template <typename Change>
+  void ForEach(Change change) {
+    for (std::size_t i = 0; i < batches_.Size(); ++i)
+      change(&batches_[i].work, std::as_const(batches_[i].mix));
+    change(&open_, std::as_const(open_mix_));
+  }
+  // Calls give(marker) for each that is here; some may be null.
+  template <typename Give>
+  void ForEachMarker(Give give) const {
+    for (std::size_t i = 0; i < batches_.Size(); ++i)
+      give(batches_[i].marker);
+    give(start_);
+  }
+
+ private:
+  void DropCarried() {
+    carried_ = InFlight{};
+    carried_mix_ = LaunchMix{};
+  }
+
+  RingQueue<Batch> batches_;  // oldest first
+  InFlight open_;             // behind the newest batch
+  LaunchMix open_mix_;
+  std::uint64_t unmarked_ns_ = 0;
+  InFlight carried_;  // settled without a marker
+  LaunchMix carried_mix_;
+  void* start_ = nullptr;  // the start marker, until it is measured
+  TimedFrom from_ = TimedFrom::kNowhere;
+};
+
+}  // namespace xschedd::shim
