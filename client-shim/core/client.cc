@@ -97,11 +97,6 @@ std::uint64_t CoarseNs() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-Window WindowOf(const Session& session, std::uint32_t slot) {
-  const BoardReader& board = session.Board();
-  return Window{board.WindowUs(slot), board.WindowFloor(slot), (board.Word(slot) & abi::kGuarded) != 0};
-}
-
 // The launch path looks at this instead of the board's summary while the program holds work of its own, and after the
 // end of a session that left markers.
 const abi::Word kLook{1};
@@ -119,6 +114,7 @@ Client::Client(const StubTable& stub)
       environment_(ReadEnvironment(stub)),
       priority_(environment_.priority),
       weight_(environment_.weight),
+      schedules_streams_(environment_.schedules_streams),
       passthrough_(environment_.passthrough, stub),
       agent_(this, *stub.vendor) {
   attached_.store(stub.devices_seen, std::memory_order_relaxed);
@@ -142,16 +138,18 @@ void Client::SubmitBegin(Submission* submission) {
   carried.tracker = nullptr;
   submission->stop = nullptr;
   if (own_holds_.Any()) WaitWhileOwnHeld(*submission);
+  const bool orders_streams = stream_gate_.IsOn();
+  if (orders_streams) WaitForStreams(*submission);
   SessionUse use(session_);
   Session* const session = use.Get();
-  if (session == nullptr) return;
+  if (session == nullptr && !orders_streams) return;
   // Nothing runs when a capturing stream is given work; the launch of the graph is what counts.
   if (captures_.Any() && stub_.vendor->is_capturing(submission->stream)) return;
   const int device = DeviceOf(submission->stream);
   if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
   Attach(device);
   const auto slot = static_cast<std::uint32_t>(device);
-  if (!IsCounted(*session, slot)) return;
+  if (!IsCounted(session, slot)) return;
   DeviceTracker* tracker = ExistingTracker(device);
   if (tracker == nullptr) tracker = Tracker(device);
   const StreamKey stream = KeyOf(submission->stream);
@@ -161,17 +159,19 @@ void Client::SubmitBegin(Submission* submission) {
   carried.slot = slot;
   use.Keep();  // until SubmitEnd
   // Nothing is configured to pass, and nobody is held: the gate is as it was a moment ago, when it was asked.
-  const bool is_turn = !passthrough_.Any() && (session->Board().Word(slot) & abi::kHeld) == 0;
-  const bool has_begun = is_turn && tracker->Begin(&carried.ticket, stream, submission->key, function,
-                                                   WindowOf(*session, slot), submission->may_time);
+  const bool is_turn = !passthrough_.Any() && (GateWord(session, slot) & abi::kHeld) == 0;
+  const Window window = WindowFor(session, slot, submission->stream);
+  const bool has_begun =
+      is_turn && tracker->Begin(&carried.ticket, stream, submission->key, function, window, submission->may_time);
   if (!has_begun) {
     if (!is_turn) carried.ticket = tracker->Enter(stream, submission->key, function);
     // What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as
     // the program launches it.
     const bool passes = !is_turn && WaitForTurn(session, slot, *submission);
-    const bool is_refused = is_turn || !tracker->Admit(&carried.ticket, WindowOf(*session, slot), passes);
+    const bool is_refused =
+        is_turn || !tracker->Admit(&carried.ticket, WindowFor(session, slot, submission->stream), passes);
     if (is_refused) WaitForRoom(session, slot, tracker, *submission, &carried.ticket);
-    tracker->Start(&carried.ticket, WindowOf(*session, slot), submission->may_time && !passes);
+    tracker->Start(&carried.ticket, WindowFor(session, slot, submission->stream), submission->may_time && !passes);
   }
   submission->stop = carried.ticket.stop;
   if (submission->drains) {
@@ -186,20 +186,34 @@ void Client::SubmitBegin(Submission* submission) {
 void Client::SubmitEnd(Submission* submission, bool ok) {
   const auto& carried = Made<Carried>(submission->core);
   if (carried.tracker == nullptr) return;
-  carried.tracker->Leave(carried.ticket, ok, submission->drains, WindowOf(*carried.session, carried.slot));
+  carried.tracker->Leave(carried.ticket, ok, submission->drains,
+                         WindowFor(carried.session, carried.slot, submission->stream));
   if (submission->drains) {
     carried.tracker->EndSync(
         Snapshot{SyncScope::kStream, carried.ticket.stream, carried.drained_batch, carried.drained_epoch}, ok);
   } else if (submission->reads) {
     carried.tracker->EndWait();
   }
-  SessionUse::End(carried.session);
+  if (carried.session != nullptr) SessionUse::End(carried.session);
   agent_.WorkSubmitted();
 }
 
-bool Client::IsCounted(const Session& session, std::uint32_t slot) const {
-  if (AwaitsWordUntilNs() != 0) return true;
-  return (session.Board().Word(slot) & abi::kFlagMask) != 0 && CoarseNs() < session.LeaseUntilNs();
+bool Client::IsCounted(const Session* session, std::uint32_t slot) const {
+  if (stream_gate_.IsOn() || AwaitsWordUntilNs() != 0) return true;
+  return (GateWord(session, slot) & abi::kFlagMask) != 0 && CoarseNs() < session->LeaseUntilNs();
+}
+
+std::uint32_t Client::GateWord(const Session* session, std::uint32_t slot) {
+  return session != nullptr ? session->Board().Word(slot) : 0;
+}
+
+Window Client::WindowFor(const Session* session, std::uint32_t slot, void* stream) const {
+  Window window;
+  if (session != nullptr) {
+    const BoardReader& board = session->Board();
+    window = Window{board.WindowUs(slot), board.WindowFloor(slot), (board.Word(slot) & abi::kGuarded) != 0};
+  }
+  return stream_gate_.IsOn() ? WindowBelowOthers(window, stream) : window;
 }
 
 // Before the client is busy: what the program holds itself holds nobody else back.
@@ -217,9 +231,10 @@ bool Client::WaitForTurn(Session* session, std::uint32_t slot, const Submission&
     if (abi::Counter* const passed = passthrough_.Match(submission, *stub_.vendor)) {
       // relaxed: statistics.
       passed->fetch_add(1, std::memory_order_relaxed);
-      session->Ledger().Device(slot).passthrough.fetch_add(1, std::memory_order_relaxed);
+      if (session != nullptr) session->Ledger().Device(slot).passthrough.fetch_add(1, std::memory_order_relaxed);
       return true;
     }
+    if (session == nullptr) return false;
     if (WaitAtGate(session, slot, passthrough_.EpochWord(), epoch)) return false;
   }
 }
@@ -227,25 +242,28 @@ bool Client::WaitForTurn(Session* session, std::uint32_t slot, const Submission&
 // For a ticket that was not admitted.
 void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, const Submission& submission,
                          Ticket* ticket) {
-  const BoardReader& board = session->Board();
   // Work in flight may itself be waiting for what this thread is about to submit (a stream that waits for a value, a
   // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
   const auto patience_from = [&](std::uint64_t now) {
-    return std::max(session->LeaseUntilNs(), now + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
+    const bool is_gated = (GateWord(session, slot) & abi::kFlagMask) != 0;
+    return std::max(is_gated ? session->LeaseUntilNs() : now + kStreamStillNs,
+                    now + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
   };
   std::uint64_t patience = patience_from(MonotonicNs());
-  std::uint32_t seen = board.Word(slot);
+  std::uint32_t seen = GateWord(session, slot);
   tracker->NoteFarAhead();
   for (;;) {
     tracker->AwaitRoom(*ticket);
-    const std::uint32_t word = board.Word(slot);
+    const std::uint32_t word = GateWord(session, slot);
+    const Window window = WindowFor(session, slot, submission.stream);
     const std::uint64_t now = MonotonicNs();
-    const bool is_bound = (word & abi::kFlagMask) != 0 && session->IsAlive() && now < patience;
-    const bool is_held = is_bound && (word & abi::kHeld) != 0;
+    const bool is_gated = (word & abi::kFlagMask) != 0 && session->IsAlive();
+    const bool is_bound = (is_gated || stream_gate_.IsOn()) && now < patience;
+    const bool is_held = is_gated && is_bound && (word & abi::kHeld) != 0;
     if (std::exchange(seen, word) != word) tracker->WakeWaiting();
     const bool passes = is_held && WaitForTurn(session, slot, submission);
     if (is_held) patience = patience_from(MonotonicNs());  // that was the gate's time, not the window's
-    if (tracker->Admit(ticket, WindowOf(*session, slot), passes || !is_bound)) break;
+    if (tracker->Admit(ticket, window, passes || !is_bound)) break;
   }
   tracker->WakeWaiting();
 }
@@ -301,7 +319,7 @@ bool Client::QueryAgain(const Sync& sync) {
 }
 
 void Client::EventRecorded(void* event, void* stream) {
-  if (session_.load(std::memory_order_acquire) == nullptr) return;
+  if (session_.load(std::memory_order_acquire) == nullptr && !stream_gate_.IsOn()) return;
   // Recorded into a graph: it says nothing about work that runs.
   if (captures_.Any() && stub_.vendor->is_capturing(stream)) return;
   const int device = DeviceOf(stream);
@@ -401,6 +419,7 @@ void Client::StreamCreated(void* stream, int priority, unsigned flags) {
     const std::lock_guard lock(session_mutex_);
     if (DeviceTracker* tracker = ExistingTracker(device)) tracker->NoteStream(stream, IsNonBlocking(flags));
   }
+  OrderStreams();
   Attach(device);
   agent_.Post(QueueCreatedMessage{reinterpret_cast<std::uintptr_t>(stream), static_cast<std::uint32_t>(device),
                                   priority, flags});
@@ -414,6 +433,7 @@ void Client::StreamDestroying(void* stream) {
   if (weight_.HasStreams()) TellWeight(weight_.SetStream(stream, std::nullopt));
   if (own_holds_.Any()) ReleaseStream(stream);
   const std::optional<StreamInfo> info = streams_.Remove(stream);
+  OrderStreams();
   if (!info) return;
   if (DeviceTracker* tracker = ExistingTracker(info->device)) tracker->ForgetStream(stream);
   if (info->was_seen_made) agent_.Post(QueueDestroyedMessage{reinterpret_cast<std::uintptr_t>(stream)});
@@ -426,6 +446,7 @@ void Client::DeviceReset() {
     captures_.End(stream);
     agent_.Post(QueueDestroyedMessage{reinterpret_cast<std::uintptr_t>(stream)});
   }
+  OrderStreams();
   if (DeviceTracker* tracker = ExistingTracker(device)) tracker->ForgetDevice();
 }
 
@@ -458,7 +479,7 @@ void Client::PointSummary() {
   const std::lock_guard lock(summary_mutex_);
   const Session* session = session_.load(std::memory_order_acquire);
   stub_.set_summary(HasGivenUp()                                     ? nullptr
-                    : own_holds_.Any()                               ? &kLook
+                    : own_holds_.Any() || stream_gate_.IsOn()        ? &kLook
                     : session != nullptr && AwaitsWordUntilNs() != 0 ? &kLook
                     : session != nullptr                             ? session->Board().SummaryWord()
                     : HasOwnMarkers()                                ? &kLook
@@ -496,6 +517,7 @@ void Client::EndSession() {
 void Client::GiveUp() {
   if (gave_up_.exchange(true)) return;
   own_holds_.ReleaseDevice(OwnHolds::kAllDevices);
+  stream_gate_.Close();
   PointSummary();
   Session* session = session_.load(std::memory_order_acquire);
   if (session != nullptr) session->End();
@@ -505,6 +527,7 @@ void Client::GiveUp() {
 void Client::Exiting() {
   is_exiting_.store(true, std::memory_order_seq_cst);
   captures_.ForbidForGood();
+  stream_gate_.Close();
   Release(OwnHolds::kAllDevices);  // nobody is left to do it
   agent_.WaitUntilOutOfRuntime();
 }

@@ -23,6 +23,7 @@
 #include "client-shim/core/own_holds.h"
 #include "client-shim/core/passthrough.h"
 #include "client-shim/core/session.h"
+#include "client-shim/core/stream_gate.h"
 #include "client-shim/core/stream_table.h"
 #include "client-shim/core/wishes.h"
 
@@ -64,6 +65,7 @@ class Client {
   int Release(int device);
   int HoldStream(void* stream, std::uint64_t max_us);
   int ReleaseStream(void* stream);
+  int ScheduleStreams(bool on);
   int GetStatus(xschedd_status* status);
   int GetDeviceStatus(int device, xschedd_device_status* status);
   // Something here went wrong that should not (memory ran out): scheduling ends for this process.
@@ -108,13 +110,20 @@ class Client {
   DeviceTracker* ExistingTracker(int device) const {
     return trackers_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
   }
+  // What binds at the device's gate: 0 without a session.
+  static std::uint32_t GateWord(const Session* session, std::uint32_t slot);
+  // The daemon's window, or that of a stream below others, if it is smaller.
+  Window WindowFor(const Session* session, std::uint32_t slot, void* stream) const;
+  Window WindowBelowOthers(const Window& window, void* stream) const;
   bool WaitForTurn(Session* session, std::uint32_t slot, const Submission& submission);
   void WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, const Submission& submission,
                    Ticket* ticket);
   void TellDeadlines();
   void WaitWhileOwnHeld(const Submission& submission);
+  void WaitForStreams(const Submission& submission);
+  void OrderStreams();
   void PointSummary();
-  bool IsCounted(const Session& session, std::uint32_t slot) const;
+  bool IsCounted(const Session* session, std::uint32_t slot) const;
   bool HasOwnMarkers() const;
   int TellPriority(bool changed);
   int TellWeight(bool changed);
@@ -127,6 +136,9 @@ class Client {
   Wish<std::uint32_t> weight_;
   Deadlines deadlines_;
   OwnHolds own_holds_;
+  std::atomic<bool> schedules_streams_;  // relaxed: OrderStreams makes of it what threads obey
+  std::mutex order_mutex_;               // one order of the streams is made after the other
+  StreamGate stream_gate_;
   std::mutex summary_mutex_;  // orders what the launch path looks at; only trackers are locked under it
   StreamTable streams_;
   Passthrough passthrough_;
