@@ -149,7 +149,7 @@ void Client::SubmitBegin(Submission* submission) {
   if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
   Attach(device);
   const auto slot = static_cast<std::uint32_t>(device);
-  if (!IsCounted(session, slot)) return;
+  if (!orders_streams && !IsCounted(*session, slot)) return;
   DeviceTracker* tracker = ExistingTracker(device);
   if (tracker == nullptr) tracker = Tracker(device);
   const StreamKey stream = KeyOf(submission->stream);
@@ -198,22 +198,9 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
   agent_.WorkSubmitted();
 }
 
-bool Client::IsCounted(const Session* session, std::uint32_t slot) const {
-  if (stream_gate_.IsOn() || AwaitsWordUntilNs() != 0) return true;
-  return (GateWord(session, slot) & abi::kFlagMask) != 0 && CoarseNs() < session->LeaseUntilNs();
-}
-
-std::uint32_t Client::GateWord(const Session* session, std::uint32_t slot) {
-  return session != nullptr ? session->Board().Word(slot) : 0;
-}
-
-Window Client::WindowFor(const Session* session, std::uint32_t slot, void* stream) const {
-  Window window;
-  if (session != nullptr) {
-    const BoardReader& board = session->Board();
-    window = Window{board.WindowUs(slot), board.WindowFloor(slot), (board.Word(slot) & abi::kGuarded) != 0};
-  }
-  return stream_gate_.IsOn() ? WindowBelowOthers(window, stream) : window;
+bool Client::IsCounted(const Session& session, std::uint32_t slot) const {
+  if (AwaitsWordUntilNs() != 0) return true;
+  return (session.Board().Word(slot) & abi::kFlagMask) != 0 && CoarseNs() < session.LeaseUntilNs();
 }
 
 // Before the client is busy: what the program holds itself holds nobody else back.
@@ -255,7 +242,6 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
   for (;;) {
     tracker->AwaitRoom(*ticket);
     const std::uint32_t word = GateWord(session, slot);
-    const Window window = WindowFor(session, slot, submission.stream);
     const std::uint64_t now = MonotonicNs();
     const bool is_gated = (word & abi::kFlagMask) != 0 && session->IsAlive();
     const bool is_bound = (is_gated || stream_gate_.IsOn()) && now < patience;
@@ -263,7 +249,7 @@ void Client::WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tr
     if (std::exchange(seen, word) != word) tracker->WakeWaiting();
     const bool passes = is_held && WaitForTurn(session, slot, submission);
     if (is_held) patience = patience_from(MonotonicNs());  // that was the gate's time, not the window's
-    if (tracker->Admit(ticket, window, passes || !is_bound)) break;
+    if (tracker->Admit(ticket, WindowFor(session, slot, submission.stream), passes || !is_bound)) break;
   }
   tracker->WakeWaiting();
 }

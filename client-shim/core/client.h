@@ -111,9 +111,18 @@ class Client {
     return trackers_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
   }
   // What binds at the device's gate: 0 without a session.
-  static std::uint32_t GateWord(const Session* session, std::uint32_t slot);
-  // The daemon's window, or that of a stream below others, if it is smaller.
-  Window WindowFor(const Session* session, std::uint32_t slot, void* stream) const;
+  static std::uint32_t GateWord(const Session* session, std::uint32_t slot) {
+    return session != nullptr ? session->Board().Word(slot) : 0;
+  }
+  // The daemon's window, or that of a stream below others, if it is smaller. Inlined, because a launch asks twice.
+  [[gnu::always_inline]] Window WindowFor(const Session* session, std::uint32_t slot, void* stream) const {
+    Window window;
+    if (session != nullptr) {
+      const BoardReader& board = session->Board();
+      window = Window{board.WindowUs(slot), board.WindowFloor(slot), (board.Word(slot) & abi::kGuarded) != 0};
+    }
+    return stream_gate_.IsOn() ? WindowBelowOthers(window, stream) : window;
+  }
   Window WindowBelowOthers(const Window& window, void* stream) const;
   bool WaitForTurn(Session* session, std::uint32_t slot, const Submission& submission);
   void WaitForRoom(Session* session, std::uint32_t slot, DeviceTracker* tracker, const Submission& submission,
@@ -123,7 +132,7 @@ class Client {
   void WaitForStreams(const Submission& submission);
   void OrderStreams();
   void PointSummary();
-  bool IsCounted(const Session* session, std::uint32_t slot) const;
+  bool IsCounted(const Session& session, std::uint32_t slot) const;
   bool HasOwnMarkers() const;
   int TellPriority(bool changed);
   int TellWeight(bool changed);
