@@ -65,6 +65,7 @@ Client::Client(const StubTable& stub)
       environment_(ReadEnvironment(stub)),
       priority_(environment_.priority),
       weight_(environment_.weight),
+      schedules_streams_(environment_.schedules_streams),
       passthrough_(environment_.passthrough, stub),
       agent_(this, *stub.vendor) {
   attached_.store(stub.devices_seen, std::memory_order_relaxed);
@@ -132,7 +133,7 @@ bool Client::QueryAgain(const Sync& sync) {
 }
 
 void Client::EventRecorded(void* event, void* stream) {
-  if (session_.load(std::memory_order_acquire) == nullptr) return;
+  if (session_.load(std::memory_order_acquire) == nullptr && !stream_gate_.IsOn()) return;
   // Recorded into a graph: it says nothing about work that runs.
   if (captures_.Any() && stub_.vendor->is_capturing(stream)) return;
   const int device = DeviceOf(stream);
@@ -225,6 +226,7 @@ void Client::StreamCreated(void* stream, int priority, unsigned flags) {
     const std::lock_guard lock(session_mutex_);
     if (DeviceTracker* tracker = ExistingTracker(device)) tracker->NoteStream(stream, IsNonBlocking(flags));
   }
+  OrderStreams();
   Attach(device);
   agent_.Post(QueueCreatedMessage{reinterpret_cast<std::uintptr_t>(stream), static_cast<std::uint32_t>(device),
                                   priority, flags});
@@ -238,6 +240,7 @@ void Client::StreamDestroying(void* stream) {
   if (weight_.HasStreams()) TellWeight(weight_.SetStream(stream, std::nullopt));
   if (own_holds_.Any()) ReleaseStream(stream);
   const std::optional<StreamInfo> info = streams_.Remove(stream);
+  OrderStreams();
   if (!info) return;
   if (DeviceTracker* tracker = ExistingTracker(info->device)) tracker->ForgetStream(stream);
   if (info->was_seen_made) agent_.Post(QueueDestroyedMessage{reinterpret_cast<std::uintptr_t>(stream)});
@@ -250,6 +253,7 @@ void Client::DeviceReset() {
     captures_.End(stream);
     agent_.Post(QueueDestroyedMessage{reinterpret_cast<std::uintptr_t>(stream)});
   }
+  OrderStreams();
   if (DeviceTracker* tracker = ExistingTracker(device)) tracker->ForgetDevice();
 }
 
@@ -282,7 +286,7 @@ void Client::PointSummary() {
   const std::lock_guard lock(summary_mutex_);
   const Session* session = session_.load(std::memory_order_acquire);
   stub_.set_summary(HasGivenUp()                                     ? nullptr
-                    : own_holds_.Any()                               ? &kLook
+                    : own_holds_.Any() || stream_gate_.IsOn()        ? &kLook
                     : session != nullptr && AwaitsWordUntilNs() != 0 ? &kLook
                     : session != nullptr                             ? session->Board().SummaryWord()
                     : HasOwnMarkers()                                ? &kLook
@@ -320,6 +324,7 @@ void Client::EndSession() {
 void Client::GiveUp() {
   if (gave_up_.exchange(true)) return;
   own_holds_.ReleaseDevice(OwnHolds::kAllDevices);
+  stream_gate_.Close();
   PointSummary();
   Session* session = session_.load(std::memory_order_acquire);
   if (session != nullptr) session->End();
@@ -329,6 +334,7 @@ void Client::GiveUp() {
 void Client::Exiting() {
   is_exiting_.store(true, std::memory_order_seq_cst);
   captures_.ForbidForGood();
+  stream_gate_.Close();
   Release(OwnHolds::kAllDevices);  // nobody is left to do it
   agent_.WaitUntilOutOfRuntime();
 }

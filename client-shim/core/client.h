@@ -23,6 +23,7 @@
 #include "client-shim/core/own_holds.h"
 #include "client-shim/core/passthrough.h"
 #include "client-shim/core/session.h"
+#include "client-shim/core/stream_gate.h"
 #include "client-shim/core/stream_table.h"
 #include "client-shim/core/wishes.h"
 
@@ -68,6 +69,7 @@ class Client {
   int Release(int device);
   int HoldStream(void* stream, std::uint64_t max_us);
   int ReleaseStream(void* stream);
+  int ScheduleStreams(bool on);
   int GetStatus(xschedd_status* status);
   int GetDeviceStatus(int device, xschedd_device_status* status);
   // Something here went wrong that should not (memory ran out): scheduling ends for this process.
@@ -136,6 +138,21 @@ class Client {
   bool IsCounted(const Session& session, std::uint32_t word, std::uint64_t now_ns) const {
     return AwaitsWordUntilNs() != 0 || ((word & abi::kFlagMask) != 0 && now_ns < session.LeaseUntilNs());
   }
+  // What binds at the device's gate: 0 without a session.
+  static std::uint32_t GateWord(const Session* session, std::uint32_t slot) {
+    return session != nullptr ? session->Board().Word(slot) : 0;
+  }
+  // The daemon's window as of the gate's word that was read before, or that of a stream below others, if it is smaller.
+  [[gnu::always_inline]] Window WindowFor(const Session* session, std::uint32_t slot, std::uint32_t word,
+                                          void* stream) const {
+    Window window;
+    if (session != nullptr) [[likely]] {
+      const BoardReader& board = session->Board();
+      window = Window{board.WindowUs(slot), board.WindowFloor(slot), (word & abi::kGuarded) != 0};
+    }
+    return stream_gate_.IsOn() ? WindowBelowOthers(window, stream) : window;
+  }
+  Window WindowBelowOthers(const Window& window, void* stream) const;
   void Wait(const Submission& submission, std::uint32_t slot, bool is_turn, TrackedLaunch* launch);
   bool WaitForTurn(Session* session, std::uint32_t slot, const Submission& submission);
   void WaitForRoom(const Submission& submission, std::uint32_t slot, TrackedLaunch* launch);
@@ -143,6 +160,8 @@ class Client {
   void EndWait(const Submission& submission, const TrackedLaunch& launch, bool ok);
   void TellDeadlines();
   void WaitWhileOwnHeld(const Submission& submission);
+  void WaitForStreams(const Submission& submission);
+  void OrderStreams();
   void PointSummary();
   bool HasOwnMarkers() const;
   int TellPriority(bool changed);
@@ -156,6 +175,9 @@ class Client {
   Wish<std::uint32_t> weight_;
   Deadlines deadlines_;
   OwnHolds own_holds_;
+  std::atomic<bool> schedules_streams_;  // relaxed: OrderStreams makes of it what threads obey
+  std::mutex order_mutex_;               // one order of the streams is made after the other
+  StreamGate stream_gate_;
   std::mutex summary_mutex_;  // orders what the launch path looks at; only trackers are locked under it
   StreamTable streams_;
   Passthrough passthrough_;

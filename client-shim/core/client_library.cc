@@ -69,6 +69,7 @@ const ClientTable kTable = {
     [](int device) { return GuardedResult([&] { return g_client->Release(device); }); },
     [](void* stream, std::uint64_t us) { return GuardedResult([&] { return g_client->HoldStream(stream, us); }); },
     [](void* stream) { return GuardedResult([&] { return g_client->ReleaseStream(stream); }); },
+    [](bool on) { return GuardedResult([&] { return g_client->ScheduleStreams(on); }); },
     [](xschedd_status* status) { return GuardedResult([&] { return g_client->GetStatus(status); }); },
     [](int device, xschedd_device_status* status) {
       return GuardedResult([&] { return g_client->GetDeviceStatus(device, status); });

@@ -27,7 +27,9 @@ int Client::SetWeight(unsigned weight) {
 int Client::SetStreamPriority(void* stream, int priority) {
   const bool is_none = priority == XSCHEDD_PRIORITY_NONE;
   if (!is_none && !IsPriority(priority)) return XSCHEDD_ERROR_INVALID;
-  return TellPriority(priority_.SetStream(stream, is_none ? std::nullopt : std::optional(priority)));
+  const bool changed = priority_.SetStream(ByOneName(stream), is_none ? std::nullopt : std::optional(priority));
+  OrderStreams();
+  return TellPriority(changed);
 }
 
 int Client::SetStreamWeight(void* stream, unsigned weight) {
@@ -127,6 +129,8 @@ int Client::GetStatus(xschedd_status* status) {
   status->weight_hint = weight_.OfProcess().value_or(XSCHEDD_WEIGHT_NONE);
   status->deadline_us = deadlines_.OfProcess();
   status->own_held_ns = own_holds_.WaitedNs();
+  status->schedules_streams = schedules_streams_.load(std::memory_order_relaxed);
+  status->streams_held_ns = stream_gate_.WaitedNs();
   status->devices = AttachedDevices();
   if (session == nullptr) return XSCHEDD_OK;
   status->client_id = client_id_.load(std::memory_order_relaxed);

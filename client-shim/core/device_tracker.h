@@ -212,6 +212,13 @@ class DeviceTracker {
   bool IsBusy() const;
   // Streams that are known here: what each look at them costs.
   std::size_t Streams() const;
+  // `see`(stream, what it has in flight, when that moved last) of each, under the lock.
+  template <typename See>
+  void SeeStreams(See see) const {
+    const Lock lock(mutex_);
+    for (const auto& [key, stream] : streams_)
+      see(key.handle, stream.in_flight, stream.progress_ns);
+  }
 
  private:
   static constexpr std::uint64_t kRecording = ~std::uint64_t{0};

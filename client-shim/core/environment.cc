@@ -69,6 +69,11 @@ Environment Environment::Read() {
     environment.latency.clear();
   }
   environment.deadline_us = GetNumber("XSCHEDD_DEADLINE_US", Deadlines::kLongestUs, "none is set");
+  const std::string streams = Get("XSCHEDD_STREAMS");
+  environment.schedules_streams = streams == "1";
+  if (!streams.empty() && streams != "0" && streams != "1") {
+    Warn("XSCHEDD_STREAMS: \"" + streams + "\" is neither 0 nor 1; streams are not scheduled against each other");
+  }
   return environment;
 }
 

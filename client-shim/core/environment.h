@@ -5,6 +5,7 @@
 //   XSCHEDD_DEADLINE_US  from becoming busy to becoming idle, 1..3600000000
 //   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; not set: launcher_group.h
 //   XSCHEDD_PASSTHROUGH  see common/passthrough.h
+//   XSCHEDD_STREAMS      1: the streams of the process are scheduled against each other; 0 (default): not
 //   XSCHEDD_LOG          quiet (nothing), warn (default: what needs doing), info (also what happens)
 // (XSCHEDD_DISABLE and XSCHEDD_CLIENT_LIB are the stub's, XSCHEDD_RUNTIME_DIR is common/runtime_dir.h.)
 // Thread rule: any thread; the environment is read when the library starts.
@@ -29,6 +30,7 @@ struct Environment {
   std::optional<std::uint64_t> deadline_us;
   std::string group;
   std::string passthrough;
+  bool schedules_streams = false;
 
   // Says what cannot be used, once, and goes on without it.
   static Environment Read();

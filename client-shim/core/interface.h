@@ -14,7 +14,7 @@
 
 namespace xschedd::shim {
 
-inline constexpr std::uint32_t kInterfaceVersion = 7;
+inline constexpr std::uint32_t kInterfaceVersion = 8;
 inline constexpr char kStartSymbol[] = "xschedd_client_start";
 
 // ---- stub → library ------------------------------------------------------------------------------------------------
@@ -152,6 +152,7 @@ struct ClientTable {
   int (*release)(int device);
   int (*hold_stream)(void* stream, std::uint64_t max_us);
   int (*release_stream)(void* stream);
+  int (*schedule_streams)(bool on);
   int (*get_status)(xschedd_status* status);  // all of it; the size is the stub's affair, here and in the next
   int (*get_device_status)(int device, xschedd_device_status* status);
 };

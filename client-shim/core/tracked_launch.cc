@@ -1,6 +1,7 @@
 // A launch's way through the client, from the program's call of its wrapper to its return:
 //
-//   asked     is it ours to count? A launch of a program that holds its own work waits here, and counts as nothing yet
+//   asked     is it ours to count? A launch of a program that holds its own work, or to a stream below others of its
+//             own, waits here, and counts as nothing yet
 //   waited    at the gate while the client is held, then for room in the window; a client that waits is busy
 //   admitted  counted in, with the tracker's lock taken once if there was nothing to wait for
 //   called    by the stub, between SubmitBegin and SubmitEnd
@@ -28,14 +29,6 @@ LaunchKey FunctionOf(const Submission& submission) {
   return submission.kernel.kind == KernelKind::kNone ? 0 : reinterpret_cast<std::uintptr_t>(submission.kernel.handle);
 }
 
-// As of the gate's word that was read before.
-Window WindowOf(const BoardReader& board, std::uint32_t slot, std::uint32_t word) {
-  return Window{board.WindowUs(slot), board.WindowFloor(slot), (word & abi::kGuarded) != 0};
-}
-Window WindowOf(const BoardReader& board, std::uint32_t slot) {
-  return WindowOf(board, slot, board.Word(slot));
-}
-
 }  // namespace
 
 void Client::SubmitBegin(Submission* submission) {
@@ -46,19 +39,22 @@ void Client::SubmitBegin(Submission* submission) {
   // ---- asked
   if (own_holds_.Any()) [[unlikely]]
     WaitWhileOwnHeld(*submission);
+  // Then everything is counted, without a daemon as well.
+  const bool orders_streams = stream_gate_.IsOn();
+  if (orders_streams) [[unlikely]]
+    WaitForStreams(*submission);
   SessionUse use(session_);
   Session* const session = use.Get();
-  if (session == nullptr) return;
+  if (session == nullptr && !orders_streams) return;
   // Nothing runs when a capturing stream is given work; the launch of the graph is what counts.
   if (captures_.Any() && stub_.vendor->is_capturing(submission->stream)) return;
   const int device = DeviceOf(submission->stream);
   if (!IsDevice(device)) return;
   Attach(device);
   const auto slot = static_cast<std::uint32_t>(device);
-  const BoardReader& board = session->Board();
-  const std::uint32_t word = board.Word(slot);
+  const std::uint32_t word = GateWord(session, slot);
   const std::uint64_t now = MonotonicNs();
-  if (!IsCounted(*session, word, now)) return;
+  if (!orders_streams && !IsCounted(*session, word, now)) return;
   launch.tracker = Tracker(device);
   launch.session = session;
   launch.ticket.stream = KeyOf(submission->stream);
@@ -69,8 +65,8 @@ void Client::SubmitBegin(Submission* submission) {
   // ---- waited, admitted
   // Nothing is configured to pass, and nobody is held: the gate is as it was a moment ago, when it was asked.
   const bool is_turn = !passthrough_.Any() && (word & abi::kHeld) == 0;
-  if (!is_turn || !launch.tracker->Begin(&launch.ticket, WindowOf(board, slot, word), submission->may_time, now))
-      [[unlikely]] {
+  const Window window = WindowFor(session, slot, word, submission->stream);
+  if (!is_turn || !launch.tracker->Begin(&launch.ticket, window, submission->may_time, now)) [[unlikely]] {
     Wait(*submission, slot, is_turn, &launch);
   }
 
@@ -88,7 +84,7 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
   launch.tracker->Leave(launch.ticket, ok, submission->drains);
   if (submission->drains || submission->reads) [[unlikely]]
     EndWait(*submission, launch, ok);
-  SessionUse::End(launch.session);
+  if (launch.session != nullptr) SessionUse::End(launch.session);
   agent_.WorkSubmitted();
 }
 
@@ -114,7 +110,8 @@ void Client::Wait(const Submission& submission, std::uint32_t slot, bool is_turn
   if (!is_turn) {
     *ticket = launch->tracker->Enter(ticket->stream, ticket->key, ticket->function);
     passes = WaitForTurn(launch->session, slot, submission);
-    is_admitted = launch->tracker->Admit(ticket, WindowOf(launch->session->Board(), slot), passes);
+    const std::uint32_t word = GateWord(launch->session, slot);
+    is_admitted = launch->tracker->Admit(ticket, WindowFor(launch->session, slot, word, submission.stream), passes);
   }
   if (!is_admitted) WaitForRoom(submission, slot, launch);
   launch->tracker->Start(ticket, submission.may_time && !passes);
@@ -127,9 +124,10 @@ bool Client::WaitForTurn(Session* session, std::uint32_t slot, const Submission&
     if (abi::Counter* const passed = passthrough_.Match(submission, *stub_.vendor)) {
       // relaxed: statistics.
       passed->fetch_add(1, std::memory_order_relaxed);
-      session->Ledger().Device(slot).passthrough.fetch_add(1, std::memory_order_relaxed);
+      if (session != nullptr) session->Ledger().Device(slot).passthrough.fetch_add(1, std::memory_order_relaxed);
       return true;
     }
+    if (session == nullptr) return false;
     if (WaitAtGate(session, slot, passthrough_.EpochWord(), epoch)) return false;
   }
 }
@@ -138,25 +136,28 @@ bool Client::WaitForTurn(Session* session, std::uint32_t slot, const Submission&
 void Client::WaitForRoom(const Submission& submission, std::uint32_t slot, TrackedLaunch* launch) {
   Session* const session = launch->session;
   DeviceTracker* const tracker = launch->tracker;
-  const BoardReader& board = session->Board();
   // Work in flight may itself be waiting for what this thread is about to submit (a stream that waits for a value, a
   // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
   const auto patience_from = [&](std::uint64_t now) {
-    return std::max(session->LeaseUntilNs(), now + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
+    const bool is_gated = (GateWord(session, slot) & abi::kFlagMask) != 0;
+    return std::max(is_gated ? session->LeaseUntilNs() : now + kStreamStillNs,
+                    now + std::min(2 * tracker->InFlightNs(), kLongestWindowWaitNs));
   };
   std::uint64_t patience = patience_from(MonotonicNs());
-  std::uint32_t seen = board.Word(slot);
+  std::uint32_t seen = GateWord(session, slot);
   tracker->NoteFarAhead();
   for (;;) {
     tracker->AwaitRoom(launch->ticket);
-    const std::uint32_t word = board.Word(slot);
+    const std::uint32_t word = GateWord(session, slot);
     const std::uint64_t now = MonotonicNs();
-    const bool is_bound = (word & abi::kFlagMask) != 0 && session->IsAlive() && now < patience;
-    const bool is_held = is_bound && (word & abi::kHeld) != 0;
+    const bool is_gated = (word & abi::kFlagMask) != 0 && session->IsAlive();
+    const bool is_bound = (is_gated || stream_gate_.IsOn()) && now < patience;
+    const bool is_held = is_gated && is_bound && (word & abi::kHeld) != 0;
     if (std::exchange(seen, word) != word) tracker->WakeWaiting();
     const bool passes = is_held && WaitForTurn(session, slot, submission);
     if (is_held) patience = patience_from(MonotonicNs());  // that was the gate's time, not the window's
-    if (tracker->Admit(&launch->ticket, WindowOf(board, slot, word), passes || !is_bound)) break;
+    const Window window = WindowFor(session, slot, word, submission.stream);
+    if (tracker->Admit(&launch->ticket, window, passes || !is_bound)) break;
   }
   tracker->WakeWaiting();
 }

@@ -11,7 +11,7 @@ namespace xschedd::shim {
 
 struct TrackedLaunch {
   DeviceTracker* tracker;  // null: the launch is not counted, and there is nothing to do at its end
-  Session* session;        // in use until then
+  Session* session;        // in use until then; null: there is none, and streams are ordered all the same
   Ticket ticket;
   std::uint64_t drained_batch;  // what a call that drains its stream proves, as in a Snapshot
   std::uint64_t drained_epoch;

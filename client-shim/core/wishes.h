@@ -32,6 +32,10 @@ class Wish {
     }
     return Update();
   }
+  std::unordered_map<void*, Value> OfStreams() const {
+    const std::lock_guard lock(mutex_);
+    return streams_;
+  }
   bool HasStreams() const {
     const std::lock_guard lock(mutex_);
     return !streams_.empty();

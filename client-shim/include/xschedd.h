@@ -65,20 +65,22 @@ typedef enum xschedd_state {
 } xschedd_state;
 
 typedef struct xschedd_status {
-  unsigned int size;         /* set by the caller to sizeof(xschedd_status); afterwards how much of it was filled */
-  int state;                 /* xschedd_state */
-  xschedd_count client_id;   /* as xschedctl shows it; 0 without a session */
-  int effective_priority;    /* as the daemon said when the session began; meaningful with a session */
-  xschedd_count submitted;   /* work items counted while tracked, all devices */
-  xschedd_count held_ns;     /* time that threads waited at gates that the daemon held, all devices */
-  xschedd_count passthrough; /* calls let through by configuration, all devices */
-  int priority_hint;         /* of the process, its streams' not counted; XSCHEDD_PRIORITY_NONE: none */
-  unsigned int weight_hint;  /* likewise; XSCHEDD_WEIGHT_NONE: none */
-  xschedd_count deadline_us; /* likewise; XSCHEDD_DEADLINE_NONE: none */
-  xschedd_count completed;   /* of `submitted`, known to have finished */
-  xschedd_count gpu_time_ns; /* measured while tracked, all devices */
-  xschedd_count own_held_ns; /* time that threads waited because of xschedd_hold and xschedd_hold_stream */
-  xschedd_count devices;     /* bit per device ordinal that this process has used */
+  unsigned int size;             /* set by the caller to sizeof(xschedd_status); afterwards how much of it was filled */
+  int state;                     /* xschedd_state */
+  xschedd_count client_id;       /* as xschedctl shows it; 0 without a session */
+  int effective_priority;        /* as the daemon said when the session began; meaningful with a session */
+  xschedd_count submitted;       /* work items counted while tracked, all devices */
+  xschedd_count held_ns;         /* time that threads waited at gates that the daemon held, all devices */
+  xschedd_count passthrough;     /* calls let through by configuration, all devices */
+  int priority_hint;             /* of the process, its streams' not counted; XSCHEDD_PRIORITY_NONE: none */
+  unsigned int weight_hint;      /* likewise; XSCHEDD_WEIGHT_NONE: none */
+  xschedd_count deadline_us;     /* likewise; XSCHEDD_DEADLINE_NONE: none */
+  xschedd_count completed;       /* of `submitted`, known to have finished */
+  xschedd_count gpu_time_ns;     /* measured while tracked, all devices */
+  xschedd_count own_held_ns;     /* time that threads waited because of xschedd_hold and xschedd_hold_stream */
+  xschedd_count devices;         /* bit per device ordinal that this process has used */
+  xschedd_count streams_held_ns; /* time that threads waited for more important streams of this process */
+  int schedules_streams;         /* 1: as xschedd_schedule_streams or XSCHEDD_STREAMS said, 0: not */
 } xschedd_status;
 
 typedef struct xschedd_device_status {
@@ -224,6 +226,18 @@ XSCHEDD_FUNCTION(int, xschedd_release, (int device), (device), XSCHEDD_ERROR_NO_
 XSCHEDD_FUNCTION(int, xschedd_hold_stream, (void* stream, xschedd_count max_us), (stream, max_us),
                  XSCHEDD_ERROR_NO_SHIM)
 XSCHEDD_FUNCTION(int, xschedd_release_stream, (void* stream), (stream), XSCHEDD_ERROR_NO_SHIM)
+
+/* ---- streams of this process against each other ------------------------------------------------------------------
+ * With `on` other than 0, a call that submits work to a stream waits while a more important stream of this process has
+ * work on the same device, and less important streams have little in flight. Off (0) is the default, or what
+ * XSCHEDD_STREAMS says. A stream's priority is what xschedd_set_stream_priority said, else the negative of what the
+ * stream was made with: for HIP and CUDA a smaller number is more important. Submissions to the legacy default stream
+ * never wait. Each wait is bounded, and work that stands still keeps nobody waiting, so a program's own events,
+ * values and host threads go on. It is this process's own affair, as holding is. Returns
+ *   XSCHEDD_OK                    done; before the first GPU work: remembered
+ *   XSCHEDD_ERROR_INERT           this process is not scheduled
+ *   XSCHEDD_ERROR_NO_SHIM         nothing to schedule by */
+XSCHEDD_FUNCTION(int, xschedd_schedule_streams, (int on), (on), XSCHEDD_ERROR_NO_SHIM)
 
 #undef XSCHEDD_FUNCTION
 #ifdef __cplusplus

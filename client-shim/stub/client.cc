@@ -36,6 +36,8 @@ std::atomic<int> g_priority{XSCHEDD_PRIORITY_NONE};
 std::atomic<unsigned> g_weight{0};
 constexpr uint64_t kNoDeadline = ~uint64_t{0};
 std::atomic<uint64_t> g_deadline_us{kNoDeadline};
+constexpr int kAsEnvironmentSays = -1;
+std::atomic<int> g_streams{kAsEnvironmentSays};
 pthread_mutex_t g_group_lock = PTHREAD_MUTEX_INITIALIZER;  // never held for long
 bool g_group_taken = false;                                // by the client: from then on g_group stays as it is
 char g_group[kLongestGroup + 1] = "";
@@ -179,6 +181,8 @@ void Start(FrontEnd* front_end, const Library& library) {
   if (weight != 0) client->set_weight(weight);
   const uint64_t deadline_us = g_deadline_us.load(std::memory_order_relaxed);
   if (deadline_us != kNoDeadline) client->set_deadline(deadline_us);
+  const int streams = g_streams.load(std::memory_order_relaxed);
+  if (streams != kAsEnvironmentSays) client->schedule_streams(streams != 0);
   g_client.store(client, std::memory_order_release);
   g_stage.store(kRunning, std::memory_order_release);
 }
@@ -261,11 +265,16 @@ void RememberDeadline(uint64_t us) {
   g_deadline_us.store(us, std::memory_order_relaxed);
 }
 
+void RememberStreams(bool on) {
+  g_streams.store(on ? 1 : 0, std::memory_order_relaxed);
+}
+
 void FillRemembered(xschedd_status* status) {
   status->priority_hint = g_priority.load(std::memory_order_relaxed);
   status->weight_hint = g_weight.load(std::memory_order_relaxed);
   const uint64_t deadline_us = g_deadline_us.load(std::memory_order_relaxed);
   status->deadline_us = deadline_us == kNoDeadline ? XSCHEDD_DEADLINE_NONE : deadline_us;
+  status->schedules_streams = g_streams.load(std::memory_order_relaxed) == 1;
   for (const FrontEnd* front_end : kFrontEnds)
     status->devices |= front_end->devices_seen.load(std::memory_order_relaxed);
 }

@@ -29,6 +29,8 @@ void RememberPriority(int priority);
 // The same for xschedd_set_weight and xschedd_set_deadline. 0 is no weight; a deadline of 0 is one that was taken away.
 void RememberWeight(unsigned weight);
 void RememberDeadline(uint64_t us);
+// The same for xschedd_schedule_streams.
+void RememberStreams(bool on);
 // What was remembered, in a status; before the client runs.
 void FillRemembered(xschedd_status* status);
 // The group that the client is to be started with. False: it has been started already.

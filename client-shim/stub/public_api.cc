@@ -167,6 +167,14 @@ XSCHEDD_API int xschedd_release_stream(void* stream) {
   return client != nullptr ? client->release_stream(stream) : XSCHEDD_ERROR_NOT_CONNECTED;
 }
 
+XSCHEDD_API int xschedd_schedule_streams(int on) {
+  if (IsUnscheduled()) return XSCHEDD_ERROR_INERT;
+  const Inside inside;
+  if (const ClientTable* client = RunningClient()) return client->schedule_streams(on != 0);
+  RememberStreams(on != 0);
+  return XSCHEDD_OK;
+}
+
 XSCHEDD_API int xschedd_get_status(xschedd_status* status) {
   if (!HasSize(status)) return XSCHEDD_ERROR_INVALID;
   xschedd_status whole{};

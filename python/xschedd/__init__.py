@@ -22,7 +22,7 @@ from ._control import (
     devices,
     events,
 )
-from ._hints import deadline, group, held, hint, hold, priority, release, weight
+from ._hints import deadline, group, held, hint, hold, priority, release, schedule_streams, weight
 from ._library import (
     DeviceStatus,
     Result,
@@ -41,5 +41,6 @@ __version__ = "0.1.0"
 __all__ = [
     "Client", "ClientDevice", "CtlError", "Device", "DeviceStatus", "Event", "Events", "NoDaemonError", "NotPermittedError",
     "Queue", "Result", "State", "Status", "Stream", "clients", "deadline", "device_status", "devices", "events", "group", "held",
-    "hint", "hold", "is_scheduled", "priority", "release", "shim_version", "state", "status", "weight", "__version__",
+    "hint", "hold", "is_scheduled", "priority", "release", "schedule_streams", "shim_version", "state", "status", "weight",
+    "__version__",
 ]

@@ -203,6 +203,12 @@ def release(*, device: Optional[int] = None, stream: Stream = PROCESS) -> Result
     return call("xschedd_release_stream", handle_of(stream))
 
 
+def schedule_streams(on: bool = True) -> Result:
+    """From now on, submissions to a stream wait while a more important stream of this process has work on the same device;
+    False: no longer. Works without a daemon. A stream's priority is its hint, else the negative of what it was made with."""
+    return call("xschedd_schedule_streams", int(bool(on)))
+
+
 @contextlib.contextmanager
 def held(seconds: float, *, device: Optional[int] = None, stream: Stream = PROCESS) -> Iterator[Result]:
     """`with xschedd.held(2): ...`: hold() and release() around a block that submits nothing itself."""

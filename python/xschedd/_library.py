@@ -59,6 +59,8 @@ class Status:
     held_ns: int = 0
     own_held_ns: int = 0
     devices: tuple[int, ...] = ()
+    streams_held_ns: int = 0
+    schedules_streams: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class _Status(ctypes.Structure):
         ("size", _UINT), ("state", ctypes.c_int), ("client_id", _COUNT), ("effective_priority", ctypes.c_int),
         ("submitted", _COUNT), ("held_ns", _COUNT), ("passthrough", _COUNT), ("priority_hint", ctypes.c_int),
         ("weight_hint", _UINT), ("deadline_us", _COUNT), ("completed", _COUNT), ("gpu_time_ns", _COUNT),
-        ("own_held_ns", _COUNT), ("devices", _COUNT),
+        ("own_held_ns", _COUNT), ("devices", _COUNT), ("streams_held_ns", _COUNT), ("schedules_streams", ctypes.c_int),
     ]
 
 
@@ -111,6 +113,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "xschedd_release": (ctypes.c_int,),
     "xschedd_hold_stream": (ctypes.c_void_p, _COUNT),
     "xschedd_release_stream": (ctypes.c_void_p,),
+    "xschedd_schedule_streams": (ctypes.c_int,),
     "xschedd_get_status": (ctypes.POINTER(_Status),),
     "xschedd_get_device_status": (ctypes.c_int, ctypes.POINTER(_DeviceStatus)),
 }
@@ -162,7 +165,8 @@ def status() -> Status:
         weight_hint=raw.weight_hint or None, deadline_ms=raw.deadline_us / 1000 if raw.deadline_us else None,
         submitted=raw.submitted, completed=raw.completed, passthrough=raw.passthrough, gpu_time_ns=raw.gpu_time_ns,
         held_ns=raw.held_ns, own_held_ns=raw.own_held_ns,
-        devices=tuple(device for device in range(MAX_DEVICES) if raw.devices >> device & 1))
+        devices=tuple(device for device in range(MAX_DEVICES) if raw.devices >> device & 1),
+        streams_held_ns=raw.streams_held_ns, schedules_streams=bool(raw.schedules_streams))
 
 
 def state() -> State:

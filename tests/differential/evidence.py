@@ -8,8 +8,9 @@ import re
 CONNECTED = re.compile(r"xschedd: scheduled as client \d+ at priority -?\d+")
 NO_DAEMON = re.compile(r"xschedd: this process runs unscheduled: no daemon at \S+: .*")
 WITHOUT_FOR_NOW = re.compile(r"xschedd: this process runs unscheduled(?: for now)?: .*")
-EXPECTED_WORDS = {"reference": (), "no-daemon": (NO_DAEMON,), "untracked": (CONNECTED,), "hostile": (CONNECTED,),
-                  "restarts": (CONNECTED, WITHOUT_FOR_NOW)}
+HINT_NOT_USED = re.compile(r"xschedd: priority hint -?\d+ not used: an administrator set -?\d+")
+EXPECTED_WORDS = {"reference": (), "no-daemon": (NO_DAEMON,), "untracked": (CONNECTED,), "hostile": (CONNECTED, HINT_NOT_USED),
+                  "restarts": (CONNECTED, WITHOUT_FOR_NOW, HINT_NOT_USED)}
 
 
 def is_expected(mode, line):

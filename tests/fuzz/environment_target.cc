@@ -23,7 +23,7 @@ constexpr const char* kNames[] = {"XSCHEDD_PRIORITY",    "XSCHEDD_WEIGHT",
                                   "SOFTGPU_BDF",         "ROCR_VISIBLE_DEVICES",
                                   "SOFTGPU_SEED",        "SOFTGPU_CLOCK_SCALE",
                                   "SOFTGPU_JITTER",      "SOFTGPU_KERNELS",
-                                  "SOFTGPU_DURATIONS"};
+                                  "SOFTGPU_DURATIONS",   "XSCHEDD_STREAMS"};
 
 }  // namespace
 

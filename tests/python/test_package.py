@@ -84,6 +84,12 @@ class Hints(unittest.TestCase):
             self.assertIs(result, NOTHING)
         self.assertIs(xschedd.group("ranks"), xschedd.Result.OK if SHIM else NOTHING)
 
+    def test_streams_against_each_other(self):
+        for on in (True, False):
+            self.assertIs(xschedd.schedule_streams(on), xschedd.Result.OK if SHIM else NOTHING)
+            self.assertIs(xschedd.status().schedules_streams, on and SHIM)
+        self.assertEqual(xschedd.status().streams_held_ns, 0)
+
     @staticmethod
     def hinted():
         return xschedd.status().priority_hint

@@ -170,7 +170,7 @@ class Worker {
 
   void MakeStream() {
     streams_.push_back(std::make_unique<FakeStream>(FakeDevice::current));
-    g_client->stream_created(streams_.back().get(), 0, Random(2));
+    g_client->stream_created(streams_.back().get(), -static_cast<int>(Random(2)), Random(2));
   }
   void DestroyStream() {
     g_client->stream_destroying(streams_.back().get());
@@ -210,7 +210,7 @@ class Worker {
   }
 
   void Hint(void* stream) {
-    switch (Random(5)) {
+    switch (Random(6)) {
       case 0:
         g_client->set_priority(static_cast<int>(Random(21)) - 10);
         break;
@@ -222,6 +222,9 @@ class Worker {
         break;
       case 3:
         g_client->set_stream_deadline(stream, Random(2) != 0 ? 10'000 : 0);
+        break;
+      case 4:
+        g_client->schedule_streams(Random(3) != 0);
         break;
       default:
         g_client->set_stream_priority(stream, static_cast<int>(Random(21)) - 10);

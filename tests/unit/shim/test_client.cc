@@ -109,3 +109,57 @@ TEST_CASE("what stands behind a marker for long is the program's affair again") 
   process.client.SyncEnd(&query, false);
   CHECK_FALSE(IsSlow());
 }
+
+TEST_CASE("without a daemon, a stream below others waits while they have work, and has little in flight") {
+  Process& process = MakeProcess();
+  int high = 0, low = 0;
+  process.client.StreamCreated(&high, -1, 1);
+  process.client.StreamCreated(&low, 0, 1);
+  CHECK_FALSE(IsSlow());
+  REQUIRE(process.client.ScheduleStreams(true) == XSCHEDD_OK);
+  REQUIRE(IsSlow());
+  const auto waited = [&process] {
+    xschedd_status status{};
+    process.client.GetStatus(&status);
+    CHECK(status.schedules_streams == 1);
+    return status.streams_held_ns;
+  };
+  // Its work never finishes here, so the lower one goes on when it is known to stand still.
+  // A machine that stops this thread for as long spoils a turn of the loop.
+  for (int i = 0; i < 100 && waited() == 0; ++i) {
+    process.Launch(&high);
+    process.Launch(&low);
+    process.vendor.Finish(&high, 1);
+    process.vendor.Finish(&low, 1);
+    Sync done = process.Begin(SyncScope::kDevice, nullptr);
+    process.client.SyncEnd(&done, true);
+  }
+  const auto before = waited();
+  CHECK(before > 0);
+  process.Launch(&low);
+  process.Launch(&high);
+  process.Launch(nullptr);
+  // What the program says of a stream goes before what it was made with.
+  REQUIRE(process.client.SetStreamPriority(&low, 50) == XSCHEDD_ERROR_NOT_CONNECTED);
+  process.Launch(&low);
+  CHECK(waited() - before < kLongestHoldNs);
+  process.client.StreamDestroying(&low);
+  process.client.StreamDestroying(&high);
+  CHECK_FALSE(IsSlow());
+}
+
+TEST_CASE("streams that are not ordered leave the launch path free") {
+  Process& process = MakeProcess();
+  int high = 0, low = 0;
+  process.client.StreamCreated(&low, 0, 0);
+  REQUIRE(process.client.ScheduleStreams(true) == XSCHEDD_OK);
+  CHECK_FALSE(IsSlow());  // all are alike
+  process.client.StreamCreated(&high, -5, 0);
+  CHECK(IsSlow());
+  REQUIRE(process.client.ScheduleStreams(false) == XSCHEDD_OK);
+  CHECK_FALSE(IsSlow());
+  REQUIRE(process.client.ScheduleStreams(true) == XSCHEDD_OK);
+  CHECK(IsSlow());
+  process.client.GiveUp();
+  CHECK_FALSE(IsSlow());
+}

@@ -12,9 +12,10 @@ using namespace xschedd::shim;
 
 namespace {
 constexpr const char* kNames[] = {
-    "XSCHEDD_WEIGHT", "XSCHEDD_DEADLINE_US",  "XSCHEDD_GROUP", "SLURM_JOB_ID", "SLURM_NTASKS",
-    "SLURM_STEP_ID",  "MASTER_PORT",          "RANK",          "WORLD_SIZE",   "TORCHELASTIC_RUN_ID",
-    "PMIX_NAMESPACE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",      "PMI_JOBID",    "OMPI_MCA_ess_base_jobid"};
+    "XSCHEDD_WEIGHT",         "XSCHEDD_DEADLINE_US", "XSCHEDD_STREAMS",      "XSCHEDD_GROUP", "SLURM_JOB_ID",
+    "SLURM_NTASKS",           "SLURM_STEP_ID",       "MASTER_PORT",          "RANK",          "WORLD_SIZE",
+    "TORCHELASTIC_RUN_ID",    "PMIX_NAMESPACE",      "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",      "PMI_JOBID",
+    "OMPI_MCA_ess_base_jobid"};
 struct Set {
   const char* name;
   const char* value;
@@ -39,6 +40,9 @@ TEST_CASE("weight and deadline are whole numbers in range, or not there", "[envi
   }
   CHECK(With({{"XSCHEDD_LATENCY", "strict"}}).latency == "strict");
   CHECK(With({{"XSCHEDD_LATENCY", "low"}}).latency.empty());
+  CHECK(With({{"XSCHEDD_STREAMS", "1"}}).schedules_streams);
+  for (const char* off : {"", "0", "2", "yes"})
+    CHECK_FALSE(With({{"XSCHEDD_STREAMS", off}}).schedules_streams);
   CHECK_FALSE(With({}).weight);
   CHECK_FALSE(With({}).deadline_us);
 }

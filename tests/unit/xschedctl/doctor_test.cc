@@ -225,6 +225,7 @@ TEST_CASE("the doctor: variables", "[doctor]") {
           {"environment", Level::kOk, "no variable", set("XSCHEDD_PRIORITY", "+5")},
           {"environment", Level::kError, "1 to 10000", set("XSCHEDD_WEIGHT", "0")},
           {"environment", Level::kError, "3600000000", set("XSCHEDD_DEADLINE_US", "33ms")},
+          {"environment", Level::kError, "0 or 1", set("XSCHEDD_STREAMS", "yes")},
           {"environment", Level::kError, "did you mean hipMemcpyAsync?", set("XSCHEDD_PASSTHROUGH", "hipMemcpyAsnc")},
           {"environment", Level::kWarning, "not even why", set("XSCHEDD_LOG", "quiet")},
           {"environment", Level::kError, "quiet, warn or info", set("XSCHEDD_LOG", "debug")},

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array kKnown = {"XSCHEDD_PRIORITY",    "XSCHEDD_WEIGHT",  "XSCHEDD_DEADLINE_US", "XSCHEDD_GROUP",
                                "XSCHEDD_PASSTHROUGH", "XSCHEDD_DISABLE", "XSCHEDD_LOG",         "XSCHEDD_RUNTIME_DIR",
-                               "XSCHEDD_CLIENT_LIB",  "XSCHEDD_SHIM",    "XSCHEDD_LATENCY"};
+                               "XSCHEDD_CLIENT_LIB",  "XSCHEDD_SHIM",    "XSCHEDD_LATENCY",     "XSCHEDD_STREAMS"};
 
 bool IsNumber(const std::string& text, std::uint64_t highest) {
   std::uint64_t value = 0;
@@ -53,6 +53,11 @@ const Trap kTraps[] = {
      [](const std::string& value) {
        if (IsNumber(value, 3'600'000'000)) return Nothing();
        return Findings{Broken("XSCHEDD_DEADLINE_US=" + value + " is ignored", "give µs, from 1 to 3600000000")};
+     }},
+    {"XSCHEDD_STREAMS",
+     [](const std::string& value) {
+       if (value == "0" || value == "1") return Nothing();
+       return Findings{Broken("XSCHEDD_STREAMS=" + value + " is ignored", "give 0 or 1")};
      }},
     {"XSCHEDD_PASSTHROUGH",
      [](const std::string& value) {

@@ -77,6 +77,7 @@ static void check_status(int state) {
   EXPECT(xschedd_get_status(&status) == XSCHEDD_OK);
   EXPECT(status.size == sizeof status && status.state == state && status.client_id == 0);
   EXPECT(status.submitted == 0 && status.devices == 0 && status.own_held_ns == 0);
+  EXPECT(status.schedules_streams == 0 && status.streams_held_ns == 0);
   /* A program of an earlier API: what it has no room for is left alone. */
   memset(&status, 0x5a, sizeof status);
   status.size = 2 * sizeof(int);
@@ -94,6 +95,12 @@ static void check_remembered(void) {
   EXPECT(xschedd_set_deadline(XSCHEDD_DEADLINE_NONE) == XSCHEDD_ERROR_NOT_CONNECTED);
   EXPECT(xschedd_get_status(&status) == XSCHEDD_OK);
   EXPECT(status.priority_hint == XSCHEDD_PRIORITY_NONE && status.weight_hint == 0 && status.deadline_us == 0);
+  EXPECT(xschedd_schedule_streams(2) == XSCHEDD_OK);
+  EXPECT(xschedd_get_status(&status) == XSCHEDD_OK);
+  EXPECT(status.schedules_streams == 1);
+  EXPECT(xschedd_schedule_streams(0) == XSCHEDD_OK);
+  EXPECT(xschedd_get_status(&status) == XSCHEDD_OK);
+  EXPECT(status.schedules_streams == 0);
   EXPECT(xschedd_set_group("") == XSCHEDD_OK);
   EXPECT(xschedd_set_group("a") == XSCHEDD_OK);
   EXPECT(xschedd_set_group(0) == XSCHEDD_OK);
@@ -130,6 +137,7 @@ int main(int argc, char** argv) {
       EXPECT(xschedd_version()[0] == '\0' && xschedd_result_text(0)[0] == '\0');
       check_alike(XSCHEDD_ERROR_NO_SHIM);
       EXPECT(xschedd_set_group("a") == XSCHEDD_ERROR_NO_SHIM);
+      EXPECT(xschedd_schedule_streams(1) == XSCHEDD_ERROR_NO_SHIM);
       EXPECT(xschedd_get_status(&status) == XSCHEDD_ERROR_NO_SHIM);
       EXPECT(xschedd_get_device_status(0, &device) == XSCHEDD_ERROR_NO_SHIM);
     }
@@ -142,6 +150,7 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "disabled") == 0) {
     check_with(XSCHEDD_ERROR_INERT, XSCHEDD_STATE_INERT);
     EXPECT(xschedd_set_group("a") == XSCHEDD_ERROR_INERT);
+    EXPECT(xschedd_schedule_streams(1) == XSCHEDD_ERROR_INERT);
   } else {
     fprintf(stderr, "usage: program with|without|disabled\n");
     return 2;

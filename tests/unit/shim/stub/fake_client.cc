@@ -128,6 +128,10 @@ const ClientTable kTable = {
       SeeCancelState();
       return XSCHEDD_OK;
     },
+    [](bool) {
+      SeeCancelState();
+      return XSCHEDD_OK;
+    },
     [](xschedd_status* status) {
       SeeCancelState();
       // The one door that a program has to a client library.

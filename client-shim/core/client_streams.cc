@@ -1,0 +1,78 @@
+// Client's third part: its streams scheduled against each other (stream_order.h, stream_gate.h). What they have is the
+// trackers' to say; while streams are ordered, everything is counted, whether or not the daemon asks for it, and
+// without a daemon as well.
+#include <algorithm>
+
+#include "client-shim/core/client.h"
+
+namespace xschedd::shim {
+namespace {
+
+// What streams below others may have in flight, so that there is little before who comes next: as the daemon's
+// window_us is by default.
+constexpr Window kStreamWindow{500, 2, false};
+
+class TrackedWork : public StreamLoads {
+ public:
+  explicit TrackedWork(DeviceTracker* tracker) : tracker_(tracker) {}
+  std::uint64_t BindsUntilNs(const StreamOrder& order, int priority) const override {
+    std::uint64_t until = 0;
+    tracker_->SeeStreams([&](void* stream, const InFlight& in_flight, std::uint64_t progress_ns) {
+      const StreamLoad load{order.Of(stream), in_flight.launches > 0, in_flight.cost_ns, progress_ns};
+      if (load.priority > priority) until = std::max(until, shim::BindsUntilNs(load));
+    });
+    return until;
+  }
+  void Look(std::uint64_t nap_ns) override { tracker_->MakeRoom(nap_ns); }
+
+ private:
+  DeviceTracker* const tracker_;
+};
+
+}  // namespace
+
+int Client::ScheduleStreams(bool on) {
+  if (HasGivenUp()) return XSCHEDD_ERROR_INERT;
+  schedules_streams_.store(on, std::memory_order_relaxed);
+  OrderStreams();
+  return XSCHEDD_OK;
+}
+
+// After any change of streams or of what is said of them. Costs a load where nobody asked for it.
+void Client::OrderStreams() {
+  if (!schedules_streams_.load(std::memory_order_relaxed) && !stream_gate_.IsOn()) return;
+  {
+    const std::lock_guard lock(order_mutex_);
+    std::unordered_map<void*, int> priorities;
+    if (schedules_streams_.load(std::memory_order_relaxed)) {
+      priorities = priority_.OfStreams();
+      // What the program says by the C API is there already, and stays.
+      for (const auto& [stream, info] : streams_.All())
+        priorities.try_emplace(stream, StreamPriorityFrom(info.priority));
+    }
+    stream_gate_.Set(StreamOrder(std::move(priorities)));
+  }
+  PointSummary();
+}
+
+// Before the client is busy: what waits for a stream of its own holds nobody else back.
+void Client::WaitForStreams(const Submission& submission) {
+  void* const stream = ByOneName(submission.stream);
+  if (!stream_gate_.MayWait(stream)) return;
+  if (captures_.Any() && stub_.vendor->is_capturing(submission.stream)) return;
+  if (passthrough_.Match(submission, *stub_.vendor) != nullptr) return;
+  const int device = DeviceOf(submission.stream);
+  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  DeviceTracker* const tracker = ExistingTracker(device);
+  if (tracker == nullptr) return;  // nothing was submitted yet
+  TrackedWork work(tracker);
+  stream_gate_.Wait(device, stream, &work);
+}
+
+Window Client::WindowBelowOthers(const Window& window, void* stream) const {
+  const bool is_smaller = window.us != 0 && window.us <= kStreamWindow.us;
+  if (is_smaller || !stream_gate_.MayWait(ByOneName(stream))) return window;
+  return Window{kStreamWindow.us, kStreamWindow.floor, window.guarded};
+}
+
+}  // namespace xschedd::shim

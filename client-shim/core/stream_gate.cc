@@ -1,0 +1,70 @@
+#include "client-shim/core/stream_gate.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/clock.h"
+
+namespace xschedd::shim {
+namespace {
+
+// How often who looks does so: about what a wake-up and a look at some markers may cost without being felt.
+constexpr std::uint64_t kLookEachNs = 100'000;
+// The longest sleep of the others.
+constexpr std::uint64_t kLongestNapNs = 2'000'000;
+
+}  // namespace
+
+void StreamGate::Set(StreamOrder order) {
+  auto next = std::make_shared<const StreamOrder>(std::move(order));
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return;
+  order_ = std::move(next);
+  is_on_.store(order_->IsMixed(), std::memory_order_release);
+  changed_.notify_all();
+}
+
+void StreamGate::Close() {
+  const std::lock_guard lock(mutex_);
+  is_closed_ = true;
+  is_on_.store(false, std::memory_order_release);
+  changed_.notify_all();
+}
+
+void StreamGate::Wait(int device, void* stream, StreamLoads* work) {
+  const std::shared_ptr<const StreamOrder> order = Order();
+  // Nearly always: nobody above has work.
+  if (!order->MayWait(stream) || work->BindsUntilNs(*order, order->Of(stream)) <= MonotonicNs()) return;
+  std::unique_lock lock(mutex_);
+  WaitLocked(&lock, &devices_[static_cast<std::size_t>(device)], stream, work);
+}
+
+void StreamGate::WaitLocked(std::unique_lock<std::mutex>* lock, Device* device, void* stream, StreamLoads* work) {
+  const std::uint64_t began = MonotonicNs();
+  std::uint64_t now = began;
+  bool is_looker = false;
+  while (!is_closed_) {
+    const std::shared_ptr<const StreamOrder> order = order_;
+    const int priority = order->Of(stream);
+    if (!order->MayWait(stream) || device->guard.LetsThrough(priority, began, now)) break;
+    is_looker = is_looker || !device->has_looker;
+    device->has_looker = true;
+    lock->unlock();
+    if (is_looker) work->Look(kLookEachNs);
+    const std::uint64_t until = work->BindsUntilNs(*order, priority);
+    lock->lock();
+    now = MonotonicNs();
+    if (until <= now) break;
+    if (is_closed_ || order != order_) continue;
+    const std::uint64_t nap = std::min({is_looker ? kLookEachNs : kLongestNapNs, until - now,
+                                        began + kLongestHoldNs > now ? began + kLongestHoldNs - now : 1});
+    changed_.wait_for(*lock, std::chrono::nanoseconds(nap));
+    now = MonotonicNs();
+  }
+  if (is_looker) device->has_looker = false;
+  // Others go on with this one, and one of those that do not looks from here on.
+  changed_.notify_all();
+  waited_ns_.fetch_add(now - began, std::memory_order_relaxed);
+}
+
+}  // namespace xschedd::shim

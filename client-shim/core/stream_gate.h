@@ -1,0 +1,68 @@
+// Where submissions to a stream wait while a more important stream of the same process has work on the same device
+// (stream_order.h has who waits for whom, and for how long). They wait before the client counts as busy, so the daemon
+// sees nothing of it.
+//
+// Of the threads that wait for a device, one looks at what has finished, and the others sleep until it says so.
+//
+// Thread rule: any thread. While IsOn() is false, nothing else is called on the launch path. No lock is held over a
+// call of StreamLoads.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "client-shim/core/stream_order.h"
+#include "common/abi.h"
+
+namespace xschedd::shim {
+
+// What the streams of one device have. Any thread.
+class StreamLoads {
+ public:
+  virtual ~StreamLoads() = default;
+  // Until when those above `priority` bind, by BindsUntilNs; 0: none does.
+  virtual std::uint64_t BindsUntilNs(const StreamOrder& order, int priority) const = 0;
+  // Finds out what has finished. The caller comes again after `nap_ns`, if it waits still.
+  virtual void Look(std::uint64_t nap_ns) = 0;
+};
+
+class StreamGate {
+ public:
+  // The streams are these from now on; who waits looks again.
+  void Set(StreamOrder order);
+  // Nobody waits any more, for good.
+  void Close();
+
+  // There are streams of different priorities. acquire: the order that says so is there.
+  bool IsOn() const { return is_on_.load(std::memory_order_acquire); }
+  bool MayWait(void* stream) const { return Order()->MayWait(stream); }
+  // Waits until a submission to this stream of this device is let through. At most kLongestHoldNs, and a nap.
+  void Wait(int device, void* stream, StreamLoads* work);
+  // relaxed: a statistic.
+  std::uint64_t WaitedNs() const { return waited_ns_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Device {
+    StreamGuard guard;
+    bool has_looker = false;
+  };
+  std::shared_ptr<const StreamOrder> Order() const {
+    const std::lock_guard lock(mutex_);
+    return order_;
+  }
+  void WaitLocked(std::unique_lock<std::mutex>* lock, Device* device, void* stream, StreamLoads* work);
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // the order, or what has finished
+  std::shared_ptr<const StreamOrder> order_ = std::make_shared<const StreamOrder>();
+  std::array<Device, abi::kMaxDevices> devices_;
+  bool is_closed_ = false;
+  std::atomic<bool> is_on_{false};
+  std::atomic<std::uint64_t> waited_ns_{0};
+};
+
+}  // namespace xschedd::shim
