@@ -142,17 +142,13 @@ class Client {
   static std::uint32_t GateWord(const Session* session, std::uint32_t slot) {
     return session != nullptr ? session->Board().Word(slot) : 0;
   }
-  // The daemon's window as of the gate's word that was read before, or that of a stream below others, if it is smaller.
-  [[gnu::always_inline]] Window WindowFor(const Session* session, std::uint32_t slot, std::uint32_t word,
-                                          void* stream) const {
-    Window window;
-    if (session != nullptr) [[likely]] {
-      const BoardReader& board = session->Board();
-      window = Window{board.WindowUs(slot), board.WindowFloor(slot), (word & abi::kGuarded) != 0};
-    }
-    return stream_gate_.IsOn() ? WindowBelowOthers(window, stream) : window;
+  // The daemon's, as of the gate's word that was read before.
+  [[gnu::always_inline]] static Window WindowOf(const Session& session, std::uint32_t slot, std::uint32_t word) {
+    const BoardReader& board = session.Board();
+    return Window{board.WindowUs(slot), board.WindowFloor(slot), (word & abi::kGuarded) != 0};
   }
-  Window WindowBelowOthers(const Window& window, void* stream) const;
+  // The same, or that of a stream below others, if it is smaller.
+  Window WindowFor(const Session* session, std::uint32_t slot, std::uint32_t word, void* stream) const;
   void Wait(const Submission& submission, std::uint32_t slot, bool is_turn, TrackedLaunch* launch);
   bool WaitForTurn(Session* session, std::uint32_t slot, const Submission& submission);
   void WaitForRoom(const Submission& submission, std::uint32_t slot, TrackedLaunch* launch);

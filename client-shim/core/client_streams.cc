@@ -69,9 +69,10 @@ void Client::WaitForStreams(const Submission& submission) {
   stream_gate_.Wait(device, stream, &work);
 }
 
-Window Client::WindowBelowOthers(const Window& window, void* stream) const {
+Window Client::WindowFor(const Session* session, std::uint32_t slot, std::uint32_t word, void* stream) const {
+  const Window window = session != nullptr ? WindowOf(*session, slot, word) : Window{};
   const bool is_smaller = window.us != 0 && window.us <= kStreamWindow.us;
-  if (is_smaller || !stream_gate_.MayWait(ByOneName(stream))) return window;
+  if (is_smaller || !stream_gate_.IsOn() || !stream_gate_.MayWait(ByOneName(stream))) return window;
   return Window{kStreamWindow.us, kStreamWindow.floor, window.guarded};
 }
 

@@ -3,13 +3,9 @@
 
 #include <algorithm>
 
+#include "client-shim/core/stream_order.h"
+
 namespace xschedd::shim {
-namespace {
-
-// A stream whose work has not moved for so long, and twice what it is known to cost, stands still.
-constexpr std::uint64_t kStillNs = 5'000'000;
-
-}  // namespace
 
 Ticket DeviceTracker::Enter(const StreamKey& key, LaunchKey launch, LaunchKey function) {
   const std::lock_guard lock(mutex_);
@@ -147,7 +143,7 @@ InFlight DeviceTracker::CountedFor(const StreamKey& key, const Window& window, s
   for (const auto& [other, stream] : streams_) {
     if (other == key) continue;
     const InFlight& its = stream.in_flight;
-    const bool is_still = its.launches > 0 && now_ns > stream.progress_ns + kStillNs + 2 * its.cost_ns;
+    const bool is_still = its.launches > 0 && now_ns > stream.progress_ns + kStreamStillNs + 2 * its.cost_ns;
     const bool is_long = its.launches == 1 && MayRunSideBySide(window, InFlight{}, its.cost_ns);
     if (is_still || is_long) {
       counted.Remove(its);

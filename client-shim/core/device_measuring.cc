@@ -91,8 +91,8 @@ void DeviceTracker::Reprice() {
     RemoveInFlight(stream, InFlight{0, work->cost_ns});
     work->cost_ns = cost_ns;
   };
-  for (auto& [key, stream] : streams_)
-    stream.work.ForEach([&](InFlight* work, const LaunchMix& mix) { reprice(stream, work, mix); });
+  for (auto& entry : streams_)
+    entry.second.work.ForEach([&](InFlight* work, const LaunchMix& mix) { reprice(entry.second, work, mix); });
 }
 
 }  // namespace xschedd::shim

@@ -76,8 +76,8 @@ class DeviceTimes {
     return newest_ns;
   }
 
-  const Vendor* vendor_;
   CostTable costs_;
+  const Vendor* vendor_;
   LaunchTimer timer_;
   GpuTime gpu_time_;
   DurationEstimate average_;

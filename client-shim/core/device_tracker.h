@@ -124,7 +124,7 @@ class DeviceTracker {
   // All three outlive the tracker. Once the process exits, the runtime is left alone: nothing is recorded, queried or
   // measured, and the window lets everybody in, because nothing could be waited for.
   DeviceTracker(int device, const Vendor* vendor, Captures* captures, const Deadlines* deadlines)
-      : device_(device), vendor_(vendor), captures_(captures), deadlines_(deadlines), clock_(vendor), times_(vendor) {}
+      : times_(vendor), device_(device), vendor_(vendor), captures_(captures), deadlines_(deadlines), clock_(vendor) {}
 
   // ---- session
   // Starts counting from nothing for a new session, or, with null, drops everything. `sink` outlives its use here.
@@ -361,15 +361,16 @@ class DeviceTracker {
   }
   void Keep(void* marker);
 
+  abi::LedgerDevice nobodys_{};  // counters while there is no sink
+  DeviceTimes times_;
   const int device_;
+  std::uint32_t marking_legacy_ = 0;  // threads that record on the legacy default stream outside of a launch
   const Vendor* const vendor_;
   Captures* const captures_;
   const Deadlines* const deadlines_;
   mutable std::mutex mutex_;
   std::condition_variable unpinned_;  // a stream, or the streams as a whole: is_polling_, is_measuring_
-  std::uint32_t marking_legacy_ = 0;  // threads that record on the legacy default stream outside of a launch
   TrackerSink* sink_ = nullptr;
-  abi::LedgerDevice nobodys_{};            // counters while there is no sink
   abi::LedgerDevice* ledger_ = &nobodys_;  // never null
   std::uint64_t epoch_ = 1;
   std::map<StreamKey, StreamState> streams_;
@@ -387,27 +388,26 @@ class DeviceTracker {
   std::unordered_set<void*> blocking_;  // not the legacy default stream itself
   std::vector<void*> pool_;  // markers for use; never destroyed, their number is that of markers pending at once
   RingQueue<Measurement> unmeasured_;
-  bool is_measuring_ = false;  // one thread at a time, with the lock released
-  bool is_polling_ = false;    // the same
-  MarkerClock clock_;          // the measuring thread's
-  DeviceTimes times_;
+  MarkerClock clock_;  // the measuring thread's
   std::uint64_t next_batch_ = 1;
-  std::uint32_t entered_ = 0;         // threads between Enter and Leave
   InFlight in_flight_;                // of all streams
   std::uint32_t launched_ = 0;        // of these, launched
+  std::uint32_t entered_ = 0;         // threads between Enter and Leave
   std::uint32_t syncing_ = 0;         // threads in a call that will settle
   std::uint32_t blocked_ = 0;         // threads in a call that waits, or may
   std::uint64_t last_submit_ns_ = 0;  // when somebody last asked to submit and had not to wait
   std::uint64_t last_poll_ns_ = 0;    // while a thread synchronises
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
   std::condition_variable room_;      // for threads that wait for the window and do not look
-  std::uint32_t rooms_ = 0;           // how often there has been more room, modulo 2^32
   std::uint64_t looked_at_ = 0;       // of submissions, when the agent looked last
   std::uint64_t deadline_ns_ = 0;
   std::uint64_t submitted_ = 0;
   std::uint64_t completed_ = 0;
   Window limit_window_;        // what the window's limit in the ledger was reckoned from
   std::uint32_t waiting_ = 0;  // threads that wait for the window
+  std::uint32_t rooms_ = 0;    // how often there has been more room, modulo 2^32
+  bool is_measuring_ = false;  // one thread at a time, with the lock released
+  bool is_polling_ = false;    // the same
   bool is_looking_ = false;    // one of them looks
   bool is_awaited_ = false;    // when the agent looked last
   bool busy_ = false;

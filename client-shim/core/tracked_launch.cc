@@ -65,7 +65,8 @@ void Client::SubmitBegin(Submission* submission) {
   // ---- waited, admitted
   // Nothing is configured to pass, and nobody is held: the gate is as it was a moment ago, when it was asked.
   const bool is_turn = !passthrough_.Any() && (word & abi::kHeld) == 0;
-  const Window window = WindowFor(session, slot, word, submission->stream);
+  const Window window =
+      orders_streams ? WindowFor(session, slot, word, submission->stream) : WindowOf(*session, slot, word);
   if (!is_turn || !launch.tracker->Begin(&launch.ticket, window, submission->may_time, now)) [[unlikely]] {
     Wait(*submission, slot, is_turn, &launch);
   }

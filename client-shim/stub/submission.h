@@ -5,8 +5,7 @@
 
 namespace xschedd::shim {
 
-inline Submission MakeSubmission(void* stream, std::uint32_t entry, bool drains, bool reads,
-                                 const void* caller) {
+inline Submission MakeSubmission(void* stream, std::uint32_t entry, bool drains, bool reads, const void* caller) {
   Submission submission;  // its words for the core stay as they are: this is the launch path of a tracked client
   submission.stream = stream;
   submission.caller = caller;

@@ -62,7 +62,8 @@ double StartTime(const Core& core) {
   const auto wall_ns =
       static_cast<std::uint64_t>(now.tv_sec) * policy::kNsPerS + static_cast<std::uint64_t>(now.tv_nsec);
   // To the ms: the difference of two clocks is not exactly the same each time.
-  return static_cast<double>((wall_ns - (MonotonicNs() - core.StartedNs())) / policy::kNsPerMs) / 1000;
+  const std::uint64_t wall_ms = (wall_ns - (MonotonicNs() - core.StartedNs())) / policy::kNsPerMs;
+  return static_cast<double>(wall_ms) / 1000;
 }
 
 std::uint64_t CpuNs() {

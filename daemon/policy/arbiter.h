@@ -56,7 +56,7 @@ class Arbiter {
   struct LowClient {
     int priority = std::numeric_limits<int>::max();
     std::uint64_t client = 0;
-    auto operator<=>(const LowClient&) const = default;
+    auto operator<=>(const LowClient&) const = default;  // NOLINT(modernize-use-nullptr): as above
   };
   struct DeviceView {
     // The two highest ranks that attached groups can come to; of two groups.

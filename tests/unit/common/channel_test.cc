@@ -182,9 +182,9 @@ TEST_CASE("transitions reach the daemon, which is woken only while it sleeps") {
 
 TEST_CASE("who waits is busy, and goes on or is idle afterwards") {
   Channel channel;
-  for (const auto& [kind, level] : {std::pair{kBusy, kBusyLevel}, std::pair{kWaits, abi::Level::kWaits},
-                                    std::pair{kBusy, kBusyLevel}, std::pair{kWaits, abi::Level::kWaits},
-                                    std::pair{kIdle, abi::Level::kIdle}}) {
+  for (const auto& [kind, level] :
+       {std::pair{kBusy, kBusyLevel}, std::pair{kWaits, abi::Level::kWaits}, std::pair{kBusy, kBusyLevel},
+        std::pair{kWaits, abi::Level::kWaits}, std::pair{kIdle, abi::Level::kIdle}}) {
     channel.ledger_writer->Report(5, kind, 1);
     CHECK(channel.ledger_reader.Drain().touched_slots == std::vector<std::uint32_t>{5});
     CHECK(channel.ledger_reader.LevelOf(5) == level);
