@@ -1,0 +1,133 @@
+// What each way of holding for an important group means for the others: when they are held, their windows and turns.
+#include "daemon/policy/benefit.h"
+#include "tests/unit/daemon/policy_world.h"
+
+namespace xschedd::policy {
+namespace {
+
+using test::kNow;
+using test::World;
+using Mode = BenefitMemory::Mode;
+
+// One of whom it is known that this mode is enough, above `others` that always have work.
+World Below(Mode mode, std::uint32_t others, bool is_busy, std::uint32_t limit = 1) {
+  World world(1, limit);
+  world.state.settings.tolerance_percent = 5;
+  world.Add(1, 10, 0, is_busy);
+  for (std::uint32_t i = 0; i < others; ++i)
+    world.Add(2 + i, 0, 0, true);
+  BenefitMemory& benefit = world.state.groups[0].memory.benefit;
+  benefit.mode = benefit.settled = mode;
+  benefit.next_trial_ns = kNever;
+  return world;
+}
+
+TEST_CASE("others are held only while its host waits, if that is enough") {
+  World world = Below(Mode::kWaitsWide, 1, false);
+  world.state.settings.linger_us = 200;
+  Tenant& important = world.state.tenants[0];
+  world.At(kNow);
+  important.busy = true;
+  important.busy_since_ns = kNow + 1;
+  Decision decision = world.At(kNow + 1);
+  CHECK(decision.gates[1].why == Why::kBeside);
+  // Those who may be held have a window also while they are not.
+  CHECK(decision.gates[1].window_us == 4 * world.state.settings.window_us);
+  CHECK(decision.gates[0].tells_waits);
+  CHECK(!decision.gates[1].tells_waits);
+  important.waits = true;
+  decision = world.At(kNow + 2);
+  CHECK(decision.gates[1].held);
+  CHECK(decision.gates[1].why == Why::kPriority);
+  // It lingers behind each wait: the next one may come at once.
+  constexpr std::uint64_t kLinger = Benefit::kLingerNs;
+  important.waits = false;
+  decision = world.At(kNow + 3);
+  CHECK(decision.gates[1].held);
+  CHECK(decision.next_look_ns == kNow + 3 + kLinger);
+  CHECK(!world.At(kNow + 3 + kLinger).gates[1].held);
+  // Likewise where the end of the wait is the end of its work.
+  important.waits = true;
+  CHECK(world.At(kNow + 4 + kLinger).gates[1].held);
+  important.waits = important.busy = false;
+  important.idle_since_ns = kNow + 5 + kLinger;
+  CHECK(world.At(kNow + 5 + kLinger).gates[1].held);
+  CHECK(!world.At(kNow + 5 + 2 * kLinger).gates[1].held);
+}
+
+TEST_CASE("windows below one that holds others whenever it is busy, only while its host waits, or never") {
+  struct Row {
+    Mode mode;
+    std::uint32_t together;  // in windows
+    bool is_divided;
+  };
+  for (const Row& row : {Row{Mode::kHeld, 1, true}, Row{Mode::kWaitsNarrow, 1, true}, Row{Mode::kWaitsWider, 2, true},
+                         Row{Mode::kWaitsWide, 4, true}, Row{Mode::kBeside, 4, false}}) {
+    INFO("mode " << ModeText(row.mode));
+    World world = Below(row.mode, 2, false, 0);
+    world.At(kNow);
+    const Decision decision = world.At(kNow + 1);
+    const std::uint32_t each = row.together * world.state.settings.window_us / (row.is_divided ? 2 : 1);
+    CHECK(decision.gates[1].window_us == each);
+    CHECK(decision.gates[2].window_us == each);
+  }
+}
+
+TEST_CASE("others stay held between the waits of a row, and not behind its last") {
+  World world = Below(Mode::kWaitsWide, 1, true);
+  Tenant& important = world.state.tenants[0];
+  std::uint64_t now = kNow;
+  world.At(now);
+  struct Row {
+    std::uint32_t waits;  // in a row, 100 µs apart; 10 ms until the next row
+    bool lingers;         // behind the last
+  };
+  for (const Row& row : {Row{3, false}, Row{1, false}, Row{2, false}, Row{6, true}}) {
+    INFO("waits in a row: " << row.waits);
+    const auto pass = [&](std::uint64_t us) {
+      now += us * kNsPerUs;
+      return world.At(now).gates[1].held;
+    };
+    for (int repeated = 0; repeated < 40; ++repeated) {
+      for (std::uint32_t i = 1; i <= row.waits; ++i) {
+        important.waits = true;
+        CHECK(pass(1));
+        important.waits = false;
+        const bool held_at_once = pass(200);
+        const bool held = pass(99);
+        if (repeated < 39) continue;
+        INFO("wait " << i);
+        CHECK(held_at_once == (i < row.waits || row.lingers));
+        CHECK(held == held_at_once);
+      }
+      pass(10'000);
+    }
+  }
+}
+
+TEST_CASE("below one that holds others only while its host waits no turns are taken") {
+  for (const bool waits : {false, true}) {
+    World world = Below(Mode::kWaitsWide, 2, true);
+    world.state.tenants[0].waits = waits;
+    world.At(kNow);
+    const Decision decision = world.At(kNow + 1);
+    CHECK(decision.gates[1].held == waits);
+    CHECK(decision.gates[2].held == waits);
+  }
+}
+
+TEST_CASE("who is never measured need not say when its host waits") {
+  World world(1, 1);
+  world.state.settings.tolerance_percent = 5;
+  world.Add(1, 10, 0, true);
+  world.Add(2, 0, 0, true);
+  CHECK(world.At(kNow).gates[0].tells_waits);
+  world.state.groups[0].strict = true;
+  CHECK(!world.At(kNow).gates[0].tells_waits);
+  world.state.groups[0].strict = false;
+  world.state.settings.tolerance_percent = 0;
+  CHECK(!world.At(kNow).gates[0].tells_waits);
+}
+
+}  // namespace
+}  // namespace xschedd::policy

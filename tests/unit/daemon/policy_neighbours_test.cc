@@ -1,0 +1,104 @@
+// What is known of holding is known beside certain others: how many they are, which, and for how long.
+#include <algorithm>
+
+#include "tests/unit/daemon/policy_pair.h"
+
+namespace xschedd::policy {
+namespace {
+
+using namespace test;
+
+TEST_CASE("what it may lose for one of the others it may lose for each of four, and no more") {
+  for (const std::uint32_t others : {1u, 2u, 4u, 7u}) {
+    for (const double percent : {4.0, 9.0, 18.0, 25.0}) {
+      INFO(others << " others, " << percent << " % slower");
+      Pair pair(5);
+      for (std::uint32_t i = 1; i < others; ++i)
+        pair.AddOther(10 + i);
+      pair.Run({.beside_us = 100 + percent, .noise = 0.02}, 60);
+      CHECK(pair.Settled() == (percent < 5 * std::min(others, 4u) ? Mode::kBeside : Mode::kHeld));
+    }
+  }
+}
+
+TEST_CASE("what is known with one other is not believed with four") {
+  for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+    INFO("seed " << seed);
+    Pair pair(5, seed);
+    pair.Run({.beside_us = 110, .noise = 0.05}, 60);
+    CHECK(pair.Settled() == Mode::kHeld);
+    for (std::uint64_t id : {11, 12, 13})
+      pair.AddOther(id);
+    // Beside four it may be a fifth slower, and is more.
+    pair.Run({.beside_us = 130, .noise = 0.05}, 20);
+    CHECK(pair.Settled() == Mode::kHeld);
+  }
+}
+
+TEST_CASE("what is known beside one neighbour is not believed of the next") {
+  for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
+    INFO("seed " << seed);
+    Pair pair(5, seed);
+    pair.Run(Chat(2000, 300), 200);
+    REQUIRE(pair.Settled() == Mode::kWaitsWide);
+    // By so little that no pair is a surprise.
+    pair.ReplaceOther(300);
+    pair.Run(Chat(2000, 1100), 20);
+    CHECK(pair.Settled() == Mode::kHeld);
+  }
+}
+
+TEST_CASE("neighbours that come and go while nothing is measured put nothing off") {
+  Pair pair(5);
+  // Holding costs next to nothing.
+  const Behaviour seldom{.launches = 1, .held_us = 700, .beside_us = 700, .pause_us = 50'000};
+  for (std::uint64_t client = 300; client < 340; ++client) {
+    pair.ReplaceOther(client);
+    pair.Run(seldom, 2);
+  }
+  pair.Run({}, 20);
+  REQUIRE(pair.Settled() == Mode::kBeside);
+  pair.ReplaceOther(400);
+  pair.Run({.beside_us = 110, .noise = 0.02}, 12);
+  CHECK(pair.Settled() == Mode::kHeld);
+}
+
+TEST_CASE("until it was measured beside them, four others are worth no more than one") {
+  Pair pair(5);
+  pair.Run({}, 30);
+  pair.ReplaceOther(300);
+  pair.Run({.beside_us = 112, .noise = 0.02}, 7);
+  REQUIRE(pair.Settled() == Mode::kHeld);
+  for (std::uint64_t id : {11, 12, 13})
+    pair.AddOther(id);
+  pair.Run({.beside_us = 112, .noise = 0.02}, 3);
+  CHECK(pair.Settled() == Mode::kHeld);
+  pair.Run({.beside_us = 112, .noise = 0.02}, 20);
+  CHECK(pair.Settled() == Mode::kBeside);
+}
+
+TEST_CASE("the answer stays while it is looked at again beside another neighbour") {
+  Pair pair(5);
+  pair.Run({}, 60);
+  REQUIRE(pair.Settled() == Mode::kBeside);
+  pair.ForgetTimes();
+  pair.ReplaceOther(300);
+  pair.Run({}, 20);
+  CHECK(pair.Changes() == 0);
+  CHECK(pair.BesidePart() > 0.85);
+}
+
+TEST_CASE("neighbours that come and go are looked at more and more seldom, if they change nothing") {
+  Pair pair(5);
+  pair.Run({}, 60);
+  pair.ForgetTimes();
+  for (std::uint64_t client = 300; client < 500; ++client) {
+    pair.ReplaceOther(client);
+    pair.Run({}, 3);
+  }
+  CHECK(pair.BesidePart() > 0.97);
+  CHECK(pair.Changes() <= 4);
+}
+
+}  // namespace
+}  // namespace xschedd::policy

@@ -1,0 +1,158 @@
+// A made-up important tenant beside one that always has work, to see what is learnt of holding: its launches take so
+// long while the other one is held and so long beside it. Virtual time.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+
+#include "daemon/policy/benefit.h"
+#include "tests/unit/daemon/policy_world.h"
+
+namespace xschedd::policy::test {
+
+using Mode = BenefitMemory::Mode;
+
+struct Behaviour {
+  std::uint64_t launches = 100;  // of a burst
+  double held_us = 100;          // busy time of a launch
+  double beside_us = 100;
+  // If its client says when its host waits, it does so at a burst's end: while others are held, while they run beside
+  // it, and if they are held from then on.
+  double waits_held_us = 0;
+  double waits_beside_us = 0;
+  double waits_then_held_us = 0;
+  double waits_for_window = 0;  // for each µs that others may have in flight then, beside waits_held_us; else the above
+  double noise = 0.1;           // of a burst's, as a standard deviation
+  double drift = 0;             // of all of them, over some seconds: the core that it runs on
+  std::uint64_t pause_us = 300;
+};
+
+struct Core {
+  double noise = 0.1;
+  double drift = 0;
+};
+inline constexpr Core kUnsteady{0.2, 0.3};  // its speed changes by a half
+
+// Bursts of 10.6 ms while others are held, of which the host waits for 100 µs.
+inline Behaviour Chat(double waits_beside_us, double waits_then_held_us, const Core& core = {}) {
+  return {.launches = 700,
+          .held_us = 15,
+          .beside_us = 15,
+          .waits_held_us = 100,
+          .waits_beside_us = waits_beside_us,
+          .waits_then_held_us = waits_then_held_us,
+          .noise = core.noise,
+          .drift = core.drift};
+}
+
+// An important tenant beside one that always has work, on one device, decided about as the daemon would.
+class Pair {
+ public:
+  explicit Pair(std::uint32_t tolerance_percent, std::uint32_t seed = 1) : world_(1, 1), random_(seed) {
+    world_.state.settings.tolerance_percent = tolerance_percent;
+    world_.state.settings.linger_us = 200;
+    world_.state.settings.guard_ms_per_s = 10;
+    world_.Add(1, 10, 0, false);
+    world_.Add(2, 0, 0, true);
+    Decide();
+  }
+
+  void Run(const Behaviour& behaviour, double seconds) {
+    const auto end = now_ + static_cast<std::uint64_t>(seconds * kNsPerS);
+    while (now_ < end)
+      Burst(behaviour);
+  }
+
+  Mode Settled() const { return world_.state.groups[0].memory.benefit.settled; }
+  std::uint64_t Changes() const { return changes_; }
+  double BesidePart() const {
+    return busy_ns_ == 0 ? 0 : static_cast<double>(beside_ns_) / static_cast<double>(busy_ns_);
+  }
+  void SetDeadline(std::uint64_t ns) { Important().deadline_after_ns = ns; }
+  void AddOther(std::uint64_t id) { world_.Add(id, 0, 0, true); }
+  void ReplaceOther(std::uint64_t client) { world_.state.tenants[1].client = client; }
+  // For so long it has no work, nor has the other one.
+  void Rest(double seconds) {
+    world_.state.tenants[1].busy = false;
+    Decide();
+    now_ += static_cast<std::uint64_t>(seconds * kNsPerS);
+    world_.state.tenants[1].busy = true;
+    Decide();
+  }
+  void SetStrict(bool strict) { world_.state.groups[0].strict = strict; }
+  void SetTolerance(std::uint32_t percent) { world_.state.settings.tolerance_percent = percent; }
+  void ForgetTimes() { beside_ns_ = busy_ns_ = changes_ = 0; }
+
+ private:
+  void Burst(const Behaviour& behaviour) {
+    Important().busy = true;
+    Important().busy_since_ns = now_;
+    Decide();
+    const double core = 1 + behaviour.drift * std::sin(static_cast<double>(now_ % (10 * kNsPerS)) / 1e9 * 0.628);
+    const double own = core * std::exp(behaviour.noise * normal_(random_));
+    double left = static_cast<double>(behaviour.launches);
+    // As long as nothing is decided anew, one way of running goes on.
+    while (left > 0) {
+      const double us = own * (besides_ ? behaviour.beside_us : behaviour.held_us);
+      const double until = static_cast<double>(next_look_ - now_) / 1e3 / us;
+      const double count = std::min(left, std::max(1.0, until));
+      const auto passed = static_cast<std::uint64_t>(count * us * 1e3) + 1;
+      left -= count;
+      now_ += passed;
+      busy_ns_ += passed;
+      if (besides_) beside_ns_ += passed;
+      Important().launched = static_cast<std::uint64_t>(std::ceil(count));
+      if (left > 0) Decide();
+    }
+    if (behaviour.waits_held_us != 0) Wait(behaviour);
+    Important().busy = false;
+    Important().idle_since_ns = now_;
+    Decide();
+    now_ += behaviour.pause_us * kNsPerUs;
+    if (next_look_ < now_) Decide();
+  }
+
+  void Wait(const Behaviour& behaviour) {
+    const bool was_beside = besides_;
+    const double window_us = window_us_;
+    Important().waits = true;
+    Decide();
+    const double then_held_us = behaviour.waits_for_window == 0
+                                    ? behaviour.waits_then_held_us
+                                    : behaviour.waits_held_us + behaviour.waits_for_window * window_us;
+    const double us = besides_ ? behaviour.waits_beside_us : was_beside ? then_held_us : behaviour.waits_held_us;
+    const auto passed = static_cast<std::uint64_t>(us * 1e3);
+    now_ += passed;
+    busy_ns_ += passed;
+    if (besides_) beside_ns_ += passed;
+    Important().waits = false;
+  }
+
+  void Decide() {
+    const Decision decision = world_.At(now_);
+    next_look_ = std::min(decision.next_look_ns, now_ + kNsPerS);
+    besides_ = Important().busy && !decision.gates[1].held && decision.gates[1].why == Why::kBeside;
+    window_us_ = decision.gates[1].window_us;
+    if (Settled() != before_) ++changes_;
+    before_ = Settled();
+    Important().launched = 0;
+  }
+
+  Tenant& Important() { return world_.state.tenants[0]; }
+
+  World world_;
+  std::mt19937 random_;
+  std::normal_distribution<double> normal_;
+  std::uint64_t now_ = kNow;
+  std::uint64_t next_look_ = kNever;
+  bool besides_ = false;
+  std::uint32_t window_us_ = 0;  // of the other one
+  Mode before_ = Mode::kHeld;
+  std::uint64_t changes_ = 0;
+  std::uint64_t beside_ns_ = 0;
+  std::uint64_t busy_ns_ = 0;
+};
+
+}  // namespace xschedd::policy::test
