@@ -74,7 +74,7 @@ Client::Client(const StubTable& stub)
 
 void Client::Start() {
   const int device = stub_.vendor->current_device();
-  if (device >= 0 && device < static_cast<int>(abi::kMaxDevices)) attached_.fetch_or(std::uint64_t{1} << device);
+  if (IsDevice(device)) attached_.fetch_or(std::uint64_t{1} << device);
   if (!agent_.Start()) {
     Warn("this process runs unscheduled: the system has no thread left; raise its limit of processes");
     return;

@@ -155,6 +155,7 @@ class Client {
   void BeginWait(const Submission& submission, TrackedLaunch* launch);
   void EndWait(const Submission& submission, const TrackedLaunch& launch, bool ok);
   void TellDeadlines();
+  bool NeverWaits(const Submission& submission);
   void WaitWhileOwnHeld(const Submission& submission);
   void WaitForStreams(const Submission& submission);
   void OrderStreams();

@@ -58,11 +58,9 @@ void Client::OrderStreams() {
 // Before the client is busy: what waits for a stream of its own holds nobody else back.
 void Client::WaitForStreams(const Submission& submission) {
   void* const stream = ByOneName(submission.stream);
-  if (!stream_gate_.MayWait(stream)) return;
-  if (captures_.Any() && stub_.vendor->is_capturing(submission.stream)) return;
-  if (passthrough_.Match(submission, *stub_.vendor) != nullptr) return;
+  if (!stream_gate_.MayWait(stream) || NeverWaits(submission)) return;
   const int device = DeviceOf(submission.stream);
-  if (device < 0 || device >= static_cast<int>(abi::kMaxDevices)) return;
+  if (!IsDevice(device)) return;
   DeviceTracker* const tracker = ExistingTracker(device);
   if (tracker == nullptr) return;  // nothing was submitted yet
   TrackedWork work(tracker);

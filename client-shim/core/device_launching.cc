@@ -50,7 +50,7 @@ void DeviceTracker::Start(Ticket* ticket, bool may_time) {
 [[gnu::noinline]] void DeviceTracker::UnlockToMarkStart(Ticket* ticket, StreamState& stream, bool may_be_timed,
                                                         bool is_first_of_batch) {
   if (ticket->epoch != epoch_ || captures_->Forbid()) return;
-  const Relock relock(this);
+  Relock relock(this);
   Lock& lock = relock.lock;
   const bool was_idle = stream.work.IsIdle();
   const Pin pin(this, &stream);
@@ -103,14 +103,10 @@ void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState
   stream->progress_ns = last_submit_ns_ = MonotonicNs();
 }
 
-[[gnu::noinline]] void DeviceTracker::UnlockToMarkEnd(const Ticket& ticket, StreamState& stream) {
-  const Relock relock(this);
+[[gnu::noinline]] void DeviceTracker::UnlockToMarkEnd(const Ticket& ticket, const StreamState& stream, bool is_due) {
+  Relock relock(this);
   const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
-  const bool is_due =
-      IsMarkerDue(ticket.window_us, stream.work.UnmarkedNs(), ticket.weight_ns, last_submit_ns_ - stream.marked_at_ns);
-  if (is_timed || is_due || captures_->Any() || !MayMarkElsewhere(ticket.stream)) {
-    UnlockToMark(relock.lock, ticket.stream, is_timed ? ticket.key : 0, In::kOwnLaunch);
-  }
+  if (is_timed || is_due) UnlockToMark(relock.lock, ticket.stream, is_timed ? ticket.key : 0, In::kOwnLaunch);
   GiveMarker(ticket.stop);  // what it was for is known by the marker behind it
 }
 

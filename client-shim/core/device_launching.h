@@ -94,11 +94,12 @@ namespace xschedd::shim {
   // relaxed: statistics; the lock keeps them in order among themselves. The rest is as it was.
   ledger_->submitted.store(++submitted_, std::memory_order_relaxed);
   ledger_->in_flight.store(++launched_, std::memory_order_relaxed);
-  const bool is_due =
-      IsMarkerDue(ticket.window_us, stream.work.UnmarkedNs(), ticket.weight_ns, last_submit_ns_ - stream.marked_at_ns);
   // Where nobody else may mark the stream later, this is the moment.
-  if (ticket.stop != nullptr || is_due || captures_->Any() || !MayMarkElsewhere(ticket.stream)) [[unlikely]]
-    UnlockToMarkEnd(ticket, stream);
+  const bool is_due = IsMarkerDue(ticket.window_us, stream.work.UnmarkedNs(), ticket.weight_ns,
+                                  last_submit_ns_ - stream.marked_at_ns) ||
+                      captures_->Any() || !MayMarkElsewhere(ticket.stream);
+  if (ticket.stop != nullptr || is_due) [[unlikely]]
+    UnlockToMarkEnd(ticket, stream, is_due);
 }
 
 }  // namespace xschedd::shim

@@ -273,7 +273,7 @@ class DeviceTracker {
     ~Relock() { lock.release(); }
     Relock(const Relock&) = delete;
     Relock& operator=(const Relock&) = delete;
-    mutable Lock lock;
+    Lock lock;
   };
   enum class In { kOwnLaunch, kElsewhere };  // the call in which a marker is recorded
 
@@ -306,7 +306,8 @@ class DeviceTracker {
   bool IsSettled(const Ticket& ticket) const { return ticket.is_known && times_.Costs().IsSettled(ticket.place); }
   void UnlockToMarkStart(Ticket* ticket, StreamState& stream, bool may_be_timed, bool is_first_of_batch);
   void UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState& stream);
-  void UnlockToMarkEnd(const Ticket& ticket, StreamState& stream);
+  // `is_due`: also for another reason than that the launch was timed.
+  void UnlockToMarkEnd(const Ticket& ticket, const StreamState& stream, bool is_due);
   void BecomeBusy(StreamState* stream);
   void LeaveWithNothing(const Ticket& ticket, bool ok);
   void NewDeadline(StreamState* stream);

@@ -91,10 +91,15 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
 
 // ---- asked ---------------------------------------------------------------------------------------------------------
 
+// For what its own program holds or orders.
+bool Client::NeverWaits(const Submission& submission) {
+  return (captures_.Any() && stub_.vendor->is_capturing(submission.stream)) ||
+         passthrough_.Match(submission, *stub_.vendor) != nullptr;
+}
+
 // Before the client is busy: what the program holds itself holds nobody else back.
 void Client::WaitWhileOwnHeld(const Submission& submission) {
-  if (captures_.Any() && stub_.vendor->is_capturing(submission.stream)) return;
-  if (passthrough_.Match(submission, *stub_.vendor) != nullptr) return;
+  if (NeverWaits(submission)) return;
   const int device = DeviceOf(submission.stream);
   if (own_holds_.Wait(device, ByOneName(submission.stream))) PointSummary();
 }
