@@ -6,7 +6,7 @@
 #include "tests/fuzz/quiet.h"
 #include "tests/fuzz/shim_end.h"
 // The session is in no header: gRPC alone knows it otherwise.
-#include "daemon/ipc/session_service.cc"  // NOLINT(bugprone-suspicious-include)
+#include "daemon/sessions/session_service.cc"  // NOLINT(bugprone-suspicious-include)
 
 namespace {
 

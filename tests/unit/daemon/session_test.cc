@@ -12,7 +12,7 @@
 #include "tests/unit/daemon/loop.h"
 #include "tests/unit/daemon/services.h"
 // The session is in no header: gRPC alone knows it otherwise.
-#include "daemon/ipc/session_service.cc"  // NOLINT(bugprone-suspicious-include)
+#include "daemon/sessions/session_service.cc"  // NOLINT(bugprone-suspicious-include)
 
 using namespace xschedd;
 using test::Pair;
