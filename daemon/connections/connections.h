@@ -54,6 +54,7 @@ struct Connection {
   boost::asio::posix::stream_descriptor dead;  // the pidfd
   boost::asio::steady_timer deadline;          // of the first session
 
+  int PidFd() { return dead.native_handle(); }
   // What was sent made this much work, in ns of processor time (cost::).
   void Charge(std::uint64_t cost_ns) { relay->Charge(cost_ns); }
 };
