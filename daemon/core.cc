@@ -149,7 +149,7 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
                 attached.pci_address, attached.name, note);
   }
   (*attachment)->history.Begin(now);
-  scheduler_.Metrics().Attached(**attachment, now);
+  scheduler_.Records().Metrics().Attached(**attachment, now);
   Event event = DeviceEvent(EventKind::kDeviceAttached, **attachment, now);
   event.text = attached.name;
   events_.Add(std::move(event));
@@ -254,7 +254,7 @@ std::size_t Core::UpdateMembers(const Group& group, const std::string& why, Line
 
 bool Core::UpdateMember(Client& client, const Effective& after, const std::string& why, LinesOf lines) {
   const Effective before = client.effective;
-  if (ClassOf(after) != ClassOf(before)) scheduler_.Metrics().Close(client, MonotonicNs());
+  if (ClassOf(after) != ClassOf(before)) scheduler_.Records().Metrics().Close(client, MonotonicNs());
   client.effective = after;
   const bool reranked = after.priority != before.priority;
   const bool reweighted = after.weight != before.weight;

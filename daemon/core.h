@@ -145,7 +145,7 @@ class Core {
   const Registry& Clients() const { return registry_; }
   EventLog& Events() { return events_; }
   const Scheduler& Sched() const { return scheduler_; }
-  Meter& Metrics() { return scheduler_.Metrics(); }
+  Meter& Metrics() { return scheduler_.Records().Metrics(); }
   const Config& Settings() const { return config_; }
   const RoleGroups& Groups() const { return groups_; }
   const ConfigSource& Source() const { return source_; }

@@ -45,7 +45,7 @@ Client& Core::RestoreClient(RestoredClient restored) {
     if (!attachment) continue;  // not one that we would have written
     (*attachment)->is_restored = true;
     (*attachment)->history.Begin(now);
-    scheduler_.Metrics().Attached(**attachment, now);
+    scheduler_.Records().Metrics().Attached(**attachment, now);
   }
   UpdateMembers(*client.group, "as it was before the restart", LinesOf::kItself);
   SPDLOG_DEBUG("client taken over id={} pid={} uid={} group=\"{}\" priority={} hold={}", client.id, client.identity.pid,

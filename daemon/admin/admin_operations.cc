@@ -325,8 +325,8 @@ Status AdminOperations::GetStats(const Actor&, const v1::GetStatsRequest&, v1::S
   response.set_decisions_total(counts.decisions);
   response.set_gate_writes_total(counts.gate_writes);
   response.set_refused_total(core_.RefusedTotal() + counts.refused_records);
-  response.set_decision_p50_ns(core_.Sched().Latency().Quantile(0.50));
-  response.set_decision_p99_ns(core_.Sched().Latency().Quantile(0.99));
+  response.set_decision_p50_ns(core_.Sched().Records().Latency().Quantile(0.50));
+  response.set_decision_p99_ns(core_.Sched().Records().Latency().Quantile(0.99));
   for (std::size_t i = 0; i < kQuotaKinds; ++i) {
     const auto kind = static_cast<QuotaKind>(i);
     if (quotas_.Refused(kind) == 0) continue;
@@ -340,7 +340,7 @@ Status AdminOperations::GetStats(const Actor&, const v1::GetStatsRequest&, v1::S
 Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& request, v1::ExplainResponse& response) {
   const ExplainContext context{
       .registry = core_.Clients(),
-      .histories = core_.Sched().Histories(),
+      .histories = core_.Sched().Records().Histories(),
       .config = core_.Settings(),
       .now_ns = MonotonicNs(),
       .only_uid = by.is_admin || by.may_read_all ? std::nullopt : std::optional<std::uint32_t>(by.uid),
@@ -348,7 +348,7 @@ Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& reque
   };
   if (!by.is_admin) quotas_.Charge(by.uid, QuotaKind::kCalls, kMoreForExplain);
   const std::vector<Client*> clients = core_.Clients().FindPid(request.pid());
-  const PastClient* const past = core_.Sched().Past().Find(request.pid());
+  const PastClient* const past = core_.Sched().Records().Past().Find(request.pid());
   if (clients.empty() && past == nullptr) {
     return {StatusCode::NOT_FOUND, "no client has pid " + std::to_string(request.pid()) + ", nor had one of the last " +
                                        std::to_string(PastClients::kClients) +

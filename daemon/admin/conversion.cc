@@ -38,12 +38,11 @@ std::string HeldFor(const Attachment& attachment) {
   return "pid " + std::to_string(attachment.reason.pid);
 }
 
-void FillClientDevice(const Attachment& attachment, const Scheduler& scheduler, std::uint64_t now_ns,
-                      v1::ClientDevice& out) {
+void FillClientDevice(const Attachment& attachment, std::uint64_t now_ns, v1::ClientDevice& out) {
   out.set_slot(attachment.slot);
   out.set_device(attachment.device->pci_address);
   out.set_state(StateOf(attachment));
-  out.set_held_ns(scheduler.HeldNs(attachment));
+  out.set_held_ns(attachment.HeldNsAt(now_ns));
   out.set_window_us(attachment.gate.window_us);
   out.set_held_for(HeldFor(attachment));
   out.set_slice_wanted_us(attachment.gate.slice_us);
@@ -104,7 +103,7 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   out.set_hold_by_admin(client.hold);
   if (client.owner) out.set_priority_owner(*client.owner);
   for (const auto& [slot, attachment] : client.attachments)
-    FillClientDevice(*attachment, scheduler, now_ns, *out.add_devices());
+    FillClientDevice(*attachment, now_ns, *out.add_devices());
   for (const auto& [id, queue] : client.queues) {
     v1::Queue& listed = *out.add_queues();
     listed.set_id(queue.id);

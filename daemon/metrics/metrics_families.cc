@@ -24,7 +24,7 @@ constexpr char kClass[] = "class";
 constexpr std::string_view kPhaseNames[kPhases] = {"untracked", "idle", "running", "held", "silent"};
 
 const Meter& MeterOf(const Sources& from) {
-  return from.core.Sched().Metrics();
+  return from.core.Sched().Records().Metrics();
 }
 
 // Null: there is nothing at that place.
@@ -138,7 +138,7 @@ constexpr MetricWriter kWriters[] = {
      [](const Sources& from, Place, Exposition& out) {
        out.Sample({{"about", "clients"}}, from.core.ClientLinesLeftOut());
        out.Sample({{"about", "refusals"}}, from.core.RefusalLinesLeftOut());
-       out.Sample({{"about", "deadlines"}}, from.core.Sched().Counts().late_lines_left_out);
+       out.Sample({{"about", "deadlines"}}, from.core.Sched().Records().LateLinesLeftOut());
        out.Sample({{"about", "libraries"}}, LibraryLinesLeftOut());
        out.Sample({{"about", "anything"}}, LogLinesLost());
      }},

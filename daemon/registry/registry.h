@@ -3,6 +3,7 @@
 // Thread rule: the daemon's one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -57,6 +58,10 @@ struct Attachment {
   History history;
   Metered metered;
 
+  // Ended spans and the one that runs.
+  std::uint64_t HeldNsAt(std::uint64_t now_ns) const {
+    return held_ns + (held_since_ns != 0 ? now_ns - std::min(now_ns, held_since_ns) : 0);
+  }
   // For the history: the time, and the GPU time that the client's ledger shows.
   Moment MomentAt(std::uint64_t now_ns) const;
 };

@@ -1,11 +1,6 @@
 #include "daemon/scheduler/scheduler.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
-
-#include "daemon/policy/benefit.h"
-#include "daemon/scheduler/benefit_words.h"
 
 namespace xschedd {
 namespace {
@@ -20,13 +15,10 @@ GateSetting SettingOf(const policy::Gate& gate) {
           beside,    gate.slice_us, gate.awaited,   gate.tells_waits};
 }
 
-// History::Sample wants half a second between two; a little less, so that none is just missed.
-constexpr std::uint64_t kSampleNs = 450 * policy::kNsPerMs;
-
 }  // namespace
 
 Scheduler::Scheduler(Registry& registry, EventLog& events, Clock clock)
-    : registry_(registry), events_(events), clock_(clock) {}
+    : registry_(registry), clock_(clock), recorder_(events) {}
 
 void Scheduler::MarkDirty(Device& device) {
   if (device.dirty) return;
@@ -60,13 +52,12 @@ void Scheduler::Leaving(Client& client) {
   const std::uint64_t now = clock_();
   for (const auto& [slot, attachment] : client.attachments) {
     if (client.channel != nullptr) {
-      EndSpan(*attachment, now);
+      recorder_.EndHold(*attachment, now);
       WriteGate(*attachment, policy::Gate{}, now);
     }
     MarkDirty(*attachment->device);
   }
-  past_.Keep(client, histories_, now);
-  meter_.Close(client, now);
+  recorder_.ClientGone(client, now);
   // A device goes with its last client, and must not be remembered then.
   for (const auto& [slot, attachment] : client.attachments) {
     gatherer_.Forget(*attachment->device);
@@ -75,7 +66,7 @@ void Scheduler::Leaving(Client& client) {
     if (!alone) continue;
     std::erase(dirty_, attachment->device);
     SetNextLook(*attachment->device, policy::kNever);
-    meter_.Gone(*attachment->device);
+    recorder_.DeviceGone(*attachment->device);
   }
 }
 
@@ -85,9 +76,9 @@ void Scheduler::OpenAll() {
   for (const auto& [id, client] : registry_.Clients()) {
     if (client->channel == nullptr) continue;
     for (const auto& [slot, attachment] : client->attachments) {
-      EndSpan(*attachment, now);
+      recorder_.EndHold(*attachment, now);
       WriteGate(*attachment, policy::Gate{}, now);
-      NotePhase(*attachment, now);
+      recorder_.NotePhase(*attachment, now);
     }
   }
 }
@@ -152,12 +143,10 @@ void Scheduler::SetBusy(Attachment& attachment, bool busy, bool whole, std::uint
   } else {
     attachment.gpu.Read(attachment.client->channel->Ledger().GpuTimeNs(attachment.slot), now_ns);
     attachment.idle_since_ns = now_ns;
-    EndSpan(attachment, now_ns);
+    recorder_.EndHold(attachment, now_ns);
     attachment.burst.End(now_ns);
   }
-  ++(busy ? attachment.metered.became_busy : attachment.metered.became_idle);
-  events_.Add(DeviceEvent(busy ? EventKind::kBusy : EventKind::kIdle, attachment, now_ns));
-  NotePhase(attachment, now_ns);
+  recorder_.NoteBusy(attachment, now_ns);
   NoteTransition(attachment, now_ns);
 }
 
@@ -188,7 +177,7 @@ void Scheduler::LookAtRenewals(Client& client, bool spoke, std::uint64_t now_ns)
     for (const auto& [slot, attachment] : client.attachments) {
       attachment->silent = false;
       if (attachment->gate.tracked) ReadLevels(*attachment, true, now_ns);
-      NotePhase(*attachment, now_ns);
+      recorder_.NotePhase(*attachment, now_ns);
     }
     return;
   }
@@ -203,15 +192,11 @@ void Scheduler::FallSilent(Client& client, std::uint64_t now_ns) {
   for (const auto& [slot, attachment] : client.attachments) {
     if (!attachment->busy) continue;
     attachment->silent = true;
-    Event event = DeviceEvent(EventKind::kSilent, *attachment, now_ns);
-    event.text = "not heard of for " + std::to_string((now_ns - client.renewed_ns) / policy::kNsPerMs) +
-                 " ms: stopped, frozen or dumping core; it does not count until it is";
-    events_.Add(std::move(event));
+    recorder_.NoteSilent(*attachment, now_ns);
     SetBusy(*attachment, false, true, now_ns);
     SetWaits(*attachment, false, now_ns);
     SetDeadline(*attachment, 0, now_ns);
   }
-  SPDLOG_INFO("client silent pid={} for_ms={}", client.identity.pid, (now_ns - client.renewed_ns) / policy::kNsPerMs);
 }
 
 void Scheduler::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, std::uint64_t now_ns) {
@@ -221,29 +206,13 @@ void Scheduler::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, s
   if (limited == before) return;
   // What was most urgent is done when something later, or nothing, is most urgent now.
   const bool done = before != 0 && (limited == 0 || limited > before);
-  if (done && before < now_ns) NoteLate(attachment, now_ns - before, now_ns);
+  // Rare enough to be saved each time.
+  if (done && before < now_ns && recorder_.NoteLate(attachment, now_ns - before, now_ns) && on_late_)
+    on_late_(*attachment.client);
   attachment.deadline_ns = limited;
   ++counts_.changes;
   Gatherer::Touch(attachment);
   MarkDirty(*attachment.device);
-}
-
-void Scheduler::NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns) {
-  Client& client = *attachment.client;
-  ++client.late_total;
-  ++attachment.metered.late;
-  attachment.history.AddLate(histories_, attachment.MomentAt(now_ns));
-  if (!client.late_lines.Take(now_ns)) {
-    ++counts_.late_lines_left_out;
-    return;
-  }
-  Event event = DeviceEvent(EventKind::kLate, attachment, now_ns);
-  const std::uint64_t tenths = late_ns / (policy::kNsPerMs / 10);
-  event.text = "finished " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " ms after its deadline";
-  SPDLOG_DEBUG("late pid={} device={} late_us={} late_total={}", client.identity.pid, attachment.device->pci_address,
-               late_ns / policy::kNsPerUs, client.late_total);
-  events_.Add(std::move(event));
-  if (on_late_) on_late_(client);
 }
 
 void Scheduler::BeginTracking(Attachment& attachment, std::uint64_t now_ns) {
@@ -288,7 +257,7 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
   ++counts_.decisions;
   for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
     if (cluster.state.groups[i].memory == decision.memory[i]) continue;
-    NoteBenefit(*cluster.groups[i], cluster.state.groups[i].memory.benefit, decision.memory[i].benefit, now_ns);
+    recorder_.NoteBenefit(*cluster.groups[i], decision.memory[i].benefit, settings_.tolerance_percent, now_ns);
     cluster.state.groups[i].memory = decision.memory[i];
     cluster.groups[i]->memory = decision.memory[i];
   }
@@ -301,30 +270,9 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
   const std::uint64_t written = clock_();
   if (counts_.gate_writes != writes) last_write_ns_ = written;
   for (Device* device : cluster.devices) {
-    meter_.Decided(*device);
-    if (device->seen_ns == 0) continue;
-    latency_.Add(written - device->seen_ns);
-    meter_.DecidedAfter(*device, written - device->seen_ns);
+    recorder_.NoteDecision(*device, written);
     device->seen_ns = 0;
   }
-}
-
-void Scheduler::NoteBenefit(const Group& group, const policy::BenefitMemory& before, const policy::BenefitMemory& after,
-                            std::uint64_t now_ns) {
-  if (before.comparisons == after.comparisons && before.settled == after.settled) return;
-  const policy::BenefitMemory::Comparison& compared = after.Of(after.trial);
-  if (before.settled != after.settled || before.IsSettled() != after.IsSettled()) {
-    events_.Add(ClientEvent(EventKind::kLever, *group.clients.front(), now_ns,
-                            BenefitText(after, settings_.tolerance_percent)));
-  }
-  const auto level = before.settled != after.settled ? spdlog::level::info : spdlog::level::debug;
-  SPDLOG_LOGGER_CALL(spdlog::default_logger_raw(), level,
-                     "lever pid={} group={} mode={} compared={} slower_percent={:.1f} tail_percent={:.1f} "
-                     "whole_percent={:.1f} tolerance_percent={} pairs={} held_for_it_percent={:.0f}",
-                     group.clients.front()->identity.pid, group.name, policy::ModeText(after.settled),
-                     policy::ModeText(after.trial), policy::SlowerPercent(compared.typical),
-                     policy::SlowerPercent(compared.tail), policy::SlowerPercent(compared.whole),
-                     settings_.tolerance_percent, compared.pairs, 100 * after.cost);
 }
 
 void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
@@ -349,33 +297,15 @@ void Scheduler::WriteGates(Cluster& cluster, const policy::Decision& decision, s
 void Scheduler::Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns) {
   const policy::Gate before = attachment.gate;
   const bool held_differently = before.why != gate.why || before.held_for != gate.held_for;
-  if (attachment.held_since_ns != 0 && (!gate.held || held_differently)) EndSpan(attachment, now_ns);
+  if (attachment.held_since_ns != 0 && (!gate.held || held_differently)) recorder_.EndHold(attachment, now_ns);
   if (held_differently) attachment.reason = ReasonOf(gate);
   if (before != gate) WriteGate(attachment, gate, now_ns);
 
   if (!gate.tracked && before.tracked) EndTracking(attachment);
-  NotePhase(attachment, now_ns);
+  recorder_.NotePhase(attachment, now_ns);
   if (gate.tracked && !before.tracked) BeginTracking(attachment, now_ns);
 
   if (gate.held && attachment.busy && attachment.held_since_ns == 0) attachment.held_since_ns = now_ns;
-}
-
-void Scheduler::NotePhase(Attachment& attachment, std::uint64_t now_ns) {
-  Phase phase = Phase::kUntracked;
-  if (attachment.gate.tracked) {
-    phase = attachment.silent  ? Phase::kSilent
-            : !attachment.busy ? Phase::kIdle
-                               : (attachment.gate.held ? Phase::kHeld : Phase::kRunning);
-  }
-  const Phase before = attachment.history.Current();
-  if (!attachment.history.Change(histories_, phase, attachment.reason, attachment.MomentAt(now_ns))) return;
-  const bool waited = before == Phase::kHeld;
-  if (waited && (phase == Phase::kRunning || phase == Phase::kUntracked)) {
-    events_.Add(DeviceEvent(EventKind::kOpened, attachment, now_ns));
-  }
-  if (phase == Phase::kUntracked) events_.Add(DeviceEvent(EventKind::kUntracked, attachment, now_ns));
-  if (before == Phase::kUntracked) events_.Add(DeviceEvent(EventKind::kTracked, attachment, now_ns));
-  if (phase == Phase::kHeld) events_.Add(DeviceEvent(EventKind::kHeld, attachment, now_ns));
 }
 
 void Scheduler::WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns) {
@@ -400,39 +330,17 @@ void Scheduler::UpdateLease(Client& client, bool binds_before, bool binds, std::
 
 bool Scheduler::RenewLeases() {
   const std::uint64_t now = clock_();
-  const bool samples = now - sampled_ns_ >= kSampleNs;
-  if (samples) sampled_ns_ = now;
+  const bool samples = recorder_.IsSampleDue(now);
   bool any = false;
   for (const auto& [id, client] : registry_.Clients()) {
     if (client->flagged_gates == 0) continue;
     client->channel->Board().RenewLease(now + lease_ns_);
     LookAtRenewals(*client, false, now);
     // Only who is tracked measures, and whoever is tracked has a lease.
-    if (samples) SampleGpuTime(*client, now);
+    if (samples) recorder_.Sample(*client, now);
     any = true;
   }
   return any;
-}
-
-void Scheduler::SampleGpuTime(Client& client, std::uint64_t now_ns) {
-  for (const auto& [slot, attachment] : client.attachments) {
-    if (attachment->gate.tracked) attachment->history.Sample(histories_, attachment->MomentAt(now_ns));
-  }
-}
-
-void Scheduler::EndSpan(Attachment& attachment, std::uint64_t now_ns) {
-  if (attachment.held_since_ns == 0) return;
-  attachment.held_ns += now_ns - attachment.held_since_ns;
-  attachment.burst.AddHeld(now_ns - attachment.held_since_ns);
-  meter_.HoldEnded(attachment, now_ns - attachment.held_since_ns);
-  SPDLOG_DEBUG("held pid={} device={} for_us={} reason=\"{}\"", attachment.client->identity.pid,
-               attachment.device->pci_address, (now_ns - attachment.held_since_ns) / policy::kNsPerUs,
-               attachment.reason.Text());
-  attachment.held_since_ns = 0;
-}
-
-std::uint64_t Scheduler::HeldNs(const Attachment& attachment) const {
-  return attachment.held_ns + (attachment.held_since_ns != 0 ? clock_() - attachment.held_since_ns : 0);
 }
 
 Reason Scheduler::ReasonOf(const policy::Gate& gate) {

@@ -1,7 +1,7 @@
 // Turns what the clients report and what the policy says into gates.
 //
 // It drains ledgers, keeps who is busy, asks the policy about the devices that were touched, writes the gates that
-// changed, wakes their waiters, and accounts held time by the daemon's own clock. It has no timers and no sockets of
+// changed and wakes their waiters. What people see of that is kept by the Recorder. It has no timers and no sockets of
 // its own: SchedulerLoop calls it. Thread rule: the daemon's one thread.
 #pragma once
 
@@ -13,12 +13,9 @@
 #include <vector>
 
 #include "daemon/policy/decide.h"
-#include "daemon/registry/past_clients.h"
 #include "daemon/registry/registry.h"
-#include "daemon/scheduler/events.h"
 #include "daemon/scheduler/gather.h"
-#include "daemon/scheduler/latency.h"
-#include "daemon/telemetry/meter.h"
+#include "daemon/scheduler/recorder.h"
 
 namespace xschedd {
 
@@ -28,7 +25,6 @@ struct SchedulerCounts {
   std::uint64_t decisions = 0;
   std::uint64_t gate_writes = 0;
   std::uint64_t refused_records = 0;  // that no honest client writes
-  std::uint64_t late_lines_left_out = 0;
 };
 
 class Scheduler {
@@ -76,14 +72,9 @@ class Scheduler {
 
   const policy::Settings& Settings() const { return settings_; }
   const SchedulerCounts& Counts() const { return counts_; }
-  const LatencyWindow& Latency() const { return latency_; }
   std::uint64_t LastWriteNs() const { return last_write_ns_; }
-  const HistoryPool& Histories() const { return histories_; }
-  const PastClients& Past() const { return past_; }
-  const Meter& Metrics() const { return meter_; }
-  Meter& Metrics() { return meter_; }
-  // Ended spans and the one that runs.
-  std::uint64_t HeldNs(const Attachment& attachment) const;
+  const Recorder& Records() const { return recorder_; }
+  Recorder& Records() { return recorder_; }
 
  private:
   void MarkDirty(Device& device);
@@ -100,25 +91,16 @@ class Scheduler {
   // Whether the client has been heard of lately. `spoke`: it has published a record just now.
   void LookAtRenewals(Client& client, bool spoke, std::uint64_t now_ns);
   void FallSilent(Client& client, std::uint64_t now_ns);
-  void NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns);
   void BeginTracking(Attachment& attachment, std::uint64_t now_ns);
   void EndTracking(Attachment& attachment);
   void DecideFrom(Device& start, std::uint64_t now_ns);
-  // Logs what was learnt of holding others for the group.
-  void NoteBenefit(const Group& group, const policy::BenefitMemory& before, const policy::BenefitMemory& after,
-                   std::uint64_t now_ns);
   void WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns);
   void Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
   void WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
   void UpdateLease(Client& client, bool binds_before, bool binds, std::uint64_t now_ns);
-  void EndSpan(Attachment& attachment, std::uint64_t now_ns);
-  // Brings the history up to what gate and busy say now, and tells the watchers if that is something else than before.
-  void NotePhase(Attachment& attachment, std::uint64_t now_ns);
-  void SampleGpuTime(Client& client, std::uint64_t now_ns);
   Reason ReasonOf(const policy::Gate& gate);
 
   Registry& registry_;
-  EventLog& events_;
   Clock clock_;
   policy::Settings settings_;
   std::function<void(const Client&)> on_late_;
@@ -132,12 +114,8 @@ class Scheduler {
   std::vector<std::uint32_t> changed_;  // of one decision; kept for its memory
   bool open_for_good_ = false;
   std::uint64_t last_write_ns_ = 0;
-  std::uint64_t sampled_ns_ = 0;
   SchedulerCounts counts_;
-  LatencyWindow latency_;
-  HistoryPool histories_;
-  PastClients past_;
-  Meter meter_;
+  Recorder recorder_;
 };
 
 }  // namespace xschedd

@@ -31,16 +31,11 @@ std::uint64_t Grown(std::uint64_t now, std::uint64_t base, std::uint64_t most) {
   return std::min(now - std::min(base, now), most);
 }
 
-std::uint64_t HeldNs(const Attachment& attachment, std::uint64_t now_ns) {
-  const std::uint64_t since = attachment.held_since_ns;
-  return attachment.held_ns + (since != 0 ? now_ns - std::min(now_ns, since) : 0);
-}
-
 // All that there is to count of an attachment since it began, within what is possible.
 Usage UsageOf(const Attachment& attachment, std::uint64_t now_ns) {
   const Metered& metered = attachment.metered;
   Usage usage;
-  usage.held_ns = HeldNs(attachment, now_ns) - metered.base.held_ns;
+  usage.held_ns = attachment.HeldNsAt(now_ns) - metered.base.held_ns;
   usage.became_busy = metered.became_busy;
   usage.became_idle = metered.became_idle;
   usage.late = metered.late;
@@ -163,7 +158,7 @@ ClassAccount& Meter::AccountOf(Attachment& attachment) {
 void Meter::Attached(Attachment& attachment, std::uint64_t now_ns) {
   Metered& metered = attachment.metered;
   metered.begun_ns = now_ns;
-  metered.base.held_ns = HeldNs(attachment, now_ns);
+  metered.base.held_ns = attachment.HeldNsAt(now_ns);
   if (attachment.client->channel == nullptr) return;
   const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
   metered.base.gpu_ns = ledger.gpu_time_ns;

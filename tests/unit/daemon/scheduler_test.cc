@@ -17,7 +17,7 @@ namespace {
 
 Explanation Explain(const World& world, const Peer& peer, std::uint32_t seconds) {
   const Config config;
-  return ExplainClient(*peer.client, seconds, {world.registry, world.scheduler.Histories(), config, fake_now});
+  return ExplainClient(*peer.client, seconds, {world.registry, world.scheduler.Records().Histories(), config, fake_now});
 }
 
 }  // namespace
@@ -66,19 +66,19 @@ TEST_CASE("gates follow transitions, and held time is the daemon's own") {
   const Attachment& attachment = *low->client->attachments.at(0);
   CHECK(attachment.reason.Text() == "pid 1 (priority 50) is busy");
   fake_now += 3 * policy::kNsPerMs;
-  CHECK(world.scheduler.HeldNs(attachment) == 3 * policy::kNsPerMs);
+  CHECK(attachment.HeldNsAt(fake_now) == 3 * policy::kNsPerMs);
   world.Report(*high, false);
   CHECK(!low->Held(0));
   fake_now += 5 * policy::kNsPerMs;
-  CHECK(world.scheduler.HeldNs(attachment) == 3 * policy::kNsPerMs);
-  CHECK(attachment.history.Since(world.scheduler.Histories(), 0, attachment.MomentAt(fake_now)).spans.size() == 1);
+  CHECK(attachment.HeldNsAt(fake_now) == 3 * policy::kNsPerMs);
+  CHECK(attachment.history.Since(world.scheduler.Records().Histories(), 0, attachment.MomentAt(fake_now)).spans.size() == 1);
 
   // Held while idle is not held time.
   world.Report(*low, false);
   world.Report(*high, true);
   CHECK(low->Held(0));
   fake_now += policy::kNsPerS;
-  CHECK(world.scheduler.HeldNs(attachment) == 3 * policy::kNsPerMs);
+  CHECK(attachment.HeldNsAt(fake_now) == 3 * policy::kNsPerMs);
 
   const Explanation explanation = Explain(world, *low, 0);
   CHECK(explanation.held_ns == 3 * policy::kNsPerMs);
@@ -106,11 +106,11 @@ TEST_CASE("one that has gone can be explained, with what it did to its end") {
     world.Disconnect(*low);
   }
   fake_now += 12 * policy::kNsPerS;
-  const PastClient* past = world.scheduler.Past().Find(2);
+  const PastClient* past = world.scheduler.Records().Past().Find(2);
   REQUIRE(past != nullptr);
   const Config config;
   const Explanation explanation =
-      ExplainClient(*past, 10, {world.registry, world.scheduler.Histories(), config, fake_now});
+      ExplainClient(*past, 10, {world.registry, world.scheduler.Records().Histories(), config, fake_now});
   CHECK(explanation.ended_ns == 12 * policy::kNsPerS);
   CHECK(explanation.held_ns == 20 * policy::kNsPerMs);
   CHECK(explanation.summary.find("pid 2 (priority 0, weight 100) ended 12.0 s ago") == 0);
@@ -120,8 +120,8 @@ TEST_CASE("one that has gone can be explained, with what it did to its end") {
 
   for (std::uint64_t pid = 10; pid < 10 + PastClients::kClients; ++pid)
     world.Disconnect(*world.Connect(pid, 0));
-  CHECK(world.scheduler.Past().Find(2) == nullptr);
-  CHECK(world.scheduler.Past().Find(10) != nullptr);
+  CHECK(world.scheduler.Records().Past().Find(2) == nullptr);
+  CHECK(world.scheduler.Records().Past().Find(10) != nullptr);
 }
 
 TEST_CASE("watchers are told of every phase: tracked, busy, held, opened, idle, untracked") {

@@ -12,7 +12,7 @@ using namespace xschedd::test;
 namespace {
 
 const ClassAccount* Find(const World& world, const std::string& device, const std::string& klass) {
-  const Meter& meter = world.scheduler.Metrics();
+  const Meter& meter = world.scheduler.Records().Metrics();
   for (const ClassAccount& account : meter.Accounts()) {
     if (account.device != kNoAccount && meter.Devices()[account.device].id == device &&
         meter.Classes()[account.klass] == klass) {
@@ -23,7 +23,7 @@ const ClassAccount* Find(const World& world, const std::string& device, const st
 }
 
 void CountAll(World& world) {
-  Meter& meter = world.scheduler.Metrics();
+  Meter& meter = world.scheduler.Records().Metrics();
   meter.Begin();
   for (const auto& [id, client] : world.registry.Clients())
     meter.Count(*client, fake_now);
@@ -32,13 +32,13 @@ void CountAll(World& world) {
 
 std::unique_ptr<Peer> Connect(World& world, std::uint64_t pid, int priority, const std::string& address) {
   auto peer = world.Connect(pid, priority, address);
-  world.scheduler.Metrics().Attached(*peer->client->attachments.at(0), fake_now);
+  world.scheduler.Records().Metrics().Attached(*peer->client->attachments.at(0), fake_now);
   return peer;
 }
 
 std::uint64_t Launches(const World& world) {
   std::uint64_t sum = 0;
-  for (const ClassAccount& account : world.scheduler.Metrics().Accounts())
+  for (const ClassAccount& account : world.scheduler.Records().Metrics().Accounts())
     sum += account.total.launches;
   return sum;
 }
@@ -79,7 +79,7 @@ TEST_CASE("holds, transitions and time, by class") {
   const ClassAccount* highs = Find(world, kGpu, "high");
   REQUIRE(highs != nullptr);
   CHECK((highs->total.became_busy == 1 && highs->total.became_idle == 1 && highs->total.held_ns == 0));
-  CHECK(world.scheduler.Metrics().Devices()[1].decisions == world.scheduler.Counts().decisions);
+  CHECK(world.scheduler.Records().Metrics().Devices()[1].decisions == world.scheduler.Counts().decisions);
 }
 
 TEST_CASE("a hold that a change of class divides belongs to both") {
@@ -89,7 +89,7 @@ TEST_CASE("a hold that a change of class divides belongs to both") {
   world.Report(*low, true);
   world.Report(*high, true);
   fake_now += 2 * policy::kNsPerMs;
-  world.scheduler.Metrics().Close(*low->client, fake_now);
+  world.scheduler.Records().Metrics().Close(*low->client, fake_now);
   low->client->effective.metric_class = "batch";
   fake_now += 5 * policy::kNsPerMs;
   CountAll(world);
@@ -145,7 +145,7 @@ TEST_CASE("devices are bounded, those in use stay, and nothing is lost of the su
     world.Disconnect(*passing);
   }
   CountAll(world);
-  const Meter& meter = world.scheduler.Metrics();
+  const Meter& meter = world.scheduler.Records().Metrics();
   CHECK(meter.Devices().size() == Meter::kMostDevices + 1);
   CHECK(meter.Accounts().size() <= Meter::kMostAccounts);
   CHECK(Find(world, kGpu, "normal")->total.launches == 5);
@@ -170,12 +170,12 @@ TEST_CASE("classes and pairs are bounded") {
   World world;
   const auto peer = Connect(world, 1, 0, kGpu);
   for (unsigned i = 0; i < 100; ++i) {
-    world.scheduler.Metrics().Close(*peer->client, fake_now);
+    world.scheduler.Records().Metrics().Close(*peer->client, fake_now);
     peer->client->effective.metric_class = "c" + std::to_string(i);
     peer->ledger->Device(0).submitted += 1;
     CountAll(world);
   }
-  CHECK(world.scheduler.Metrics().Classes().size() == Meter::kMostClasses);
+  CHECK(world.scheduler.Records().Metrics().Classes().size() == Meter::kMostClasses);
   CHECK(Launches(world) == 100);
 }
 

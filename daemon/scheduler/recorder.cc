@@ -1,0 +1,123 @@
+#include "daemon/scheduler/recorder.h"
+
+#include <spdlog/spdlog.h>
+
+#include <string>
+#include <utility>
+
+#include "daemon/scheduler/benefit_words.h"
+
+namespace xschedd {
+namespace {
+
+// History::Sample wants half a second between two; a little less, so that none is just missed.
+constexpr std::uint64_t kSampleNs = 450 * policy::kNsPerMs;
+
+}  // namespace
+
+void Recorder::NotePhase(Attachment& attachment, std::uint64_t now_ns) {
+  Phase phase = Phase::kUntracked;
+  if (attachment.gate.tracked) {
+    phase = attachment.silent  ? Phase::kSilent
+            : !attachment.busy ? Phase::kIdle
+                               : (attachment.gate.held ? Phase::kHeld : Phase::kRunning);
+  }
+  const Phase before = attachment.history.Current();
+  if (!attachment.history.Change(histories_, phase, attachment.reason, attachment.MomentAt(now_ns))) return;
+  const bool waited = before == Phase::kHeld;
+  if (waited && (phase == Phase::kRunning || phase == Phase::kUntracked)) {
+    events_.Add(DeviceEvent(EventKind::kOpened, attachment, now_ns));
+  }
+  if (phase == Phase::kUntracked) events_.Add(DeviceEvent(EventKind::kUntracked, attachment, now_ns));
+  if (before == Phase::kUntracked) events_.Add(DeviceEvent(EventKind::kTracked, attachment, now_ns));
+  if (phase == Phase::kHeld) events_.Add(DeviceEvent(EventKind::kHeld, attachment, now_ns));
+}
+
+void Recorder::NoteBusy(Attachment& attachment, std::uint64_t now_ns) {
+  ++(attachment.busy ? attachment.metered.became_busy : attachment.metered.became_idle);
+  events_.Add(DeviceEvent(attachment.busy ? EventKind::kBusy : EventKind::kIdle, attachment, now_ns));
+  NotePhase(attachment, now_ns);
+}
+
+void Recorder::NoteSilent(const Attachment& attachment, std::uint64_t now_ns) {
+  const std::uint64_t silent_ms = (now_ns - attachment.client->silent_since_ns) / policy::kNsPerMs;
+  Event event = DeviceEvent(EventKind::kSilent, attachment, now_ns);
+  event.text = "not heard of for " + std::to_string(silent_ms) +
+               " ms: stopped, frozen or dumping core; it does not count until it is";
+  events_.Add(std::move(event));
+  SPDLOG_INFO("client silent pid={} device={} for_ms={}", attachment.client->identity.pid,
+              attachment.device->pci_address, silent_ms);
+}
+
+bool Recorder::NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns) {
+  Client& client = *attachment.client;
+  ++client.late_total;
+  ++attachment.metered.late;
+  attachment.history.AddLate(histories_, attachment.MomentAt(now_ns));
+  if (!client.late_lines.Take(now_ns)) {
+    ++late_lines_left_out_;
+    return false;
+  }
+  Event event = DeviceEvent(EventKind::kLate, attachment, now_ns);
+  const std::uint64_t tenths = late_ns / (policy::kNsPerMs / 10);
+  event.text = "finished " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " ms after its deadline";
+  SPDLOG_DEBUG("late pid={} device={} late_us={} late_total={}", client.identity.pid, attachment.device->pci_address,
+               late_ns / policy::kNsPerUs, client.late_total);
+  events_.Add(std::move(event));
+  return true;
+}
+
+void Recorder::EndHold(Attachment& attachment, std::uint64_t now_ns) {
+  if (attachment.held_since_ns == 0) return;
+  const std::uint64_t held_ns = now_ns - attachment.held_since_ns;
+  attachment.held_ns += held_ns;
+  attachment.burst.AddHeld(held_ns);
+  meter_.HoldEnded(attachment, held_ns);
+  SPDLOG_DEBUG("held pid={} device={} for_us={} reason=\"{}\"", attachment.client->identity.pid,
+               attachment.device->pci_address, held_ns / policy::kNsPerUs, attachment.reason.Text());
+  attachment.held_since_ns = 0;
+}
+
+void Recorder::NoteDecision(Device& device, std::uint64_t written_ns) {
+  meter_.Decided(device);
+  if (device.seen_ns == 0) return;
+  latency_.Add(written_ns - device.seen_ns);
+  meter_.DecidedAfter(device, written_ns - device.seen_ns);
+}
+
+void Recorder::NoteBenefit(const Group& group, const policy::BenefitMemory& after, std::uint32_t tolerance_percent,
+                           std::uint64_t now_ns) {
+  const policy::BenefitMemory& before = group.memory.benefit;
+  if (before.comparisons == after.comparisons && before.settled == after.settled) return;
+  const policy::BenefitMemory::Comparison& compared = after.Of(after.trial);
+  if (before.settled != after.settled || before.IsSettled() != after.IsSettled()) {
+    events_.Add(ClientEvent(EventKind::kLever, *group.clients.front(), now_ns, BenefitText(after, tolerance_percent)));
+  }
+  const auto level = before.settled != after.settled ? spdlog::level::info : spdlog::level::debug;
+  SPDLOG_LOGGER_CALL(spdlog::default_logger_raw(), level,
+                     "lever pid={} group={} mode={} compared={} slower_percent={:.1f} tail_percent={:.1f} "
+                     "whole_percent={:.1f} tolerance_percent={} pairs={} held_for_it_percent={:.0f}",
+                     group.clients.front()->identity.pid, group.name, policy::ModeText(after.settled),
+                     policy::ModeText(after.trial), policy::SlowerPercent(compared.typical),
+                     policy::SlowerPercent(compared.tail), policy::SlowerPercent(compared.whole), tolerance_percent,
+                     compared.pairs, 100 * after.cost);
+}
+
+bool Recorder::IsSampleDue(std::uint64_t now_ns) {
+  if (now_ns - sampled_ns_ < kSampleNs) return false;
+  sampled_ns_ = now_ns;
+  return true;
+}
+
+void Recorder::Sample(Client& client, std::uint64_t now_ns) {
+  for (const auto& [slot, attachment] : client.attachments) {
+    if (attachment->gate.tracked) attachment->history.Sample(histories_, attachment->MomentAt(now_ns));
+  }
+}
+
+void Recorder::ClientGone(Client& client, std::uint64_t now_ns) {
+  past_.Keep(client, histories_, now_ns);
+  meter_.Close(client, now_ns);
+}
+
+}  // namespace xschedd
