@@ -42,7 +42,7 @@ struct Options {
 // What the daemon itself opens, and some clients. gRPC ends the process where it gets no descriptor at its start.
 constexpr rlim_t kLeastDescriptors = 64;
 
-// How many each client costs: kDescriptorsEach of ipc/connections.cc.
+// How many each client costs: kDescriptorsEach of connections/connections.cc.
 Result<void> RaiseDescriptorLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};

@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
-#include "daemon/ipc/metrics_listen.h"
+#include "daemon/metrics/metrics_listen.h"
 
 namespace xschedd {
 namespace {

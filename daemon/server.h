@@ -11,20 +11,20 @@
 #include <optional>
 #include <thread>
 
+#include "daemon/admin/admin_operations.h"
+#include "daemon/admin/admin_service.h"
+#include "daemon/connections/acceptor.h"
+#include "daemon/connections/connections.h"
+#include "daemon/connections/quotas.h"
+#include "daemon/connections/rpc_server.h"
+#include "daemon/connections/sockets.h"
 #include "daemon/core.h"
-#include "daemon/ipc/acceptor.h"
-#include "daemon/ipc/admin_operations.h"
-#include "daemon/ipc/admin_service.h"
-#include "daemon/ipc/connections.h"
-#include "daemon/ipc/descriptor_store.h"
-#include "daemon/ipc/host.h"
-#include "daemon/ipc/metrics_collector.h"
-#include "daemon/ipc/metrics_http.h"
-#include "daemon/ipc/quotas.h"
-#include "daemon/ipc/rpc_server.h"
-#include "daemon/ipc/service_manager.h"
-#include "daemon/ipc/session_service.h"
-#include "daemon/ipc/sockets.h"
+#include "daemon/host.h"
+#include "daemon/metrics/metrics_collector.h"
+#include "daemon/metrics/metrics_http.h"
+#include "daemon/service_manager/descriptor_store.h"
+#include "daemon/service_manager/service_manager.h"
+#include "daemon/sessions/session_service.h"
 #include "daemon/state/keeper.h"
 
 namespace xschedd {

@@ -87,10 +87,6 @@ void Agent::BusyReported() {
     Notify();
 }
 
-void Agent::Look() {
-  if (is_watching_.load(std::memory_order_relaxed)) Notify();
-}
-
 void Agent::DevicesChanged() {
   Notify();
 }

@@ -45,8 +45,6 @@ class Agent {
   }
   // A device was reported busy: from here on the daemon has to hear that this process lives.
   void BusyReported();
-  // Work may have finished just now.
-  void Look();
   // A device was used for the first time.
   void DevicesChanged();
   // What the stream number `stream` brings; of an earlier one, nothing is wanted any more.

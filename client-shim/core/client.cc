@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "client-shim/core/carried.h"
 #include "common/clock.h"
@@ -46,7 +47,9 @@ struct CarriedSync {
   DeviceTracker* tracker;
   Snapshot snapshot;
   std::uint64_t began_ns;  // of a query
+  std::uint64_t implicit;  // devices, a bit each, whose trackers know of an implicit synchronisation
 };
+static_assert(abi::kMaxDevices <= 64);
 
 // The launch path looks at this instead of the board's summary while the program holds work of its own, and after the
 // end of a session that left markers.
@@ -87,13 +90,23 @@ void Client::Start() {
 void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
   auto& carried = Make<CarriedSync>(sync->core);
   carried.tracker = nullptr;
+  carried.implicit = 0;
+  if (scope == SyncScope::kImplicit) {
+    for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+      DeviceTracker* tracker = trackers_[slot].load(std::memory_order_acquire);
+      if (tracker == nullptr) continue;
+      tracker->BeginImplicitSync();
+      carried.implicit |= std::uint64_t{1} << slot;
+    }
+    return;
+  }
   if (scope == SyncScope::kEvent || scope == SyncScope::kEventQuery) {
     for (const auto& entry : trackers_) {
       DeviceTracker* tracker = entry.load(std::memory_order_acquire);
       if (tracker == nullptr) continue;
       const Snapshot snapshot = tracker->BeginEventSync(object, scope == SyncScope::kEventQuery);
       if (snapshot.epoch == 0) continue;
-      carried = CarriedSync{tracker, snapshot, 0};
+      carried = CarriedSync{tracker, snapshot, 0, 0};
       return;
     }
     return;
@@ -104,11 +117,13 @@ void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
   if (tracker == nullptr) return;
   const StreamKey key = scope == SyncScope::kDevice ? StreamKey{} : KeyOf(object);
   const std::uint64_t now = scope == SyncScope::kQuery ? MonotonicNs() : 0;
-  carried = CarriedSync{tracker, tracker->BeginSync(scope, key), now};
+  carried = CarriedSync{tracker, tracker->BeginSync(scope, key), now, 0};
 }
 
 void Client::SyncEnd(Sync* sync, bool ok) {
   const auto& carried = Made<CarriedSync>(sync->core);
+  for (std::uint64_t left = carried.implicit; left != 0; left &= left - 1)
+    trackers_[static_cast<std::size_t>(std::countr_zero(left))].load(std::memory_order_acquire)->EndImplicitSync(ok);
   if (carried.tracker == nullptr) return;
   carried.tracker->EndSync(carried.snapshot, ok);
   if (session_.load(std::memory_order_acquire) == nullptr) PointSummary();

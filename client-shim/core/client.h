@@ -44,7 +44,6 @@ class Client {
   void SyncBegin(Sync* sync, SyncScope scope, void* object);
   void SyncEnd(Sync* sync, bool ok);
   bool QueryAgain(const Sync& sync);
-  void Look() { agent_.Look(); }
   void EventRecorded(void* event, void* stream);
   void EventDestroyed(void* event);
   void StreamCreated(void* stream, int priority, unsigned flags);

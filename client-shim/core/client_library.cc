@@ -40,7 +40,6 @@ const ClientTable kTable = {
       Guarded([&] { again = g_client->QueryAgain(*sync); });
       return again;
     },
-    [] { Guarded([] { g_client->Look(); }); },
     [](void* event, void* stream) { Guarded([&] { g_client->EventRecorded(event, stream); }); },
     [](void* event) { Guarded([&] { g_client->EventDestroyed(event); }); },
     [](void* stream, int priority, unsigned flags) {

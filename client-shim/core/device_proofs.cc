@@ -1,5 +1,6 @@
 // DeviceTracker's third part: calls whose success proves that work has finished, and what a query may meet of ours.
 #include <algorithm>
+#include <chrono>
 
 #include "client-shim/core/device_tracker.h"
 #include "common/clock.h"
@@ -10,15 +11,18 @@ namespace {
 // Events remembered at most; a program that records more without destroying them loses the exactness, not the count.
 constexpr std::size_t kMaxEvents = 4096;
 
+// How long an implicit synchronisation waits for markers that are being recorded, which takes microseconds; not for
+// ever, because one may stand behind a full queue.
+constexpr std::chrono::milliseconds kLongestRecording{20};
+
 }  // namespace
 
 Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
   Lock lock(mutex_);
   const std::uint64_t epoch = epoch_;
-  const auto is_open = [](const StreamState& stream) { return stream.work.HasOpen(); };
-  if (scope == SyncScope::kDevice) UnlockToMarkEach(lock, is_open);
+  if (scope == SyncScope::kDevice) UnlockToMarkEach(lock, IsOpen);
   const auto own = streams_.find(key);
-  if (scope == SyncScope::kStream && own != streams_.end() && is_open(own->second))
+  if (scope == SyncScope::kStream && own != streams_.end() && IsOpen(own->second))
     UnlockToMark(lock, key, 0, In::kElsewhere);
   if (epoch != epoch_) return Snapshot{};
   for (auto& [other, stream] : streams_)
@@ -45,6 +49,50 @@ void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
   }
   UnlockToMeasure(lock);
   AfterSettling();
+}
+
+void DeviceTracker::BeginImplicitSync() {
+  Lock lock(mutex_);
+  UnlockToMarkEach(lock, IsOpen);
+  ++implicit_syncs_;
+  unpinned_.wait_for(lock, kLongestRecording, [this] { return !IsAnyPinned(); });
+}
+
+void DeviceTracker::EndImplicitSync(bool ok) {
+  Lock lock(mutex_);
+  if (!ok) {
+    --implicit_syncs_;
+    return;  // the runtime keeps an error for the program, and a call of ours would overwrite it
+  }
+  UnlockForEach(
+      [this](const StreamKey& key, const StreamState& stream) {
+        return MayMarkElsewhere(key) && (!stream.work.IsIdle() || stream.own_marker != 0);
+      },
+      [&](const StreamKey& key) { UnlockToAsk(lock, key); });
+  --implicit_syncs_;
+  UnlockToMeasure(lock);
+  AfterSettling();
+}
+
+// Settles what the stream has, if it has finished.
+void DeviceTracker::UnlockToAsk(Lock& lock, const StreamKey& key) {
+  const Captures::Elsewhere elsewhere(captures_);
+  if (captures_->Forbid() || !elsewhere.IsAllowed()) return;
+  StreamState& stream = Find(key);
+  const Pin pin(this, &stream);
+  const std::uint64_t epoch = epoch_;
+  CloseOpen(stream);
+  const std::uint64_t last = next_batch_ - 1;
+  lock.unlock();
+  MarkerState state = MarkerState::kPending;
+  {
+    const RelaxedThread relaxed(*vendor_);
+    state = vendor_->query_stream(device_, key.handle);
+  }
+  lock.lock();
+  if (state != MarkerState::kDone || epoch != epoch_) return;
+  Settle(key, stream, last);
+  if (stream.own_marker <= last) stream.own_marker = 0;
 }
 
 bool DeviceTracker::IsFreshlyMarked(const StreamKey& key, std::uint64_t now_ns) const {

@@ -113,7 +113,7 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   if (in == In::kElsewhere && !elsewhere.emplace(captures_).IsAllowed()) return;
   void* marker = UnlockToTakeMarker(lock);
   // Asked last, and under the lock: a blocking stream that is made from now on waits (NoteStream).
-  const bool may_mark = in == In::kOwnLaunch || MayMarkElsewhere(key);
+  const bool may_mark = in == In::kOwnLaunch || MayMarkNow(key);
   if (marker == nullptr || epoch != epoch_ || stream.work.IsIdle() || !may_mark) {
     GiveMarker(marker);
     return;
@@ -135,17 +135,10 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   GiveMarker(marker);
 }
 
-// Marks each stream that `wanted` says, in rounds: marking releases the lock.
+// Marks each stream that `wanted` says.
 void DeviceTracker::UnlockToMarkEach(Lock& lock, bool (*wanted)(const StreamState&)) {
-  std::optional<StreamKey> last;
-  for (;;) {
-    auto next = last ? streams_.upper_bound(*last) : streams_.begin();
-    while (next != streams_.end() && !(MayMarkElsewhere(next->first) && wanted(next->second)))
-      ++next;
-    if (next == streams_.end()) return;
-    last = next->first;
-    UnlockToMark(lock, *last, 0, In::kElsewhere);
-  }
+  UnlockForEach([&](const StreamKey& key, const StreamState& stream) { return MayMarkNow(key) && wanted(stream); },
+                [&](const StreamKey& key) { UnlockToMark(lock, key, 0, In::kElsewhere); });
 }
 
 void DeviceTracker::UnlockToPoll(Lock& lock) {
@@ -327,10 +320,7 @@ void DeviceTracker::ForgetThread(std::uint64_t thread) {
 
 void DeviceTracker::ForgetDevice() {
   Lock lock(mutex_);
-  unpinned_.wait(lock, [this] {
-    return !is_measuring_ && !is_polling_ &&
-           std::all_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.pins == 0; });
-  });
+  unpinned_.wait(lock, [this] { return !is_measuring_ && !is_polling_ && !IsAnyPinned(); });
   ForgetFound();
   streams_.clear();
   gone_ = 0;
@@ -368,6 +358,10 @@ std::uint64_t DeviceTracker::InFlightNs() const {
 std::size_t DeviceTracker::Streams() const {
   const Lock lock(mutex_);
   return streams_.size();
+}
+
+bool DeviceTracker::IsAnyPinned() const {
+  return std::any_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.pins > 0; });
 }
 
 bool DeviceTracker::IsBusy() const {

@@ -160,6 +160,11 @@ class DeviceTracker {
   void EventRecorded(void* event, const StreamKey& stream);
   void EventDestroyed(void* event);
   Snapshot BeginEventSync(void* event, bool is_query = false);
+  // Around a call that may wait for the device and promises nothing: what it has waited for is asked of the streams.
+  // Nothing is recorded elsewhere meanwhile, or a stream that the program knows to be idle would not be: the agent's
+  // marker may be reached much later, on a device that others share.
+  void BeginImplicitSync();
+  void EndImplicitSync(bool ok);
   // Around a call of a submitting thread that may wait: a copy to the host.
   void BeginWait();
   void EndWait();
@@ -320,10 +325,14 @@ class DeviceTracker {
   static bool IsWaitedFor(const StreamKey& key, const StreamKey& other, const StreamState& state) {
     return key == other || (key == StreamKey{} && other.thread == 0 && !state.non_blocking);
   }
-  // Whether a marker may be recorded on the stream outside of its own launches.
+  // Whether a marker may be recorded on the stream, or the runtime be asked about it, outside of its own launches.
   bool MayMarkElsewhere(const StreamKey& key) const {
     return key.thread == 0 && !(key == StreamKey{} && HasBlockingStreams());
   }
+  // Whether a marker may be recorded there now.
+  bool MayMarkNow(const StreamKey& key) const { return implicit_syncs_ == 0 && MayMarkElsewhere(key); }
+  bool IsAnyPinned() const;
+  static bool IsOpen(const StreamState& stream) { return stream.work.HasOpen(); }
   void AddInFlight(StreamState& stream, const InFlight& part) {
     in_flight_.Add(part);
     stream.in_flight.Add(part);
@@ -337,6 +346,20 @@ class DeviceTracker {
   void UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey timed, In in);
   bool UnlockToRecord(Lock& lock, void* marker, const StreamKey& key);
   void UnlockToMarkEach(Lock& lock, bool (*wanted)(const StreamState&));
+  // Calls visit(stream's key) for each stream of which is_wanted(key, state), in rounds: it lets the lock go.
+  template <typename IsWanted, typename Visit>
+  void UnlockForEach(IsWanted is_wanted, Visit visit) {
+    std::optional<StreamKey> last;
+    for (;;) {
+      auto next = last ? streams_.upper_bound(*last) : streams_.begin();
+      while (next != streams_.end() && !is_wanted(next->first, next->second))
+        ++next;
+      if (next == streams_.end()) return;
+      last = next->first;
+      visit(*last);
+    }
+  }
+  void UnlockToAsk(Lock& lock, const StreamKey& key);
   void Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch);
   void UnlockToPoll(Lock& lock);
   void UnlockToMakeRoom(Lock& lock, std::uint64_t nap_ns);
@@ -396,6 +419,7 @@ class DeviceTracker {
   std::uint32_t entered_ = 0;         // threads between Enter and Leave
   std::uint32_t syncing_ = 0;         // threads in a call that will settle
   std::uint32_t blocked_ = 0;         // threads in a call that waits, or may
+  std::uint32_t implicit_syncs_ = 0;  // threads in a call that may synchronise, and does not say so
   std::uint64_t last_submit_ns_ = 0;  // when somebody last asked to submit and had not to wait
   std::uint64_t last_poll_ns_ = 0;    // while a thread synchronises
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks

@@ -14,7 +14,7 @@
 
 namespace xschedd::shim {
 
-inline constexpr std::uint32_t kInterfaceVersion = 8;
+inline constexpr std::uint32_t kInterfaceVersion = 9;
 inline constexpr char kStartSymbol[] = "xschedd_client_start";
 
 // ---- stub → library ------------------------------------------------------------------------------------------------
@@ -61,6 +61,7 @@ struct Vendor {
   void* (*create_marker)(int device);
   bool (*record_marker)(int device, void* marker, void* stream);
   MarkerState (*query_marker)(void* marker);
+  MarkerState (*query_stream)(int device, void* stream);  // of all that it was given; not a thread's own default stream
   bool (*elapsed_ns)(void* from, void* to, std::int64_t* out);  // both done; negative if `to` came before `from`
   // The next stamp of a kernel that some thread of the runtime has read since `cursor`, which starts at 0 and is moved
   // on. False: none. No call of the runtime, so it may be made under a lock.
@@ -112,10 +113,11 @@ struct Submission {
 
 // kQuery, kEventQuery: what is asked, not waited for. Nothing is recorded on a stream before it is asked, because that
 // would make it busy.
-enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent, kQuery, kEventQuery };
+// kImplicit: the call may wait for devices, and promises nothing (hipFree). The streams are asked at its end.
+enum class SyncScope : std::uint32_t { kDevice, kStream, kEvent, kQuery, kEventQuery, kImplicit };
 
 struct Sync {
-  alignas(std::uint64_t) std::byte core[64];
+  alignas(std::uint64_t) std::byte core[72];
 };
 
 struct ClientTable {
@@ -123,13 +125,12 @@ struct ClientTable {
   // Waits at the gate and for the window. submit_end: `ok`, the real call succeeded.
   void (*submit_begin)(Submission* submission);
   void (*submit_end)(Submission* submission, bool ok);
-  // Around a call whose success proves that what was submitted before it has finished.
+  // Around a call whose success proves that what was submitted before it has finished; or with kImplicit may do so.
   void (*sync_begin)(Sync* sync, SyncScope scope, void* object);
   void (*sync_end)(Sync* sync, bool ok);
   // Between the two, where a kQuery found unfinished work: whether that may be a marker of ours that was recorded a
   // moment ago, behind work that has finished. Then the question is to be asked again.
   bool (*query_again)(const Sync* sync);
-  void (*look)();  // work may have finished: look at the markers
   void (*event_recorded)(void* event, void* stream);
   void (*event_destroyed)(void* event);
   void (*stream_created)(void* stream, int priority, unsigned flags);

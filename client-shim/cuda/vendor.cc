@@ -30,6 +30,7 @@ struct Functions {
   Result (*uuid)(unsigned char*, int);  // cuDeviceGetUuid_v2, from CUDA 11.4
   Result (*is_capturing)(Stream, int*);
   Result (*exchange_capture_mode)(int*);
+  Result (*stream_query)(Stream);
   Result (*event_create)(Event*, unsigned);
   Result (*event_destroy)(Event);
   Result (*event_record)(Event, Stream);
@@ -162,6 +163,16 @@ MarkerState QueryMarker(void* marker) {
   return result == kErrorNotReady ? MarkerState::kPending : MarkerState::kBroken;
 }
 
+MarkerState QueryStream(int device, void* stream) {
+  Result result = kErrorNotSupported;
+  (void)InContext(ContextOfStream(device, stream), [&] {
+    result = g_cuda.stream_query(stream);
+    return true;
+  });
+  if (result == kSuccess) return MarkerState::kDone;
+  return result == kErrorNotReady ? MarkerState::kPending : MarkerState::kBroken;
+}
+
 bool ElapsedNs(void* from, void* to, int64_t* out) {
   const auto* const first = static_cast<const Marker*>(from);
   const auto* const second = static_cast<const Marker*>(to);
@@ -287,6 +298,7 @@ const Vendor* MakeVendor() {
   Find(&g_cuda.uuid, "cuDeviceGetUuid_v2");
   Find(&g_cuda.is_capturing, "cuStreamIsCapturing");
   Find(&g_cuda.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+  Find(&g_cuda.stream_query, "cuStreamQuery");
   Find(&g_cuda.event_create, "cuEventCreate");
   Find(&g_cuda.event_destroy, "cuEventDestroy_v2");
   Find(&g_cuda.event_record, "cuEventRecord");
@@ -312,6 +324,7 @@ const Vendor* MakeVendor() {
       .create_marker = CreateMarker,
       .record_marker = RecordMarker,
       .query_marker = QueryMarker,
+      .query_stream = QueryStream,
       .elapsed_ns = ElapsedNs,
       .next_stamp = nullptr,  // the driver tells the time of events only
       .device_uuid = DeviceUuid,

@@ -137,8 +137,8 @@ inline bool MayReadList(const void* list, unsigned count) {
 #define XS_SYNC_CONTEXT(name, since, params, args, context) \
   XS_SYNC_OF(name, params, args, kDevice, nullptr, DeviceOfContext(context))
 
-// A call that is made first, and if it succeeded and something is gated at the moment, the core is told.
-#define XS_THEN(name, params, args, tell)                       \
+// A call that is made first; if it succeeded and something is gated at the moment, the core is told.
+#define XS_RECORD(name, since, params, args, event, stream)     \
   struct Wrap_##name {                                          \
     XS_SLOW Result Slow params {                                \
       const ClientTable* client = ClientIfRunning();            \
@@ -146,14 +146,11 @@ inline bool MayReadList(const void* list, unsigned count) {
       if (client == nullptr) return real args;                  \
       const Inside inside;                                      \
       const Result result = real args;                          \
-      if (result == kSuccess) tell;                             \
+      if (result == kSuccess) client->event_recorded(event, stream); \
       return result;                                            \
     }                                                           \
     XS_CALL(name, params, args)                                 \
   };
-#define XS_LOOK(name, since, params, args) XS_THEN(name, params, args, client->look())
-#define XS_RECORD(name, since, params, args, event, stream) \
-  XS_THEN(name, params, args, client->event_recorded(event, stream))
 
 // From here on: told whether or not anything is gated at the moment, because what was missed could not be learnt later.
 

@@ -23,6 +23,7 @@ struct Functions {
   HipError (*uuid)(char*, int);  // hipUUID is 16 characters; from ROCm 5.1
   HipError (*is_capturing)(Stream, int*);
   HipError (*exchange_capture_mode)(int*);
+  HipError (*stream_query)(Stream);
   HipError (*event_create)(Event*);
   HipError (*event_destroy)(Event);
   HipError (*event_record)(Event, Stream);
@@ -151,6 +152,20 @@ MarkerState QueryMarker(void* marker) {
   return MarkerState::kBroken;
 }
 
+MarkerState QueryStream(int device, void* stream) {
+  const OwnCalls calls;
+  HipError result = kHipErrorNotSupported;
+  if (g_hip.stream_query != nullptr) {
+    OnDevice(device, [&] {
+      result = g_hip.stream_query(stream);
+      return true;
+    });
+  }
+  if (result == kHipSuccess) return MarkerState::kDone;
+  calls.Forget();
+  return result == kHipErrorNotReady ? MarkerState::kPending : MarkerState::kBroken;
+}
+
 bool ElapsedNs(void* from, void* to, int64_t* out) {
   const OwnCalls calls;
   float milliseconds = 0;
@@ -253,6 +268,7 @@ const Vendor* MakeVendor() {
   Find(&g_hip.uuid, "hipDeviceGetUuid");
   Find(&g_hip.is_capturing, "hipStreamIsCapturing");
   Find(&g_hip.exchange_capture_mode, "hipThreadExchangeStreamCaptureMode");
+  Find(&g_hip.stream_query, "hipStreamQuery");
   Find(&g_hip.event_create, "hipEventCreate");
   Find(&g_hip.event_destroy, "hipEventDestroy");
   Find(&g_hip.event_record, "hipEventRecord");
@@ -265,25 +281,13 @@ const Vendor* MakeVendor() {
 
   static char runtime[32];
   FormatVersion(RuntimeVersion(), runtime);
-  static const Vendor vendor = {"amd",
-                                runtime,
-                                IsTablePatched() ? "dispatch table" : "symbols",
-                                CurrentDevice,
-                                DeviceOfStream,
-                                PciAddress,
-                                DeviceName,
-                                ComputeUnits,
-                                IsCapturing,
-                                CreateMarker,
-                                RecordMarker,
-                                QueryMarker,
-                                ElapsedNs,
-                                NextKernelStamp,
-                                DeviceUuid,
-                                AdoptThread,
-                                ExchangeCaptureMode,
-                                KernelName,
-                                nullptr};  // no time slices between processes that a process may set
+  static const Vendor vendor = {"amd",         runtime,        IsTablePatched() ? "dispatch table" : "symbols",
+                                CurrentDevice, DeviceOfStream, PciAddress,
+                                DeviceName,    ComputeUnits,   IsCapturing,
+                                CreateMarker,  RecordMarker,   QueryMarker,
+                                QueryStream,   ElapsedNs,      NextKernelStamp,
+                                DeviceUuid,    AdoptThread,    ExchangeCaptureMode,
+                                KernelName,    nullptr};  // no time slices between processes that a process may set
   return &vendor;
 }
 

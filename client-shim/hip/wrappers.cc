@@ -167,20 +167,6 @@ inline bool MayReadList(const void* list, int64_t count) {
     XS_CALL(name, params, args)                                  \
   };
 
-#define XS_LOOK(name, index, params, args)                       \
-  template <Route route> struct Wrap_##name {                    \
-    XS_SLOW HipError Slow params {                               \
-      const ClientTable* client = ClientIfRunning<route>();      \
-      const auto real = XS_REAL(name, params);                   \
-      if (client == nullptr) return real args;                   \
-      const Inside inside;                                       \
-      const HipError result = real args;                         \
-      if (result == kHipSuccess) client->look();                 \
-      return result;                                             \
-    }                                                            \
-    XS_CALL(name, params, args)                                  \
-  };
-
 // Streams are noted whether or not anything is gated at the moment: what was missed could not be learnt later.
 #define XS_STREAM(name, index, params, args, out, priority_, flags_)                                  \
   template <Route route> struct Wrap_##name {                                                         \

@@ -14,9 +14,9 @@
 
 #include "common/passthrough.h"
 #include "common/unique_fd.h"
+#include "daemon/config/match.h"
 #include "daemon/config/reader.h"
 #include "daemon/policy/slices.h"
-#include "daemon/registry/match.h"
 
 namespace xschedd {
 namespace {

@@ -51,7 +51,7 @@ struct Ceiling {
   std::uint32_t line = 0;  // of the file
 };
 
-// What each uid may have and do at client.sock (ipc/quotas.h).
+// What each uid may have and do at client.sock (connections/quotas.h).
 struct Quota {
   std::uint32_t connections_per_uid = 2048;
   std::uint32_t clients_per_uid = 2000;  // fewer than connections: xschedctl still gets in
@@ -68,7 +68,7 @@ struct Quota {
   std::uint32_t root_times = 4;  // uid 0 may have so many times as much: containers often run as root
 };
 
-// Metrics over HTTP (ipc/metrics_http.h). What systemd hands over is served whatever this says.
+// Metrics over HTTP (metrics/metrics_http.h). What systemd hands over is served whatever this says.
 struct MetricsSettings {
   bool enabled = false;
   std::string address{kDefaultMetricsAddress};  // one that ParseListenAddress understands

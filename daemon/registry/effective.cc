@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/registry/match.h"
+#include "daemon/config/match.h"
 
 namespace xschedd {
 namespace {

@@ -20,9 +20,9 @@
 #include "daemon/registry/hints.h"
 #include "daemon/registry/history.h"
 #include "daemon/registry/limits.h"
+#include "daemon/registry/metered.h"
 #include "daemon/registry/process_key.h"
 #include "daemon/registry/token_bucket.h"
-#include "daemon/telemetry/metered.h"
 
 namespace xschedd {
 

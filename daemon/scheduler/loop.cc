@@ -142,7 +142,7 @@ void SchedulerLoop::DecideForTold() {
       if (found == watched_.end()) continue;
       Watched& watched = *found->second;
       all_.Spend(cost, now);
-      watched.attention.Spend(static_cast<std::uint64_t>(static_cast<double>(cost) * Scheduler::PartOf(watched.client)),
+      watched.cpu_share.Spend(static_cast<std::uint64_t>(static_cast<double>(cost) * Scheduler::PartOf(watched.client)),
                               Share(), now);
       if (!watched.paused && IsToWait(watched, now)) Pause(watched);
     }
@@ -151,19 +151,19 @@ void SchedulerLoop::DecideForTold() {
 }
 
 void SchedulerLoop::Charge(Watched& watched, std::uint64_t cost_ns, std::uint64_t now_ns) {
-  watched.attention.Spend(cost_ns, Share(), now_ns);
+  watched.cpu_share.Spend(cost_ns, Share(), now_ns);
   all_.Spend(cost_ns, now_ns);
 }
 
 bool SchedulerLoop::IsToWait(Watched& watched, std::uint64_t now_ns) {
-  return !watched.is_modest && watched.attention.IsSpent(now_ns) && all_.DebtNs(now_ns) > 0;
+  return !watched.is_modest && watched.cpu_share.IsSpent(now_ns) && all_.DebtNs(now_ns) > 0;
 }
 
 void SchedulerLoop::Pause(Watched& watched) {
   Unregister(watched);
   watched.paused = true;
   if (watched.pause == nullptr) watched.pause = std::make_unique<asio::steady_timer>(io_);
-  watched.pause->expires_after(std::chrono::nanoseconds(watched.attention.PauseNs(MonotonicNs())));
+  watched.pause->expires_after(std::chrono::nanoseconds(watched.cpu_share.PauseNs(MonotonicNs())));
   watched.pause->async_wait([this, id = watched.client.id](const error_code& error) {
     const auto found = watched_.find(id);
     if (error || found == watched_.end()) return;

@@ -5,9 +5,9 @@
 // another registration, and those that came together are served together and decided about once.
 //
 // A client that wakes the daemon more than kWakesPerSecond times a second, or takes more of its time than its share
-// when there is none to spare (attention.h; reading its ledger and deciding about what it said count), is left alone
-// for some milliseconds at a time: its descriptor is taken out of the set, so that its writes cost the daemon nothing.
-// Thread rule: the daemon's one thread.
+// when there is none to spare (ledger_cpu_share.h; reading its ledger and deciding about what it said count), is left
+// alone for some milliseconds at a time: its descriptor is taken out of the set, so that its writes cost the daemon
+// nothing. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,7 +20,7 @@
 
 #include "daemon/registry/processor_share.h"
 #include "daemon/registry/token_bucket.h"
-#include "daemon/scheduler/attention.h"
+#include "daemon/scheduler/ledger_cpu_share.h"
 #include "daemon/scheduler/scheduler.h"
 
 namespace xschedd {
@@ -57,7 +57,7 @@ class SchedulerLoop {
     TokenBucket wakes;
     TokenBucket modest{kModestPerSecond, kModestBurst};
     bool is_modest = true;  // so the last time that it was served
-    Attention attention;
+    LedgerCpuShare cpu_share;
     std::uint64_t spoke = 0;                           // for Speakers
     std::unique_ptr<boost::asio::steady_timer> pause;  // made when it is first needed
     bool paused = false;
@@ -75,7 +75,7 @@ class SchedulerLoop {
   void Pause(Watched& watched);
   // Decides about what the clients of `told_` said; each pays what is for its own user's clients.
   void DecideForTold();
-  double Share() const { return Attention::ShareOf(speakers_.Count()); }
+  double Share() const { return LedgerCpuShare::ShareOf(speakers_.Count()); }
   void ServeAgain();
   void ArmLook();
   void ArmLease();
@@ -86,8 +86,8 @@ class SchedulerLoop {
   std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> watched_;  // by client
   std::vector<std::uint64_t> again_;                                     // clients that have more to read
   Speakers speakers_;
-  ProcessorShare all_{Attention::kAll, kMostSavedNs};  // what all of them take
-  std::vector<std::uint64_t> told_;                    // clients that said something new since the last decision
+  ProcessorShare all_{LedgerCpuShare::kAll, kMostSavedNs};  // what all of them take
+  std::vector<std::uint64_t> told_;                         // clients that said something new since the last decision
   boost::asio::steady_timer look_;
   std::uint64_t look_armed_ns_ = policy::kNever;
   boost::asio::steady_timer lease_;

@@ -6,7 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
-#include "daemon/ipc/await_end.h"
+#include "daemon/connections/await_end.h"
 #include "daemon/state/saved_state.h"
 
 namespace xschedd {

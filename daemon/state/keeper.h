@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "daemon/core.h"
-#include "daemon/ipc/descriptor_store.h"
 #include "daemon/registry/process.h"
+#include "daemon/service_manager/descriptor_store.h"
 #include "daemon/state/state_file.h"
 #include "daemon/state/state_writer.h"
 #include "state.pb.h"

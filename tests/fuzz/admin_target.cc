@@ -2,7 +2,7 @@
 // each answer as xschedctl shows it. Holds: what is refused is told in one line; answers can be sent and shown.
 #include <google/protobuf/message.h>
 
-#include "daemon/ipc/admin_operations.h"
+#include "daemon/admin/admin_operations.h"
 #include "daemon/registry/process.h"
 #include "tests/fuzz/equip.h"
 #include "tests/fuzz/proto_fill.h"

@@ -23,7 +23,8 @@ constexpr const char* kNames[] = {"XSCHEDD_PRIORITY",    "XSCHEDD_WEIGHT",
                                   "SOFTGPU_BDF",         "ROCR_VISIBLE_DEVICES",
                                   "SOFTGPU_SEED",        "SOFTGPU_CLOCK_SCALE",
                                   "SOFTGPU_JITTER",      "SOFTGPU_KERNELS",
-                                  "SOFTGPU_DURATIONS",   "XSCHEDD_STREAMS"};
+                                  "SOFTGPU_DURATIONS",   "SOFTGPU_LATE_BARRIERS",
+                                  "XSCHEDD_STREAMS"};
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 // what the target limits reaches. Thread rule: the target's thread.
 #pragma once
 
-#include "daemon/ipc/connections.h"
+#include "daemon/connections/connections.h"
 
 namespace xschedd::fuzz {
 

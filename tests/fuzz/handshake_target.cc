@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/preamble_client.h"
-#include "daemon/ipc/connections.h"
+#include "daemon/connections/connections.h"
 #include "tests/fuzz/descriptors.h"
 #include "tests/fuzz/equip.h"
 #include "tests/fuzz/input.h"

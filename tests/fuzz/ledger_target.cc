@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "daemon/ipc/conversion.h"
+#include "daemon/admin/conversion.h"
 #include "daemon/policy/slices.h"
 #include "daemon/scheduler/scheduler.h"
 #include "tests/fuzz/input.h"

@@ -1,7 +1,7 @@
 // What /proc and files say of a process that chose the text itself: cgroup, command line, maps, environment, its ELF.
 // Holds: what is kept is short and can be shown.
+#include "daemon/config/match.h"
 #include "daemon/registry/command_reader.h"
-#include "daemon/registry/match.h"
 #include "daemon/registry/process.h"
 #include "tests/fuzz/input.h"
 #include "tools/xschedctl/doctor/elf_file.h"

@@ -2,11 +2,10 @@
 // end. Everything but gRPC is the daemon's own: handshake, session, registry, scheduler.
 // Holds: what one client is told is short and can be shown; what is kept of it is bounded; all is forgotten when it has
 // gone.
+#include "daemon/sessions/session_reactor.h"
 #include "tests/fuzz/equip.h"
 #include "tests/fuzz/quiet.h"
 #include "tests/fuzz/shim_end.h"
-// The session is in no header: gRPC alone knows it otherwise.
-#include "daemon/ipc/session_service.cc"  // NOLINT(bugprone-suspicious-include)
 
 namespace {
 

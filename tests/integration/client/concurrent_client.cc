@@ -119,7 +119,7 @@ class Worker {
         break;
       case 4:
         Query(stream);
-        g_client->look();
+        Wait(shim::SyncScope::kImplicit, nullptr, FakeDevice::EndOfAll());
         break;
       case 5:
         Settle();

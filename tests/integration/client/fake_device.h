@@ -95,6 +95,10 @@ class FakeDevice {
               const std::uint64_t at = static_cast<FakeEvent*>(marker)->done_ns.load(std::memory_order_relaxed);
               return IsDone(at) ? shim::MarkerState::kDone : shim::MarkerState::kPending;
             },
+        .query_stream =
+            [](int, void* stream) {
+              return IsDone(EndOf(stream)) ? shim::MarkerState::kDone : shim::MarkerState::kPending;
+            },
         .elapsed_ns =
             [](void* from, void* to, std::int64_t* out) {
               *out = static_cast<std::int64_t>(static_cast<FakeEvent*>(to)->done_ns.load(std::memory_order_relaxed) -

@@ -23,7 +23,7 @@ using namespace xschedd::test;
 
 namespace {
 
-// As many as are read without a pause (daemon/ipc/pump.h): more would only take longer.
+// As many as are read without a pause (daemon/connections/socket_relay.h): more would only take longer.
 constexpr int kMessages = 2'400;
 
 std::size_t Lines(const DaemonProcess& daemon) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "daemon/scheduler/attention.h"
+#include "daemon/scheduler/ledger_cpu_share.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/world.h"
 
@@ -128,13 +128,13 @@ TEST_CASE("deadline: who is always late goes first among its equals, and the gua
   CHECK(!above->Held(0));
 }
 
-TEST_CASE("attention: who wants all of the daemon's time gets a part, and a modest client is never left alone") {
+TEST_CASE("ledger CPU share: who wants all of the daemon's time gets a part, and a modest client is never left alone") {
   constexpr std::uint64_t kGreedyNs = 5'000;
   constexpr std::uint64_t kModestNs = 8'000;
   constexpr std::uint64_t kModestEvery = 4'000'000;
   const std::size_t count = GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{64}, std::size_t{200});
   struct One {
-    Attention attention;
+    LedgerCpuShare cpu_share;
     std::uint64_t spoke = 0;
     std::uint64_t paused_until = 0;
   };
@@ -148,8 +148,8 @@ TEST_CASE("attention: who wants all of the daemon's time gets a part, and a mode
   const auto serve = [&](One& one, std::uint64_t cost) {
     now += cost;
     speakers.Note(one.spoke, now);
-    one.attention.Spend(cost, Attention::ShareOf(speakers.Count()), now);
-    if (one.attention.IsSpent(now)) one.paused_until = now + one.attention.PauseNs(now);
+    one.cpu_share.Spend(cost, LedgerCpuShare::ShareOf(speakers.Count()), now);
+    if (one.cpu_share.IsSpent(now)) one.paused_until = now + one.cpu_share.PauseNs(now);
   };
   for (std::size_t i = 0; now < end; ++i) {
     if (now >= next_modest) {
@@ -166,7 +166,8 @@ TEST_CASE("attention: who wants all of the daemon's time gets a part, and a mode
     greedy_ns += kGreedyNs;
   }
   // Half of the five seconds, and what each had saved before.
-  CHECK(static_cast<double>(greedy_ns) < 0.55 * 5 * policy::kNsPerS + static_cast<double>(count) * Attention::kSaved);
+  CHECK(static_cast<double>(greedy_ns) <
+        0.55 * 5 * policy::kNsPerS + static_cast<double>(count) * LedgerCpuShare::kSaved);
   CHECK(speakers.Count() == count + 1);
 }
 

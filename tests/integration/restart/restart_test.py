@@ -540,7 +540,7 @@ class TooMany(Restart):
 
 class Unit(unittest.TestCase):
     def test_store_of_the_unit_is_the_daemons(self):
-        header = pathlib.Path(__file__).resolve().parents[3] / "daemon/ipc/descriptor_store.h"
+        header = pathlib.Path(__file__).resolve().parents[3] / "daemon/service_manager/descriptor_store.h"
         self.assertIn("kDefaultMax = 1 + 2048 * kChannelDescriptors", header.read_text())
         most = int(unit_setting("FileDescriptorStoreMax", "0"))
         self.assertEqual(most, 1 + 2048 * 3)

@@ -1,5 +1,5 @@
 // Waiting for the end of a descriptor: an end that is only imagined is not told.
-#include "daemon/ipc/await_end.h"
+#include "daemon/connections/await_end.h"
 
 #include <memory>
 

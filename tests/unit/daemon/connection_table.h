@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/preamble_client.h"
-#include "daemon/ipc/connections.h"
+#include "daemon/connections/connections.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/loop.h"
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/ipc/acceptor.h"
-#include "daemon/ipc/handshake.h"
+#include "daemon/connections/acceptor.h"
+#include "daemon/connections/handshake.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/connection_table.h"
 #include "tests/unit/daemon/few_descriptors.h"

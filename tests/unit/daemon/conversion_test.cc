@@ -1,5 +1,5 @@
 // The daemon's records as messages: what is rare is told apart, too.
-#include "daemon/ipc/conversion.h"
+#include "daemon/admin/conversion.h"
 
 #include "tests/catch.h"
 

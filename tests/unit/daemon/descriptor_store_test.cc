@@ -1,5 +1,5 @@
 // What outlives the daemon, and how a service manager is told: the test is the service manager.
-#include "daemon/ipc/descriptor_store.h"
+#include "daemon/service_manager/descriptor_store.h"
 
 #include <unistd.h>
 

@@ -1,9 +1,9 @@
 // What fits what: addresses, selectors and rules, each part of them by itself.
 #include <string>
 
-#include "daemon/ipc/selector.h"
+#include "daemon/admin/selector.h"
+#include "daemon/config/match.h"
 #include "daemon/registry/effective.h"
-#include "daemon/registry/match.h"
 #include "daemon/registry/registry.h"
 #include "tests/catch.h"
 

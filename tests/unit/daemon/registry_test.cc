@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "daemon/ipc/selector.h"
+#include "daemon/admin/selector.h"
+#include "daemon/config/match.h"
 #include "daemon/registry/channel.h"
 #include "daemon/registry/effective.h"
-#include "daemon/registry/match.h"
 #include "daemon/registry/process.h"
 #include "tests/catch.h"
 

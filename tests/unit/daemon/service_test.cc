@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/ipc/admin_service.h"
-#include "daemon/ipc/rpc_server.h"
+#include "daemon/admin/admin_service.h"
+#include "daemon/connections/rpc_server.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/few_descriptors.h"
 #include "tests/unit/daemon/loop.h"

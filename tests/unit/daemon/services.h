@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/ipc/host.h"
+#include "daemon/host.h"
 #include "tests/unit/daemon/believing.h"
 
 namespace xschedd::test {

@@ -8,11 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/sessions/session_reactor.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/loop.h"
 #include "tests/unit/daemon/services.h"
-// The session is in no header: gRPC alone knows it otherwise.
-#include "daemon/ipc/session_service.cc"  // NOLINT(bugprone-suspicious-include)
 
 using namespace xschedd;
 using test::Pair;

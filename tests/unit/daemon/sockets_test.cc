@@ -1,6 +1,6 @@
 // The two listening sockets: as root and as a user, beside another daemon, from a service manager that hands over what
 // it should not.
-#include "daemon/ipc/sockets.h"
+#include "daemon/connections/sockets.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>

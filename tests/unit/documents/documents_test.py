@@ -354,7 +354,7 @@ class Surface(Case):
     def test_metrics(self):
         endings = {"Counter": "_total", "Info": "_info"}
         code = {family + endings.get(kind, "") for family, kind in
-                re.findall(r'\{\{"(\w+)",\s*MetricType::k(\w+)', read("daemon/ipc/metrics_families.cc"))}
+                re.findall(r'\{\{"(\w+)",\s*MetricType::k(\w+)', read("daemon/metrics/metrics_families.cc"))}
         rows = set(re.findall(r"^\| `((?:xschedd|hw|process)_\w+)` \| (?:counter|gauge|histogram|info) \|",
                               read("docs/reference/metrics.md"), re.MULTILINE))
         self.assertEqual(rows, code)

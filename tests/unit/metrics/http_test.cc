@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/ipc/metrics_http.h"
-#include "daemon/ipc/metrics_listen.h"
+#include "daemon/metrics/metrics_http.h"
+#include "daemon/metrics/metrics_listen.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/few_descriptors.h"
 #include "tests/unit/daemon/loop.h"

@@ -1,7 +1,7 @@
 // A daemon that nobody runs and nobody uses, to count metrics of. Thread rule: the test's thread.
 #pragma once
 
-#include "daemon/ipc/metrics_collector.h"
+#include "daemon/metrics/metrics_collector.h"
 #include "tests/unit/daemon/believing.h"
 
 namespace xschedd::test {

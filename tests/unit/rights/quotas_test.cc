@@ -1,5 +1,5 @@
 // Quotas: each uid for itself, given back, words with a remedy; and the log's lines about refusals.
-#include "daemon/ipc/quotas.h"
+#include "daemon/connections/quotas.h"
 
 #include <fstream>
 #include <optional>

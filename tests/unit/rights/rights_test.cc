@@ -1,5 +1,5 @@
 // What client.sock serves, and users whom a user namespace hides.
-#include "daemon/ipc/rights.h"
+#include "daemon/admin/rights.h"
 
 #include "admin.pb.h"
 #include "daemon/registry/process.h"

@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
+#include "daemon/config/match.h"
 #include "daemon/core.h"
-#include "daemon/registry/match.h"
 #include "tests/catch.h"
 
 using namespace xschedd;

@@ -58,6 +58,7 @@ class FakeVendor {
         [](int) { return current->Create(); },
         [](int, void* marker, void* stream) { return current->Record(marker, stream); },
         [](void* marker) { return current->Query(marker); },
+        [](int, void*) { return current->QueryStream(); },
         [](void* from, void* to, std::int64_t* out) { return current->Elapsed(from, to, out); },
         [](std::uint64_t* cursor, Stamp* out) { return current->NextStamp(cursor, out); },
         [](int, char*, std::size_t) { return false; },
@@ -70,6 +71,7 @@ class FakeVendor {
 
   std::function<void()> while_recording;  // what another thread does during the next call that records
   bool refuses_to_record = false;
+  bool is_idle = false;      // what its streams say when they are asked
   bool keeps_record = true;  // for TakeRecorded
   int capture_mode = 0;      // global, as threads begin
   bool is_relaxed_in_calls = true;
@@ -104,6 +106,10 @@ class FakeVendor {
     ++queries;
     is_relaxed_in_calls = is_relaxed_in_calls && capture_mode == kCaptureModeRelaxed;
     return static_cast<Marker*>(marker)->is_done ? MarkerState::kDone : MarkerState::kPending;
+  }
+  MarkerState QueryStream() {
+    is_relaxed_in_calls = is_relaxed_in_calls && capture_mode == kCaptureModeRelaxed;
+    return is_idle ? MarkerState::kDone : MarkerState::kPending;
   }
   bool NextStamp(std::uint64_t* cursor, Stamp* out) {
     if (*cursor >= stamps.size()) return false;

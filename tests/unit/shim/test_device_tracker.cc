@@ -1,7 +1,6 @@
 // Counting, markers and settling of one device, with a runtime that completes on command.
 #include <atomic>
 #include <chrono>
-#include <map>
 #include <thread>
 
 #include "common/clock.h"
@@ -27,104 +26,6 @@ TEST_CASE_METHOD(Fixture, "a launch that fails is not counted", "[tracker]") {
   CHECK(sink.in_flight == 0);
   CHECK(sink.submitted == 0);
   CHECK(sink.reports == std::vector{kBusy, kIdle});
-}
-
-TEST_CASE_METHOD(Fixture, "one stream proves nothing about another", "[tracker]") {
-  TryLaunch(Key(16));
-  TryLaunch(Key(32));
-  Sync(SyncScope::kStream, Key(16));
-  CHECK(sink.in_flight == 1);
-  CHECK(tracker.IsBusy());
-  Sync(SyncScope::kDevice, StreamKey{});
-  CHECK(sink.in_flight == 0);
-  CHECK_FALSE(tracker.IsBusy());
-}
-
-TEST_CASE_METHOD(Fixture, "the legacy default stream proves blocking streams, not the others", "[tracker]") {
-  tracker.NoteStream(reinterpret_cast<void*>(32), true);
-  TryLaunch(StreamKey{});
-  TryLaunch(Key(16));
-  TryLaunch(Key(32));
-  Sync(SyncScope::kStream, StreamKey{});
-  CHECK(sink.in_flight == 1);
-  Sync(SyncScope::kStream, Key(32));
-  CHECK(sink.in_flight == 0);
-}
-
-TEST_CASE_METHOD(Fixture, "a synchronisation does not prove what was launched after it began", "[tracker]") {
-  TryLaunch(Key(16));
-  const Snapshot snapshot = tracker.BeginSync(SyncScope::kDevice, StreamKey{});
-  TryLaunch(Key(16));
-  TryLaunch(Key(32));
-  tracker.EndSync(snapshot, true);
-  CHECK(sink.in_flight == 2);
-  CHECK(tracker.IsBusy());
-}
-
-TEST_CASE_METHOD(Fixture, "a synchronisation that fails proves nothing", "[tracker]") {
-  TryLaunch(Key(16));
-  tracker.EndSync(tracker.BeginSync(SyncScope::kDevice, StreamKey{}), false);
-  CHECK(sink.in_flight == 1);
-}
-
-TEST_CASE_METHOD(Fixture, "a query settles like a synchronisation, and records nothing on the stream that is asked",
-                 "[tracker]") {
-  TryLaunch(Key(16));
-  TryLaunch(Key(32));
-  const std::size_t before = vendor.Recorded();
-  tracker.EndSync(tracker.BeginSync(SyncScope::kQuery, Key(16)), false);
-  CHECK(sink.in_flight == 2);
-  Sync(SyncScope::kQuery, Key(16));
-  CHECK(sink.in_flight == 1);
-  Sync(SyncScope::kQuery, Key(32));
-  CHECK(sink.reports == std::vector{kBusy, kIdle});
-  CHECK(vendor.Recorded() == before);
-}
-
-TEST_CASE_METHOD(Fixture,
-                 "only a marker that was recorded a moment ago, and has no launch behind it, makes a query ask again",
-                 "[tracker]") {
-  const std::uint64_t before = xschedd::MonotonicNs();
-  CHECK_FALSE(tracker.IsFreshlyMarked(Key(16), before));
-  TryLaunch(Key(16));
-  CHECK_FALSE(tracker.IsFreshlyMarked(Key(16), before));
-  const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));  // a marker behind the launch
-  CHECK(tracker.IsFreshlyMarked(Key(16), before));
-  CHECK_FALSE(tracker.IsFreshlyMarked(Key(16), xschedd::MonotonicNs() + DeviceTracker::kFreshNs));
-  CHECK_FALSE(tracker.IsFreshlyMarked(Key(32), before));
-  tracker.EndSync(snapshot, false);
-  TryLaunch(Key(16));
-  CHECK_FALSE(tracker.IsFreshlyMarked(Key(16), before));
-}
-
-// An event of the program proves the launch; the agent's marker is behind that event.
-TEST_CASE_METHOD(Fixture, "a stream with nothing but a marker of ours on it is not the program's", "[tracker]") {
-  const StreamKey key = Key(16);
-  int event = 0;
-  TryLaunch(key);
-  CHECK_FALSE(tracker.IsBehindOwnMarker(key));
-  tracker.EventRecorded(&event, key);
-  tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
-  CHECK_FALSE(tracker.IsBehindOwnMarker(key));  // the launch is not known to have finished
-  tracker.EndSync(tracker.BeginEventSync(&event), true);
-  CHECK(tracker.IsBehindOwnMarker(key));
-  TryLaunch(key);
-  CHECK_FALSE(tracker.IsBehindOwnMarker(key));
-  // Behind a synchronisation that began after the marker had been recorded there is none.
-  Sync(SyncScope::kStream, key);
-  CHECK_FALSE(tracker.IsBehindOwnMarker(key));
-}
-
-// The agent is recording when the program's synchronisation begins and ends.
-TEST_CASE_METHOD(Fixture, "a marker that is recorded meanwhile may come behind a synchronisation", "[tracker]") {
-  const StreamKey key = Key(16);
-  TryLaunch(key);
-  vendor.while_recording = [&] { Sync(SyncScope::kStream, key); };
-  tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
-  CHECK(sink.in_flight == 0);
-  CHECK(tracker.IsBehindOwnMarker(key));
-  tracker.LeaveOwnMarker(key);
-  CHECK_FALSE(tracker.IsBehindOwnMarker(key));
 }
 
 TEST_CASE_METHOD(Fixture, "the window admits no more than its limit until a marker is done", "[tracker]") {
@@ -430,19 +331,6 @@ TEST_CASE_METHOD(Fixture, "beside blocking streams the legacy default stream is 
   CHECK(vendor.TakeRecorded().size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a query of the legacy default stream may meet our marker on a stream that it waits for",
-                 "[tracker]") {
-  tracker.NoteStream(reinterpret_cast<void*>(32), true);
-  for (const std::uintptr_t other : {std::uintptr_t{16}, std::uintptr_t{32}}) {
-    TryLaunch(Key(other));
-    vendor.while_recording = [&] { Sync(SyncScope::kStream, Key(other)); };
-    tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
-    CHECK(tracker.IsBehindOwnMarker(StreamKey{}) == (other == 16));
-    tracker.LeaveOwnMarker(StreamKey{});
-    CHECK_FALSE(tracker.IsBehindOwnMarker(StreamKey{}));
-  }
-}
-
 TEST_CASE_METHOD(Fixture, "a call that drains its stream is no longer under way after a change of session",
                  "[tracker]") {
   Ticket ticket = tracker.Enter(Key(16), 0);
@@ -457,19 +345,6 @@ TEST_CASE_METHOD(Fixture, "a call that drains its stream is no longer under way 
   CHECK(vendor.Recorded() == before + 1);
 }
 
-TEST_CASE_METHOD(Fixture, "an event proves what was launched before it was recorded", "[tracker]") {
-  void* event = reinterpret_cast<void*>(7);
-  TryLaunch(Key(16));
-  tracker.EventRecorded(event, Key(16));
-  TryLaunch(Key(16));
-  const Snapshot snapshot = tracker.BeginEventSync(event);
-  REQUIRE(snapshot.epoch != 0);
-  tracker.EndSync(snapshot, true);
-  CHECK(sink.in_flight == 1);
-  tracker.EventDestroyed(event);
-  CHECK(tracker.BeginEventSync(event).epoch == 0);
-}
-
 TEST_CASE_METHOD(Fixture, "a marker that cannot be recorded is waited for by nobody", "[tracker]") {
   vendor.refuses_to_record = true;
   TryLaunch(Key(16), Window{500, 1});
@@ -477,20 +352,6 @@ TEST_CASE_METHOD(Fixture, "a marker that cannot be recorded is waited for by nob
   CHECK(sink.in_flight == 1);
   Sync(SyncScope::kStream, Key(16));
   CHECK(sink.in_flight == 0);
-}
-
-TEST_CASE_METHOD(Fixture, "a copy that drains its stream proves itself and what was before it, not what came meanwhile",
-                 "[tracker]") {
-  TryLaunch(Key(16));
-  Ticket ticket = tracker.Enter(Key(16), 0);
-  tracker.Admit(&ticket, kNoWindow, false);
-  const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
-  TryLaunch(Key(16));
-  tracker.Leave(ticket, true, true);
-  tracker.EndSync(snapshot, true);
-  CHECK(sink.submitted == 3);
-  CHECK(sink.completed == 2);
-  CHECK(sink.in_flight == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "a destroyed stream is let go", "[tracker]") {
@@ -600,56 +461,4 @@ TEST_CASE_METHOD(Fixture, "a deadline that is set or taken away while busy is to
   REQUIRE(sink.deadlines.size() == 3);
   CHECK(sink.deadlines[2] == 0);
   CHECK(sink.reports == std::vector{kBusy, kBusy, kBusy});
-}
-
-// ---- threads with default streams of their own
-
-namespace {
-StreamKey OfThread(std::uint64_t thread) {
-  return StreamKey{reinterpret_cast<void*>(kPerThreadHandle), thread};
-}
-}  // namespace
-
-TEST_CASE_METHOD(Fixture, "ten thousand threads that have ended leave nothing behind", "[tracker]") {
-  for (std::uint64_t thread = 1; thread <= 10'000; ++thread) {
-    REQUIRE(TryLaunch(OfThread(thread)));
-    Sync(SyncScope::kStream, OfThread(thread));
-    CHECK(tracker.Streams() == 1);
-    tracker.ForgetThread(thread);
-  }
-  CHECK(tracker.Streams() == 0);
-  CHECK_FALSE(tracker.IsBusy());
-  CHECK(sink.completed == 10'000);
-}
-
-TEST_CASE_METHOD(Fixture, "what a thread leaves on the device is waited for", "[tracker]") {
-  REQUIRE(TryLaunch(OfThread(7)));
-  REQUIRE(TryLaunch(OfThread(8)));
-  tracker.ForgetThread(7);
-  CHECK(tracker.IsBusy());
-  CHECK(tracker.Streams() == 2);
-  vendor.Finish(reinterpret_cast<void*>(kPerThreadHandle), 1'000'000);
-  tracker.Poll();
-  CHECK_FALSE(tracker.IsBusy());
-  CHECK(tracker.Streams() == 1);  // of the thread that lives
-  CHECK(sink.completed == 2);
-}
-
-TEST_CASE_METHOD(Fixture, "what a thread leaves without a marker is over with the thread", "[tracker]") {
-  vendor.refuses_to_record = true;
-  REQUIRE(TryLaunch(OfThread(7)));
-  CHECK(tracker.IsBusy());
-  tracker.ForgetThread(7);
-  CHECK_FALSE(tracker.IsBusy());
-  CHECK(tracker.Streams() == 0);
-  CHECK(sink.completed == 1);
-}
-
-TEST_CASE_METHOD(Fixture, "a synchronisation of the device is enough for threads that have ended", "[tracker]") {
-  REQUIRE(TryLaunch(OfThread(7)));
-  tracker.ForgetThread(7);
-  Sync(SyncScope::kDevice, StreamKey{});
-  CHECK_FALSE(tracker.IsBusy());
-  CHECK(tracker.Streams() == 0);
-  tracker.ForgetThread(9);  // one that is not known
 }

@@ -76,6 +76,7 @@ TEST_CASE("a value that is wrong is named with what is expected") {
       {"SOFTGPU_DEVICES", "0"},  {"SOFTGPU_CUS", "many"}, {"SOFTGPU_CLOCK_SCALE", "-1"},
       {"SOFTGPU_JITTER", "100"}, {"SOFTGPU_BDF", "zz"},   {"SOFTGPU_ISA", "sm_90"},
       {"SOFTGPU_SEED", "1x"},    {"SOFTGPU_NAME", "a/b"}, {"SOFTGPU_VRAM_MB", "1"},
+      {"SOFTGPU_LATE_BARRIERS", "-1"},
   };
   for (const auto& [name, value] : wrong) {
     const SettingsResult r = with({{name, value}});

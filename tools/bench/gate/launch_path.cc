@@ -51,6 +51,7 @@ const Vendor kVendor = {
       return true;
     },
     [](void*) { return MarkerState::kDone; },
+    [](int, void*) { return MarkerState::kDone; },
     [](void* from, void* to, std::int64_t* out) {
       // relaxed: each is one value.
       *out = static_cast<std::int64_t>(static_cast<Marker*>(to)->time_ns.load(std::memory_order_relaxed) -

@@ -15,6 +15,8 @@ namespace {
 // From the doorbell to the start of a dispatch on an idle device. A packet that was queued behind another one starts
 // when that one ends: fetching it overlaps with execution.
 constexpr uint64_t kLaunchLatencyNs = 2'000;
+// Of so many barriers of a queue one is late, where that is asked for.
+constexpr uint64_t kLateBarriers = 4;
 // Dependencies are waited for in slices, so that a queue can be destroyed while a packet in it waits for ever.
 constexpr uint64_t kSliceNs = 100'000'000;
 
@@ -94,6 +96,11 @@ void Queue::process(Packet& packet, uint64_t published_ns) {
       return;
     case HSA_PACKET_TYPE_BARRIER_AND:
       last_end_ns_ = wait_for_all(packet.barrier, ready_ns);
+      if (const uint64_t late_us = runtime()->settings.late_barriers_us;
+          late_us != 0 && barriers_++ % kLateBarriers == 0) {
+        last_end_ns_ = std::max(last_end_ns_, now_ns()) + late_us * 1000;
+        sleep_until(last_end_ns_);
+      }
       completion = packet.barrier.completion_signal;
       break;
     case HSA_PACKET_TYPE_BARRIER_OR:

@@ -88,6 +88,7 @@ class Queue {
   // Only the packet processor:
   uint64_t last_end_ns_ = 0;  // device time at which the packet before was done
   uint64_t dispatches_ = 0;
+  uint64_t barriers_ = 0;
 };
 
 }  // namespace softgpu

@@ -29,6 +29,7 @@ struct Settings {
   double clock_scale = 1.0;                   // SOFTGPU_CLOCK_SCALE
   uint64_t seed = 0;                          // SOFTGPU_SEED
   double jitter_percent = 0.0;                // SOFTGPU_JITTER
+  uint64_t late_barriers_us = 0;              // SOFTGPU_LATE_BARRIERS
   std::string durations_path;                 // SOFTGPU_DURATIONS
   std::string trace_prefix;                   // SOFTGPU_TRACE
   std::vector<std::string> kernel_libraries;  // SOFTGPU_KERNELS

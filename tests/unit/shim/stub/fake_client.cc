@@ -61,7 +61,6 @@ const ClientTable kTable = {
       SeeCancelState();
       return false;
     },
-    [] { SeeCancelState(); },
     [](void* event, void*) {
       SeeCancelState();
       g_counts.recorded = event;

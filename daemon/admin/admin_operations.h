@@ -1,0 +1,54 @@
+// What each Admin call does, with protobuf in and out. admin_service.h brings the calls here. An administrator sees and
+// changes every client; a user (Actor::is_admin false) own clients only, and says of others how many were left out.
+// Thread rule: the daemon's one thread.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <string>
+#include <vector>
+
+#include "admin.pb.h"
+#include "daemon/connections/connections.h"
+#include "daemon/connections/quotas.h"
+#include "daemon/core.h"
+
+namespace xschedd {
+
+class AdminOperations {
+ public:
+  AdminOperations(Core& core, Connections& connections, Quotas& quotas)
+      : core_(core), connections_(connections), quotas_(quotas) {}
+
+  grpc::Status GetVersion(const Actor& by, const v1::GetVersionRequest& request, v1::GetVersionResponse& response);
+  grpc::Status ListClients(const Actor& by, const v1::ListClientsRequest& request, v1::ListClientsResponse& response);
+  grpc::Status Set(const Actor& by, const v1::SetRequest& request, v1::ChangeResponse& response);
+  grpc::Status Hold(const Actor& by, const v1::HoldRequest& request, v1::ChangeResponse& response);
+  grpc::Status Release(const Actor& by, const v1::ReleaseRequest& request, v1::ChangeResponse& response);
+  grpc::Status GetCeiling(const Actor& by, const v1::GetCeilingRequest& request, v1::GetCeilingResponse& response);
+  grpc::Status GetPolicy(const Actor& by, const v1::GetPolicyRequest& request, v1::Policy& response);
+  grpc::Status SetPolicy(const Actor& by, const v1::SetPolicyRequest& request, v1::Policy& response);
+  grpc::Status GetStats(const Actor& by, const v1::GetStatsRequest& request, v1::Stats& response);
+  grpc::Status Explain(const Actor& by, const v1::ExplainRequest& request, v1::ExplainResponse& response);
+  grpc::Status GetConfig(const Actor& by, const v1::GetConfigRequest& request, v1::GetConfigResponse& response);
+  grpc::Status Reload(const Actor& by, const v1::ReloadRequest& request, v1::ReloadResponse& response);
+  grpc::Status Drain(const Actor& by, const v1::DrainRequest& request, v1::DrainResponse& response);
+
+ private:
+  // Those that are to be changed, at least one.
+  struct Selected {
+    std::vector<Client*> clients;
+    std::uint32_t left_out = 0;  // of others, that a user may not change
+  };
+  grpc::Status Select(const Actor& by, const v1::Selector& selector, Selected& selected);
+  // A user pays for as many clients as a call of it is about.
+  void ChargeFor(const Actor& by, std::size_t clients);
+  grpc::Status ChangeHold(const Actor& by, const v1::Selector& selector, bool hold, bool dry_run,
+                          v1::ChangeResponse& response);
+
+  Core& core_;
+  Connections& connections_;
+  Quotas& quotas_;
+};
+
+}  // namespace xschedd

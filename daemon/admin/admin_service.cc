@@ -1,0 +1,210 @@
+#include "daemon/admin/admin_service.h"
+
+#include <deque>
+
+#include "common/clock.h"
+#include "daemon/admin/conversion.h"
+#include "daemon/admin/rights.h"
+#include "daemon/registry/process.h"
+
+namespace xschedd {
+namespace {
+
+// A watcher that reads more slowly than things happen loses events beyond this many, and is told how many.
+constexpr std::size_t kMaxWaiting = 8192;
+
+}  // namespace
+
+grpc::Status AdminService::Authorise(Host& host, bool is_admin, const std::string& peer, const std::string& rpc,
+                                     Actor& by) {
+  const std::shared_ptr<Connection> connection = host.connections.Find(peer, is_admin);
+  if (connection == nullptr) return {grpc::StatusCode::UNAVAILABLE, "the connection is closed already"};
+  by = {static_cast<std::uint64_t>(connection->peer.pid), connection->peer.uid, is_admin,
+        MayRaise(connection->peer, host.core.Groups()), MayReadAll(connection->peer, host.core.Groups())};
+  by.login_uid = connection->login_uid;
+  if (by.is_admin) return grpc::Status::OK;
+  if (!connection->refusal.ok()) return connection->refusal;
+  connection->last_call_ns = MonotonicNs();
+  connection->Charge(cost::kCallNs);
+  const auto refuse = [&](grpc::StatusCode code, const std::string& why) {
+    // Each is told, one of a kind is logged.
+    if (connection->refused_calls.insert(rpc).second) {
+      host.core.Refused(by.uid, ProcessText(by.pid, by.uid) + " called " + rpc + " on client.sock: " + why);
+    } else {
+      host.core.CountRefused();
+    }
+    return grpc::Status(code, why);
+  };
+  if (!host.quotas.Has(by.uid, QuotaKind::kCalls, connection->last_call_ns)) {
+    host.quotas.CountRefusal(QuotaKind::kCalls);
+    return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED, host.quotas.Reason(by.uid, QuotaKind::kCalls));
+  }
+  host.quotas.Charge(by.uid, QuotaKind::kCalls, 1);
+  const Right right = RightOnClientSocket(rpc);
+  if (right == Right::kReaders && !by.may_read_all)
+    return refuse(grpc::StatusCode::PERMISSION_DENIED, RefusalText(rpc));
+  if (right == Right::kRefused) return refuse(grpc::StatusCode::PERMISSION_DENIED, RefusalText(rpc));
+  if (right == Right::kOwnClients && IsNobody(by.uid)) {
+    return refuse(
+        grpc::StatusCode::PERMISSION_DENIED,
+        "uid " + std::to_string(by.uid) +
+            " may be several users: xschedd runs in a user namespace that does not know them; use admin.sock, "
+            "or run xschedd outside of it");
+  }
+  return grpc::Status::OK;
+}
+
+grpc::ServerUnaryReactor* AdminService::GetMetrics(grpc::CallbackServerContext* context,
+                                                   const v1::GetMetricsRequest* request, v1::MetricsText* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  host_.Post([this, reactor, request, response, peer = context->peer()] {
+    Actor by;
+    if (grpc::Status status = Authorise(host_, is_admin_, peer, "GetMetrics", by); !status.ok())
+      return reactor->Finish(status);
+    const MetricFormat format =
+        request->format() == v1::METRICS_FORMAT_PROMETHEUS ? MetricFormat::kPrometheus : MetricFormat::kOpenMetrics;
+    ++metrics_.Counts().over_admin_socket;
+    metrics_.Collect(format, [reactor, response, format](const MetricsCollector::Text& text) {
+      if (text == nullptr) return reactor->Finish({grpc::StatusCode::UNAVAILABLE, "the daemon stops"});
+      response->set_content_type(std::string(ContentType(format)));
+      response->set_text(*text);
+      reactor->Finish(grpc::Status::OK);
+    });
+  });
+  return reactor;
+}
+
+// One WatchEvents call. Constructed on a gRPC thread; all else on the daemon's one thread.
+class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public EventSink {
+ public:
+  EventWatcher(Host& host, bool is_admin, std::string peer, bool replay) : host_(host) {
+    host_.Post([this, is_admin, peer = std::move(peer), replay] { Begin(is_admin, peer, replay); });
+  }
+
+  void OnWriteDone(bool ok) override {
+    host_.Post([this, ok] { HandleWritten(ok); });
+  }
+  void OnCancel() override {
+    host_.Post([this] { End(grpc::Status::CANCELLED); });
+  }
+  void OnDone() override {
+    host_.Post([this] { delete this; });
+  }
+
+  void OnEvent(const Event& event) override {
+    if (!MayBeShown(event)) return;
+    if (waiting_.size() >= kMaxWaiting) {
+      ++lost_;
+      return;
+    }
+    v1::Event message;
+    FillEvent(event, message);
+    const std::uint64_t cost = by_.is_admin ? 0 : sizeof message + message.ByteSizeLong();
+    if (!memory_.Add(cost)) {
+      ++lost_;
+      return;
+    }
+    Queue(std::move(message), cost);
+  }
+
+ private:
+  // The first that happens to it in the loop.
+  void Begin(bool is_admin, const std::string& peer, bool replay) {
+    if (grpc::Status status = AdminService::Authorise(host_, is_admin, peer, "WatchEvents", by_); !status.ok())
+      return End(status);
+    if (!by_.is_admin) {
+      watchers_ = Quotas::Holding(host_.quotas, by_.uid, QuotaKind::kWatchers);
+      memory_ = Quotas::Holding(host_.quotas, by_.uid, QuotaKind::kMemory);
+      if (!watchers_.Add()) {
+        const std::string why = host_.quotas.Reason(by_.uid, QuotaKind::kWatchers);
+        host_.core.Refused(by_.uid, ProcessText(by_.pid, by_.uid) + ": " + why);
+        return End({grpc::StatusCode::RESOURCE_EXHAUSTED, why});
+      }
+    }
+    connection_ = host_.connections.Find(peer, is_admin);
+    ++connection_->calls;
+    // Headers at once, so that a caller knows that it watches before anything happens.
+    StartSendInitialMetadata();
+    if (replay) {
+      for (const Event& event : host_.core.Events().Remembered())
+        OnEvent(event);
+    }
+    v1::Event live;
+    live.set_kind(v1::EVENT_KIND_LIVE);
+    live.set_time_ns(MonotonicNs());
+    Queue(std::move(live));
+    host_.core.Events().Subscribe(this);
+    subscribed_ = true;
+  }
+
+  // To a user: what happens to own clients, and what an administrator changes for all.
+  bool MayBeShown(const Event& event) const {
+    if (by_.is_admin || by_.may_read_all) return true;
+    if (event.client_id != 0) return event.uid == by_.uid;
+    return event.kind == EventKind::kPolicy || event.kind == EventKind::kReloaded;
+  }
+
+  // `cost`: what it has taken of memory_.
+  void Queue(v1::Event message, std::uint64_t cost = 0) {
+    waiting_.push_back({std::move(message), cost});
+    if (!writing_) WriteNext();
+  }
+
+  void WriteNext() {
+    if (ended_ || waiting_.empty()) return;
+    writing_ = true;
+    StartWrite(&waiting_.front().message);
+  }
+
+  void HandleWritten(bool ok) {
+    writing_ = false;
+    memory_.Remove(waiting_.front().cost);
+    waiting_.pop_front();
+    if (!ok) return End(grpc::Status::CANCELLED);
+    // Where events were left out, in order: after all that was kept before them.
+    if (lost_ != 0) {
+      v1::Event lost;
+      lost.set_kind(v1::EVENT_KIND_LOST);
+      lost.set_time_ns(waiting_.empty() ? 0 : waiting_.back().message.time_ns());
+      lost.set_count(std::exchange(lost_, 0));
+      waiting_.push_back({std::move(lost), 0});
+    }
+    WriteNext();
+  }
+
+  void End(const grpc::Status& status) {
+    if (ended_) return;
+    ended_ = true;
+    if (subscribed_) host_.core.Events().Unsubscribe(this);
+    watchers_.Reset();
+    memory_.Reset();
+    if (connection_ != nullptr) {
+      --connection_->calls;
+      connection_->last_call_ns = MonotonicNs();
+      connection_.reset();
+    }
+    Finish(status);
+  }
+
+  Host& host_;
+  Actor by_;
+  std::shared_ptr<Connection> connection_;
+  Quotas::Holding watchers_;
+  Quotas::Holding memory_;  // of what waits
+  struct Waiting {
+    v1::Event message;
+    std::uint64_t cost;
+  };
+  std::deque<Waiting> waiting_;  // the first is being written while writing_
+  std::uint64_t lost_ = 0;
+  bool writing_ = false;
+  bool subscribed_ = false;
+  bool ended_ = false;
+};
+
+grpc::ServerWriteReactor<v1::Event>* AdminService::WatchEvents(grpc::CallbackServerContext* context,
+                                                               const v1::WatchEventsRequest* request) {
+  return new EventWatcher(host_, is_admin_, context->peer(), request->replay());
+}
+
+}  // namespace xschedd

@@ -1,0 +1,244 @@
+#include "daemon/admin/conversion.h"
+
+#include "daemon/policy/benefit.h"
+#include "daemon/policy/slices.h"
+#include "daemon/scheduler/slice_words.h"
+
+namespace xschedd {
+namespace {
+
+v1::PrioritySource SourceOf(const Effective& effective) {
+  switch (effective.source) {
+    case PrioritySource::kDefault:
+      return v1::PRIORITY_SOURCE_UNSPECIFIED;
+    case PrioritySource::kAdmin:
+      return v1::PRIORITY_SOURCE_ADMIN;
+    case PrioritySource::kRule:
+      return v1::PRIORITY_SOURCE_RULE;
+    case PrioritySource::kHint:
+      return v1::PRIORITY_SOURCE_HINT;
+    case PrioritySource::kOwner:
+      return v1::PRIORITY_SOURCE_OWNER;
+    case PrioritySource::kGroup:
+      return v1::PRIORITY_SOURCE_GROUP;
+  }
+  return v1::PRIORITY_SOURCE_UNSPECIFIED;
+}
+
+v1::ClientState StateOf(const Attachment& attachment) {
+  if (!attachment.gate.tracked) return v1::CLIENT_STATE_UNTRACKED;
+  if (attachment.silent) return v1::CLIENT_STATE_SILENT;
+  if (!attachment.busy) return v1::CLIENT_STATE_IDLE;
+  return attachment.gate.held ? v1::CLIENT_STATE_HELD : v1::CLIENT_STATE_RUNNING;
+}
+
+std::string HeldFor(const Attachment& attachment) {
+  if (!attachment.gate.held) return {};
+  if (attachment.gate.why == policy::Why::kHold) return "hold";
+  return "pid " + std::to_string(attachment.reason.pid);
+}
+
+void FillClientDevice(const Attachment& attachment, const Scheduler& scheduler, std::uint64_t now_ns,
+                      v1::ClientDevice& out) {
+  out.set_slot(attachment.slot);
+  out.set_device(attachment.device->pci_address);
+  out.set_state(StateOf(attachment));
+  out.set_held_ns(scheduler.HeldNs(attachment));
+  out.set_window_us(attachment.gate.window_us);
+  out.set_held_for(HeldFor(attachment));
+  out.set_slice_wanted_us(attachment.gate.slice_us);
+  if (attachment.client->channel == nullptr) return;
+  const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
+  out.set_gpu_time_ns(ledger.gpu_time_ns);
+  out.set_submitted(ledger.submitted);
+  out.set_completed(ledger.completed);
+  out.set_in_flight(ledger.in_flight);
+  out.set_window_limit(ledger.window_limit);
+  out.set_passthrough(ledger.passthrough);
+  out.set_slice_us(attachment.client->channel->Ledger().Slice(attachment.slot).us);
+  out.set_slice(SliceText(attachment));
+  if (out.state() == v1::CLIENT_STATE_HELD && !ledger.has_waiters && ledger.in_flight != 0 && ledger.passthrough != 0) {
+    out.set_state(v1::CLIENT_STATE_PASSING);
+  }
+  const History::Recently recent = attachment.history.Recent({now_ns, ledger.gpu_time_ns});
+  out.set_recent_ns(recent.time_ns);
+  out.set_recent_gpu_ns(recent.gpu_ns);
+}
+
+template <typename List>
+void FillPassed(const PassedCounts& counts, List& out) {
+  for (const auto& [rule, count] : counts) {
+    v1::Passed& passed = *out.Add();
+    passed.set_rule(rule);
+    passed.set_count(count);
+  }
+}
+
+void FillBenefit(const policy::BenefitMemory& memory, v1::Benefit& out) {
+  const policy::BenefitMemory::Comparison& beside = memory.Of(policy::BenefitMemory::Mode::kBeside);
+  out.set_mode(std::string(policy::ModeText(memory.settled)));
+  out.set_slower_percent(policy::SlowerPercent(beside.typical));
+  out.set_tail_percent(policy::SlowerPercent(beside.tail));
+  out.set_comparisons(beside.pairs);
+  out.set_held_percent(100 * memory.cost);
+  out.set_is_settled(memory.IsSettled());
+}
+
+}  // namespace
+
+void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t now_ns, v1::Client& out) {
+  const ClientIdentity& who = client.identity;
+  out.set_id(client.id);
+  out.set_pid(who.pid);
+  out.set_uid(who.uid);
+  out.set_gid(who.gid);
+  out.set_cgroup(who.cgroup);
+  out.set_exe(who.exe);
+  out.set_command(who.command);
+  out.set_group(client.group->name);
+  if (client.hint) out.set_priority_hint(*client.hint);
+  if (client.admin) out.set_priority_admin(*client.admin);
+  out.set_priority_effective(client.effective.priority);
+  out.set_priority_source(SourceOf(client.effective));
+  out.set_hold(client.IsOnHold());
+  out.set_hold_by_admin(client.hold);
+  if (client.owner) out.set_priority_owner(*client.owner);
+  for (const auto& [slot, attachment] : client.attachments)
+    FillClientDevice(*attachment, scheduler, now_ns, *out.add_devices());
+  for (const auto& [id, queue] : client.queues) {
+    v1::Queue& listed = *out.add_queues();
+    listed.set_id(queue.id);
+    listed.set_slot(queue.slot);
+    listed.set_native_priority(queue.native_priority);
+    listed.set_launches(queue.launches);
+    listed.set_completions(queue.completions);
+  }
+  out.set_runtime(client.runtime);
+  out.set_route(client.route);
+  out.set_client_version(client.version);
+  out.set_connected_ms((now_ns - client.connected_ns) / policy::kNsPerMs);
+  out.set_weight(client.effective.weight);
+  out.set_latency(std::string(LatencyText(client.effective.latency)));
+  out.set_late(client.late_total);
+  FillPassed(client.passed, *out.mutable_passed());
+  const policy::BenefitMemory& benefit = client.group->memory.benefit;
+  const bool is_measured = scheduler.Settings().tolerance_percent != 0 && client.effective.latency == Latency::kAuto;
+  if (is_measured && benefit.Of(policy::BenefitMemory::Mode::kBeside).pairs != 0)
+    FillBenefit(benefit, *out.mutable_benefit());
+}
+
+void FillDevice(const Device& device, v1::Device& out) {
+  out.set_pci_address(device.pci_address);
+  out.set_name(device.name);
+  out.set_vendor(device.vendor);
+  out.set_compute_units(device.compute_units);
+  std::uint32_t busy = 0;
+  std::uint32_t held = 0;
+  for (const Attachment* attachment : device.attachments) {
+    busy += attachment->busy ? 1 : 0;
+    held += attachment->gate.held ? 1 : 0;
+  }
+  out.set_clients(static_cast<std::uint32_t>(device.attachments.size()));
+  out.set_busy(busy);
+  out.set_held(held);
+}
+
+void FillPolicy(const policy::Settings& settings, v1::Policy& out) {
+  out.set_name(std::string(policy::Text(settings.name)));
+  out.set_linger_us(settings.linger_us);
+  out.set_guard_ms_per_s(settings.guard_ms_per_s);
+  out.set_window_us(settings.window_us);
+  out.set_top_window_us(settings.top_window_us);
+  out.set_max_concurrent(settings.max_concurrent.value_or(0));
+  out.set_max_concurrent_by_vendor(!settings.max_concurrent.has_value());
+  out.set_turn_ms(settings.turn_ms);
+  out.set_tolerance_percent(settings.tolerance_percent);
+  out.set_share_slack_us(settings.share_slack_us);
+  out.set_laxity_margin_us(settings.laxity_margin_us);
+  out.set_fair_quantum_ms(settings.fair_quantum_ms);
+  out.set_time_slices(std::string(policy::SlicesText(settings.time_slices)));
+  for (const std::string_view name : policy::kNames)
+    out.add_available(std::string(name));
+}
+
+void FillEvent(const Event& event, v1::Event& out) {
+  out.set_time_ns(event.time_ns);
+  out.set_unix_ms(event.unix_ms);
+  out.set_kind(static_cast<v1::EventKind>(event.kind));
+  out.set_client_id(event.client_id);
+  out.set_pid(event.pid);
+  if (event.device != nullptr) out.set_device(*event.device);
+  out.set_reason(event.ReasonText());
+  out.set_priority(event.priority);
+  out.set_weight(event.weight);
+  if (event.kind != EventKind::kHeld) return;
+  out.set_rule(std::string(RuleName(event.reason.why)));
+  out.set_for_pid(event.reason.pid);
+  out.set_for_priority(event.reason.priority);
+}
+
+void FillExplanation(const Explanation& explanation, v1::ExplainResponse& out) {
+  out.set_command(explanation.command);
+  out.set_priority(explanation.effective.priority);
+  out.set_weight(explanation.effective.weight);
+  out.set_is_gone(explanation.ended_ns != 0);
+  out.set_ended_ns(explanation.ended_ns);
+  out.set_time_ns(explanation.to_ns);
+  out.set_observed_ns(explanation.observed_ns);
+  out.set_held_ns(explanation.held_ns);
+  out.set_summary(explanation.summary);
+  out.set_benefit(explanation.benefit);
+  for (const ExplainedDevice& device : explanation.devices) {
+    const Account& account = device.account;
+    const auto time = [&account](Phase phase) { return account.phase_ns[static_cast<std::size_t>(phase)]; };
+    v1::ExplainResponse::DeviceTime& to = *out.add_devices();
+    to.set_device(device.address);
+    to.set_observed_ns(account.to_ns - account.from_ns);
+    to.set_running_ns(time(Phase::kRunning));
+    to.set_held_ns(time(Phase::kHeld));
+    to.set_idle_ns(time(Phase::kIdle));
+    to.set_untracked_ns(time(Phase::kUntracked));
+    to.set_silent_ns(time(Phase::kSilent));
+    to.set_gpu_ns(account.gpu_ns);
+    to.set_gpu_all_ns(device.gpu_all_ns);
+    to.set_gpu_level_ns(device.gpu_level_ns);
+    to.set_weight_all(device.weight_level);
+    to.set_slice(device.slice);
+    to.set_late(account.late);
+  }
+  for (const ExplainedCause& cause : explanation.causes) {
+    v1::ExplainResponse::Cause& to = *out.add_causes();
+    to.set_device(cause.device);
+    const std::string_view rule = cause.total.is_others ? "others" : RuleName(cause.total.reason.why);
+    to.set_rule(std::string(rule));
+    to.set_reason(cause.text);
+    to.set_for_pid(cause.total.reason.pid);
+    to.set_count(cause.total.count);
+    to.set_total_ns(cause.total.total_ns);
+    to.set_longest_ns(cause.total.longest_ns);
+  }
+  for (const ExplainedSpan& span : explanation.spans) {
+    v1::ExplainResponse::Span& to = *out.add_held();
+    to.set_start_ns(span.span.start_ns);
+    to.set_end_ns(span.span.end_ns);
+    to.set_device(span.device);
+    to.set_reason(span.span.reason.Text());
+  }
+  for (const Remedy& remedy : explanation.remedies) {
+    v1::ExplainResponse::Remedy& to = *out.add_remedies();
+    to.set_text(remedy.text);
+    to.set_command(remedy.command);
+  }
+  FillPassed(explanation.passed, *out.mutable_passed());
+}
+
+static_assert(static_cast<int>(EventKind::kClientConnected) == v1::EVENT_KIND_CLIENT_CONNECTED);
+static_assert(static_cast<int>(EventKind::kOpened) == v1::EVENT_KIND_OPENED);
+static_assert(static_cast<int>(EventKind::kRefused) == v1::EVENT_KIND_REFUSED);
+static_assert(static_cast<int>(EventKind::kQueueDestroyed) == v1::EVENT_KIND_QUEUE_DESTROYED);
+static_assert(static_cast<int>(EventKind::kTracked) == v1::EVENT_KIND_TRACKED);
+static_assert(static_cast<int>(EventKind::kWeight) == v1::EVENT_KIND_WEIGHT);
+static_assert(static_cast<int>(EventKind::kSilent) == v1::EVENT_KIND_SILENT);
+static_assert(static_cast<int>(EventKind::kLever) == v1::EVENT_KIND_LEVER);
+
+}  // namespace xschedd

@@ -1,0 +1,295 @@
+#include "daemon/connections/connections.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "common/clock.h"
+#include "daemon/connections/await_end.h"
+#include "daemon/registry/limits.h"
+
+namespace xschedd {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr std::chrono::milliseconds kFirstBytesLimit{5'000};
+constexpr std::chrono::milliseconds kUnusedLimit{10'000};
+// Connections of one uid that are let in only to be told that they are too many, and how long.
+constexpr std::uint32_t kBeingRefused = 16;
+constexpr std::chrono::milliseconds kRefusalLimit{2'000};
+// The client's socket, a pair of them, a pidfd, an eventfd, and two memory files while they are sent or are kept for a
+// restart; and one to spare.
+constexpr std::uint64_t kDescriptorsEach = 8;
+constexpr std::uint64_t kDescriptorsKept = 256;  // for administrators, and for the daemon itself
+
+// Of this process now. Without a limit there is none on Linux: the kernel refuses one beyond fs.nr_open.
+std::uint64_t Capacity() {
+  rlimit all{};
+  ::getrlimit(RLIMIT_NOFILE, &all);
+  const std::uint64_t last_for = (all.rlim_cur - std::min(all.rlim_cur / 2, kDescriptorsKept)) / kDescriptorsEach;
+  return std::clamp<std::uint64_t>(last_for, 2, kMostClients);
+}
+
+std::string MismatchText(const PreambleHello& hello) {
+  const std::uint32_t newest = abi::Newest().version;
+  const std::string theirs = std::to_string(hello.abi_version);
+  if (hello.abi_version > newest) {
+    return "it speaks version " + theirs + " of the shared memory, this daemon " + abi::SpokenText() +
+           "; install a daemon of its shim's release";
+  }
+  if (hello.abi_version < abi::Spoken().front().version) {
+    return "it speaks version " + theirs + " of the shared memory at the newest, this daemon " + abi::SpokenText() +
+           "; install the shim of this daemon's release and start the program again";
+  }
+  return "its version " + theirs +
+         " of the shared memory is not the one that was published; install shim and daemon of one release";
+}
+
+}  // namespace
+
+Connections::Connections(asio::io_context& io, Quotas& quotas, Callbacks callbacks)
+    : io_(io), quotas_(quotas), admission_(io), callbacks_(std::move(callbacks)), capacity_(Capacity()) {
+  quotas_.SetCapacity(capacity_);
+}
+
+void Connections::Accept(UniqueFd socket, bool is_admin) {
+  ++total_;
+  auto connection = std::make_shared<Connection>(io_);
+  connection->is_admin = is_admin;
+  auto peer = ReadPeer(socket.Get());
+  if (!peer) {
+    SPDLOG_DEBUG("connection dropped reason=\"{}\"", peer.error().Line());
+    return;
+  }
+  connection->peer = std::move(*peer);
+  connection->owner = quotas_.OwnerOf(connection->peer.uid);
+  connection->login_uid = ReadLoginUid(connection->peer.pid);
+  // An administrator must get in when the others have used everything up.
+  PreambleStatus status = PreambleStatus::kOk;
+  if (auto refusal = CheckPeer(*connection)) {
+    Refuse(*connection, refusal->answer.error_message());
+    status = refusal->status;
+    connection->refusal = std::move(refusal->answer);
+    // Only what waits is in the map.
+    const auto place = being_refused_.try_emplace(connection->owner, 0).first;
+    std::uint32_t& waiting = place->second;
+    if (waiting >= kBeingRefused || clients_open_ >= capacity_) {
+      // Only a shim knows what to do with this; a plain gRPC client sees the end of the connection.
+      SendWelcome(socket.Get(), status, connection->token, nullptr);
+      if (waiting == 0) being_refused_.erase(place);
+      return;
+    }
+    ++waiting;
+  }
+  if (!is_admin) ++clients_open_;
+  AwaitFirstBytes(
+      io_, std::move(socket), connection->refusal.ok() ? kFirstBytesLimit : kRefusalLimit,
+      [this, connection, status](Result<FirstBytes> first) { OnFirstBytes(connection, status, std::move(first)); });
+}
+
+std::optional<Connections::Refusal> Connections::CheckPeer(Connection& connection) {
+  const PeerIdentity& peer = connection.peer;
+  if (connection.is_admin) return std::nullopt;
+  if (peer.pid <= 0) {
+    return Refusal{PreambleStatus::kNotVisible,
+                   {grpc::StatusCode::FAILED_PRECONDITION,
+                    "xschedd cannot see this process, which is outside its pid namespace; run xschedd in the host's"}};
+  }
+  const auto refuse = [](const std::string& why) {
+    return Refusal{PreambleStatus::kQuota, {grpc::StatusCode::RESOURCE_EXHAUSTED, why}};
+  };
+  if (!quotas_.Has(peer.uid, QuotaKind::kConnects, MonotonicNs())) {
+    quotas_.CountRefusal(QuotaKind::kConnects);
+    return refuse(quotas_.Reason(peer.uid, QuotaKind::kConnects));
+  }
+  quotas_.Charge(peer.uid, QuotaKind::kConnects, 1);
+  connection.quota = Quotas::Holding(quotas_, peer.uid, QuotaKind::kConnections);
+  if (!connection.quota.Add()) return refuse(quotas_.Reason(peer.uid, QuotaKind::kConnections));
+  if (clients_open_ < capacity_) return std::nullopt;
+  connection.quota.Reset();
+  quotas_.CountRefusal(QuotaKind::kConnections);
+  return refuse("xschedd has " + std::to_string(clients_open_) +
+                " connections of all users, as many as its descriptors last for; raise its LimitNOFILE");
+}
+
+void Connections::OnFirstBytes(const std::shared_ptr<Connection>& connection, PreambleStatus status,
+                               Result<FirstBytes> first) {
+  if (!first || closing_) {
+    if (!first) {
+      SPDLOG_DEBUG("connection dropped pid={} uid={} reason=\"{}\"", connection->peer.pid, connection->peer.uid,
+                   first.error().Line());
+    }
+    return Forget(*connection);
+  }
+  if (connection->is_admin) return LetIn(connection, status, std::move(*first));
+  // Shared, because a turn can be copied.
+  admission_.Await(
+      connection->owner,
+      [this, connection, status, first = std::make_shared<FirstBytes>(std::move(*first))]() -> std::uint64_t {
+        LetIn(connection, status, std::move(*first));
+        return cost::kConnectNs;
+      });
+}
+
+void Connections::LetIn(const std::shared_ptr<Connection>& connection, PreambleStatus status, FirstBytes first) {
+  if (first.hello) {
+    const int socket = first.socket.Get();
+    if (status != PreambleStatus::kOk) SendWelcome(socket, status, connection->token, nullptr);
+    if (status != PreambleStatus::kOk || !WelcomeShim(*connection, socket, *first.hello)) return Forget(*connection);
+  }
+  Adopt(connection, std::move(first.socket));
+}
+
+bool Connections::WelcomeShim(Connection& connection, int socket, const PreambleHello& hello) {
+  if (draining_) {
+    SendWelcome(socket, PreambleStatus::kDraining, connection.token, nullptr);
+    Refuse(connection, "the daemon drains");
+    return false;
+  }
+  const abi::Layout* const layout = abi::FindSpoken(hello.abi_version, hello.layout_hash);
+  if (layout == nullptr) {
+    SendWelcome(socket, PreambleStatus::kVersionMismatch, connection.token, nullptr);
+    if (hello.abi_version == abi::Newest().version + 1) {
+      // The next release speaks our version, too, and comes again with that.
+      SPDLOG_DEBUG("newer client told our version pid={} its={} ours={}", connection.peer.pid, hello.abi_version,
+                   abi::Newest().version);
+    } else {
+      Refuse(connection, MismatchText(hello));
+    }
+    return false;
+  }
+  if (const auto equipped = callbacks_.equip(connection, *layout); !equipped) {
+    SendWelcome(socket, PreambleStatus::kQuota, connection.token, nullptr);
+    Refuse(connection, equipped.error().Line());
+    return false;
+  }
+  // An assertion, not a secret: a kernel without this leaves zeros. So few bytes come whole or not at all.
+  [[maybe_unused]] const ssize_t filled = ::getrandom(connection.token, sizeof connection.token, 0);
+  const bool sent = SendWelcome(socket, PreambleStatus::kOk, connection.token, connection.channel.get());
+  // A lasting one's are stored when its client is listed.
+  if (!connection.channel->IsLasting()) connection.channel->ForgetDescriptors();
+  if (!sent) callbacks_.dropped(connection);
+  return sent;
+}
+
+void Connections::Adopt(const std::shared_ptr<Connection>& connection, UniqueFd socket) {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+    Refuse(*connection, "no descriptor is left; raise LimitNOFILE");
+    callbacks_.dropped(*connection);
+    return Forget(*connection);
+  }
+  const int fd = pair[0];
+  // gRPC closes descriptors on its own threads, so the kernel may give a number out again before we heard of the end.
+  if (open_.contains(fd)) Close(fd);
+  connection->fd = fd;
+  if (connection->peer.pidfd.IsValid()) connection->dead.assign(connection->peer.pidfd.Release());
+  open_.emplace(fd, connection);
+  if (connection->dead.is_open()) {
+    AwaitEnd(connection->dead, asio::posix::stream_descriptor::wait_read, connection,
+             [ended = Ended(connection)](const error_code& error) {
+               if (!error) ended();
+             });
+  }
+  if (!connection->is_admin) AwaitUse(connection);
+  StartRelay(connection, std::move(socket), UniqueFd(pair[1]));
+  callbacks_.adopt(fd, connection->is_admin);
+}
+
+void Connections::StartRelay(const std::shared_ptr<Connection>& connection, UniqueFd socket, UniqueFd grpc) {
+  const uid_t uid = connection->owner;
+  SocketRelay::Callbacks callbacks;
+  callbacks.ended = Ended(connection);
+  callbacks.pause = [this, uid] { return PauseOf(uid); };
+  connection->relay = std::make_shared<SocketRelay>(
+      io_, std::move(socket), std::move(grpc), connection->is_admin ? nullptr : &admission_, uid, std::move(callbacks));
+  connection->relay->Start();
+}
+
+std::chrono::milliseconds Connections::PauseOf(uid_t uid) {
+  const std::uint64_t now = MonotonicNs();
+  const bool may_send = quotas_.Has(uid, QuotaKind::kMessages, now) && quotas_.Has(uid, QuotaKind::kMessageBytes, now);
+  return may_send ? std::chrono::milliseconds(0) : quotas_.Pause(uid);
+}
+
+// A connection that nobody uses is closed: one without a session, after the last of its other calls.
+void Connections::AwaitUse(const std::shared_ptr<Connection>& connection) {
+  const bool is_refused = !connection->refusal.ok();
+  connection->deadline.expires_after(is_refused ? kRefusalLimit : kUnusedLimit);
+  connection->deadline.async_wait([this, weak = std::weak_ptr(connection)](const error_code& error) {
+    const auto still = weak.lock();
+    if (error || still == nullptr || still->has_session) return;
+    if (!IsOpen(*still)) return;
+    const auto limit = std::chrono::nanoseconds(still->refusal.ok() ? kUnusedLimit : kRefusalLimit).count();
+    const bool is_used = still->calls != 0 || still->last_call_ns + static_cast<std::uint64_t>(limit) > MonotonicNs();
+    if (is_used && still->refusal.ok()) return AwaitUse(still);
+    Close(still->fd);
+  });
+}
+
+void Connections::Close(int fd) {
+  const auto found = open_.find(fd);
+  if (found == open_.end()) return;
+  const std::shared_ptr<Connection> connection = found->second;
+  open_.erase(found);
+  callbacks_.gone(*connection);
+  // gRPC sees the end of the stream and closes its descriptor.
+  connection->relay->Stop();
+  CloseForGood(connection->dead);
+  connection->deadline.cancel();
+  Forget(*connection);
+}
+
+bool Connections::IsOpen(const Connection& connection) const {
+  const auto found = open_.find(connection.fd);
+  return found != open_.end() && found->second.get() == &connection;
+}
+
+std::function<void()> Connections::Ended(const std::shared_ptr<Connection>& connection) {
+  return [this, weak = std::weak_ptr(connection)] {
+    const auto still = weak.lock();
+    if (still != nullptr && IsOpen(*still)) Close(still->fd);
+  };
+}
+
+void Connections::CloseAll() {
+  closing_ = true;
+  admission_.Stop();
+  while (!open_.empty())
+    Close(open_.begin()->first);
+}
+
+std::shared_ptr<Connection> Connections::Find(const std::string& peer, bool is_admin) const {
+  constexpr std::string_view kPrefix = "fd:";
+  int fd = -1;
+  if (peer.rfind(kPrefix, 0) != 0) return nullptr;
+  const auto [end, error] = std::from_chars(peer.data() + kPrefix.size(), peer.data() + peer.size(), fd);
+  if (error != std::errc() || end != peer.data() + peer.size()) return nullptr;
+  const auto found = open_.find(fd);
+  return found == open_.end() || found->second->is_admin != is_admin ? nullptr : found->second;
+}
+
+void Connections::Refuse(const Connection& connection, const std::string& why) {
+  callbacks_.refused(
+      connection.peer.uid,
+      ProcessText(static_cast<std::uint64_t>(connection.peer.pid), connection.peer.uid) + " was refused: " + why);
+}
+
+void Connections::Forget(Connection& connection) {
+  connection.quota.Reset();
+  if (!connection.is_admin) --clients_open_;
+  if (connection.refusal.ok()) return;
+  const auto found = being_refused_.find(connection.owner);
+  if (--found->second == 0) being_refused_.erase(found);
+}
+
+}  // namespace xschedd

@@ -1,0 +1,113 @@
+// What each user may have and do at client.sock (xschedd.toml, [quota]): a uid, with those that are subordinate to it
+// (subordinate_uids.h). A uid at its quota is refused, or read more
+// slowly, with a reason; nobody else notices. What comes by admin.sock is not counted: an administrator must get in
+// when others have used everything up. Thread rule: the daemon's one thread; must outlive all its holdings.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "daemon/config/config.h"
+#include "daemon/connections/subordinate_uids.h"
+
+namespace xschedd {
+
+enum class QuotaKind {
+  // held
+  kConnections,
+  kClients,
+  kQueues,
+  kDevices,   // attached: one client on one device
+  kMemory,    // bytes of text that the daemon keeps for clients, and of messages that they do not read
+  kWatchers,  // WatchEvents calls
+  // by the second
+  kConnects,
+  kMessages,
+  kMessageBytes,
+  kCalls,  // of Admin; one that shows many clients counts as several
+};
+inline constexpr std::size_t kQuotaKinds = 10;
+inline constexpr std::size_t kHeldKinds = 6;
+
+// As `xschedctl stats` names it.
+std::string_view Text(QuotaKind kind);
+
+class Quotas {
+ public:
+  // Something that counts against a uid for as long as this lives. Move-only.
+  class Holding {
+   public:
+    Holding() = default;
+    Holding(Quotas& quotas, uid_t uid, QuotaKind kind) : quotas_(&quotas), uid_(quotas.OwnerOf(uid)), kind_(kind) {}
+    Holding(Holding&& other) noexcept;
+    Holding& operator=(Holding&& other) noexcept;
+    ~Holding() { Reset(); }
+
+    // False: the quota is reached; nothing is taken, the refusal is counted.
+    bool Add(std::uint64_t amount = 1);
+    void Remove(std::uint64_t amount = 1);
+    void Reset();
+
+   private:
+    Quotas* quotas_ = nullptr;
+    uid_t uid_ = 0;  // the owner's, when this was made
+    QuotaKind kind_ = QuotaKind::kConnections;
+    std::uint64_t amount_ = 0;
+  };
+
+  explicit Quotas(const Quota& limits) : limits_(limits) {}
+
+  void SetLimits(const Quota& limits) { limits_ = limits; }
+  // What is held stays whose it was.
+  void SetSubordinates(SubordinateUids subordinates) { subordinates_ = std::move(subordinates); }
+  // Whose account a uid's is.
+  uid_t OwnerOf(uid_t uid) const { return subordinates_.OwnerOf(uid); }
+  // By how many connections the daemon's descriptors last; no uid gets more than half of them. 0: not known.
+  void SetCapacity(std::uint64_t connections) { capacity_ = connections; }
+
+  // Whether the uid has something left of what is given by the second.
+  bool Has(uid_t uid, QuotaKind kind, std::uint64_t now_ns);
+  // Takes it, also when less is left: what is owed is paid first.
+  void Charge(uid_t uid, QuotaKind kind, std::uint64_t amount);
+  void CountRefusal(QuotaKind kind) { ++refused_[Index(kind)]; }
+
+  // How long a session of a uid that has nothing left waits before it looks again.
+  std::chrono::milliseconds Pause(uid_t uid) const;
+
+  std::uint64_t Limit(uid_t uid, QuotaKind kind) const;
+  std::uint64_t Held(uid_t uid, QuotaKind kind) const;  // one that is held
+  std::uint64_t Refused(QuotaKind kind) const { return refused_[Index(kind)]; }
+  // "uid 1000 has 2048 connections, as many as it may; close some, or ... connections_per_uid in [quota]".
+  std::string Reason(uid_t uid, QuotaKind kind) const;
+
+ private:
+  struct Rate {
+    double left = 0;
+    std::uint64_t last_ns = 0;  // 0: never asked, so full
+  };
+  struct Account {
+    std::array<std::uint64_t, kHeldKinds> held{};
+    std::array<Rate, kQuotaKinds - kHeldKinds> rates{};
+  };
+  static constexpr std::size_t Index(QuotaKind kind) { return static_cast<std::size_t>(kind); }
+
+  Account& AccountOf(uid_t owner) { return accounts_[owner]; }
+  Rate& RateOf(uid_t uid, QuotaKind kind) { return AccountOf(OwnerOf(uid)).rates[Index(kind) - kHeldKinds]; }
+  // Forgets uids that have nothing and have been quiet: somebody with many uids must not fill the memory.
+  void Forget(std::uint64_t now_ns);
+
+  Quota limits_;
+  SubordinateUids subordinates_;
+  std::uint64_t capacity_ = 0;
+  std::map<uid_t, Account> accounts_;
+  std::array<std::uint64_t, kQuotaKinds> refused_{};
+};
+
+}  // namespace xschedd

@@ -1,0 +1,75 @@
+// Carries the bytes of one connection between the client's socket and gRPC, which has one end of a socket pair. So the
+// daemon decides how fast a client may speak before gRPC has to do with it, and sees the connection's end itself.
+//
+// A client's bytes wait for their turn at admission control, and one connection gets no more than kShare of a core for
+// what it sends and for what becomes of it (Charge). An administrator's go through at once. What is not read stays in
+// the client's socket, and nothing is lost. Thread rule: the daemon's one thread.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/unique_fd.h"
+#include "daemon/connections/admission_control.h"
+
+namespace xschedd {
+
+class SocketRelay : public std::enable_shared_from_this<SocketRelay> {
+ public:
+  struct Callbacks {
+    std::function<void()> ended;                       // one side has closed, both are now; never called after Stop
+    std::function<std::chrono::milliseconds()> pause;  // how long the user may not send; 0: it may
+  };
+  // Both sockets are not blocking. `admission`: null for an administrator; else it outlives this.
+  SocketRelay(boost::asio::io_context& io, UniqueFd client, UniqueFd grpc, AdmissionControl* admission, uid_t uid,
+              Callbacks callbacks);
+
+  void Start();
+  // Closes both sockets.
+  void Stop();
+  // What was sent made this much work, in ns of processor time.
+  void Charge(std::uint64_t cost_ns);
+
+ private:
+  // Two dozen of the smallest messages: what they cost is known only when gRPC has read them.
+  static constexpr std::size_t kTurnBytes = 512;
+  static constexpr double kShare = 0.05;
+  // A program that makes thousands of streams at its start, and then has little to say.
+  static constexpr double kMostSavedNs = 200e6;
+
+  using Descriptor = boost::asio::posix::stream_descriptor;
+  // What `to` has not taken is kept, and nothing more is read until it is written.
+  struct Way {
+    Descriptor& from;
+    Descriptor& to;
+    std::string rest;
+  };
+
+  void AwaitClient();
+  void AwaitTurn();
+  std::uint64_t TakeTurn();
+  void AwaitGrpc();
+  // The number of bytes read; what follows is arranged by `next`, when all of them are written.
+  std::size_t Carry(Way& way, void (SocketRelay::*next)());
+  void AwaitRoom(Way& way, void (SocketRelay::*next)());
+  void End();
+
+  Descriptor client_;
+  Descriptor grpc_;
+  Way in_{client_, grpc_, {}};
+  Way out_{grpc_, client_, {}};
+  AdmissionControl* admission_;
+  uid_t uid_;
+  Callbacks callbacks_;
+  ProcessorShare share_{kShare, kMostSavedNs};
+  boost::asio::steady_timer pause_;
+  bool stopped_ = false;
+};
+
+}  // namespace xschedd

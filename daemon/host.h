@@ -1,0 +1,31 @@
+// What the gRPC services share: the way from gRPC's threads to the daemon's one thread, and what is there.
+// Thread rule: Post from any thread; all else on the daemon's one thread.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "daemon/connections/connections.h"
+#include "daemon/connections/quotas.h"
+#include "daemon/core.h"
+#include "daemon/registry/command_reader.h"
+#include "daemon/state/keeper.h"
+
+namespace xschedd {
+
+struct Host {
+  boost::asio::io_context& io;
+  Core& core;
+  Connections& connections;
+  CommandReader& commands;
+  Quotas& quotas;
+  StateKeeper& keeper;
+
+  template <typename Action>
+  void Post(Action action) {
+    boost::asio::post(io, std::move(action));
+  }
+};
+
+}  // namespace xschedd

@@ -1,0 +1,311 @@
+#include "daemon/metrics/metrics_families.h"
+
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "common/clock.h"
+#include "daemon/build_config.h"
+#include "daemon/telemetry/log.h"
+#include "daemon/telemetry/meter.h"
+
+namespace xschedd {
+namespace {
+
+using Sources = MetricsSources;
+using Each = MetricWriter::Each;
+using Place = std::size_t;
+
+constexpr char kDevice[] = "hw_id";  // hw.id of OpenTelemetry: the PCI address
+constexpr char kClass[] = "class";
+constexpr std::string_view kPhaseNames[kPhases] = {"untracked", "idle", "running", "held", "silent"};
+
+const Meter& MeterOf(const Sources& from) {
+  return from.core.Sched().Metrics();
+}
+
+// Null: there is nothing at that place.
+const DeviceAccount* DeviceAt(const Sources& from, Place place) {
+  const DeviceAccount& device = MeterOf(from).Devices()[place];
+  // "other" is shown where there is something in it.
+  const bool is_empty = device.id.empty() || (place == 0 && device.decisions == 0);
+  return is_empty ? nullptr : &device;
+}
+
+struct Row {
+  const ClassAccount* account = nullptr;
+  std::string_view device;
+  std::string_view klass;
+  explicit operator bool() const { return account != nullptr; }
+  const Usage& Total() const { return account->total; }
+  const Present& Now() const { return account->present; }
+};
+
+Row RowAt(const Sources& from, Place place) {
+  const Meter& meter = MeterOf(from);
+  const ClassAccount& account = meter.Accounts()[place];
+  if (account.device == kNoAccount) return {};
+  // Of "other" there may be nothing at all.
+  const bool is_unused = place == 0 && account.total.became_busy == 0 && account.total.launches == 0 &&
+                         account.present.clients == Present().clients;
+  if (is_unused) return {};
+  return {&account, meter.Devices()[account.device].id, meter.Classes()[account.klass]};
+}
+
+// The start of the daemon by the wall clock of now, in s.
+double StartTime(const Core& core) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const auto wall_ns =
+      static_cast<std::uint64_t>(now.tv_sec) * policy::kNsPerS + static_cast<std::uint64_t>(now.tv_nsec);
+  // To the ms: the difference of two clocks is not exactly the same each time.
+  const std::uint64_t wall_ms = (wall_ns - (MonotonicNs() - core.StartedNs())) / policy::kNsPerMs;
+  return static_cast<double>(wall_ms) / 1000;
+}
+
+std::uint64_t CpuNs() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto ns = [](const timeval& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * policy::kNsPerS + static_cast<std::uint64_t>(time.tv_usec) * 1000;
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+std::uint64_t ResidentBytes() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) return 0;
+  unsigned long long pages = 0;
+  const bool read = std::fscanf(file, "%*u %llu", &pages) == 1;
+  std::fclose(file);
+  return read ? pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
+}
+
+constexpr MetricWriter kWriters[] = {
+    // ---- the daemon
+    {{"xschedd_build", MetricType::kInfo, "", "Release of the daemon and of its shared-memory layout."},
+     Each::kOnce,
+     [](const Sources&, Place, Exposition& out) {
+       out.Sample({{"version", kDaemonVersion}, {"abi", std::to_string(abi::Newest().version)}}, 1u);
+     }},
+    {{"process_start_time_seconds", MetricType::kGauge, "seconds", "When the daemon started, since the epoch."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) { out.Sample({}, StartTime(from.core)); }},
+    {{"process_cpu_seconds", MetricType::kCounter, "seconds", "Processor time that the daemon has used."},
+     Each::kOnce,
+     [](const Sources&, Place, Exposition& out) { out.Seconds({}, CpuNs()); }},
+    {{"process_resident_memory_bytes", MetricType::kGauge, "bytes", "Memory of the daemon that is resident."},
+     Each::kOnce,
+     [](const Sources&, Place, Exposition& out) { out.Sample({}, ResidentBytes()); }},
+    {{"xschedd_restarts", MetricType::kCounter, "",
+      "How many daemons before this one have handed their state on, since the service was started."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.Restarts()); }},
+    {{"xschedd_policy", MetricType::kInfo, "", "The policy in force."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       out.Sample({{"policy", policy::Text(from.core.Settings().policy.name)}}, 1u);
+     }},
+    {{"xschedd_draining", MetricType::kGauge, "", "1 while all gates are open and no new clients are taken."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.IsDraining() ? 1u : 0u); }},
+    {{"xschedd_clients", MetricType::kGauge, "", "Clients that have a session, with or without a device."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.Clients().Clients().size()); }},
+    {{"xschedd_connections", MetricType::kCounter, "", "Connections that were accepted on both sockets."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.connections.Total()); }},
+    {{"xschedd_refusals", MetricType::kCounter, "",
+      "Connections, sessions and calls that were refused, for whatever reason."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.RefusedTotal()); }},
+    {{"xschedd_quota_refusals", MetricType::kCounter, "", "What quotas have refused or slowed down."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       for (std::size_t i = 0; i < kQuotaKinds; ++i) {
+         const auto kind = static_cast<QuotaKind>(i);
+         out.Sample({{"quota", Text(kind)}}, from.quotas.Refused(kind));
+       }
+     }},
+    {{"xschedd_refused_records", MetricType::kCounter, "", "Records in shared memory that no honest client writes."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.Sched().Counts().refused_records); }},
+    {{"xschedd_log_lines_dropped", MetricType::kCounter, "", "Lines kept out of the log, so that nobody floods it."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       out.Sample({{"about", "clients"}}, from.core.ClientLinesLeftOut());
+       out.Sample({{"about", "refusals"}}, from.core.RefusalLinesLeftOut());
+       out.Sample({{"about", "deadlines"}}, from.core.Sched().Counts().late_lines_left_out);
+       out.Sample({{"about", "libraries"}}, LibraryLinesLeftOut());
+       out.Sample({{"about", "anything"}}, LogLinesLost());
+     }},
+    {{"xschedd_gate_writes", MetricType::kCounter, "", "Gates that were written because a decision changed them."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.Sched().Counts().gate_writes); }},
+    {{"xschedd_metrics_requests", MetricType::kCounter, "", "Requests for these metrics, and what became of them."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       const MetricsCounts& counts = from.counts;
+       out.Sample({{"by", "http"}, {"result", "answered"}}, counts.over_http);
+       out.Sample({{"by", "http"}, {"result", "timed_out"}}, counts.timed_out);
+       out.Sample({{"by", "http"}, {"result", "bad"}}, counts.bad_requests);
+       out.Sample({{"by", "http"}, {"result", "displaced"}}, counts.displaced);
+       out.Sample({{"by", "admin_socket"}, {"result", "answered"}}, counts.over_admin_socket);
+     }},
+    {{"xschedd_metrics_collection_seconds", MetricType::kGauge, "seconds",
+      "Time of the daemon's thread that the last count of these metrics took, in small pieces."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) { out.Seconds({}, from.counts.last_cost_ns); }},
+
+    // ---- devices
+    {{"xschedd_device", MetricType::kInfo, "",
+      "Devices that clients use or have used. Name and vendor are as a client says."},
+     Each::kDevice,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const DeviceAccount* const device = DeviceAt(from, place)) {
+         out.Sample({{kDevice, device->id}, {"hw_name", device->name}, {"hw_vendor", device->vendor}}, 1u);
+       }
+     }},
+    {{"hw_gpu_utilization_ratio", MetricType::kGauge, "ratio",
+      "Part of the last second that kernels of xschedd's clients ran, as these measure it. Absent while a client of "
+      "the "
+      "device is untracked: nobody measures then."},
+     Each::kDevice,
+     [](const Sources& from, Place place, Exposition& out) {
+       const DeviceAccount* const device = DeviceAt(from, place);
+       if (device == nullptr || device->utilization < 0) return;
+       out.Sample({{kDevice, device->id}, {"hw_gpu_task", "general"}}, device->utilization);
+     }},
+    {{"xschedd_decisions", MetricType::kCounter, "",
+      "Decisions about who may run on the device. One that concerns several devices counts for each."},
+     Each::kDevice,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const DeviceAccount* const device = DeviceAt(from, place)) {
+         out.Sample({{kDevice, device->id}}, device->decisions);
+       }
+     }},
+    {{"xschedd_decision_latency_seconds", MetricType::kHistogram, "seconds",
+      "From the moment that the daemon sees a transition until its gates are written."},
+     Each::kDevice,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const DeviceAccount* const device = DeviceAt(from, place)) {
+         out.Histogram({{kDevice, device->id}}, device->latency);
+       }
+     }},
+
+    // ---- classes of clients on devices
+    {{"xschedd_gpu_time_seconds", MetricType::kCounter, "seconds",
+      "GPU time that clients have used while they were tracked, as they measure it."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Seconds({{kDevice, row.device}, {kClass, row.klass}}, row.Total().gpu_ns);
+       }
+     }},
+    {{"xschedd_held_time_seconds", MetricType::kCounter, "seconds",
+      "Time for which clients had work and a shut gate, also of holds that last."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Seconds({{kDevice, row.device}, {kClass, row.klass}}, row.Total().held_ns);
+       }
+     }},
+    {{"xschedd_hold_duration_seconds", MetricType::kHistogram, "seconds",
+      "How long holds lasted. One that changes its reason counts as two."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Histogram({{kDevice, row.device}, {kClass, row.klass}}, row.account->holds);
+       }
+     }},
+    {{"xschedd_longest_hold_seconds", MetricType::kGauge, "seconds", "How long the longest hold of the present lasts."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Seconds({{kDevice, row.device}, {kClass, row.klass}}, row.Now().longest_hold_ns);
+       }
+     }},
+    {{"xschedd_transitions", MetricType::kCounter, "",
+      "How often clients became busy and idle while they were tracked."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"to", "busy"}}, row.Total().became_busy);
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"to", "idle"}}, row.Total().became_idle);
+       }
+     }},
+    {{"xschedd_launches", MetricType::kCounter, "", "Launches of clients while they were tracked."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}}, row.Total().launches);
+       }
+     }},
+    {{"xschedd_completions", MetricType::kCounter, "", "Of these launches, those that are known to have finished."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}}, row.Total().completions);
+       }
+     }},
+    {{"xschedd_passed_calls", MetricType::kCounter, "",
+      "Calls let through a gate by configuration (passthrough) while clients were tracked."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}}, row.Total().passed);
+       }
+     }},
+    {{"xschedd_deadline_misses", MetricType::kCounter, "", "Bursts of work that finished after their deadline."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}}, row.Total().late);
+       }
+     }},
+    {{"xschedd_device_clients", MetricType::kGauge, "", "Clients that are attached to the device, by what they do."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       const Row row = RowAt(from, place);
+       if (!row) return;
+       for (std::size_t i = 0; i < kPhases; ++i)
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"state", kPhaseNames[i]}}, row.Now().clients[i]);
+     }},
+    {{"xschedd_lever_clients", MetricType::kGauge, "",
+      "Clients for which the daemon has measured whether holding others helps, by when it holds those others."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       const Row row = RowAt(from, place);
+       if (!row) return;
+       for (std::size_t i = 0; i < std::size(policy::kModeWords); ++i)
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"others", policy::kModeWords[i]}},
+                    row.Now().modes[i]);
+     }},
+    {{"xschedd_in_flight", MetricType::kGauge, "", "Launches of tracked clients that are believed unfinished."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       if (const Row row = RowAt(from, place)) {
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}}, row.Now().in_flight);
+       }
+     }},
+    {{"xschedd_window_seconds", MetricType::kGauge, "seconds",
+      "The most GPU time that one client with an open gate may have in flight: the largest of the class. Absent where "
+      "there is none, or no limit."},
+     Each::kAccount,
+     [](const Sources& from, Place place, Exposition& out) {
+       const Row row = RowAt(from, place);
+       if (!row || row.Now().window_us == 0) return;
+       out.Seconds({{kDevice, row.device}, {kClass, row.klass}}, row.Now().window_us * policy::kNsPerUs);
+     }},
+};
+
+}  // namespace
+
+std::span<const MetricWriter> MetricWriters() {
+  return kWriters;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,58 @@
+// What of the daemon outlives it: descriptors that the service manager keeps for the next one, by name.
+//
+//   state        the saved state (daemon/state)
+//   channel-N    one client's memory: board, ledger, eventfd
+//
+// N is the client's number, which no other client ever has: the saved state and the store are written one after the
+// other, and whichever is behind, a channel is never found under the number of another client. A service manager takes
+// no more than FileDescriptorStoreMax and does not say when it is full, so that is counted here. Thread rule: the
+// daemon's one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/registry/channel.h"
+#include "daemon/service_manager/service_manager.h"
+
+namespace xschedd {
+
+class DescriptorStore {
+ public:
+  static constexpr char kStateName[] = "state";
+  static constexpr std::size_t kChannelDescriptors = 3;
+  // FileDescriptorStoreMax of the unit, where the service manager does not say it itself ($FDSTORE, systemd 254): the
+  // state, and the memory of 2,048 clients.
+  static constexpr std::size_t kDefaultMax = 1 + 2048 * kChannelDescriptors;
+
+  explicit DescriptorStore(ServiceManager& manager);
+
+  // False: nothing outlives this daemon.
+  bool IsPresent() const { return max_ > 1; }
+  bool HasRoom() const { return IsPresent() && used_ + kChannelDescriptors <= max_ - 1; }
+
+  void StoreState(int fd);
+  void RemoveState();
+  // `number`: not in the store. False: there is no room, or no descriptor left. The descriptors stay the caller's.
+  bool StoreChannel(std::uint64_t number, const Channel& channel);
+  void RemoveChannel(std::uint64_t number);
+
+  struct Stored {
+    std::vector<UniqueFd> states;
+    std::map<std::uint64_t, std::vector<UniqueFd>> channels;
+  };
+  // What an earlier daemon stored; it stays in the store, under its number. What has another name is closed and told.
+  Stored Take(std::vector<PassedDescriptor> passed);
+
+ private:
+  ServiceManager& manager_;
+  std::size_t max_ = 0;
+  std::size_t used_ = 0;                           // by channels
+  std::map<std::uint64_t, std::size_t> channels_;  // number, and how many descriptors it has
+};
+
+}  // namespace xschedd

@@ -1,0 +1,51 @@
+#include "daemon/sessions/activity.h"
+
+#include <string>
+
+#include "daemon/registry/limits.h"
+#include "daemon/registry/process.h"
+
+namespace xschedd {
+namespace {
+
+// Twice the queues that a client may have unless it is configured otherwise. The largest message has room for sixty
+// thousand entries, and everybody else waits meanwhile.
+constexpr int kMostActivity = 8'192;
+constexpr std::size_t kMostOfRule = 256;
+constexpr std::size_t kMemoryOfRule = 64;
+
+}  // namespace
+
+CountedActivity CountActivity(const v1::ActivityBatch& batch, Client& client, Quotas::Holding& memory) {
+  CountedActivity counted;
+  if (batch.queues_size() > kMostActivity || batch.passed_size() > kMostActivity) {
+    counted.taken =
+        Fail("a batch of more than " + std::to_string(kMostActivity) + " entries was left out", "send smaller ones");
+    return counted;
+  }
+  for (const v1::ActivityBatch::Queue& part : batch.queues()) {
+    // A batch may tell of a queue that was destroyed meanwhile.
+    const auto queue = client.queues.find(part.queue());
+    if (queue == client.queues.end()) continue;
+    queue->second.launches += part.launches();
+    queue->second.completions += part.completions();
+  }
+  for (const v1::ActivityBatch::Passed& part : batch.passed()) {
+    const std::string rule = CleanText(part.rule(), kMostOfRule);
+    const auto known = client.passed.find(rule);
+    if (known != client.passed.end()) {
+      known->second += part.count();
+      continue;
+    }
+    // What is not kept by rule is still in the ledger's total.
+    if (client.passed.size() >= kMostPassedRules) continue;
+    if (memory.Add(rule.size() + kMemoryOfRule)) {
+      client.passed[rule] = part.count();
+    } else {
+      counted.is_memory_full = true;
+    }
+  }
+  return counted;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,67 @@
+#include "daemon/sessions/introduction.h"
+
+#include <utility>
+
+#include "daemon/registry/limits.h"
+#include "daemon/registry/process.h"
+#include "daemon/registry/process_key.h"
+
+namespace xschedd {
+namespace {
+
+// What both messages have.
+template <typename Message>
+Hints CommonHintsOf(const Message& message) {
+  Hints hints;
+  if (message.has_weight()) hints.weight = message.weight();
+  hints.latency = LatencyFrom(message.latency());
+  if (message.has_deadline_us()) hints.deadline_us = message.deadline_us();
+  return hints;
+}
+
+}  // namespace
+
+Hints HintsOf(const v1::Hello& hello) {
+  Hints hints = CommonHintsOf(hello);
+  if (hello.has_priority_hint()) hints.priority = hello.priority_hint();
+  return hints;
+}
+
+Hints HintsOf(const v1::Hint& hint) {
+  Hints hints = CommonHintsOf(hint);
+  if (hint.has_priority()) hints.priority = hint.priority();
+  if (hint.has_queue()) hints.queue = hint.queue();
+  return hints;
+}
+
+NewDevice DeviceOf(const v1::DeviceAttached& device) {
+  return {device.slot(),
+          device.pci_address(),
+          CleanText(device.name(), kMostOfName),
+          CleanText(device.vendor(), kMostOfVendor),
+          device.compute_units(),
+          CleanText(device.uuid(), kMostOfName)};
+}
+
+NewClient Introduce(Connection& connection, const v1::Hello& hello, const RoleGroups& groups) {
+  const PeerIdentity& peer = connection.peer;
+  const int pidfd = connection.PidFd();
+  ProcessInfo process = ReadProcess(peer.pid, pidfd);
+  NewClient fresh;
+  fresh.identity.pid = static_cast<std::uint64_t>(peer.pid);
+  fresh.identity.uid = peer.uid;
+  fresh.identity.gid = peer.gid;
+  fresh.identity.exe = std::move(process.exe);
+  fresh.identity.cgroup = std::move(process.cgroup);
+  fresh.identity.may_raise = MayRaise(peer, groups);
+  fresh.identity.key = ReadProcessKey(peer.pid, pidfd);
+  fresh.group_name = CleanText(hello.group(), kMostOfGroup);
+  fresh.hints = HintsOf(hello);
+  fresh.runtime = CleanText(hello.runtime(), kMostOfWord);
+  fresh.route = CleanText(hello.route(), kMostOfWord);
+  fresh.version = CleanText(hello.client_version(), kMostOfWord);
+  fresh.channel = connection.channel.get();
+  return fresh;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,21 @@
+// What a client says of itself in hello and in hints, and what the kernel says of its process: the record that the
+// registry gets. What a client names is cleaned and cut. Thread rule: the daemon's one thread.
+#pragma once
+
+#include "daemon/connections/connections.h"
+#include "daemon/registry/hints.h"
+#include "daemon/registry/registry.h"
+#include "daemon/registry/roles.h"
+#include "session.pb.h"
+
+namespace xschedd {
+
+Hints HintsOf(const v1::Hello& hello);
+Hints HintsOf(const v1::Hint& hint);
+
+NewDevice DeviceOf(const v1::DeviceAttached& device);
+
+// Reads /proc of the connection's process. The channel stays the connection's.
+NewClient Introduce(Connection& connection, const v1::Hello& hello, const RoleGroups& groups);
+
+}  // namespace xschedd

@@ -1,0 +1,45 @@
+#include "daemon/sessions/outbox.h"
+
+#include "common/clock.h"
+
+namespace xschedd {
+
+Outbox::Full Outbox::Send(v1::DaemonMessage message) {
+  if (messages_.size() >= kMost) return Full::kUnread;
+  if (!memory_->Add(message.ByteSizeLong())) return Full::kMemory;
+  Push(std::move(message));
+  return Full::kNot;
+}
+
+bool Outbox::Notice(const std::string& text) {
+  v1::DaemonMessage message;
+  message.mutable_notice()->set_text(text);
+  if (notices_left_out_ != 0) {
+    message.mutable_notice()->mutable_text()->append(" (" + std::to_string(notices_left_out_) +
+                                                     " notices before this were left out)");
+  }
+  // Nor does a notice cost a client its session because another of the same user has used up the memory.
+  if (messages_.size() >= kMostNotices || !notices_.Take(MonotonicNs()) || !memory_->Add(message.ByteSizeLong())) {
+    ++notices_left_out_;
+    return false;
+  }
+  notices_left_out_ = 0;
+  Push(std::move(message));
+  return true;
+}
+
+void Outbox::Push(v1::DaemonMessage message) {
+  messages_.push_back(std::move(message));
+  if (messages_.size() == 1) WriteNext();
+}
+
+void Outbox::Written() {
+  memory_->Remove(messages_.front().ByteSizeLong());
+  messages_.pop_front();
+}
+
+void Outbox::WriteNext() {
+  if (!messages_.empty()) write_(&messages_.front());
+}
+
+}  // namespace xschedd

@@ -1,0 +1,34 @@
+// xschedd.v1.ClientSession, as one of the two sockets serves it: one bidirectional stream a client.
+// Thread rule: gRPC calls Session on its threads; everything else happens on the daemon's one thread.
+#pragma once
+
+#include <set>
+
+#include "daemon/host.h"
+#include "session.grpc.pb.h"
+
+namespace xschedd {
+
+class ConfigurationSink {
+ public:
+  virtual ~ConfigurationSink() = default;
+  virtual void SendConfiguration() = 0;
+};
+
+class SessionService final : public v1::ClientSession::CallbackService {
+ public:
+  // `is_admin`: of the server of admin.sock.
+  SessionService(Host& host, bool is_admin) : host_(host), is_admin_(is_admin) {}
+
+  grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>* Session(grpc::CallbackServerContext* context) override;
+
+  // To every client, after a reload.
+  void SendConfiguration();
+
+ private:
+  Host& host_;
+  const bool is_admin_;
+  std::set<ConfigurationSink*> sessions_;  // that have said hello
+};
+
+}  // namespace xschedd
