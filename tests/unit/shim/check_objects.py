@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..
 import entry_points  # noqa: E402
 
 HIGHEST_GLIBC = (2, 31)  # ROCm's containers run Ubuntu 22.04 (2.35) and 20.04 (2.31); Debian 11 has 2.31
-LONGEST_LAUNCH_PATH = 60  # instructions: the promise of docs/explanation/design.md
+LONGEST_LAUNCH_PATH = 60  # instructions: the promise of docs/explanation/shim.md
 HOOKS = {'rocprofiler_register_library_api_table', 'dlsym', 'dlvsym', 'hsa_amd_profiling_get_dispatch_time',
          '__hipRegisterFatBinary', 'ioctl'}
 HEADER = os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../../client-shim/include/xschedd.h')
