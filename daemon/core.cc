@@ -1,7 +1,5 @@
 #include "daemon/core.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -14,48 +12,9 @@ namespace {
 // Self-tests that run at the same time; more are somebody's who has nothing to test.
 constexpr std::ptrdiff_t kMostPretended = 64;
 
-std::string By(const Actor& actor) {
-  return (actor.is_admin ? "by uid " : "by its user, uid ") + std::to_string(actor.uid) + " (pid " +
-         std::to_string(actor.pid) + (actor.login_uid ? ", login uid " + std::to_string(*actor.login_uid) : "") + ")";
-}
-
-// The same for a line of the log.
-std::string ByFields(const Actor& actor) {
-  return "by_uid=" + std::to_string(actor.uid) + " by_pid=" + std::to_string(actor.pid) +
-         " login_uid=" + (actor.login_uid ? std::to_string(*actor.login_uid) : "none");
-}
-
-// Of the clients that an operation is about, so many are named in its line.
-constexpr std::size_t kNamedClients = 16;
-
 // A user's are saved soon; an administrator is answered when they are saved.
 Urgency UrgencyFor(const Actor& by) {
   return by.is_admin ? Urgency::kNow : Urgency::kSoon;
-}
-
-// `note`: for the end of the line.
-bool TakeLine(UidLines& lines, std::uint32_t owner, std::uint64_t now_ns, std::string& note) {
-  const auto left_out = lines.Take(owner, now_ns);
-  note = left_out.value_or(0) == 0 ? "" : " lines_left_out_of_this_user=" + std::to_string(*left_out);
-  return left_out.has_value();
-}
-
-std::string_view SourceText(PrioritySource source) {
-  switch (source) {
-    case PrioritySource::kDefault:
-      return "default";
-    case PrioritySource::kAdmin:
-      return "administrator";
-    case PrioritySource::kRule:
-      return "rule";
-    case PrioritySource::kHint:
-      return "hint";
-    case PrioritySource::kOwner:
-      return "owner";
-    case PrioritySource::kGroup:
-      return "group";
-  }
-  return "unknown";
 }
 
 }  // namespace
@@ -70,19 +29,13 @@ Result<Config> ConfigSource::Load() const {
   return config;
 }
 
-std::string CeilingText(std::uint32_t uid, bool is_configured) {
-  const std::string whose = "ceiling of uid " + std::to_string(uid);
-  if (is_configured) return "the " + whose;
-  return "the default " + whose +
-         " (users lower and do not raise; an administrator can, or a [[rule]] or [[ceiling]] of the configuration)";
-}
-
 Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, HostGpus gpus)
     : source_(std::move(source)),
       config_(std::move(config)),
       file_policy_(config_.policy),
       groups_(FindRoleGroups(config_.readers)),
       gpus_(std::move(gpus)),
+      journal_(events_),
       scheduler_(registry_, events_, &MonotonicNs),
       loop_(io, scheduler_, config_.lease_ms),
       started_ns_(MonotonicNs()) {
@@ -97,13 +50,7 @@ Client& Core::AddClient(NewClient fresh) {
   Client& client = registry_.Add(std::move(fresh), MonotonicNs());
   client.own = client.effective = EffectiveOf(client, config_);
   registry_.Join(client, GroupNameOf(client, config_));
-  const ClientIdentity& who = client.identity;
-  if (std::string note; TakeLine(client_lines_, who.owner, MonotonicNs(), note)) {
-    SPDLOG_INFO("client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}{}",
-                client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
-                SourceText(client.effective.source), client.channel == nullptr ? " shared_memory=no" : "", note);
-  }
-  events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
+  journal_.Connected(client);
   if (client.channel != nullptr) loop_.Watch(client);
   // A member of a group may change what the group's others may do.
   scheduler_.Changed(client);
@@ -115,11 +62,7 @@ Client& Core::AddClient(NewClient fresh) {
 void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   Client* client = registry_.Find(client_id);
   if (client == nullptr) return;
-  if (std::string note; TakeLine(client_lines_, client->identity.owner, MonotonicNs(), note)) {
-    SPDLOG_INFO("client gone id={} pid={} uid={} reason=\"{}\"{}", client->id, client->identity.pid,
-                client->identity.uid, why, note);
-  }
-  events_.Add(ClientEvent(EventKind::kClientGone, *client, MonotonicNs(), why));
+  journal_.Gone(*client, why);
   if (observer_ != nullptr) observer_->ClientGone(*client);
   loop_.Unwatch(client_id);
   scheduler_.Changed(*client);
@@ -130,7 +73,7 @@ void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
     if (member != client) stays = member;
   registry_.Remove(client_id);
   if (stays != nullptr)
-    UpdateMembers(*stays->group, "pid " + std::to_string(pid) + " has left the group", LinesOf::kItself);
+    UpdateMembers(*stays->group, "pid " + std::to_string(pid) + " has left the group", Journal::LinesOf::kItself);
   loop_.DecideSoon();
 }
 
@@ -142,20 +85,13 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
   const auto attachment = registry_.Attach(client, std::move(device), config_.quota.gpus_per_uid * times);
   if (!attachment) return tl::unexpected(attachment.error());
   if (is_known) return {};
-  const Device& attached = *(*attachment)->device;
   const std::uint64_t now = MonotonicNs();
-  if (std::string note; TakeLine(client_lines_, client.identity.owner, now, note)) {
-    SPDLOG_INFO("device attached pid={} slot={} device={} name=\"{}\"{}", client.identity.pid, (*attachment)->slot,
-                attached.pci_address, attached.name, note);
-  }
   (*attachment)->history.Begin(now);
   scheduler_.Records().Metrics().Attached(**attachment, now);
-  Event event = DeviceEvent(EventKind::kDeviceAttached, **attachment, now);
-  event.text = attached.name;
-  events_.Add(std::move(event));
+  journal_.Attached(**attachment, now);
   if (client.attachments.size() == 1) {
     UpdateMembers(*client.group, "pid " + std::to_string(client.identity.pid) + " of the group has a device",
-                  LinesOf::kItself);
+                  Journal::LinesOf::kItself);
   }
   scheduler_.Changed(client);
   loop_.DecideSoon();
@@ -181,17 +117,13 @@ Result<void> Core::Confirm(const Client& client, NewDevice& device) const {
 
 Result<void> Core::CreateQueue(Client& client, const Queue& queue) {
   auto added = registry_.AddQueue(client, queue, config_.quota.queues_per_client);
-  if (added) {
-    events_.Add(ClientEvent(EventKind::kQueueCreated, client, MonotonicNs(), "queue " + std::to_string(queue.id)));
-  }
+  if (added) journal_.Queue(EventKind::kQueueCreated, client, queue.id);
   return added;
 }
 
 Result<void> Core::DestroyQueue(Client& client, std::uint64_t queue) {
   auto removed = registry_.RemoveQueue(client, queue);
-  if (removed) {
-    events_.Add(ClientEvent(EventKind::kQueueDestroyed, client, MonotonicNs(), "queue " + std::to_string(queue)));
-  }
+  if (removed) journal_.Queue(EventKind::kQueueDestroyed, client, queue);
   return removed;
 }
 
@@ -205,46 +137,18 @@ Result<void> Core::SetHints(Client& client, const Hints& hints) {
   if (hints.priority) client.hint = hints.priority;
   if (hints.weight) client.hint_weight = hints.weight;
   if (hints.latency) client.hint_latency = hints.latency;
-  UpdateEffective(client, "hint of the client", LinesOf::kItself);
+  UpdateEffective(client, "hint of the client", Journal::LinesOf::kItself);
   loop_.DecideSoon();
   NoteChange(client, Urgency::kSoon);
   return {};
 }
 
-std::string Core::HintNote(const Client& client) const {
-  const Effective& now = client.effective;
-  const auto note = [&client](const std::string& hint, const std::string& effective, bool limited, bool is_configured,
-                              PrioritySource source) {
-    if (hint == effective) return std::string();
-    if (limited) {
-      return " hint " + hint + " limited to " + effective + " by " + CeilingText(client.identity.uid, is_configured);
-    }
-    if (source == PrioritySource::kGroup) return " hint " + hint + " not used: that of its group is " + effective;
-    const std::string_view who = source == PrioritySource::kRule    ? "a rule of the configuration"
-                                 : source == PrioritySource::kOwner ? "its user"
-                                                                    : "an administrator";
-    return " hint " + hint + " not used: " + std::string(who) + " set " + effective;
-  };
-  std::string priority;
-  std::string weight;
-  if (client.hint)
-    priority = note(std::to_string(*client.hint), std::to_string(now.priority), now.limited,
-                    config_.PriorityCeiling(client.identity.uid).has_value(), now.source);
-  if (client.hint_weight) {
-    weight = note(std::to_string(*client.hint_weight), std::to_string(now.weight), now.weight_limited,
-                  config_.WeightCeiling(client.identity.uid).has_value(), now.weight_source);
-  }
-  if (!priority.empty()) priority.insert(0, "priority");
-  if (!weight.empty()) weight.insert(0, priority.empty() ? "weight" : "; weight");
-  return priority + weight;
-}
-
-std::size_t Core::UpdateEffective(Client& client, const std::string& why, LinesOf lines) {
+std::size_t Core::UpdateEffective(Client& client, const std::string& why, Journal::LinesOf lines) {
   client.own = EffectiveOf(client, config_);
   return UpdateMembers(*client.group, why, lines);
 }
 
-std::size_t Core::UpdateMembers(const Group& group, const std::string& why, LinesOf lines) {
+std::size_t Core::UpdateMembers(const Group& group, const std::string& why, Journal::LinesOf lines) {
   const Together together = TogetherOf(group, [](const Client& member) -> const Effective& { return member.own; });
   std::size_t changed = 0;
   for (Client* member : group.clients)
@@ -252,44 +156,13 @@ std::size_t Core::UpdateMembers(const Group& group, const std::string& why, Line
   return changed;
 }
 
-bool Core::UpdateMember(Client& client, const Effective& after, const std::string& why, LinesOf lines) {
+bool Core::UpdateMember(Client& client, const Effective& after, const std::string& why, Journal::LinesOf lines) {
   const Effective before = client.effective;
   if (ClassOf(after) != ClassOf(before)) scheduler_.Records().Metrics().Close(client, MonotonicNs());
   client.effective = after;
-  const bool reranked = after.priority != before.priority;
-  const bool reweighted = after.weight != before.weight;
-  const bool relaxed = after.latency != before.latency;
-  std::string note;
-  const bool told = (reranked || reweighted || relaxed) && TakeDetail(lines, client, note);
-  if (reranked) {
-    if (told) {
-      SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"{}", client.identity.pid,
-                  before.priority, after.priority, SourceText(after.source), after.limited, why, note);
-    }
-    events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(), why));
-  }
-  if (reweighted) {
-    if (told) {
-      SPDLOG_INFO("weight changed pid={} from={} to={} source={} limited={} reason=\"{}\"{}", client.identity.pid,
-                  before.weight, after.weight, SourceText(after.weight_source), after.weight_limited, why, note);
-    }
-    events_.Add(ClientEvent(EventKind::kWeight, client, MonotonicNs(), why));
-  }
-  if (relaxed) {
-    const std::string latency(LatencyText(after.latency));
-    if (told) {
-      SPDLOG_INFO("latency changed pid={} to={} source={} reason=\"{}\"{}", client.identity.pid, latency,
-                  SourceText(after.latency_source), why, note);
-    }
-    events_.Add(ClientEvent(EventKind::kLever, client, MonotonicNs(), "latency " + latency + ": " + why));
-  }
-  if (reranked || reweighted || relaxed) scheduler_.Changed(client);
-  return reranked || reweighted || relaxed;
-}
-
-bool Core::TakeDetail(LinesOf lines, const Client& client, std::string& note) {
-  if (lines == LinesOf::kItself) return TakeLine(client_lines_, client.identity.owner, MonotonicNs(), note);
-  return detail_lines_.Take(MonotonicNs());
+  const bool is_changed = journal_.Changed(client, before, why, lines);
+  if (is_changed) scheduler_.Changed(client);
+  return is_changed;
 }
 
 bool Core::UpdateGroup(Client& client) {
@@ -302,9 +175,7 @@ bool Core::UpdateGroup(Client& client) {
   if (!registry_.Join(client, name)) return false;
   if (stays != nullptr) UpdateMembers(*stays->group, "a member has left the group");
   UpdateMembers(*client.group, "a client has joined the group");
-  if (std::string note; TakeDetail(LinesOf::kOperation, client, note)) {
-    SPDLOG_INFO("group changed pid={} from=\"{}\" to=\"{}\"", client.identity.pid, before, client.group->name);
-  }
+  journal_.GroupChanged(client, before);
   scheduler_.Changed(client);
   return true;
 }
@@ -332,10 +203,10 @@ std::vector<Effective> Core::EffectiveIf(const std::vector<Client*>& clients,
 
 template <typename Value>
 void Core::SetOverride(const std::vector<Client*>& clients, const Override<Value>& change, const Actor& by) {
-  NoteOperation(change.operation, clients, by);
+  journal_.Operation(change.operation, clients, by, OwnerOf(by.uid));
   for (Client* client : clients) {
     client->*(by.is_admin ? change.of_admin : change.of_owner) = change.value;
-    UpdateEffective(*client, change.why + " " + By(by), LinesFor(by));
+    UpdateEffective(*client, change.why + " " + Text(by), LinesFor(by));
     NoteChange(*client, UrgencyFor(by));
   }
   loop_.DecideNow();
@@ -358,7 +229,7 @@ void Core::SetLatency(const std::vector<Client*>& clients, std::optional<Latency
 }
 
 void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by) {
-  NoteOperation(hold ? "hold" : "release", clients, by);
+  journal_.Operation(hold ? "hold" : "release", clients, by, OwnerOf(by.uid));
   for (Client* client : clients) {
     // Also where nothing changes: it may not be saved yet.
     NoteChange(*client, UrgencyFor(by));
@@ -366,44 +237,23 @@ void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& 
     if (had == hold) continue;
     if (by.is_admin) client->hold = hold;
     if (!by.is_admin || !hold) client->owner_hold = hold;
-    events_.Add(ClientEvent(hold ? EventKind::kHold : EventKind::kRelease, *client, MonotonicNs(), By(by)));
+    journal_.Hold(*client, hold, by);
     scheduler_.Changed(*client);
   }
   loop_.DecideNow();
 }
 
-// However many clients it is about, it is one line; a user's are limited like all that users cause.
-void Core::NoteOperation(const std::string& what, const std::vector<Client*>& clients, const Actor& by) {
-  std::string note;
-  if (!by.is_admin && !TakeLine(client_lines_, OwnerOf(by.uid), MonotonicNs(), note)) return;
-  std::string pids;
-  for (std::size_t i = 0; i < clients.size() && i < kNamedClients; ++i)
-    pids += (i == 0 ? "" : ",") + std::to_string(clients[i]->identity.pid);
-  if (clients.size() > kNamedClients) pids += ",...";
-  SPDLOG_INFO("{} clients={} pid={} {}{}", what, clients.size(), pids, ByFields(by), note);
-}
-
 void Core::UsePolicy() {
   scheduler_.SetSettings(config_.policy);
   if (config_.policy.guard_ms_per_s == 0 && config_.policy.name != policy::Name::kFifo) {
-    SPDLOG_WARN(
-        "the starvation guard is off: a less important client may starve, and a more important one that waits for it "
-        "(a pipe, a barrier) waits for ever; `xschedctl policy set --guard 10ms`, or guard_ms_per_s, turns it on");
+    Journal::GuardIsOff();
   }
 }
 
 void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
   config_.policy = settings;
   UsePolicy();
-  const std::string what = "policy " + std::string(policy::Text(settings.name)) + " " + By(by);
-  SPDLOG_INFO("policy set name={} linger_us={} guard_ms_per_s={} window_us={} top_window_us={} turn_ms={} {}",
-              policy::Text(settings.name), settings.linger_us, settings.guard_ms_per_s, settings.window_us,
-              settings.top_window_us, settings.turn_ms, ByFields(by));
-  Event event;
-  event.kind = EventKind::kPolicy;
-  event.time_ns = MonotonicNs();
-  event.text = what;
-  events_.Add(std::move(event));
+  journal_.PolicySet(settings, by);
   loop_.DecideNow();
   NoteChange(Urgency::kNow);
 }
@@ -411,7 +261,7 @@ void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
 Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   auto fresh = source_.Load();
   if (!fresh) {
-    SPDLOG_ERROR("reload failed, the old configuration stays error=\"{}\"", fresh.error().Line());
+    Journal::ReloadFailed(fresh.error());
     return tl::unexpected(fresh.error());
   }
   std::vector<std::string> notes;
@@ -440,13 +290,7 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   }
   notes.push_back("clients whose priority or weight changed: " + std::to_string(changed));
   if (moved != 0) notes.push_back("clients moved to another group: " + std::to_string(moved));
-  SPDLOG_INFO("configuration reloaded file=\"{}\" clients_changed={} clients_moved={} {}", source_.path, changed, moved,
-              ByFields(by));
-  Event event;
-  event.kind = EventKind::kReloaded;
-  event.time_ns = MonotonicNs();
-  event.text = By(by);
-  events_.Add(std::move(event));
+  journal_.Reloaded(source_.path, changed, moved, by);
   if (on_reload_) on_reload_();
   loop_.DecideNow();
   NoteChange(Urgency::kNow);
@@ -456,7 +300,7 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
 void Core::Drain(const Actor& by) {
   if (draining_) return;
   draining_ = true;
-  SPDLOG_INFO("draining: all gates open, no new clients {}", ByFields(by));
+  Journal::Draining(by);
   scheduler_.OpenAll();
   NoteChange(Urgency::kNow);
 }
@@ -468,16 +312,7 @@ void Core::Stop() {
 
 void Core::Refused(std::uint32_t uid, const std::string& why) {
   ++refused_total_;
-  Event event;
-  event.kind = EventKind::kRefused;
-  event.time_ns = MonotonicNs();
-  // A flood of refusals must not wash everything else out of the log and the event memory.
-  const auto left_out = refusal_lines_.Take(OwnerOf(uid), event.time_ns);
-  if (!left_out) return;
-  event.text = why;
-  if (*left_out != 0) event.text += " (" + std::to_string(*left_out) + " more of this user were not logged)";
-  SPDLOG_WARN("refused reason=\"{}\"", event.text);
-  events_.Add(std::move(event));
+  journal_.Refused(OwnerOf(uid), why);
 }
 
 }  // namespace xschedd

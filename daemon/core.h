@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "daemon/actor.h"
 #include "daemon/config/config.h"
+#include "daemon/journal.h"
 #include "daemon/registry/effective.h"
 #include "daemon/registry/hints.h"
 #include "daemon/registry/host_gpus.h"
@@ -19,19 +21,8 @@
 #include "daemon/scheduler/events.h"
 #include "daemon/scheduler/loop.h"
 #include "daemon/scheduler/scheduler.h"
-#include "daemon/telemetry/uid_lines.h"
 
 namespace xschedd {
-
-// Who asked for a change: an administrator, or the user whose clients they are.
-struct Actor {
-  std::uint64_t pid = 0;
-  std::uint32_t uid = 0;
-  bool is_admin = true;
-  bool may_raise = false;  // MayRaise (registry/roles.h)
-  bool may_read_all = false;
-  std::optional<std::uint32_t> login_uid = {};  // who it was that became `uid` (sudo); none: not known
-};
 
 // What others than the client itself have set for it.
 struct SetByOthers {
@@ -74,9 +65,6 @@ struct ConfigSource {
   Result<Config> Load() const;
 };
 
-// For a person: whose ceiling limits something; of one that no configuration gives, also who can raise it.
-std::string CeilingText(std::uint32_t uid, bool is_configured);
-
 class Core {
  public:
   Core(boost::asio::io_context& io, ConfigSource source, Config config, HostGpus gpus = HostGpus());
@@ -92,8 +80,6 @@ class Core {
   // All of them or, where one is out of range or for a queue that is not known, none. A hint that something else goes
   // before, or a ceiling limits, is kept.
   Result<void> SetHints(Client& client, const Hints& hints);
-  // For the person who runs the client: why what counts is not what was hinted. Empty: it is.
-  std::string HintNote(const Client& client) const;
 
   // ---- administrators, and users for their own clients; each returns when the gates are written
   // What would count for each of them if this were set.
@@ -157,20 +143,17 @@ class Core {
   std::uint64_t Restarts() const { return restarts_; }
   void SetRestarts(std::uint64_t restarts) { restarts_ = restarts; }
   // Lines and events that were kept out of the log, so that no user floods it.
-  std::uint64_t ClientLinesLeftOut() const { return client_lines_.LeftOutTotal(); }
-  std::uint64_t RefusalLinesLeftOut() const { return refusal_lines_.LeftOutTotal(); }
+  std::uint64_t ClientLinesLeftOut() const { return journal_.ClientLinesLeftOut(); }
+  std::uint64_t RefusalLinesLeftOut() const { return journal_.RefusalLinesLeftOut(); }
   // Called after each reload: quotas and clients' configuration may have changed.
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
 
  private:
   // What config_.policy says comes into force.
   void UsePolicy();
-  // Whose limit a line about one client counts against: its user's, or that of all that is said about single clients
-  // where another line says who did it (an operation, a reload).
-  enum class LinesOf { kItself, kOperation };
-  static LinesOf LinesFor(const Actor& by) { return by.is_admin ? LinesOf::kOperation : LinesOf::kItself; }
-  // `note`: for the end of the line.
-  bool TakeDetail(LinesOf lines, const Client& client, std::string& note);
+  static Journal::LinesOf LinesFor(const Actor& by) {
+    return by.is_admin ? Journal::LinesOf::kOperation : Journal::LinesOf::kItself;
+  }
   // What an administrator, or its own user, sets of a client; nothing: it is reset.
   template <typename Value>
   struct Override {
@@ -182,13 +165,14 @@ class Core {
   };
   template <typename Value>
   void SetOverride(const std::vector<Client*>& clients, const Override<Value>& change, const Actor& by);
-  void NoteOperation(const std::string& what, const std::vector<Client*>& clients, const Actor& by);
   std::uint32_t OwnerOf(std::uint32_t uid) const { return owner_of_ ? owner_of_(uid) : uid; }
   // Computes what counts for the client and its group anew; logs, tells the scheduler and returns for how many clients
   // it changed.
-  std::size_t UpdateEffective(Client& client, const std::string& why, LinesOf lines = LinesOf::kOperation);
-  std::size_t UpdateMembers(const Group& group, const std::string& why, LinesOf lines = LinesOf::kOperation);
-  bool UpdateMember(Client& client, const Effective& after, const std::string& why, LinesOf lines);
+  std::size_t UpdateEffective(Client& client, const std::string& why,
+                              Journal::LinesOf lines = Journal::LinesOf::kOperation);
+  std::size_t UpdateMembers(const Group& group, const std::string& why,
+                            Journal::LinesOf lines = Journal::LinesOf::kOperation);
+  bool UpdateMember(Client& client, const Effective& after, const std::string& why, Journal::LinesOf lines);
   // `device` as the machine has it.
   Result<void> Confirm(const Client& client, NewDevice& device) const;
   // Puts the client into the group that the configuration says; logs and returns whether that is another.
@@ -208,6 +192,7 @@ class Core {
   HostGpus gpus_;
   Registry registry_;
   EventLog events_;
+  Journal journal_;
   Scheduler scheduler_;
   SchedulerLoop loop_;
   std::function<void()> on_reload_;
@@ -217,9 +202,6 @@ class Core {
   std::uint64_t refused_total_ = 0;
   std::uint64_t started_ns_;
   std::uint64_t restarts_ = 0;
-  UidLines refusal_lines_{kRefusalLines};
-  UidLines client_lines_{kClientLines};
-  TokenBucket detail_lines_{kDetailLinesPerSecond, kDetailLinesBurst};
 };
 
 }  // namespace xschedd

@@ -1,6 +1,4 @@
 // Core's part in a restart: clients, settings and policy of an earlier daemon come into force again.
-#include <spdlog/spdlog.h>
-
 #include "common/clock.h"
 #include "daemon/core.h"
 #include "daemon/registry/effective.h"
@@ -24,8 +22,7 @@ void Apply(const SetByOthers& set, Client& client) {
 void Core::RestorePolicy(const policy::Settings& settings) {
   config_.policy = settings;
   UsePolicy();
-  SPDLOG_INFO("policy as it was set before the restart name={}; `xschedctl reload` takes that of the configuration",
-              policy::Text(settings.name));
+  Journal::PolicyRestored(settings);
 }
 
 Client& Core::RestoreClient(RestoredClient restored) {
@@ -47,9 +44,8 @@ Client& Core::RestoreClient(RestoredClient restored) {
     (*attachment)->history.Begin(now);
     scheduler_.Records().Metrics().Attached(**attachment, now);
   }
-  UpdateMembers(*client.group, "as it was before the restart", LinesOf::kItself);
-  SPDLOG_DEBUG("client taken over id={} pid={} uid={} group=\"{}\" priority={} hold={}", client.id, client.identity.pid,
-               client.identity.uid, client.group->name, client.effective.priority, client.IsOnHold());
+  UpdateMembers(*client.group, "as it was before the restart", Journal::LinesOf::kItself);
+  Journal::TakenOver(client);
   if (client.channel != nullptr) loop_.Watch(client);
   scheduler_.Changed(client);
   return client;
@@ -77,11 +73,7 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   registry_.SetDeadline(client, fresh.hints.deadline_us.value_or(0), std::nullopt);
   UpdateEffective(client, "its hints after the restart");
   UpdateGroup(client);
-  if (std::string note; TakeDetail(LinesOf::kItself, client, note)) {
-    SPDLOG_INFO("client is back id={} pid={} uid={} exe=\"{}\" priority={}{}", client.id, who.pid, who.uid, who.exe,
-                client.effective.priority, note);
-  }
-  events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
+  journal_.Back(client);
   scheduler_.Changed(client);
   loop_.DecideSoon();
   NoteChange(client, Urgency::kSoon);

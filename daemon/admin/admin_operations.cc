@@ -10,6 +10,7 @@
 #include "daemon/build_config.h"
 #include "daemon/config/conversion.h"
 #include "daemon/policy/slices.h"
+#include "daemon/registry/effective_words.h"
 #include "daemon/scheduler/explain.h"
 
 namespace xschedd {

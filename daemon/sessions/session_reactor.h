@@ -16,6 +16,7 @@
 #include "daemon/build_config.h"
 #include "daemon/host.h"
 #include "daemon/registry/effective.h"
+#include "daemon/registry/effective_words.h"
 #include "daemon/registry/limits.h"
 #include "daemon/sessions/activity.h"
 #include "daemon/sessions/introduction.h"
@@ -199,7 +200,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     if (connection_->channel == nullptr) {
       Notice("this connection has no shared memory: the client is listed, but cannot be gated");
     }
-    Notice(host_.core.HintNote(client));
+    Notice(HintNote(client, host_.core.Settings()));
   }
 
   // One that has waited since a restart is listed already.
@@ -286,7 +287,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   Result<void> HandleHint(Client& client) {
     const v1::Hint& hint = message_.hint();
     auto set = host_.core.SetHints(client, HintsOf(hint));
-    if (set && (hint.has_priority() || hint.has_weight())) Notice(host_.core.HintNote(client));
+    if (set && (hint.has_priority() || hint.has_weight())) Notice(HintNote(client, host_.core.Settings()));
     return set;
   }
 

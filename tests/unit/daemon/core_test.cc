@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "daemon/registry/effective_words.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/believing.h"
 
@@ -60,16 +61,16 @@ TEST_CASE("hints that something goes before are explained") {
   config.ceilings[1000] = {.priority = 5, .weight = 50};
   Core core(io, {}, config);
   Client& client = core.AddClient(Make(1));
-  CHECK(core.HintNote(client).empty());
+  CHECK(HintNote(client, core.Settings()).empty());
   REQUIRE(core.SetHints(client, {.weight = 90}));
-  CHECK(core.HintNote(client) == "weight hint 90 limited to 50 by the ceiling of uid 1000");
+  CHECK(HintNote(client, core.Settings()) == "weight hint 90 limited to 50 by the ceiling of uid 1000");
   REQUIRE(core.SetHints(client, {.priority = 10, .weight = 90}));
-  CHECK(core.HintNote(client) ==
+  CHECK(HintNote(client, core.Settings()) ==
         "priority hint 10 limited to 5 by the ceiling of uid 1000; weight hint 90 limited to 50 by the ceiling of uid "
         "1000");
   core.SetWeight({&client}, 20, {1, 0});
   core.SetPriority({&client}, -1, {1, 0});
-  CHECK(core.HintNote(client) ==
+  CHECK(HintNote(client, core.Settings()) ==
         "priority hint 10 not used: an administrator set -1; weight hint 90 not used: an administrator set 20");
 }
 
@@ -105,7 +106,7 @@ TEST_CASE("what was set from above for a member of a group binds all of it") {
   attach(helper);
   CHECK(job.effective.priority == 100);
   CHECK(job.effective.source == PrioritySource::kGroup);
-  CHECK(core.HintNote(job) == "priority hint 0 not used: that of its group is 100");
+  CHECK(HintNote(job, core.Settings()) == "priority hint 0 not used: that of its group is 100");
 
   SECTION("by an administrator") {
     core.SetPriority({&job}, -100, admin);

@@ -1,5 +1,6 @@
 // What a client's own user sets, beside hints, rules and administrators.
 #include "daemon/core.h"
+#include "daemon/registry/effective_words.h"
 #include "tests/catch.h"
 
 using namespace xschedd;
@@ -35,7 +36,7 @@ TEST_CASE("an owner's priority and weight go before hints, behind rules and admi
   CHECK(client.effective.priority == 20);
   CHECK(client.effective.source == PrioritySource::kOwner);
   CHECK(client.effective.weight == 250);
-  CHECK(core.HintNote(client) == "priority hint 9 not used: its user set 20");
+  CHECK(HintNote(client, core.Settings()) == "priority hint 9 not used: its user set 20");
   CHECK(core.Events().Remembered().back().ReasonText() == "set to 20 by its user, uid 1000 (pid 8)");
   REQUIRE(core.SetHints(client, {.priority = 10}));
   CHECK(client.effective.priority == 20);

@@ -5,6 +5,7 @@
 
 #include "daemon/config/match.h"
 #include "daemon/core.h"
+#include "daemon/registry/effective_words.h"
 #include "tests/catch.h"
 
 using namespace xschedd;
@@ -51,12 +52,13 @@ TEST_CASE("without configuration a user lowers and does not raise, as with nice"
   CHECK(client.effective.priority == 0);
   CHECK(client.effective.limited);
   CHECK(client.effective.weight == 100);
-  CHECK(core.HintNote(client).find("priority hint 50 limited to 0 by the default ceiling of uid 1000 (users lower and "
-                                   "do not raise; an administrator can") == 0);
+  CHECK(HintNote(client, core.Settings())
+            .find("priority hint 50 limited to 0 by the default ceiling of uid 1000 (users lower and "
+                  "do not raise; an administrator can") == 0);
   REQUIRE(core.SetHints(client, {.priority = -50, .weight = 50}));
   CHECK(client.effective.priority == -50);
   CHECK(client.effective.weight == 50);
-  CHECK(core.HintNote(client).empty());
+  CHECK(HintNote(client, core.Settings()).empty());
 
   core.SetPriority({&client}, 30, kOwner);
   core.SetWeight({&client}, 300, kOwner);

@@ -1,0 +1,187 @@
+#include "daemon/journal.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "common/clock.h"
+#include "daemon/registry/effective_words.h"
+
+namespace xschedd {
+namespace {
+
+// Of the clients that an operation is about, so many are named in its line.
+constexpr std::size_t kNamedClients = 16;
+
+Event EventNow(EventKind kind, std::string text) {
+  Event event;
+  event.kind = kind;
+  event.time_ns = MonotonicNs();
+  event.text = std::move(text);
+  return event;
+}
+
+}  // namespace
+
+bool Journal::TakeLine(std::uint32_t owner, std::string* note) {
+  const auto left_out = client_lines_.Take(owner, MonotonicNs());
+  *note = left_out.value_or(0) == 0 ? "" : " lines_left_out_of_this_user=" + std::to_string(*left_out);
+  return left_out.has_value();
+}
+
+bool Journal::TakeDetail(LinesOf lines, const Client& client, std::string* note) {
+  if (lines == LinesOf::kItself) return TakeLine(client.identity.owner, note);
+  return detail_lines_.Take(MonotonicNs());
+}
+
+// ---- one client
+
+void Journal::Connected(const Client& client) {
+  const ClientIdentity& who = client.identity;
+  if (std::string note; TakeLine(who.owner, &note)) {
+    SPDLOG_INFO("client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}{}",
+                client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
+                SourceText(client.effective.source), client.channel == nullptr ? " shared_memory=no" : "", note);
+  }
+  events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
+}
+
+void Journal::Gone(const Client& client, const std::string& why) {
+  if (std::string note; TakeLine(client.identity.owner, &note)) {
+    SPDLOG_INFO("client gone id={} pid={} uid={} reason=\"{}\"{}", client.id, client.identity.pid, client.identity.uid,
+                why, note);
+  }
+  events_.Add(ClientEvent(EventKind::kClientGone, client, MonotonicNs(), why));
+}
+
+void Journal::TakenOver(const Client& client) {
+  SPDLOG_DEBUG("client taken over id={} pid={} uid={} group=\"{}\" priority={} hold={}", client.id, client.identity.pid,
+               client.identity.uid, client.group->name, client.effective.priority, client.IsOnHold());
+}
+
+void Journal::Back(const Client& client) {
+  const ClientIdentity& who = client.identity;
+  if (std::string note; TakeLine(who.owner, &note)) {
+    SPDLOG_INFO("client is back id={} pid={} uid={} exe=\"{}\" priority={}{}", client.id, who.pid, who.uid, who.exe,
+                client.effective.priority, note);
+  }
+  events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
+}
+
+void Journal::Attached(const Attachment& attachment, std::uint64_t now_ns) {
+  const Device& device = *attachment.device;
+  const ClientIdentity& who = attachment.client->identity;
+  if (std::string note; TakeLine(who.owner, &note)) {
+    SPDLOG_INFO("device attached pid={} slot={} device={} name=\"{}\"{}", who.pid, attachment.slot, device.pci_address,
+                device.name, note);
+  }
+  Event event = DeviceEvent(EventKind::kDeviceAttached, attachment, now_ns);
+  event.text = device.name;
+  events_.Add(std::move(event));
+}
+
+void Journal::Queue(EventKind kind, const Client& client, std::uint64_t queue) {
+  events_.Add(ClientEvent(kind, client, MonotonicNs(), "queue " + std::to_string(queue)));
+}
+
+bool Journal::Changed(const Client& client, const Effective& before, const std::string& why, LinesOf lines) {
+  const Effective& after = client.effective;
+  const std::uint64_t pid = client.identity.pid;
+  const bool reranked = after.priority != before.priority;
+  const bool reweighted = after.weight != before.weight;
+  const bool relaxed = after.latency != before.latency;
+  if (!reranked && !reweighted && !relaxed) return false;
+  std::string note;
+  const bool told = TakeDetail(lines, client, &note);
+  if (reranked) {
+    if (told) {
+      SPDLOG_INFO("priority changed pid={} from={} to={} source={} limited={} reason=\"{}\"{}", pid, before.priority,
+                  after.priority, SourceText(after.source), after.limited, why, note);
+    }
+    events_.Add(ClientEvent(EventKind::kPriority, client, MonotonicNs(), why));
+  }
+  if (reweighted) {
+    if (told) {
+      SPDLOG_INFO("weight changed pid={} from={} to={} source={} limited={} reason=\"{}\"{}", pid, before.weight,
+                  after.weight, SourceText(after.weight_source), after.weight_limited, why, note);
+    }
+    events_.Add(ClientEvent(EventKind::kWeight, client, MonotonicNs(), why));
+  }
+  if (relaxed) {
+    const std::string latency(LatencyText(after.latency));
+    if (told) {
+      SPDLOG_INFO("latency changed pid={} to={} source={} reason=\"{}\"{}", pid, latency,
+                  SourceText(after.latency_source), why, note);
+    }
+    events_.Add(ClientEvent(EventKind::kLever, client, MonotonicNs(), "latency " + latency + ": " + why));
+  }
+  return true;
+}
+
+void Journal::GroupChanged(const Client& client, const std::string& before) {
+  if (std::string note; TakeDetail(LinesOf::kOperation, client, &note)) {
+    SPDLOG_INFO("group changed pid={} from=\"{}\" to=\"{}\"", client.identity.pid, before, client.group->name);
+  }
+}
+
+void Journal::Hold(const Client& client, bool hold, const Actor& by) {
+  events_.Add(ClientEvent(hold ? EventKind::kHold : EventKind::kRelease, client, MonotonicNs(), Text(by)));
+}
+
+// ---- what somebody did
+
+void Journal::Operation(const std::string& what, const std::vector<Client*>& clients, const Actor& by,
+                        std::uint32_t owner) {
+  std::string note;
+  if (!by.is_admin && !TakeLine(owner, &note)) return;
+  std::string pids;
+  for (std::size_t i = 0; i < clients.size() && i < kNamedClients; ++i)
+    pids += (i == 0 ? "" : ",") + std::to_string(clients[i]->identity.pid);
+  if (clients.size() > kNamedClients) pids += ",...";
+  SPDLOG_INFO("{} clients={} pid={} {}{}", what, clients.size(), pids, Fields(by), note);
+}
+
+void Journal::PolicySet(const policy::Settings& settings, const Actor& by) {
+  SPDLOG_INFO("policy set name={} linger_us={} guard_ms_per_s={} window_us={} top_window_us={} turn_ms={} {}",
+              policy::Text(settings.name), settings.linger_us, settings.guard_ms_per_s, settings.window_us,
+              settings.top_window_us, settings.turn_ms, Fields(by));
+  events_.Add(EventNow(EventKind::kPolicy, "policy " + std::string(policy::Text(settings.name)) + " " + Text(by)));
+}
+
+void Journal::PolicyRestored(const policy::Settings& settings) {
+  SPDLOG_INFO("policy as it was set before the restart name={}; `xschedctl reload` takes that of the configuration",
+              policy::Text(settings.name));
+}
+
+void Journal::GuardIsOff() {
+  SPDLOG_WARN(
+      "the starvation guard is off: a less important client may starve, and a more important one that waits for it "
+      "(a pipe, a barrier) waits for ever; `xschedctl policy set --guard 10ms`, or guard_ms_per_s, turns it on");
+}
+
+void Journal::ReloadFailed(const Error& error) {
+  SPDLOG_ERROR("reload failed, the old configuration stays error=\"{}\"", error.Line());
+}
+
+void Journal::Reloaded(const std::string& file, std::size_t clients_changed, std::size_t clients_moved,
+                       const Actor& by) {
+  SPDLOG_INFO("configuration reloaded file=\"{}\" clients_changed={} clients_moved={} {}", file, clients_changed,
+              clients_moved, Fields(by));
+  events_.Add(EventNow(EventKind::kReloaded, Text(by)));
+}
+
+void Journal::Draining(const Actor& by) {
+  SPDLOG_INFO("draining: all gates open, no new clients {}", Fields(by));
+}
+
+void Journal::Refused(std::uint32_t owner, const std::string& why) {
+  // A flood of refusals must not wash everything else out of the log and the event memory.
+  const auto left_out = refusal_lines_.Take(owner, MonotonicNs());
+  if (!left_out) return;
+  Event event = EventNow(EventKind::kRefused, why);
+  if (*left_out != 0) event.text += " (" + std::to_string(*left_out) + " more of this user were not logged)";
+  SPDLOG_WARN("refused reason=\"{}\"", event.text);
+  events_.Add(std::move(event));
+}
+
+}  // namespace xschedd

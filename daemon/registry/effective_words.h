@@ -1,0 +1,20 @@
+// For a person: why what counts for a client is not what it asked for. Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "daemon/config/config.h"
+#include "daemon/registry/registry.h"
+
+namespace xschedd {
+
+// "administrator"
+std::string_view SourceText(PrioritySource source);
+// Whose ceiling limits something; of one that no configuration gives, also who can raise it.
+std::string CeilingText(std::uint32_t uid, bool is_configured);
+// Why what counts is not what was hinted. Empty: it is.
+std::string HintNote(const Client& client, const Config& config);
+
+}  // namespace xschedd
