@@ -98,7 +98,7 @@ Status AdminOperations::Select(const Actor& by, const v1::Selector& selector, Se
                       " of other users on client.sock; ask an administrator (admin.sock)");
   }
   if (selected.clients.empty()) {
-    return {StatusCode::NOT_FOUND, "no client fits " + Describe(selector) + "; xschedctl ps shows who is connected"};
+    return {StatusCode::NOT_FOUND, "no client matches " + Describe(selector) + "; xschedctl ps shows who is connected"};
   }
   return Status::OK;
 }

@@ -26,7 +26,7 @@ Outcome<std::vector<std::uint64_t>> Chosen(const v1::Selector& selector, AdminCl
   for (const v1::Client& one : answer->clients())
     pids.push_back(one.pid());
   if (!pids.empty()) return pids;
-  return tl::unexpected<Failure>({ExitCode::kNoClient, {"no client fits", "xschedctl ps shows who is connected"}});
+  return tl::unexpected<Failure>({ExitCode::kNoClient, {"no client matches", "xschedctl ps shows who is connected"}});
 }
 
 Outcome<ExitCode> Explain(const ExplainOptions& options, const GlobalOptions& global) {

@@ -32,11 +32,11 @@ ExitCode ExitCodeOf(grpc::StatusCode status, bool still_listening) {
 std::span<const ExitCodeText> ExitCodes() {
   static constexpr ExitCodeText kTexts[] = {
       {ExitCode::kOk, "done"},
-      {ExitCode::kFound, "doctor, config: something is wrong"},
-      {ExitCode::kUsage, "wrong usage, or a value out of range (priorities go from -100 to 100)"},
-      {ExitCode::kNoDaemon, "no daemon is running there"},
+      {ExitCode::kFound, "doctor, config: found an error"},
+      {ExitCode::kUsage, "bad usage, or a value out of range (priorities go from -100 to 100)"},
+      {ExitCode::kNoDaemon, "no daemon is running"},
       {ExitCode::kPermission, "permission denied"},
-      {ExitCode::kNoClient, "no client fits"},
+      {ExitCode::kNoClient, "no client matches"},
       {ExitCode::kRefused, "the daemon refused, or failed"},
       {ExitCode::kTimeout, "the daemon did not answer in time"},
       {ExitCode::kNoShim, "run: the shim library was not found"},
@@ -51,7 +51,7 @@ std::string_view ExitCodeHelp() {
     std::string lines = "Exit status:\n";
     for (const auto& [code, text] : ExitCodes())
       lines += fmt::format("  {:<3}  {}\n", static_cast<int>(code), text);
-    return lines + "  run otherwise ends as its command does.";
+    return lines + "  run otherwise exits as its command does.";
   }();
   return help;
 }

@@ -118,7 +118,7 @@ TEST_CASE("wrong requests get a clear answer") {
   CHECK(set().error_code() == grpc::StatusCode::INVALID_ARGUMENT);
   request.mutable_selector()->add_pid(1);
   CHECK(set().error_code() == grpc::StatusCode::NOT_FOUND);
-  CHECK(set().error_message() == "no client fits pid 1; xschedctl ps shows who is connected");
+  CHECK(set().error_message() == "no client matches pid 1; xschedctl ps shows who is connected");
 
   v1::SetPolicyRequest policy;
   v1::Policy answer;

@@ -94,7 +94,7 @@ class Selecting(WithDaemon):
             done = self.ctl("--json", "explain", *words)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(sorted(json.loads(line)["pid"] for line in done.stdout.splitlines()), sorted(pids), words)
-        self.fails(5, "explain", "--group", "nobody", says=["no client fits"])
+        self.fails(5, "explain", "--group", "nobody", says=["no client matches"])
         self.fails(2, "explain", says=["--pid"])
 
     def test_events(self):
