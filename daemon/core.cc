@@ -396,9 +396,10 @@ void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
   config_.policy = settings;
   UsePolicy();
   const std::string what = "policy " + std::string(policy::Text(settings.name)) + " " + By(by);
-  SPDLOG_INFO("policy set name={} linger_us={} guard_ms_per_s={} window_us={} top_window_us={} turn_ms={} {}",
-              policy::Text(settings.name), settings.linger_us, settings.guard_ms_per_s, settings.window_us,
-              settings.top_window_us, settings.turn_ms, ByFields(by));
+  std::string all;
+  for (const policy::SettingRow& row : policy::kSettings)
+    all += " " + std::string(row.key) + "=" + policy::Text(row, policy::Get(row, settings));
+  SPDLOG_INFO("policy set name={}{} {}", policy::Text(settings.name), all, ByFields(by));
   Event event;
   event.kind = EventKind::kPolicy;
   event.time_ns = MonotonicNs();

@@ -27,7 +27,7 @@ struct Setting {
   std::string_view note = {};  // of a rule: whether it can raise
 };
 
-// In the order of daemon/xschedd.toml. Sources are kFromDefault and kFromFile.
+// What everybody has, then rules and ceilings as in the file. Sources are kFromDefault and kFromFile.
 std::vector<Setting> Describe(const Config& config);
 
 // The same for a daemon's: `option` says that the policy's name was given with --policy, `software_gpu` that
