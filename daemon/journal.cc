@@ -142,9 +142,10 @@ void Journal::Operation(const std::string& what, const std::vector<Client*>& cli
 }
 
 void Journal::PolicySet(const policy::Settings& settings, const Actor& by) {
-  SPDLOG_INFO("policy set name={} linger_us={} guard_ms_per_s={} window_us={} top_window_us={} turn_ms={} {}",
-              policy::Text(settings.name), settings.linger_us, settings.guard_ms_per_s, settings.window_us,
-              settings.top_window_us, settings.turn_ms, Fields(by));
+  std::string all;
+  for (const policy::SettingRow& row : policy::kSettings)
+    all += " " + std::string(row.key) + "=" + policy::Text(row, policy::Get(row, settings));
+  SPDLOG_INFO("policy set name={}{} {}", policy::Text(settings.name), all, Fields(by));
   events_.Add(EventNow(EventKind::kPolicy, "policy " + std::string(policy::Text(settings.name)) + " " + Text(by)));
 }
 

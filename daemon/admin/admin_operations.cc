@@ -9,7 +9,7 @@
 #include "daemon/admin/selector.h"
 #include "daemon/build_config.h"
 #include "daemon/config/conversion.h"
-#include "daemon/policy/slices.h"
+#include "daemon/config/settings_message.h"
 #include "daemon/registry/effective_words.h"
 #include "daemon/scheduler/explain.h"
 
@@ -61,6 +61,20 @@ Status CheckNumber(const char* name, std::uint32_t value, policy::Limits limits)
   return {StatusCode::INVALID_ARGUMENT, std::string(name) + " " + std::to_string(value) +
                                             " is out of range; give a number from " + std::to_string(limits.min) +
                                             " to " + std::to_string(limits.max)};
+}
+
+// All of the request, or none of it counts.
+Result<void> TakeSettings(const v1::SetPolicyRequest& request, policy::Settings& settings) {
+  for (const auto& [key, value] : request.settings()) {
+    if (policy::RowFrom(key) == nullptr) return Fail("there is no such setting", "policy set --help lists them");
+  }
+  for (const policy::SettingRow& row : policy::kSettings) {
+    const auto value = FindSetting(row, request);
+    if (!value) return tl::unexpected<Error>(value.error());
+    if (!*value) continue;
+    if (Result<void> taken = policy::Set(row, **value, settings); !taken) return taken;
+  }
+  return {};
 }
 
 }  // namespace
@@ -273,44 +287,8 @@ Status AdminOperations::SetPolicy(const Actor& by, const v1::SetPolicyRequest& r
     }
     settings.name = *name;
   }
-  if (request.max_concurrent_by_vendor()) {
-    if (request.has_max_concurrent()) {
-      return {StatusCode::INVALID_ARGUMENT, "max_concurrent is given twice; give a number or the vendor's default"};
-    }
-    settings.max_concurrent.reset();
-  }
-  if (request.has_time_slices()) {
-    const auto on = policy::SlicesFrom(request.time_slices());
-    if (!on) return {StatusCode::INVALID_ARGUMENT, "time_slices is neither \"auto\" nor \"off\"; give one of them"};
-    settings.time_slices = *on;
-  }
-  const auto take = [](bool given, const char* name, std::uint32_t value, policy::Limits limits, auto& place) {
-    if (!given) return Status::OK;
-    Status status = CheckNumber(name, value, limits);
-    if (status.ok()) place = value;
-    return status;
-  };
-  const Status statuses[] = {
-      take(request.has_linger_us(), "linger_us", request.linger_us(), policy::kLingerLimits, settings.linger_us),
-      take(request.has_guard_ms_per_s(), "guard_ms_per_s", request.guard_ms_per_s(), policy::kGuardLimits,
-           settings.guard_ms_per_s),
-      take(request.has_window_us(), "window_us", request.window_us(), policy::kWindowLimits, settings.window_us),
-      take(request.has_top_window_us(), "top_window_us", request.top_window_us(), policy::kWindowLimits,
-           settings.top_window_us),
-      take(request.has_max_concurrent(), "max_concurrent", request.max_concurrent(), policy::kConcurrentLimits,
-           settings.max_concurrent),
-      take(request.has_turn_ms(), "turn_ms", request.turn_ms(), policy::kTurnLimits, settings.turn_ms),
-      take(request.has_tolerance_percent(), "tolerance_percent", request.tolerance_percent(), policy::kToleranceLimits,
-           settings.tolerance_percent),
-      take(request.has_share_slack_us(), "share_slack_us", request.share_slack_us(), policy::kShareSlackLimits,
-           settings.share_slack_us),
-      take(request.has_laxity_margin_us(), "laxity_margin_us", request.laxity_margin_us(), policy::kLaxityMarginLimits,
-           settings.laxity_margin_us),
-      take(request.has_fair_quantum_ms(), "fair_quantum_ms", request.fair_quantum_ms(), policy::kFairQuantumLimits,
-           settings.fair_quantum_ms),
-  };
-  for (const Status& status : statuses) {
-    if (!status.ok()) return status;
+  if (Result<void> taken = TakeSettings(request, settings); !taken) {
+    return {StatusCode::INVALID_ARGUMENT, taken.error().Line()};
   }
   if (!request.dry_run()) core_.SetPolicy(settings, by);
   FillPolicy(settings, response);

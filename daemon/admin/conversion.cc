@@ -1,7 +1,7 @@
 #include "daemon/admin/conversion.h"
 
+#include "daemon/config/settings_message.h"
 #include "daemon/policy/benefit.h"
-#include "daemon/policy/slices.h"
 #include "daemon/scheduler/slice_words.h"
 
 namespace xschedd {
@@ -144,19 +144,8 @@ void FillDevice(const Device& device, v1::Device& out) {
 
 void FillPolicy(const policy::Settings& settings, v1::Policy& out) {
   out.set_name(std::string(policy::Text(settings.name)));
-  out.set_linger_us(settings.linger_us);
-  out.set_guard_ms_per_s(settings.guard_ms_per_s);
-  out.set_window_us(settings.window_us);
-  out.set_top_window_us(settings.top_window_us);
-  out.set_max_concurrent(settings.max_concurrent.value_or(0));
-  out.set_max_concurrent_by_vendor(!settings.max_concurrent.has_value());
-  out.set_turn_ms(settings.turn_ms);
-  out.set_tolerance_percent(settings.tolerance_percent);
-  out.set_share_slack_us(settings.share_slack_us);
-  out.set_laxity_margin_us(settings.laxity_margin_us);
-  out.set_fair_quantum_ms(settings.fair_quantum_ms);
-  out.set_time_slices(std::string(policy::SlicesText(settings.time_slices)));
-  for (const std::string_view name : policy::kNames)
+  PutSettings(settings, out);
+  for (const std::string_view name : policy::NameTexts())
     out.add_available(std::string(name));
 }
 

@@ -14,9 +14,9 @@
 
 #include "common/passthrough.h"
 #include "common/unique_fd.h"
+#include "daemon/config/keys.h"
 #include "daemon/config/match.h"
 #include "daemon/config/reader.h"
-#include "daemon/policy/slices.h"
 
 namespace xschedd {
 namespace {
@@ -27,18 +27,59 @@ constexpr std::size_t kMostClasses = 16;
 constexpr std::string_view kOtherClass = "other";
 constexpr policy::Limits kAnyId{std::numeric_limits<std::uint32_t>::max(), 0};
 
-void ReadDaemon(ConfigReader& reader, const toml::table& table, Config& config) {
-  reader.OnlyKeys(table, "[daemon]", {"lease_ms", "activity_interval_ms", "spin", "software_gpu"});
-  reader.Number(table, "lease_ms", {10'000, 20}, config.lease_ms);
-  reader.Number(table, "activity_interval_ms", {3'600'000, 0}, config.activity_interval_ms);
-  reader.Flag(table, "spin", config.spin);
-  reader.Flag(table, "software_gpu", config.software_gpu);
+struct ReadValue {
+  ConfigReader& reader;
+  const toml::table& table;
+  const KeyRow& row;
+  void operator()(std::uint32_t* number) const { reader.Number(table, row.key, {row.max, row.min}, *number); }
+  void operator()(bool* flag) const { reader.Flag(table, row.key, *flag); }
+  void operator()(std::string* text) const { reader.Text(table, row.key, *text); }
+};
+
+// A table of which kKeys has every key.
+void ReadKeys(ConfigReader& reader, const toml::table& root, std::string_view section, Config& config) {
+  const toml::table* table = reader.Table(root, section);
+  if (table == nullptr) return;
+  std::vector<std::string_view> keys;
+  for (const KeyRow& row : kKeys) {
+    if (row.section != section) continue;
+    keys.push_back(row.key);
+    std::visit(ReadValue{reader, *table, row}, row.place(config));
+  }
+  reader.OnlyKeys(*table, "[" + std::string(section) + "]", keys);
+}
+
+std::vector<std::string_view> KeysOf(std::string_view section) {
+  std::vector<std::string_view> keys;
+  for (const policy::SettingRow& row : policy::kSettings)
+    if (row.Section() == section) keys.push_back(row.key);
+  return keys;
+}
+
+void ReadLever(ConfigReader& reader, const toml::table& table, const policy::SettingRow& row,
+               policy::Settings& settings) {
+  std::string word;
+  if (!reader.Text(table, row.key, word) || policy::Set(row, policy::ValueOfWord(word), settings)) return;
+  reader.Refuse(*table.get(row.key), std::string(row.key) + " is \"" + word + "\"", "choose \"auto\" or \"off\"");
+}
+
+void ReadSettings(ConfigReader& reader, const toml::table& table, std::string_view section,
+                  policy::Settings& settings) {
+  for (const policy::SettingRow& row : policy::kSettings) {
+    if (row.Section() != section) continue;
+    std::uint32_t number = 0;
+    if (row.IsLever()) {
+      ReadLever(reader, table, row, settings);
+    } else if (reader.Number(table, row.key, row.Range(), number)) {
+      policy::Set(row, number, settings);
+    }
+  }
 }
 
 void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings& settings) {
-  reader.OnlyKeys(table, "[policy]",
-                  {"name", "tolerance_percent", "linger_us", "guard_ms_per_s", "window_us", "top_window_us",
-                   "max_concurrent", "turn_ms", "share_slack_us", "laxity_margin_us", "fair_quantum_ms"});
+  std::vector<std::string_view> keys = KeysOf("policy");
+  keys.insert(keys.begin(), "name");
+  reader.OnlyKeys(table, "[policy]", keys);
   std::string name(policy::Text(settings.name));
   reader.Text(table, "name", name);
   if (const auto known = policy::NameFrom(name)) {
@@ -46,30 +87,12 @@ void ReadPolicy(ConfigReader& reader, const toml::table& table, policy::Settings
   } else {
     reader.Refuse(*table.get("name"), "there is no policy \"" + name + "\"", "choose " + policy::NamesText());
   }
-  reader.Number(table, "linger_us", policy::kLingerLimits, settings.linger_us);
-  reader.Number(table, "guard_ms_per_s", policy::kGuardLimits, settings.guard_ms_per_s);
-  reader.Number(table, "window_us", policy::kWindowLimits, settings.window_us);
-  reader.Number(table, "top_window_us", policy::kWindowLimits, settings.top_window_us);
-  std::uint32_t concurrent = 0;
-  if (reader.Number(table, "max_concurrent", policy::kConcurrentLimits, concurrent)) {
-    settings.max_concurrent = concurrent;
-  }
-  reader.Number(table, "tolerance_percent", policy::kToleranceLimits, settings.tolerance_percent);
-  reader.Number(table, "turn_ms", policy::kTurnLimits, settings.turn_ms);
-  reader.Number(table, "share_slack_us", policy::kShareSlackLimits, settings.share_slack_us);
-  reader.Number(table, "laxity_margin_us", policy::kLaxityMarginLimits, settings.laxity_margin_us);
-  reader.Number(table, "fair_quantum_ms", policy::kFairQuantumLimits, settings.fair_quantum_ms);
+  ReadSettings(reader, table, "policy", settings);
 }
 
 void ReadDevice(ConfigReader& reader, const toml::table& table, policy::Settings& settings) {
-  reader.OnlyKeys(table, "[device]", {"time_slices"});
-  std::string text;
-  if (!reader.Text(table, "time_slices", text)) return;
-  if (const auto on = policy::SlicesFrom(text)) {
-    settings.time_slices = *on;
-  } else {
-    reader.Refuse(*table.get("time_slices"), "time_slices is \"" + text + "\"", "choose \"auto\" or \"off\"");
-  }
+  reader.OnlyKeys(table, "[device]", KeysOf("device"));
+  ReadSettings(reader, table, "device", settings);
 }
 
 // Every entry is looked at where it stands: a client would only ignore it.
@@ -106,12 +129,12 @@ void CheckClasses(ConfigReader& reader, const toml::table& root, const std::vect
                 "name at most " + std::to_string(kMostClasses));
 }
 
-void ReadMetrics(ConfigReader& reader, const toml::table& table, MetricsSettings& metrics) {
-  reader.OnlyKeys(table, "[metrics]", {"enabled", "address"});
-  reader.Flag(table, "enabled", metrics.enabled);
-  if (!reader.Text(table, "address", metrics.address)) return;
+// One that ParseListenAddress does not understand is refused where it stands.
+void CheckAddress(ConfigReader& reader, const toml::table& root, const MetricsSettings& metrics) {
+  const toml::node_view node = root["metrics"]["address"];
+  if (!node.is_string()) return;
   if (const auto address = ParseListenAddress(metrics.address); !address) {
-    reader.Refuse(*table.get("address"), address.error().what, address.error().remedy);
+    reader.Refuse(*node.node(), address.error().what, address.error().remedy);
   }
 }
 
@@ -182,29 +205,6 @@ void ReadCeiling(ConfigReader& reader, const toml::table& table, Config& config)
   }
 }
 
-void ReadQuota(ConfigReader& reader, const toml::table& table, Quota& quota) {
-  const std::pair<std::string_view, std::uint32_t*> keys[] = {
-      {"connections_per_uid", &quota.connections_per_uid}, {"clients_per_uid", &quota.clients_per_uid},
-      {"queues_per_client", &quota.queues_per_client},     {"queues_per_uid", &quota.queues_per_uid},
-      {"devices_per_uid", &quota.devices_per_uid},         {"gpus_per_uid", &quota.gpus_per_uid},
-      {"memory_kib_per_uid", &quota.memory_kib_per_uid},   {"watchers_per_uid", &quota.watchers_per_uid},
-      {"connects_per_s", &quota.connects_per_s},           {"messages_per_s", &quota.messages_per_s},
-      {"message_kib_per_s", &quota.message_kib_per_s},     {"calls_per_s", &quota.calls_per_s},
-  };
-  reader.OnlyKeys(table, "[quota]",
-                  {"connections_per_uid", "clients_per_uid", "queues_per_client", "queues_per_uid", "devices_per_uid",
-                   "gpus_per_uid", "memory_kib_per_uid", "watchers_per_uid", "connects_per_s", "messages_per_s",
-                   "message_kib_per_s", "calls_per_s", "root_times"});
-  for (const auto& [key, value] : keys)
-    reader.Number(table, key, {1'000'000, 1}, *value);
-  reader.Number(table, "root_times", {1'000, 1}, quota.root_times);
-}
-
-void ReadAccess(ConfigReader& reader, const toml::table& table, Config& config) {
-  reader.OnlyKeys(table, "[access]", {"readers"});
-  reader.Text(table, "readers", config.readers);
-}
-
 }  // namespace
 
 bool Rule::IsByChoice() const {
@@ -226,14 +226,13 @@ Examined ExamineConfig(std::string_view text, const std::string& name) {
   ConfigReader reader;
   reader.OnlyKeys(root, "the file",
                   {"daemon", "policy", "device", "rule", "ceiling", "quota", "passthrough", "metrics", "access"});
-  if (const toml::table* table = reader.Table(root, "daemon")) ReadDaemon(reader, *table, config);
   if (const toml::table* table = reader.Table(root, "policy")) ReadPolicy(reader, *table, config.policy);
   if (const toml::table* table = reader.Table(root, "device")) ReadDevice(reader, *table, config.policy);
   reader.EachTable(root, "rule", [&](const toml::table& table) { ReadRule(reader, table, config); });
   reader.EachTable(root, "ceiling", [&](const toml::table& table) { ReadCeiling(reader, table, config); });
-  if (const toml::table* table = reader.Table(root, "quota")) ReadQuota(reader, *table, config.quota);
-  if (const toml::table* table = reader.Table(root, "metrics")) ReadMetrics(reader, *table, config.metrics);
-  if (const toml::table* table = reader.Table(root, "access")) ReadAccess(reader, *table, config);
+  for (const std::string_view section : {"daemon", "quota", "metrics", "access"})
+    ReadKeys(reader, root, section, config);
+  CheckAddress(reader, root, config.metrics);
   CheckClasses(reader, root, config.rules);
   ReadPassthrough(reader, root, config.passthrough);
   examined.errors = reader.Errors();

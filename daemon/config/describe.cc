@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "daemon/policy/slices.h"
+#include "daemon/config/keys.h"
 
 namespace xschedd {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kVendor = "vendor";  // max_concurrent is not set
 constexpr std::string_view kPolicyName = "policy.name";
 constexpr std::string_view kSoftwareGpu = "daemon.software_gpu";
 constexpr std::string_view kByIdentity = "by what the kernel says of a process: may raise";
@@ -55,49 +54,42 @@ struct Value {
   Json value;
 };
 
-// What has a default, in the order of daemon/xschedd.toml.
-std::vector<Value> Values(const Config& config) {
-  const policy::Settings& policy = config.policy;
-  const Quota& quota = config.quota;
-  return {
-      {"passthrough", config.passthrough},
-      {"daemon.lease_ms", config.lease_ms},
-      {"daemon.activity_interval_ms", config.activity_interval_ms},
-      {"daemon.spin", config.spin},
-      {"daemon.software_gpu", config.software_gpu},
-      {std::string(kPolicyName), policy::Text(policy.name)},
-      {"policy.linger_us", policy.linger_us},
-      {"policy.guard_ms_per_s", policy.guard_ms_per_s},
-      {"policy.window_us", policy.window_us},
-      {"policy.top_window_us", policy.top_window_us},
-      {"policy.max_concurrent", policy.max_concurrent ? Json(*policy.max_concurrent) : Json(kVendor)},
-      {"policy.turn_ms", policy.turn_ms},
-      {"policy.tolerance_percent", policy.tolerance_percent},
-      {"policy.share_slack_us", policy.share_slack_us},
-      {"policy.laxity_margin_us", policy.laxity_margin_us},
-      {"policy.fair_quantum_ms", policy.fair_quantum_ms},
-      {"device.time_slices", policy::SlicesText(policy.time_slices)},
-      {"quota.connections_per_uid", quota.connections_per_uid},
-      {"quota.clients_per_uid", quota.clients_per_uid},
-      {"quota.queues_per_client", quota.queues_per_client},
-      {"quota.queues_per_uid", quota.queues_per_uid},
-      {"quota.devices_per_uid", quota.devices_per_uid},
-      {"quota.gpus_per_uid", quota.gpus_per_uid},
-      {"quota.memory_kib_per_uid", quota.memory_kib_per_uid},
-      {"quota.watchers_per_uid", quota.watchers_per_uid},
-      {"quota.connects_per_s", quota.connects_per_s},
-      {"quota.messages_per_s", quota.messages_per_s},
-      {"quota.message_kib_per_s", quota.message_kib_per_s},
-      {"quota.calls_per_s", quota.calls_per_s},
-      {"quota.root_times", quota.root_times},
-      {"access.readers", config.readers},
-      {"metrics.enabled", config.metrics.enabled},
-      {"metrics.address", config.metrics.address},
-  };
+Json ToJson(const policy::SettingRow& row, policy::Value value) {
+  return row.IsLever() || value == policy::kByVendor ? Json(policy::Text(row, value)) : Json(value);
+}
+
+std::string KeyOf(std::string_view section, std::string_view key) {
+  return std::string(section) + "." + std::string(key);
+}
+
+// What has a default.
+std::vector<Value> Values(Config config) {
+  std::vector<Value> values = {{"passthrough", config.passthrough},
+                               {std::string(kPolicyName), policy::Text(config.policy.name)}};
+  for (const policy::SettingRow& row : policy::kSettings)
+    values.push_back({KeyOf(row.Section(), row.key), ToJson(row, Get(row, config.policy))});
+  for (const KeyRow& row : kKeys) {
+    const Json value = std::visit([](const auto* place) { return Json(*place); }, row.place(config));
+    values.push_back({KeyOf(row.section, row.key), value});
+  }
+  return values;
 }
 
 Setting FromFile(std::string key, const Json& value, std::uint32_t line) {
   return {std::move(key), Text(value), "null", kFromFile, line, {}};
+}
+
+struct Unit {
+  std::string_view end;  // of the key
+  std::string_view text;
+};
+constexpr Unit kUnits[] = {{"_ms_per_s", "ms/s"}, {"_kib_per_s", "KiB/s"}, {"_per_s", "1/s"},
+                           {"_us", "us"},         {"_ms", "ms"},           {"_percent", "%"}};
+
+const Unit* FindUnit(std::string_view key) {
+  const auto* const unit =
+      std::find_if(std::begin(kUnits), std::end(kUnits), [&](const Unit& one) { return key.ends_with(one.end); });
+  return unit == std::end(kUnits) ? nullptr : unit;
 }
 
 }  // namespace
@@ -151,13 +143,13 @@ std::vector<Setting> DescribeLive(const Config& config, const policy::Settings& 
 }
 
 std::string_view UnitOf(std::string_view key) {
-  constexpr std::pair<std::string_view, std::string_view> kUnits[] = {
-      {"_ms_per_s", "ms/s"}, {"_kib_per_s", "KiB/s"}, {"_per_s", "1/s"}, {"_us", "us"}, {"_ms", "ms"},
-  };
-  for (const auto& [end, unit] : kUnits) {
-    if (key.ends_with(end)) return unit;
-  }
+  if (const Unit* unit = FindUnit(key)) return unit->text;
   return key.find("_kib_") != std::string_view::npos ? "KiB" : "";
+}
+
+std::string_view WithoutUnit(std::string_view key) {
+  if (const Unit* unit = FindUnit(key)) key.remove_suffix(unit->end.size());
+  return key;
 }
 
 }  // namespace xschedd

@@ -27,7 +27,7 @@ struct Setting {
   std::string_view note = {};  // of a rule: whether it can raise
 };
 
-// In the order of daemon/xschedd.toml. Sources are kFromDefault and kFromFile.
+// What everybody has, then rules and ceilings as in the file. Sources are kFromDefault and kFromFile.
 std::vector<Setting> Describe(const Config& config);
 
 // The same for a daemon's: `option` says that the policy's name was given with --policy, `software_gpu` that
@@ -35,7 +35,9 @@ std::vector<Setting> Describe(const Config& config);
 std::vector<Setting> DescribeLive(const Config& config, const policy::Settings& file, bool option,
                                   bool software_gpu = false);
 
-// "us", "ms", "ms/s", "KiB", "KiB/s", "1/s"; empty: it is no number, or a mere count. By the end of the key.
+// "us", "ms", "ms/s", "%", "KiB", "KiB/s", "1/s"; empty: it is no number, or a mere count. By the end of the key.
 std::string_view UnitOf(std::string_view key);
+// "share_slack" of "share_slack_us".
+std::string_view WithoutUnit(std::string_view key);
 
 }  // namespace xschedd

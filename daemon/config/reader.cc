@@ -27,7 +27,7 @@ void ConfigReader::Refuse(const toml::node& node, const std::string& what, const
 }
 
 void ConfigReader::OnlyKeys(const toml::table& table, std::string_view place,
-                            std::initializer_list<std::string_view> keys) {
+                            const std::vector<std::string_view>& keys) {
   const bool is_once = place.substr(0, 2) != "[[";
   const std::string prefix =
       is_once && place[0] == '[' ? std::string(place.substr(1, place.size() - 2)) + "." : std::string();

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,7 +21,7 @@ namespace xschedd {
 class ConfigReader {
  public:
   // `place` is how the message calls the table.
-  void OnlyKeys(const toml::table& table, std::string_view place, std::initializer_list<std::string_view> keys);
+  void OnlyKeys(const toml::table& table, std::string_view place, const std::vector<std::string_view>& keys);
 
   // Each returns whether the key is there and right, and leaves `value` alone otherwise.
   bool Number(const toml::table& table, std::string_view key, policy::Limits limits, std::uint32_t& value);

@@ -34,7 +34,7 @@ namespace xschedd::policy {
 
 // What makes a policy.
 struct Rules {
-  StandingOf standing = nullptr;           // nullptr: all of one priority stand alike
+  StandingFunction* standing = nullptr;    // nullptr: all of one priority stand alike
   Why why = Why::kPriority;                // for whom others of the same priority are held
   Share::Use share = Share::Use::kNobody;  // among those of one rank
 };

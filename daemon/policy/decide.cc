@@ -2,51 +2,98 @@
 
 #include <iterator>
 
-#include "daemon/policy/deadline.h"
-#include "daemon/policy/fair.h"
 #include "daemon/policy/fifo.h"
-#include "daemon/policy/laxity.h"
 
 namespace xschedd::policy {
+
+// Each in the file of its policy, whose head says what it promises in full.
+StandingFunction DeadlineStanding, FairStanding, LaxityStanding;
+
 namespace {
 
-// What each policy is made of, indexed by Name; fifo arbitrates nothing.
-constexpr Rules kRules[] = {
-    {.share = Share::Use::kUnequalWeights},
-    {.share = Share::Use::kAlways},
-    {.standing = DeadlineStanding, .why = Why::kDeadline},
-    {.standing = LaxityStanding, .why = Why::kDeadline},
-    {.standing = FairStanding, .why = Why::kFair},
+struct PolicyRow {
+  std::string_view name;
+  std::string_view promise;
+  std::string_view not_promised;
+  std::optional<Rules> rules;  // not given: nothing is arbitrated
 };
-static_assert(std::size(kRules) == static_cast<std::size_t>(Name::kFifo));
-static_assert(std::size(kNames) == static_cast<std::size_t>(Name::kFifo) + 1);
+
+// The registry, in the order of Name; `./dev settings` writes the documents from it.
+constexpr PolicyRow kPolicies[] = {
+    {"priority", "equals run side by side; where their weights differ, they get GPU time by weight, as in share",
+     "divide anything among equals of one weight", Rules{.share = Share::Use::kUnequalWeights}},
+    {"share",
+     "GPU time by weight: within 2 points over any second, for clients that always have work; the others run beside "
+     "the one that is held",
+     "give back what was not used while idle; divide GPU memory or bandwidth; cut a kernel short",
+     Rules{.share = Share::Use::kAlways}},
+    {"deadline", "the earliest deadline runs first; late work keeps its place and is never dropped",
+     "say whether all deadlines can be met; protect the others from a client that is always late, except by the guard",
+     Rules{.standing = DeadlineStanding, .why = Why::kDeadline}},
+    {"laxity", "work with a deadline waits for all others until it must start; then it runs before them",
+     "help a client of which nothing is known yet: it is urgent at once",
+     Rules{.standing = LaxityStanding, .why = Why::kDeadline}},
+    {"fair",
+     "the group with the least GPU time runs first, in four levels: short jobs overtake long ones without announcing "
+     "it",
+     "protect long jobs from a stream of short ones, except by the guard",
+     Rules{.standing = FairStanding, .why = Why::kFair}},
+    {"fifo", "everybody is open and untracked, as without xschedd; only an administrator's hold binds", "anything else",
+     std::nullopt},
+};
+
+const PolicyRow& RowOf(Name name) {
+  return kPolicies[static_cast<std::size_t>(name)];
+}
 
 }  // namespace
 
+std::vector<Name> Names() {
+  std::vector<Name> names;
+  for (std::size_t i = 0; i < std::size(kPolicies); ++i)
+    names.push_back(static_cast<Name>(i));
+  return names;
+}
+
+std::vector<std::string_view> NameTexts() {
+  std::vector<std::string_view> texts;
+  for (const PolicyRow& row : kPolicies)
+    texts.push_back(row.name);
+  return texts;
+}
+
 std::optional<Name> NameFrom(std::string_view text) {
-  for (std::size_t i = 0; i < std::size(kNames); ++i)
-    if (text == kNames[i]) return static_cast<Name>(i);
+  for (const Name name : Names())
+    if (text == Text(name)) return name;
   return std::nullopt;
 }
 
 std::string_view Text(Name name) {
-  return kNames[static_cast<std::size_t>(name)];
+  return RowOf(name).name;
+}
+
+std::string_view PromiseOf(Name name) {
+  return RowOf(name).promise;
+}
+
+std::string_view NotPromisedBy(Name name) {
+  return RowOf(name).not_promised;
 }
 
 std::string NamesText() {
   std::string text;
-  for (std::size_t i = 0; i < std::size(kNames); ++i) {
-    if (i != 0) text += i + 1 == std::size(kNames) ? " or " : ", ";
-    text += "\"" + std::string(kNames[i]) + "\"";
+  for (std::size_t i = 0; i < std::size(kPolicies); ++i) {
+    if (i != 0) text += i + 1 == std::size(kPolicies) ? " or " : ", ";
+    text += "\"" + std::string(kPolicies[i].name) + "\"";
   }
   return text;
 }
 
 const Decision& Decider::Decide(const State& state, std::uint64_t now_ns) {
-  if (state.settings.name == Name::kFifo) {
-    DecideFifo(state, decision_);
+  if (const std::optional<Rules>& rules = RowOf(state.settings.name).rules) {
+    arbiter_.Decide(state, *rules, now_ns, decision_);
   } else {
-    arbiter_.Decide(state, kRules[static_cast<std::size_t>(state.settings.name)], now_ns, decision_);
+    DecideFifo(state, decision_);
   }
   return decision_;
 }

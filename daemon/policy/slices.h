@@ -10,21 +10,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace xschedd::policy {
-
-// The words of configuration and xschedctl for Settings::time_slices.
-inline constexpr std::string_view kSlicesAuto = "auto";
-inline constexpr std::string_view kSlicesOff = "off";
-inline constexpr std::string_view SlicesText(bool on) {
-  return on ? kSlicesAuto : kSlicesOff;
-}
-inline constexpr std::optional<bool> SlicesFrom(std::string_view text) {
-  if (text == kSlicesAuto) return true;
-  return text == kSlicesOff ? std::optional(false) : std::nullopt;
-}
 
 inline constexpr std::uint32_t kShortSliceUs = 200;
 inline constexpr std::uint32_t kLongSliceUs = 20'000;

@@ -36,6 +36,6 @@ struct Candidate {
 };
 
 // `next` is the group's memory for the next decision; a policy writes only its own part, which is empty before.
-using StandingOf = Standing (*)(const Candidate& candidate, GroupMemory& next);
+using StandingFunction = Standing(const Candidate& candidate, GroupMemory& next);
 
 }  // namespace xschedd::policy

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/policy/settings.h"
+
 namespace xschedd::policy {
 
 inline constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
@@ -23,50 +25,6 @@ inline constexpr std::uint64_t kNsPerUs = 1'000;
 inline constexpr std::uint64_t kNsPerMs = 1'000'000;
 inline constexpr std::uint64_t kNsPerS = 1'000'000'000;
 
-enum class Name { kPriority, kShare, kDeadline, kLaxity, kFair, kFifo };
-// Indexed by Name.
-inline constexpr std::string_view kNames[] = {"priority", "share", "deadline", "laxity", "fair", "fifo"};
-std::optional<Name> NameFrom(std::string_view text);
-std::string_view Text(Name name);
-// All names as a sentence needs them: `"priority", "share" or "fifo"`.
-std::string NamesText();
-
-// docs/explanation/policies.md says why the defaults are what they are.
-struct Settings {
-  Name name = Name::kPriority;
-  std::uint32_t linger_us = 200;
-  std::uint32_t guard_ms_per_s = 10;            // 0: off
-  std::uint32_t window_us = 500;                // 0: no limit
-  std::uint32_t top_window_us = 20'000;         // 0: no limit
-  std::optional<std::uint32_t> max_concurrent;  // 0: no limit; not given: each device's default
-  std::uint32_t turn_ms = 25;
-  // By how many percent an important group may be slower beside others than while they are held; 0: they are always
-  // held.
-  std::uint32_t tolerance_percent = 5;
-  // share: the GPU time by which a group may be ahead of its share, and the most that all who share have in flight.
-  std::uint32_t share_slack_us = 5'000;
-  // laxity: how long before the latest possible start a tenant becomes urgent.
-  std::uint32_t laxity_margin_us = 5'000;
-  // fair: GPU time after which a group goes to the second of kFairLevels levels; to each further one after four times
-  // as much as it may have on the one before.
-  std::uint32_t fair_quantum_ms = 20;
-  bool time_slices = false;  // clients set their own where the device has them (slices.h)
-  bool operator==(const Settings&) const = default;
-};
-
-struct Limits {
-  std::uint32_t max;
-  std::uint32_t min;
-};
-inline constexpr Limits kLingerLimits{100'000, 0};
-inline constexpr Limits kGuardLimits{500, 0};
-inline constexpr Limits kWindowLimits{1'000'000, 0};
-inline constexpr Limits kConcurrentLimits{1024, 0};
-inline constexpr Limits kTurnLimits{1000, 1};
-inline constexpr Limits kToleranceLimits{100, 0};
-inline constexpr Limits kShareSlackLimits{1'000'000, 500};
-inline constexpr Limits kLaxityMarginLimits{1'000'000, 0};
-inline constexpr Limits kFairQuantumLimits{60'000, 1};
 inline constexpr Limits kWeightLimits{10'000, 1};
 inline constexpr std::uint32_t kWeightDefault = 100;
 inline constexpr Limits kDeadlineLimits{3'600'000'000, 1};  // µs
@@ -100,7 +58,9 @@ struct ShareMemory {
   bool operator==(const ShareMemory&) const = default;
 };
 
-// What fair.h keeps of a group.
+inline constexpr int kFairLevels = 4;
+
+// What fair.cc keeps of a group.
 struct FairMemory {
   std::uint64_t attained_ns = 0;  // GPU time, less the time for which it was idle since
   std::uint64_t counted_ns = 0;   // the time of the decision that counted last

@@ -77,7 +77,8 @@ class Remedies {
         Tune(fmt::format("or give those who are held more of each second, by turns (guard_ms_per_s={})",
                          settings_.guard_ms_per_s),
              fmt::format("xschedctl policy set --guard {}ms",
-                         std::min(policy::kGuardLimits.max, std::max(50u, 2 * settings_.guard_ms_per_s))));
+                         std::min(policy::RowOf(&policy::Settings::guard_ms_per_s).max,
+                                  std::max(50u, 2 * settings_.guard_ms_per_s))));
         break;
       case Why::kLinger:
         Tune(fmt::format("let it go on sooner after the more important one went idle (linger_us={})",
@@ -88,14 +89,15 @@ class Remedies {
         Tune(fmt::format("let more background clients run on a device at a time ({})", Limit(settings_)),
              fmt::format("xschedctl policy set --max-concurrent {}", settings_.max_concurrent.value_or(1) + 1));
         Tune(fmt::format("or change turns more often (turn_ms={})", settings_.turn_ms),
-             fmt::format("xschedctl policy set --turn {}ms", std::max(policy::kTurnLimits.min, settings_.turn_ms / 2)));
+             fmt::format("xschedctl policy set --turn {}ms",
+                         std::max(policy::RowOf(&policy::Settings::turn_ms).min, settings_.turn_ms / 2)));
         break;
       case Why::kShare:
         Reweigh();
         Tune(
             fmt::format("or let clients be further ahead of their share (share_slack_us={})", settings_.share_slack_us),
             fmt::format("xschedctl policy set --share-slack {}us",
-                        std::min(policy::kShareSlackLimits.max, 2 * settings_.share_slack_us)));
+                        std::min(policy::RowOf(&policy::Settings::share_slack_us).max, 2 * settings_.share_slack_us)));
         break;
       case Why::kDeadline:
         RaiseTo(subject_.effective.priority + 1, "let it go before all deadlines of its present priority");
@@ -105,8 +107,9 @@ class Remedies {
         RaiseTo(subject_.effective.priority + 1, "let it go before the others of its present priority");
         Tune(fmt::format("or let clients run longer before they go down a level (fair_quantum_ms={})",
                          settings_.fair_quantum_ms),
-             fmt::format("xschedctl policy set --fair-quantum {}ms",
-                         std::min(policy::kFairQuantumLimits.max, 2 * settings_.fair_quantum_ms)));
+             fmt::format(
+                 "xschedctl policy set --fair-quantum {}ms",
+                 std::min(policy::RowOf(&policy::Settings::fair_quantum_ms).max, 2 * settings_.fair_quantum_ms)));
         break;
       case Why::kOpen:
       case Why::kGuard:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/build_config.h"
+#include "daemon/config/settings_message.h"
 #include "daemon/registry/process.h"
 
 namespace xschedd {
@@ -135,17 +136,7 @@ RestoredClient FromSaved(const state::Client& saved) {
 state::Policy ToSaved(const policy::Settings& settings) {
   state::Policy saved;
   saved.set_name(std::string(policy::Text(settings.name)));
-  saved.set_linger_us(settings.linger_us);
-  saved.set_guard_ms_per_s(settings.guard_ms_per_s);
-  saved.set_window_us(settings.window_us);
-  saved.set_top_window_us(settings.top_window_us);
-  if (settings.max_concurrent) saved.set_max_concurrent(*settings.max_concurrent);
-  saved.set_turn_ms(settings.turn_ms);
-  saved.set_tolerance_percent(settings.tolerance_percent);
-  saved.set_share_slack_us(settings.share_slack_us);
-  saved.set_laxity_margin_us(settings.laxity_margin_us);
-  saved.set_fair_quantum_ms(settings.fair_quantum_ms);
-  saved.set_time_slices(settings.time_slices);
+  PutSettings(settings, saved);
   return saved;
 }
 
@@ -154,21 +145,10 @@ std::optional<policy::Settings> FromSaved(const state::Policy& saved) {
   if (!name) return std::nullopt;
   policy::Settings settings;
   settings.name = *name;
-  const auto take = [](std::uint32_t value, policy::Limits limits, auto& place) {
-    if (value >= limits.min && value <= limits.max) place = value;
-  };
-  take(saved.linger_us(), policy::kLingerLimits, settings.linger_us);
-  take(saved.guard_ms_per_s(), policy::kGuardLimits, settings.guard_ms_per_s);
-  take(saved.window_us(), policy::kWindowLimits, settings.window_us);
-  take(saved.top_window_us(), policy::kWindowLimits, settings.top_window_us);
-  if (saved.has_max_concurrent()) take(saved.max_concurrent(), policy::kConcurrentLimits, settings.max_concurrent);
-  take(saved.turn_ms(), policy::kTurnLimits, settings.turn_ms);
-  if (saved.has_tolerance_percent())
-    take(saved.tolerance_percent(), policy::kToleranceLimits, settings.tolerance_percent);
-  take(saved.share_slack_us(), policy::kShareSlackLimits, settings.share_slack_us);
-  take(saved.laxity_margin_us(), policy::kLaxityMarginLimits, settings.laxity_margin_us);
-  take(saved.fair_quantum_ms(), policy::kFairQuantumLimits, settings.fair_quantum_ms);
-  if (saved.has_time_slices()) settings.time_slices = saved.time_slices();
+  for (const policy::SettingRow& row : policy::kSettings) {
+    // What is out of range stays as by default.
+    if (const auto value = FindSetting(row, saved); value && *value) policy::Set(row, **value, settings);
+  }
   return settings;
 }
 

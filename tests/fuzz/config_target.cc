@@ -13,16 +13,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto within = [](std::uint32_t value, policy::Limits limits) {
     return value >= limits.min && value <= limits.max;
   };
-  const policy::Settings& settings = config->policy;
   FUZZ_CHECK(config->lease_ms >= 1);
-  FUZZ_CHECK(within(settings.linger_us, policy::kLingerLimits));
-  FUZZ_CHECK(within(settings.guard_ms_per_s, policy::kGuardLimits));
-  FUZZ_CHECK(within(settings.window_us, policy::kWindowLimits));
-  FUZZ_CHECK(within(settings.top_window_us, policy::kWindowLimits));
-  FUZZ_CHECK(within(settings.tolerance_percent, policy::kToleranceLimits));
-  FUZZ_CHECK(within(settings.turn_ms, policy::kTurnLimits));
-  FUZZ_CHECK(within(settings.share_slack_us, policy::kShareSlackLimits));
-  FUZZ_CHECK(within(settings.fair_quantum_ms, policy::kFairQuantumLimits));
+  for (const policy::SettingRow& row : policy::kSettings) {
+    policy::Settings same = config->policy;
+    FUZZ_CHECK(policy::Set(row, policy::Get(row, config->policy), same).has_value());
+  }
   for (const Rule& rule : config->rules) {
     FUZZ_CHECK(!rule.priority || IsPriority(*rule.priority));
     FUZZ_CHECK(!rule.weight || within(*rule.weight, policy::kWeightLimits));

@@ -183,8 +183,7 @@ class World {
       }
       case 7: {
         policy::Settings settings = scheduler_.Settings();
-        static constexpr const char* kNames[] = {"priority", "share", "deadline", "laxity", "fair", "fifo"};
-        if (const auto name = policy::NameFrom(kNames[input.Byte() % 6])) settings.name = *name;
+        settings.name = policy::Names()[input.Byte() % policy::Names().size()];
         settings.linger_us = input.Flag() ? 0 : 500;
         scheduler_.SetSettings(settings);
         break;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -12,14 +14,14 @@ enum class ValueKind { kAnything, kFile, kFolder, kUser, kPid, kWords };
 
 struct Value {
   ValueKind kind = ValueKind::kAnything;
-  std::string_view words = {};
+  std::string words = {};
 };
 
 struct KnownValue {
   std::string_view name;  // of the option without dashes, or of the positional
   Value value;
 };
-constexpr KnownValue kKnownValues[] = {
+const KnownValue kKnownValues[] = {
     {"pid", {ValueKind::kPid}},
     {"uid", {ValueKind::kUser}},
     {"exe", {ValueKind::kFile}},
@@ -31,8 +33,6 @@ constexpr KnownValue kKnownValues[] = {
     {"runtime-dir", {ValueKind::kFolder}},
     {"reset", {ValueKind::kWords, "priority weight latency all"}},
     {"latency", {ValueKind::kWords, "strict auto"}},
-    {"max-concurrent", {ValueKind::kWords, "vendor"}},
-    {"name", {ValueKind::kWords, "priority share deadline laxity fair fifo"}},  // tests/integration/xschedctl
     {"shell", {ValueKind::kWords, "bash zsh"}},
 };
 
@@ -52,10 +52,24 @@ struct CommandOf {
   std::vector<CommandOf> commands;
 };
 
+// Of "N|vendor" what is to be typed as it is.
+std::string WordsOf(std::string type_name) {
+  std::replace(type_name.begin(), type_name.end(), '|', ' ');
+  std::istringstream parts(type_name);
+  std::string words;
+  for (std::string word; parts >> word;) {
+    if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos) {
+      words += (words.empty() ? "" : " ") + word;
+    }
+  }
+  return words;
+}
+
 Value ValueOf(const CLI::Option& option, const std::string& name) {
   for (const KnownValue& known : kKnownValues) {
     if (known.name == name) return known.value;
   }
+  if (const std::string words = WordsOf(option.get_type_name()); !words.empty()) return {ValueKind::kWords, words};
   if (option.get_type_name().find("FILE") != std::string::npos) return {ValueKind::kFile};
   if (option.get_type_name().find("DIR") != std::string::npos) return {ValueKind::kFolder};
   return {};

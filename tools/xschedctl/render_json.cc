@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "daemon/config/settings_message.h"
 #include "tools/xschedctl/names.h"
 
 namespace xschedd::ctl {
@@ -125,20 +128,16 @@ Json ToJson(const v1::ChangeResponse& answer, bool dry_run) {
 }
 
 Json ToJson(const v1::Policy& policy) {
-  Json json = {{"name", policy.name()},
-               {"linger_us", policy.linger_us()},
-               {"guard_ms_per_s", policy.guard_ms_per_s()},
-               {"window_us", policy.window_us()},
-               {"top_window_us", policy.top_window_us()},
-               {"max_concurrent", policy.max_concurrent()},
-               {"max_concurrent_by_vendor", policy.max_concurrent_by_vendor()},
-               {"turn_ms", policy.turn_ms()},
-               {"tolerance_percent", policy.tolerance_percent()},
-               {"share_slack_us", policy.share_slack_us()},
-               {"laxity_margin_us", policy.laxity_margin_us()},
-               {"fair_quantum_ms", policy.fair_quantum_ms()},
-               {"time_slices", policy.time_slices()},
-               {"available", Json::array()}};
+  Json json = {{"name", policy.name()}};
+  for (const policy::SettingRow& row : policy::kSettings) {
+    const auto said = FindSetting(row, policy);
+    if (!said || !*said) continue;
+    const policy::Value value = **said;
+    const std::string key(row.key);
+    json[key] = row.IsLever() ? Json(policy::Text(row, value)) : Json(std::max(value, policy::Value{0}));
+    if (row.MayBeVendors()) json[key + "_by_vendor"] = value == policy::kByVendor;
+  }
+  json["available"] = Json::array();
   for (const std::string& name : policy.available())
     json["available"].push_back(name);
   return json;

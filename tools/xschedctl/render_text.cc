@@ -6,7 +6,9 @@
 #include <map>
 
 #include "common/latency.h"
+#include "daemon/config/settings_message.h"
 #include "tools/xschedctl/names.h"
+#include "tools/xschedctl/policy_settings.h"
 #include "tools/xschedctl/table.h"
 #include "tools/xschedctl/units.h"
 
@@ -15,10 +17,6 @@ namespace {
 
 std::string Signed(int priority) {
   return fmt::format("{}", priority);
-}
-
-std::string Budget(std::uint32_t window_us) {
-  return window_us == 0 ? "no limit" : Duration(window_us * std::uint64_t{1000}) + " of GPU time in flight";
 }
 
 // GPU time used in a second, ns; over the time that the daemon's sample covers.
@@ -171,40 +169,14 @@ std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const T
 }
 
 std::string RenderPolicy(const v1::Policy& policy) {
-  std::string available;
-  for (const std::string& name : policy.available())
-    available += (available.empty() ? "" : ", ") + name;
-  std::string limit = policy.max_concurrent() == 0
-                          ? "no limit"
-                          : fmt::format("{} background client{} a device", policy.max_concurrent(),
-                                        policy.max_concurrent() == 1 ? "" : "s");
-  if (policy.max_concurrent_by_vendor()) limit = "by the device's vendor: no limit on AMD, 1 elsewhere";
-  const std::string guard =
-      policy.guard_ms_per_s() == 0
-          ? "off: who waits for a held client may wait for ever"
-          : fmt::format("{} ms of every second of a GPU, for one of those who are held", policy.guard_ms_per_s());
-  const std::string tolerance =
-      policy.tolerance_percent() == 0
-          ? "none: others are held whenever somebody more important is busy"
-          : fmt::format("{} % slower beside others than while they are held", policy.tolerance_percent());
-  return fmt::format(
-      "policy          {} (available: {})\n"
-      "tolerance       {}\n"
-      "linger          {} after the last work of the more important\n"
-      "guard           {}\n"
-      "window          {} below the top\n"
-      "top-window      {} for the top\n"
-      "max-concurrent  {}\n"
-      "turn            {} ms\n"
-      "share-slack     {} ahead of its share\n"
-      "laxity-margin   {} before the latest start\n"
-      "fair-quantum    {} ms of GPU time a level\n"
-      "time-slices     {}\n",
-      Harmless(policy.name()), Harmless(available), tolerance, Duration(policy.linger_us() * std::uint64_t{1000}),
-      guard, Budget(policy.window_us()), Budget(policy.top_window_us()), limit, policy.turn_ms(),
-      Duration(policy.share_slack_us() * std::uint64_t{1000}),
-      Duration(policy.laxity_margin_us() * std::uint64_t{1000}), policy.fair_quantum_ms(),
-      Harmless(policy.time_slices()));
+  std::string text = fmt::format("{:<15} {} (available: {})\n", "policy", Harmless(policy.name()),
+                                 Harmless(fmt::format("{}", fmt::join(policy.available(), ", "))));
+  for (const policy::SettingRow& row : policy::kSettings) {
+    const auto value = FindSetting(row, policy);
+    if (!value || !*value) continue;
+    text += fmt::format("{:<15} {:<7} {}\n", OptionOf(row), SettingText(row, **value), MeaningOf(row, **value));
+  }
+  return text;
 }
 
 std::string RenderEvent(const v1::Event& event) {

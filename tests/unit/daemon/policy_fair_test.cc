@@ -1,5 +1,4 @@
 // fair as a table: who has had how much, and who goes before whom.
-#include "daemon/policy/fair.h"
 #include "tests/unit/daemon/policy_world.h"
 
 using namespace xschedd::policy;

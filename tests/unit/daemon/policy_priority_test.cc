@@ -304,7 +304,7 @@ TEST_CASE("priority: several levels below the top divide one window") {
 }
 
 TEST_CASE("the names of the policies") {
-  for (const std::string_view name : kNames) {
+  for (const std::string_view name : NameTexts()) {
     REQUIRE(NameFrom(name));
     CHECK(Text(*NameFrom(name)) == name);
   }

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include "daemon/policy/fair.h"
 #include "tests/catch.h"
 #include "tests/unit/daemon/policy_trace.h"
 #include "tests/unit/daemon/policy_world.h"
@@ -498,7 +497,7 @@ TEST_CASE("policy properties on random traces") {
                                 {Name::kDeadline, Why::kDeadline},
                                 {Name::kLaxity, Why::kDeadline},
                                 {Name::kFair, Why::kFair}};
-  for (const std::string_view text : kNames) {
+  for (const std::string_view text : NameTexts()) {
     const Name name = *NameFrom(text);
     std::set<Why> reasons;
     Waits::Reached reached;
@@ -523,7 +522,7 @@ TEST_CASE("policy properties on random traces") {
 TEST_CASE("the order of simultaneous events does not matter") {
   // Whatever happens between two decisions is one State: the only order left is that of lists, above. What remains is
   // that a decision made between two events of one instant changes nothing of the one after both.
-  for (const std::string_view text : kNames) {
+  for (const std::string_view text : NameTexts()) {
     for (std::uint32_t seed = 1; seed <= 40; ++seed) {
       Trace trace(*NameFrom(text), seed);
       Decider decider;

@@ -32,7 +32,6 @@ TEST_CASE("slices: every case") {
   };
   for (const auto& [of, us] : cases)
     CHECK(SliceOf(of) == us);
-  CHECK((SlicesFrom("auto") == true && SlicesFrom("off") == false && !SlicesFrom("on")));
 }
 
 TEST_CASE("slices: short for who can be overtaken, busy or not, held or not; long for who cannot") {

@@ -160,14 +160,20 @@ class Pictures(Case):
                              "draw it again: tools/pictures/architecture")
 
 
-class Settings(Case):
-    """[policy] in daemon/policy/types.h and daemon/config/config.h, the installed file, the manual page, --help, policies.md."""
+def policy_settings():
+    """By key, the default of each number."""
+    body = re.search(r"^struct Settings \{$(.*?)^\};$", read("daemon/policy/settings.h"), re.MULTILINE | re.DOTALL).group(1)
+    return {key: number(value) for key, value in re.findall(r"uint32_t (\w+) = ([\d']+);", body)}
 
-    def policy(self):
-        body = re.search(r"^struct Settings \{$(.*?)^\};$", read("daemon/policy/types.h"), re.MULTILINE | re.DOTALL).group(1)
-        found = {key: number(value) for key, value in re.findall(r"uint32_t (\w+) = ([\d']+);", body)}
-        self.assertIn("window_us", found)
-        return found
+
+def policy_options():
+    """The options of `policy set`, from the table's keys."""
+    keys = re.findall(r'\{"(\w+)",\s*&Settings::', read("daemon/policy/settings.h"))
+    return {"--" + re.sub(r"_(us|ms|ms_per_s|percent)$", "", key).replace("_", "-") for key in keys}
+
+
+class Settings(Case):
+    """Keys of the configuration and their defaults. What is in tables of daemon/policy, tools/settings/write compares."""
 
     def config(self, struct):
         body = re.search(rf"^struct {struct} \{{$(.*?)^\}};$", read("daemon/config/config.h"), re.MULTILINE | re.DOTALL).group(1)
@@ -191,21 +197,24 @@ class Settings(Case):
         found = {}
         for table, keys in re.findall(r'OnlyKeys\(\w+, "\[+(\w+)\]+",\s*\{(.*?)\}\)', read("daemon/config/config.cc"), re.DOTALL):
             found[table] = set(re.findall(r'"(\w+)"', keys))
+        rows = read("daemon/config/keys.h")
+        for table, key in re.findall(r'\{"(\w+)", "(\w+)", In<', rows):
+            found.setdefault(table, set()).add(key)
+        found["quota"] = set(re.findall(r'QuotaRow<[^>]*>\("(\w+)"', rows))
         return found
 
     def test_the_installed_file_has_the_defaults_and_every_key(self):
         installed = self.installed()
-        numbers = {"policy": self.policy(), "quota": self.config("Quota"), "daemon": self.config("Config")}
+        numbers = {"quota": self.config("Quota"), "daemon": self.config("Config")}
         for table, defaults in numbers.items():
             for key, value in defaults.items():
                 with self.subTest(f"{table}.{key}"):
                     self.assertEqual(installed[table].get(key), str(value))
         known = self.known_keys()
-        self.assertGreater(len(known["policy"]), 8)
-        for table in ("daemon", "policy", "device", "metrics", "access"):
+        for table in ("daemon", "metrics", "access"):
             with self.subTest(table):
-                self.assertEqual(known.get(table, set()) - {"max_concurrent"}, set(installed[table]) if table in known else set())
-        for key in known["rule"] | known["ceiling"] | {"max_concurrent"}:
+                self.assertEqual(known[table], set(installed[table]))
+        for key in known["rule"] | known["ceiling"]:
             self.says(read("daemon/xschedd.toml"), rf"^#.*\b{key}\b", "daemon/xschedd.toml")
 
     def test_the_manual_page_has_the_defaults_and_every_key(self):
@@ -216,41 +225,17 @@ class Settings(Case):
                     for key in re.findall(r"\bIc (\w+)", line)}
             with self.subTest(table):
                 self.assertEqual(said, keys)
-        for table, defaults in {"policy": self.policy(), "quota": self.config("Quota"), "daemon": self.config("Config")}.items():
+        for table, defaults in {"quota": self.config("Quota"), "daemon": self.config("Config")}.items():
             for key, value in defaults.items():
                 with self.subTest(f"{table}.{key}"):
                     self.says(described[f"[{table}]"], rf"^\.It Ic {key} Pq .*, {value}$", "xschedd.toml(5)")
-
-    def test_limits_in_the_manual_page(self):
-        types, config = read("daemon/policy/types.h"), read("daemon/config/config.cc")
-        described = sections(sections(read("docs/man/xschedd.toml.5"), "Sh")["DESCRIPTION"], "Ss")["[policy]"]
-        limits = {key: (number(low), number(high)) for key, high, low in
-                  re.findall(r"constexpr Limits (k\w+)\{([\d']+), ([\d']+)\};", types)}
-        for key, which in re.findall(r'reader\.Number\(table, "(\w+_(?:us|ms|ms_per_s|percent)|max_concurrent)", policy::(k\w+)', config):
-            with self.subTest(key):
-                self.says(described, rf"^\.It Ic {key} Pq {limits[which][0]} to {limits[which][1]},", "xschedd.toml(5)")
-
-    def test_the_defaults_in_help(self):
-        """`policy set --help` and xschedctl(8) say the defaults that the daemon has."""
-        text = re.sub(r'"\s*\n\s*"', "", read("tools/xschedctl/command_policy.cc"))
-        options = dict(re.findall(r'add_option\(\s*"--([\w-]+)", options->\w+,\s*"([^"]*)"\)', text))
-        page = sections(sections(read("docs/man/xschedctl.8"), "Sh")["COMMANDS"], "Ss")["policy set"]
-        described = {entry.split()[0]: " ".join(entry.split()) for entry in page.split(".It Fl -")[1:]}
-        for key, value in self.policy().items():
-            option, unit = re.match(r"(\w+?)_(us|ms|ms_per_s|percent)$", key).groups()
-            unit = {"us": "us", "ms": "ms", "ms_per_s": "ms", "percent": ""}[unit]
-            if unit == "us" and value % 1000 == 0:
-                value, unit = value // 1000, "ms"
-            with self.subTest(key):
-                self.assertIn(f"(default {value}{unit})", options[option.replace("_", "-")])
-                self.assertIn(f"; {value}{unit} by default", described[option.replace("_", "-")])
 
     def test_the_defaults_in_policies(self):
         text = read("docs/explanation/policies.md")
         said = re.findall(r"`(\w+)`(?:, | \()default (\d+)(?: (ms|µs))?", text)
         self.assertGreater(len(said), 6)
         for key, value, unit in said:
-            wanted = self.policy()[key]
+            wanted = policy_settings()[key]
             factor = 1000 if unit == "ms" and key.endswith("_us") else 1
             with self.subTest(key):
                 self.assertEqual(int(value) * factor, wanted)
@@ -267,15 +252,6 @@ class Settings(Case):
                         self.assertEqual(int(value), quota[key])
         self.assertEqual(set(quota) - seen, {"root_times"})
 
-    def test_each_policy_is_named_everywhere(self):
-        names = re.findall(r'"(\w+)"', re.search(r"kNames\[\] = \{(.*?)\};", read("daemon/policy/types.h")).group(1))
-        self.assertEqual(len(names), 6)
-        for page in ("daemon/xschedd.toml", "docs/man/xschedd.toml.5", "docs/man/xschedd.8", "docs/explanation/policies.md",
-                     "docs/reference/xschedctl.md", "docs/reference/glossary.md"):
-            for one in names:
-                with self.subTest(f"{page}: {one}"):
-                    self.says(read(page), rf"\b{one}\b", page)
-
 
 class Commands(Case):
     def code(self):
@@ -286,6 +262,8 @@ class Commands(Case):
             options = set(re.findall(r'(?<=")--[\w-]+', text))
             if "AddSelectorOptions" in text:
                 options |= set(re.findall(r'add_(?:option|flag)\("(--[\w-]+)"', read("tools/xschedctl/command_line.cc"))) | {"--pid"}
+            if path.stem == "command_policy":
+                options |= policy_options()
             for command in re.findall(r'app(?:_)?\.add_subcommand\("([\w-]+)"', text):
                 found[command] = options
         everywhere = set(re.findall(r'app_\.\w+\("(--[\w-]+)"', read("tools/xschedctl/command_line.cc"))) | {"--help", "--version"}

@@ -206,7 +206,7 @@ TEST_CASE("nobody starves in any workload, under any policy, on any device") {
     const Workload workload = dice.AnyWorkload();
     Parameters parameters;
     parameters.seed = seed + 1;
-    parameters.settings = dice.AnySettings(static_cast<policy::Name>(seed % std::size(policy::kNames)));
+    parameters.settings = dice.AnySettings(static_cast<policy::Name>(seed % policy::Names().size()));
     const Results results = Simulate(workload, parameters);
     const std::uint64_t bound = (workload.clients.size() + 1) * kS + ThroughNs(workload);
     for (const ClassResult& result : results.classes) {

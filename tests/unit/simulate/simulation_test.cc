@@ -319,9 +319,9 @@ TEST_CASE("nothing is lost and no device does more than it can, in every workloa
     INFO(entry.path().string());
     REQUIRE(workload);
     workload->length_ns = 3 * kS;
-    for (std::size_t policy = 0; policy <= std::size(xschedd::policy::kNames); ++policy) {
+    for (std::size_t policy = 0; policy <= xschedd::policy::Names().size(); ++policy) {
       Parameters parameters;
-      parameters.unscheduled = policy == std::size(xschedd::policy::kNames);
+      parameters.unscheduled = policy == xschedd::policy::Names().size();
       if (!parameters.unscheduled) parameters.settings.name = static_cast<xschedd::policy::Name>(policy);
       const Results results = Simulate(*workload, parameters);
       CHECK(results.launched == results.completed + results.left);

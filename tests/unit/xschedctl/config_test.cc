@@ -88,6 +88,7 @@ TEST_CASE("all that is wrong with a file is told, in its order") {
 TEST_CASE("each unit is told by the key's end") {
   CHECK(UnitOf("policy.window_us") == "us");
   CHECK(UnitOf("policy.guard_ms_per_s") == "ms/s");
+  CHECK(UnitOf("policy.tolerance_percent") == "%");
   CHECK(UnitOf("quota.memory_kib_per_uid") == "KiB");
   CHECK(UnitOf("quota.message_kib_per_s") == "KiB/s");
   CHECK(UnitOf("quota.clients_per_uid").empty());

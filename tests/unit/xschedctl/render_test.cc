@@ -174,14 +174,14 @@ TEST_CASE("a policy's settings are shown with units, zero as what it means") {
   policy.add_available("fifo");
   const std::string text = RenderPolicy(policy);
   CHECK(text.find("priority (available: priority, fifo)") != std::string::npos);
-  CHECK(text.find("linger          500 us") != std::string::npos);
-  CHECK(text.find("window          2.00 ms of GPU time in flight below the top") != std::string::npos);
-  CHECK(text.find("top-window      no limit") != std::string::npos);
-  CHECK(text.find("share-slack     5.00 ms ahead of its share") != std::string::npos);
-  CHECK(text.find("fair-quantum    20 ms of GPU time a level") != std::string::npos);
-  CHECK(text.find("time-slices     auto\n") != std::string::npos);
-  CHECK(text.find("guard           off") != std::string::npos);
-  CHECK(text.find("max-concurrent  no limit") != std::string::npos);
+  CHECK(text.find("linger          500us   how long the others stay held") != std::string::npos);
+  CHECK(text.find("window          2ms     GPU time that clients below the most important") != std::string::npos);
+  CHECK(text.find("top-window      0       no limit\n") != std::string::npos);
+  CHECK(text.find("share-slack     5ms     share: GPU time by which a client may be ahead") != std::string::npos);
+  CHECK(text.find("fair-quantum    20ms    fair: GPU time after which") != std::string::npos);
+  CHECK(text.find("time-slices     auto    where a device gives") != std::string::npos);
+  CHECK(text.find("guard           0       off, and who waits") != std::string::npos);
+  CHECK(text.find("max-concurrent  0       no limit\n") != std::string::npos);
 }
 
 TEST_CASE("explain shows times, causes and the last holds, and what to type") {

@@ -71,7 +71,7 @@ Result<Parameters> MakeParameters(const Options& options) {
   const auto name = xschedd::policy::NameFrom(options.policy);
   if (!name) {
     return Fail(fmt::format("there is no policy \"{}\"", options.policy),
-                fmt::format("there are {}", fmt::join(xschedd::policy::kNames, ", ")));
+                fmt::format("there are {}", fmt::join(xschedd::policy::NameTexts(), ", ")));
   }
   parameters.settings.name = *name;
   parameters.seed = options.seed;
@@ -140,7 +140,7 @@ Result<void> Sweep(const Workload& workload, const Parameters& base, const std::
   std::vector<SweepPoint> points;
   for (const std::uint32_t value : assignment->values) {
     Parameters parameters = base;
-    if (const Result<void> set = Set(parameters, assignment->name, value); !set) return set;
+    if (Result<void> set = Set(parameters, assignment->name, value); !set) return set;
     points.push_back({std::to_string(value), Simulate(workload, parameters)});
     if (json != nullptr) {
       nlohmann::json one = ToJson(points.back().results, reference);

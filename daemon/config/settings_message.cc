@@ -1,0 +1,77 @@
+#include "daemon/config/settings_message.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <vector>
+
+namespace xschedd {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// What a message has for a setting besides the map.
+struct Fields {
+  const FieldDescriptor* value;
+  const FieldDescriptor* by_vendor;  // a flag: left to the vendor
+};
+
+Fields FieldsOf(const policy::SettingRow& row, const Message& message) {
+  const std::string key(row.key);
+  return {message.GetDescriptor()->FindFieldByName(key), message.GetDescriptor()->FindFieldByName(key + "_by_vendor")};
+}
+
+void PutField(const policy::SettingRow& row, const FieldDescriptor& field, policy::Value value, Message& to) {
+  const google::protobuf::Reflection& reflection = *to.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return reflection.SetBool(&to, &field, value != 0);
+    case FieldDescriptor::CPPTYPE_STRING:
+      return reflection.SetString(&to, &field, policy::Text(row, value));
+    default:
+      return reflection.SetUInt32(&to, &field, static_cast<std::uint32_t>(value));
+  }
+}
+
+policy::Value ValueOf(const FieldDescriptor& field, const Message& from) {
+  const google::protobuf::Reflection& reflection = *from.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return reflection.GetBool(from, &field) ? 1 : 0;
+    case FieldDescriptor::CPPTYPE_STRING:
+      return policy::ValueOfWord(reflection.GetString(from, &field));
+    default:
+      return reflection.GetUInt32(from, &field);
+  }
+}
+
+}  // namespace
+
+void PutSetting(const policy::SettingRow& row, policy::Value value, Message& to, SettingsMap& more) {
+  const Fields fields = FieldsOf(row, to);
+  if (fields.value == nullptr) {
+    more[std::string(row.key)] = value;
+  } else if (value != policy::kByVendor) {
+    PutField(row, *fields.value, value, to);
+  } else if (fields.by_vendor != nullptr) {
+    PutField(row, *fields.by_vendor, 1, to);
+  }
+}
+
+Result<std::optional<policy::Value>> FindSetting(const policy::SettingRow& row, const Message& from,
+                                                 const SettingsMap& more) {
+  const Fields fields = FieldsOf(row, from);
+  std::vector<policy::Value> said;
+  if (const auto named = more.find(std::string(row.key)); named != more.end()) said.push_back(named->second);
+  if (fields.by_vendor != nullptr && ValueOf(*fields.by_vendor, from) != 0) said.push_back(policy::kByVendor);
+  if (fields.value != nullptr && from.GetReflection()->HasField(from, fields.value)) {
+    said.push_back(ValueOf(*fields.value, from));
+  }
+  if (said.size() > 1) return Fail(std::string(row.key) + " is given twice", "give it once");
+  if (!said.empty()) return said.front();
+  // A field that cannot be absent says 0.
+  if (fields.value != nullptr && !fields.value->has_presence()) return ValueOf(*fields.value, from);
+  return std::nullopt;
+}
+
+}  // namespace xschedd

@@ -1,0 +1,40 @@
+// The policy's settings in messages of the protocol and of the saved state. A setting is in the message's field of its
+// key, where it has one: releases up to 0.1.0 know no other way. Every later one is in the map `settings`, by its key.
+// Thread rule: pure functions.
+#pragma once
+
+#include <google/protobuf/map.h>
+#include <google/protobuf/message.h>
+
+#include <optional>
+#include <string>
+
+#include "common/result.h"
+#include "daemon/policy/settings.h"
+
+namespace xschedd {
+
+using SettingsMap = google::protobuf::Map<std::string, policy::Value>;
+
+void PutSetting(const policy::SettingRow& row, policy::Value value, google::protobuf::Message& to, SettingsMap& more);
+// Not there: the message says nothing of it. Fails where it says it twice. Whether it may be so, policy::Set says.
+Result<std::optional<policy::Value>> FindSetting(const policy::SettingRow& row, const google::protobuf::Message& from,
+                                                 const SettingsMap& more);
+
+template <typename Message>
+void PutSetting(const policy::SettingRow& row, policy::Value value, Message& to) {
+  PutSetting(row, value, to, *to.mutable_settings());
+}
+
+template <typename Message>
+void PutSettings(const policy::Settings& settings, Message& to) {
+  for (const policy::SettingRow& row : policy::kSettings)
+    PutSetting(row, policy::Get(row, settings), to);
+}
+
+template <typename Message>
+Result<std::optional<policy::Value>> FindSetting(const policy::SettingRow& row, const Message& from) {
+  return FindSetting(row, from, from.settings());
+}
+
+}  // namespace xschedd

@@ -1,0 +1,122 @@
+// The policy's settings as a table. A setting is a member here, its row in kSettings, and its use: configuration,
+// protocol, saved state, `config show`, `policy get` and `set`, completion and simulator iterate the table, and
+// `./dev settings` writes the documents from it. All of them act at once, on live clients. Thread rule: values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "common/result.h"
+#include "daemon/policy/policies.h"
+
+namespace xschedd::policy {
+
+// docs/explanation/policies.md says why the defaults are what they are.
+struct Settings {
+  Name name = Name::kPriority;
+  std::uint32_t linger_us = 200;
+  std::uint32_t guard_ms_per_s = 10;
+  std::uint32_t window_us = 500;
+  std::uint32_t top_window_us = 20'000;
+  std::optional<std::uint32_t> max_concurrent;  // not given: each device's default
+  std::uint32_t turn_ms = 25;
+  std::uint32_t tolerance_percent = 5;
+  std::uint32_t share_slack_us = 5'000;
+  std::uint32_t laxity_margin_us = 5'000;
+  std::uint32_t fair_quantum_ms = 20;
+  bool time_slices = false;
+  bool operator==(const Settings&) const = default;
+};
+
+struct Limits {
+  std::uint32_t max;
+  std::uint32_t min;
+};
+
+// A number, one that may be left to the device's vendor, or a lever: "off", or "auto" where the device has it.
+using Member = std::variant<std::uint32_t Settings::*, std::optional<std::uint32_t> Settings::*, bool Settings::*>;
+
+// Whose a setting is: of one policy by its name, or of these.
+inline constexpr std::string_view kOfAll = "all";
+inline constexpr std::string_view kOfDevice = "device";
+
+struct SettingRow {
+  std::string_view key;  // in file, protocol and saved state; its end is the unit
+  Member member;
+  std::uint32_t min;
+  std::uint32_t max;
+  std::string_view owner;
+  std::string_view since;  // the first release that has it
+  std::string_view help;   // one line, for whoever sets it
+
+  constexpr Limits Range() const { return {max, min}; }
+  constexpr bool IsLever() const { return std::holds_alternative<bool Settings::*>(member); }
+  constexpr bool MayBeVendors() const {
+    return std::holds_alternative<std::optional<std::uint32_t> Settings::*>(member);
+  }
+  // The table of the file that it is in.
+  constexpr std::string_view Section() const { return owner == kOfDevice ? kOfDevice : "policy"; }
+};
+
+// In the order in which people see them.
+inline constexpr SettingRow kSettings[] = {
+    {"linger_us", &Settings::linger_us, 0, 100'000, kOfAll, "0.1.0",
+     "how long the others stay held after the most important client became idle"},
+    {"guard_ms_per_s", &Settings::guard_ms_per_s, 0, 500, kOfAll, "0.1.0",
+     "time of each second of a GPU for held clients, in turns, whoever else is busy; 0: off, and who waits for a held "
+     "client may wait for ever"},
+    {"window_us", &Settings::window_us, 0, 1'000'000, kOfAll, "0.1.0",
+     "GPU time that clients below the most important attached one may have in flight on a GPU; 0: no limit"},
+    {"top_window_us", &Settings::top_window_us, 0, 1'000'000, kOfAll, "0.1.0",
+     "the same for the most important one itself, beside others: what it can have queued when it stops being that; 0: "
+     "no limit"},
+    {"max_concurrent", &Settings::max_concurrent, 0, 1024, kOfAll, "0.1.0",
+     "how many clients that are below the most important one, or kept to shares, run on a GPU at a time, in turns; 0: "
+     "no limit; vendor: no limit on AMD, where processes run side by side, and 1 elsewhere"},
+    {"turn_ms", &Settings::turn_ms, 1, 1000, kOfAll, "0.1.0", "length of such a turn"},
+    {"tolerance_percent", &Settings::tolerance_percent, 0, 100, kOfAll, "0.1.0",
+     "by how many percent an important client may be slower for each of the others, four at most, than while they are "
+     "held; 0: they are held whenever it is busy"},
+    {"share_slack_us", &Settings::share_slack_us, 500, 1'000'000, "share", "0.1.0",
+     "GPU time by which a client may be ahead of its share before it is held"},
+    {"laxity_margin_us", &Settings::laxity_margin_us, 0, 1'000'000, "laxity", "0.1.0",
+     "how long before its latest possible start work becomes urgent"},
+    {"fair_quantum_ms", &Settings::fair_quantum_ms, 1, 60'000, "fair", "0.1.0",
+     "GPU time after which a client goes down to the second of four levels; four times as much on each further one"},
+    {"time_slices", &Settings::time_slices, 0, 1, kOfDevice, "0.1.0",
+     "auto: where a device gives processes time slices that each may set for itself (NVIDIA, without MPS), clients "
+     "below the most important attached one get short ones and the others long ones, so that running work gives way "
+     "inside a kernel; off: the driver's own"},
+};
+
+// The row of a member.
+template <typename Type>
+consteval const SettingRow& RowOf(Type Settings::*member) {
+  for (const SettingRow& row : kSettings) {
+    const auto* const its = std::get_if<Type Settings::*>(&row.member);
+    if (its != nullptr && *its == member) return row;
+  }
+  throw "a member of Settings without a row";
+}
+
+// Null: there is none of that key.
+const SettingRow* RowFrom(std::string_view key);
+
+// A setting's value, of whatever type: a lever's is 0 or 1.
+using Value = std::int64_t;
+inline constexpr Value kByVendor = -1;
+inline constexpr std::string_view kVendor = "vendor";
+inline constexpr std::string_view kLeverWords[] = {"off", "auto"};  // indexed by value
+
+Value Get(const SettingRow& row, const Settings& settings);
+// The error names the key and what may be given; the setting then stays as it is.
+Result<void> Set(const SettingRow& row, Value value, Settings& settings);
+// "500"; in words, where the value has one.
+std::string Text(const SettingRow& row, Value value);
+// Of a lever; what is no word of it is a value that Set refuses.
+Value ValueOfWord(std::string_view word);
+
+}  // namespace xschedd::policy

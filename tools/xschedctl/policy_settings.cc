@@ -1,0 +1,88 @@
+#include "tools/xschedctl/policy_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "daemon/config/describe.h"
+#include "tools/xschedctl/units.h"
+
+namespace xschedd::ctl {
+namespace {
+
+using ParseTime = Result<std::uint32_t> (*)(std::string_view);
+// Null: it is no time.
+ParseTime ParseTimeOf(const policy::SettingRow& row) {
+  const std::string_view unit = UnitOf(row.key);
+  if (unit == "us") return ParseMicroseconds;
+  return unit.starts_with("ms") ? ParseMilliseconds : nullptr;
+}
+
+}  // namespace
+
+std::string OptionOf(const policy::SettingRow& row) {
+  std::string option(WithoutUnit(row.key));
+  std::replace(option.begin(), option.end(), '_', '-');
+  return option;
+}
+
+std::string Placeholder(const policy::SettingRow& row) {
+  if (row.IsLever()) return fmt::format("{}|{}", policy::kLeverWords[0], policy::kLeverWords[1]);
+  if (ParseTimeOf(row) != nullptr) return "T";
+  if (UnitOf(row.key) == "%") return "PERCENT";
+  return row.MayBeVendors() ? fmt::format("N|{}", policy::kVendor) : "N";
+}
+
+std::string HelpOf(const policy::SettingRow& row) {
+  const bool is_policys = row.owner != policy::kOfAll && row.owner != policy::kOfDevice;
+  return is_policys ? fmt::format("{}: {}", row.owner, row.help) : std::string(row.help);
+}
+
+Result<policy::Value> ParseSetting(const policy::SettingRow& row, const std::string& text) {
+  if (row.MayBeVendors() && text == policy::kVendor) return policy::kByVendor;
+  if (row.IsLever()) {
+    policy::Settings settings;
+    const policy::Value value = policy::ValueOfWord(text);
+    if (Result<void> known = policy::Set(row, value, settings); !known) return tl::unexpected<Error>(known.error());
+    return value;
+  }
+  if (const ParseTime parse = ParseTimeOf(row)) {
+    const Result<std::uint32_t> time = parse(text);
+    if (!time) return tl::unexpected<Error>(time.error());
+    return policy::Value{*time};
+  }
+  const std::string_view what = row.MayBeVendors() ? "number, nor \"vendor\"" : "number";
+  const auto number = ParseNumber(text, what, std::numeric_limits<std::uint32_t>::max());
+  if (!number) return tl::unexpected<Error>(number.error());
+  return static_cast<policy::Value>(*number);
+}
+
+std::string SettingText(const policy::SettingRow& row, policy::Value value) {
+  if (ParseTimeOf(row) == nullptr || value <= 0) return policy::Text(row, value);
+  if (UnitOf(row.key) != "us") return fmt::format("{}ms", value);
+  return value % 1000 == 0 ? fmt::format("{}ms", value / 1000) : fmt::format("{}us", value);
+}
+
+std::string MeaningOf(const policy::SettingRow& row, policy::Value value) {
+  const std::string help = HelpOf(row);
+  const std::string end = "; ";
+  // Parts of the help are divided by semicolons, and those that begin with a value are about that one.
+  const std::string about = policy::Text(row, value) + ": ";
+  const std::size_t found = help.starts_with(about) ? 0 : help.find(end + about);
+  if (found == std::string::npos) return help.substr(0, help.find(end));
+  const std::size_t begin = help.find(about, found) + about.size();
+  return help.substr(begin, help.find(end, begin) - begin);
+}
+
+Result<void> CheckTaken(const v1::SetPolicyRequest& request, const v1::Policy& answer) {
+  for (const auto& [key, value] : request.settings()) {
+    if (answer.settings().contains(key)) continue;
+    const std::string rest = request.dry_run() ? "" : " (what else was given is set)";
+    return Fail(fmt::format("the daemon is of a release that does not know {}{}", key, rest),
+                "restart it, so that the installed release runs");
+  }
+  return {};
+}
+
+}  // namespace xschedd::ctl
