@@ -9,7 +9,7 @@
 
 #include "common/result.h"
 #include "common/unique_fd.h"
-#include "daemon/ipc/service_manager.h"
+#include "daemon/ipc/service_protocol.h"
 
 namespace xschedd {
 
