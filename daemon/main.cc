@@ -20,6 +20,7 @@
 
 #include "common/runtime_dir.h"
 #include "daemon/build_config.h"
+#include "daemon/install_paths.h"
 #include "daemon/server.h"
 #include "daemon/telemetry/log.h"
 #include "daemon/threads.h"

@@ -9,7 +9,7 @@
 
 #include "common/result.h"
 #include "common/unique_fd.h"
-#include "daemon/service_manager/service_manager.h"
+#include "daemon/service_manager/service_protocol.h"
 
 namespace xschedd {
 

@@ -3,39 +3,15 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
-#include "daemon/build_config.h"
-#if XSCHEDD_HAVE_SYSTEMD
-#include <systemd/sd-daemon.h>
-#endif
-
 namespace xschedd {
 
-Result<std::vector<PassedDescriptor>> TakePassedDescriptors() {
-  std::vector<PassedDescriptor> passed;
-#if XSCHEDD_HAVE_SYSTEMD
-  char** names = nullptr;
-  const int count = sd_listen_fds_with_names(1, &names);
-  if (count < 0) return Fail(std::string("cannot take the descriptors of systemd: ") + std::strerror(-count));
-  for (int i = 0; i < count; ++i) {
-    passed.push_back({names[i], UniqueFd(SD_LISTEN_FDS_START + i)});
-    std::free(names[i]);
-  }
-  std::free(names);
-#endif
-  return passed;
-}
-
-ServiceManager::ServiceManager() {
-#if XSCHEDD_HAVE_SYSTEMD
-  is_present_ = std::getenv("NOTIFY_SOCKET") != nullptr;
-  std::uint64_t interval_us = 0;
-  if (is_present_ && sd_watchdog_enabled(1, &interval_us) > 0) watchdog_us_ = interval_us;
-  if (is_present_) thread_ = std::thread([this] { Run(); });
-#endif
+ServiceManager::ServiceManager() : socket_(NotifySocket::FromEnvironment()) {
+  if (!IsPresent()) return;
+  watchdog_us_ = TakeWatchdogInterval();
+  thread_ = std::thread([this] { Run(); });
 }
 
 ServiceManager::~ServiceManager() {
@@ -67,7 +43,7 @@ void ServiceManager::Unstore(const std::string& name) {
 }
 
 void ServiceManager::Ping() {
-  if (!is_present_) return;
+  if (!IsPresent()) return;
   {
     const std::lock_guard lock(mutex_);
     is_ping_due_ = true;
@@ -76,7 +52,7 @@ void ServiceManager::Ping() {
 }
 
 void ServiceManager::Send(Message message) {
-  if (!is_present_) return;
+  if (!IsPresent()) return;
   {
     const std::lock_guard lock(mutex_);
     messages_.push_back(std::move(message));
@@ -85,7 +61,6 @@ void ServiceManager::Send(Message message) {
 }
 
 void ServiceManager::Run() {
-#if XSCHEDD_HAVE_SYSTEMD
   for (;;) {
     Message message;
     {
@@ -100,16 +75,10 @@ void ServiceManager::Run() {
         messages_.pop_front();
       }
     }
-    std::vector<int> descriptors;
-    descriptors.reserve(message.descriptors.size());
-    for (const UniqueFd& fd : message.descriptors)
-      descriptors.push_back(fd.Get());
-    const int sent = sd_pid_notify_with_fds(0, 0, message.state.c_str(), descriptors.data(),
-                                            static_cast<unsigned>(descriptors.size()));
-    if (sent < 0)
-      SPDLOG_WARN("cannot tell the service manager \"{}\" error=\"{}\"", message.state, std::strerror(-sent));
+    const int error = socket_->Send(message.state, message.descriptors);
+    if (error != 0)
+      SPDLOG_WARN("cannot tell the service manager \"{}\" error=\"{}\"", message.state, std::strerror(error));
   }
-#endif
 }
 
 }  // namespace xschedd

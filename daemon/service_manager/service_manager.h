@@ -1,32 +1,23 @@
-// systemd, or any service manager with its protocols: descriptors that it hands over (sd_listen_fds), messages to it
-// (sd_notify).
+// Messages to systemd, or to any service manager with its protocol (service_protocol.h).
 //
 // A thread of its own sends the messages in order: a service manager that does not read must not stop the daemon's
 // loop. The queue is bounded: it holds no more descriptors than the caller stores at a time, since those that are
-// removed before they were sent are dropped. Without a service manager, or built without libsystemd, nothing is handed
-// over and nothing is sent. Thread rule: one thread.
+// removed before they were sent are dropped. Without a service manager nothing is sent. Thread rule: one thread.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "common/result.h"
 #include "common/unique_fd.h"
+#include "daemon/service_manager/service_protocol.h"
 
 namespace xschedd {
-
-struct PassedDescriptor {
-  std::string name;
-  UniqueFd fd;
-};
-
-// Listening sockets and what was stored. Once: the second call gives none.
-Result<std::vector<PassedDescriptor>> TakePassedDescriptors();
 
 class ServiceManager {
  public:
@@ -36,7 +27,7 @@ class ServiceManager {
   ServiceManager(const ServiceManager&) = delete;
   ServiceManager& operator=(const ServiceManager&) = delete;
 
-  bool IsPresent() const { return is_present_; }
+  bool IsPresent() const { return socket_.has_value(); }
   // How often it wants to hear that the loop turns; 0: never.
   std::uint64_t WatchdogUs() const { return watchdog_us_; }
 
@@ -58,7 +49,7 @@ class ServiceManager {
   void Send(Message message);
   void Run();
 
-  bool is_present_ = false;
+  const std::optional<NotifySocket> socket_;
   std::uint64_t watchdog_us_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -4,6 +4,7 @@
 #include <grpc/support/log.h>
 #include <poll.h>
 #include <spdlog/async.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -16,12 +17,8 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "daemon/build_config.h"
 #include "daemon/registry/process.h"
 #include "daemon/registry/token_bucket.h"
-#if XSCHEDD_HAVE_SYSTEMD
-#include <spdlog/sinks/systemd_sink.h>
-#endif
 
 namespace xschedd {
 namespace {
@@ -33,6 +30,24 @@ bool StderrIsJournal() {
   struct stat status {};
   if (stream == nullptr || ::fstat(STDERR_FILENO, &status) != 0) return false;
   return std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino) == stream;
+}
+
+// "<4>": the priority of a line, as syslog(3) counts and sd-daemon(3) has it.
+class JournalPriority final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+    static constexpr std::string_view kPriorities[] = {"<7>", "<7>", "<6>", "<4>", "<3>", "<2>", "<6>"};
+    const std::string_view priority = kPriorities[message.level];
+    out.append(priority.data(), priority.data() + priority.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JournalPriority>(); }
+};
+
+// The journal has the time itself.
+std::unique_ptr<spdlog::formatter> Format() {
+  auto format = std::make_unique<spdlog::pattern_formatter>();
+  format->add_flag<JournalPriority>('*').set_pattern(StderrIsJournal() ? "%*%v" : "%Y-%m-%dT%H:%M:%S.%e%z %-7l %v");
+  return format;
 }
 
 constexpr double kLibraryLinesPerSecond = 1;
@@ -100,15 +115,11 @@ Result<void> StartLog(const std::string& level) {
   if (parsed == spdlog::level::off && level != "off") {
     return Fail("there is no log level \"" + level + "\"", "choose trace, debug, info, warning, error or off");
   }
-  spdlog::sink_ptr sink;
-#if XSCHEDD_HAVE_SYSTEMD
-  if (StderrIsJournal()) sink = std::make_shared<spdlog::sinks::systemd_sink_mt>();
-#endif
-  if (sink == nullptr) sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  spdlog::sink_ptr sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  sink->set_formatter(Format());
   pool = std::make_shared<spdlog::details::thread_pool>(kWaitingLines, 1);
   auto logger = std::make_shared<spdlog::async_logger>("xschedd", std::make_shared<LossTold>(std::move(sink), *pool),
                                                        pool, spdlog::async_overflow_policy::overrun_oldest);
-  logger->set_pattern(StderrIsJournal() ? "%v" : "%Y-%m-%dT%H:%M:%S.%e%z %-7l %v");  // the journal has its own
   logger->set_level(parsed);
   spdlog::set_default_logger(std::move(logger));
   TakeOverLibraries();

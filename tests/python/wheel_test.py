@@ -13,8 +13,8 @@ import tempfile
 import venv
 import zipfile
 
-EXPECTED = {"xschedd/__init__.py", "xschedd/_control.py", "xschedd/_hints.py", "xschedd/_library.py", "xschedd/_stream.py",
-            "xschedd/py.typed"}
+EXPECTED = {"xschedd/__init__.py", "xschedd/__main__.py", "xschedd/_control.py", "xschedd/_hints.py", "xschedd/_library.py",
+            "xschedd/_stream.py", "xschedd/py.typed"}
 
 
 def run(*command, **options):

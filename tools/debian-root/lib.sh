@@ -24,6 +24,22 @@ root_bootstrap() {
   root_clean "$folder/root"
 }
 
+# root_cached SUITE FOLDER [PACKAGES]: the same, made once and kept as an archive in the user's cache.
+root_cached() {
+  local suite=$1 folder=$2 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xschedd/hosts
+  local archive=$cache/$suite.tar.gz
+  if [ ! -e "$archive" ]; then
+    say "making a root of $suite, once"
+    root_bootstrap "$@"
+    mkdir -p "$cache"
+    tar -C "$folder/root" --one-file-system -I 'gzip -1' -cpf "$folder/root.tar.gz" .
+    mv "$folder/root.tar.gz" "$archive"
+  else
+    mkdir "$folder/root"
+    tar -C "$folder/root" -xpf "$archive"
+  fi
+}
+
 # root_clean ROOT: removes what apt has fetched.
 root_clean() {
   rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*.bin "$1"/var/cache/apt/archives/*.deb

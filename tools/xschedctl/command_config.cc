@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "daemon/build_config.h"
+#include "daemon/install_paths.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/pager.h"
 #include "tools/xschedctl/render_config.h"

@@ -40,6 +40,7 @@ std::vector<std::string> ShimCandidates(std::string_view exe, std::string_view l
   const std::filesystem::path library(library_dir);
   return {
       (here / "../../client-shim" / kShimName).lexically_normal().string(),
+      (here / "../lib/xschedd" / kShimName).lexically_normal().string(),
       (library / "xschedd" / kShimName).string(),
       (library / kShimName).string(),
   };

@@ -18,7 +18,8 @@ inline constexpr char kShimVariable[] = "XSCHEDD_SHIM";
 Result<std::string> ComposePreload(std::string_view shim, std::string_view existing);
 
 // Where the shim may lie beside the program `exe` (an absolute path) or under `library_dir`, best first: the build
-// tree of this very program goes before an installed one, so that nobody tests yesterday's library.
+// tree of this very program goes before an installed one, so that nobody tests yesterday's library, and what it was
+// installed with before what the build was configured for.
 std::vector<std::string> ShimCandidates(std::string_view exe, std::string_view library_dir);
 
 // `explicit_path` (from --shim or $XSCHEDD_SHIM) must exist if it is not empty; else the first candidate that does.

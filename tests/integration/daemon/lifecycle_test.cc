@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "daemon/build_config.h"
 #include "tests/catch.h"
 #include "tests/integration/daemon/admin_calls.h"
 #include "tests/integration/daemon/daemon_process.h"
@@ -153,7 +152,6 @@ TEST_CASE("options and files that are wrong have exit codes of their own") {
   CHECK(ReadFile(output).find("longer than 107 bytes; choose a shorter --runtime-dir") != std::string::npos);
 }
 
-#if XSCHEDD_HAVE_SYSTEMD
 TEST_CASE("sockets that systemd hands over are used and left in place") {
   const TemporaryFolder folder;
   const std::string output = folder.Path() + "/output";
@@ -176,7 +174,6 @@ TEST_CASE("sockets that systemd hands over are used and left in place") {
   CHECK(Reap(wrong) == 1);
   CHECK(ReadFile(refused).find("\"other\" that is not expected") != std::string::npos);
 }
-#endif
 
 TEST_CASE("draining opens all gates and takes nobody new") {
   DaemonProcess daemon;

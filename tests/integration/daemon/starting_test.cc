@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "common/unique_fd.h"
-#include "daemon/build_config.h"
 #include "tests/catch.h"
 #include "tests/integration/daemon/daemon_process.h"
 
@@ -72,7 +71,6 @@ TEST_CASE("with hardly any descriptors it says so, and does not end half-way in 
   }
 }
 
-#if XSCHEDD_HAVE_SYSTEMD
 TEST_CASE("sockets that systemd hands over are what they must be") {
   const std::vector<std::vector<std::pair<std::string, std::string>>> wrong = {
       {{"client", "/c"}},
@@ -105,4 +103,3 @@ TEST_CASE("descriptors that are no listening sockets, and numbers that are none,
     CheckOneLine({Reap(daemon), ReadFile(output)}, part);
   }
 }
-#endif

@@ -1,8 +1,8 @@
 """Checks the two built objects of the shim with readelf, nm and objdump.
 
-  shim    needs libc only; asks for no glibc version above 2.31; exports the listed entry points and the hooks, nothing
+  shim    needs libc only; asks for nothing newer than tools/dist/needs.py allows; exports the listed entry points and the hooks, nothing
           else, without version nodes; runs no constructor; its launch path is short
-  client  needs only the C library; asks for no glibc version above 2.31; exports its start and what it
+  client  needs only the C library, and nothing newer; exports its start and what it
           says of itself
 usage: check_objects.py SHIM CLIENT ENTRY_POINTS_DEF...
 """
@@ -12,9 +12,10 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../../tools/surface'))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../../tools/dist'))
 import entry_points  # noqa: E402
+import needs  # noqa: E402
 
-HIGHEST_GLIBC = (2, 31)  # ROCm's containers run Ubuntu 22.04 (2.35) and 20.04 (2.31); Debian 11 has 2.31
 LONGEST_LAUNCH_PATH = 60  # instructions: the promise of docs/explanation/shim.md
 HOOKS = {'rocprofiler_register_library_api_table', 'dlsym', 'dlvsym', 'hsa_amd_profiling_get_dispatch_time',
          '__hipRegisterFatBinary', 'ioctl'}
@@ -25,14 +26,6 @@ with open(HEADER) as header:
 
 def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def needed(path):
-    return set(re.findall(r'NEEDED.*\[(.*)\]', run('readelf', '-dW', path)))
-
-
-def highest_glibc(path):
-    return max(tuple(map(int, version.split('.'))) for version in re.findall(r'GLIBC_([0-9.]+)', run('readelf', '-VW', path)))
 
 
 def exported(path):
@@ -61,13 +54,9 @@ def main():
     entries = [entry for definition in sys.argv[3:] for entry in entry_points.read(definition)]
     problems = []
 
-    if needed(shim) != {'libc.so.6'}:
-        problems.append(f'shim needs {needed(shim)}')
-    for name, path in ('shim', shim), ('client library', client):
-        version = highest_glibc(path)
-        print(f'{name} asks for glibc {version[0]}.{version[1]}')
-        if version > HIGHEST_GLIBC:
-            problems.append(f'{name} asks for glibc {version}')
+    if needs.libraries(shim) != {'libc.so.6'}:
+        problems.append(f'shim needs {needs.libraries(shim)}')
+    problems += needs.problems(shim) + needs.problems(client)
     if 'INIT_ARRAY' in run('readelf', '-dW', shim):
         # The C runtime's frame_dummy is the one entry that every shared object has.
         size = int(re.search(r'INIT_ARRAYSZ\)\s+(\d+)', run('readelf', '-dW', shim)).group(1))
@@ -88,8 +77,6 @@ def main():
           f'cuLaunchKernel {lengths["cuLaunchKernel"]}, cuLaunchKernelEx {lengths["cuLaunchKernelEx"]}, '
           f'cuGraphLaunch {lengths["cuGraphLaunch"]}')
 
-    if not needed(client) <= {'libc.so.6', 'libm.so.6', 'libpthread.so.0', 'ld-linux-x86-64.so.2'}:
-        problems.append(f'client library needs {needed(client)}')
     if exported(client) != {'xschedd_client_start', 'xschedd_client_about'}:
         problems.append(f'client library exports {len(exported(client))} names')
     weak = set(re.findall(r' w (\S+)', run('nm', '-D', client)))

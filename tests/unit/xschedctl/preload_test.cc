@@ -28,10 +28,10 @@ TEST_CASE("a path that LD_PRELOAD cannot carry is an error") {
 
 TEST_CASE("the build tree's shim goes before the installed one") {
   const auto candidates = ShimCandidates("/src/build/tools/xschedctl/xschedctl", "/usr/lib64");
-  REQUIRE(candidates.size() == 3);
-  CHECK(candidates[0] == "/src/build/client-shim/libxschedd-shim.so");
-  CHECK(candidates[1] == "/usr/lib64/xschedd/libxschedd-shim.so");
-  CHECK(candidates[2] == "/usr/lib64/libxschedd-shim.so");
+  CHECK(candidates == std::vector<std::string>{"/src/build/client-shim/libxschedd-shim.so",
+                                               "/src/build/tools/lib/xschedd/libxschedd-shim.so",
+                                               "/usr/lib64/xschedd/libxschedd-shim.so",
+                                               "/usr/lib64/libxschedd-shim.so"});
 }
 
 TEST_CASE("the shim that is found is one that exists") {

@@ -108,8 +108,9 @@ std::optional<int> SelfTestClient::End() {
 }
 
 std::string SelfTestFolder(const std::string& exe, const std::string& library_dir) {
-  const std::string beside = exe.substr(0, exe.rfind('/') + 1) + "self_test";
-  for (const std::string& folder : {beside, library_dir + "/xschedd/self-test"}) {
+  const std::string here = exe.substr(0, exe.rfind('/') + 1);
+  for (const std::string& folder :
+       {here + "self_test", here + "../lib/xschedd/self-test", library_dir + "/xschedd/self-test"}) {
     if (::access((folder + kClientProgram).c_str(), X_OK) == 0 && ::access((folder + kPretendedHip).c_str(), R_OK) == 0)
       return folder;
   }

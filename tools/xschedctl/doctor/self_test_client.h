@@ -41,7 +41,8 @@ class SelfTestClient {
   UniqueFd out_;
 };
 
-// The folder with both programs: beside this program in a build tree, else that of the installation. Empty: not there.
+// The folder with both programs: beside this program in a build tree, else what it was installed with. Empty: not
+// there.
 std::string SelfTestFolder(const std::string& exe, const std::string& library_dir);
 
 }  // namespace xschedd::ctl

@@ -1,13 +1,16 @@
-/* What the static libraries inside libxschedd-client.so take from glibc versions after 2.31, which containers of ROCm
- * still have: here in their place, hidden, so that the library asks the host for nothing newer. check_objects.py holds
- * the limit. (Functions that only moved between libc.so.6 and libpthread.so.0 are in moved.S.)
- * Thread rule: any thread. */
+/* What the static libraries inside libxschedd-client.so and the portable programs (tools/dist) take from glibc versions
+ * after 2.28, which RHEL 8 has: here in their place, hidden, so that nothing newer is asked of the host.
+ * tools/dist/needs.py holds the limit. (Functions that only moved into libc.so.6, or got another version, are in
+ * moved.S.) Thread rule: any thread. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* glibc 2.32. Never true: the host's own variable is not ours to know, and atomic operations are always right. */
@@ -18,6 +21,18 @@ char __libc_single_threaded = 0; /* NOLINT(bugprone-reserved-identifier) */
 int xschedd_stat(const char* path, void* out) __asm__("stat");
 int xschedd_stat(const char* path, void* out) {
   return (int)syscall(SYS_newfstatat, AT_FDCWD, path, out, 0);
+}
+int xschedd_stat64(const char* path, void* out) __asm__("stat64");
+int xschedd_stat64(const char* path, void* out) {
+  return xschedd_stat(path, out);
+}
+int xschedd_lstat(const char* path, void* out) __asm__("lstat");
+int xschedd_lstat(const char* path, void* out) {
+  return (int)syscall(SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
+}
+int xschedd_lstat64(const char* path, void* out) __asm__("lstat64");
+int xschedd_lstat64(const char* path, void* out) {
+  return xschedd_lstat(path, out);
 }
 int xschedd_fstat64(int fd, void* out) __asm__("fstat64");
 int xschedd_fstat64(int fd, void* out) {
@@ -30,6 +45,24 @@ uint32_t arc4random(void) {
   /* Fails only where the kernel has no getrandom, which is older than anything here. */
   (void)!getentropy(&value, sizeof value);
   return value;
+}
+
+/* glibc 2.30; std::condition_variable. Before, conditions knew only the clock that they were made with, which is the
+ * wall's with libstdc++. That one may be set back meanwhile: a second at most is waited at a time, and who waits for
+ * longer finds himself woken early, as conditions may do. */
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                           const struct timespec* until) {
+  enum { kSecond = 1000000000 };
+  struct timespec now;
+  struct timespec wall;
+  clock_gettime(clock, &now);
+  const int64_t left = (int64_t)(until->tv_sec - now.tv_sec) * kSecond + (until->tv_nsec - now.tv_nsec);
+  const int64_t slice = left < 0 ? 0 : left < kSecond ? left : kSecond;
+  clock_gettime(CLOCK_REALTIME, &wall);
+  const int64_t end = wall.tv_nsec + slice;
+  const struct timespec wake = {.tv_sec = wall.tv_sec + end / kSecond, .tv_nsec = end % kSecond};
+  const int status = pthread_cond_timedwait(condition, mutex, &wake);
+  return status == ETIMEDOUT && slice < left ? 0 : status;
 }
 
 /* glibc 2.35; libgcc's unwinder, for exceptions thrown and caught inside the library. */
