@@ -209,7 +209,8 @@ TEST_CASE("a ledger that is written over all the time, while the daemon reads an
     REQUIRE((!busy || low->Held(0) || i < 7));
     const Attachment& attachment = *liar->client->attachments.at(0);
     REQUIRE(attachment.deadline_ns <= fake_now + policy::kDeadlineLimits.max * policy::kNsPerUs);
-    const Account account = attachment.history.Since(world.scheduler.Records().Histories(), 0, attachment.MomentAt(fake_now));
+    const Account account =
+        attachment.history.Since(world.scheduler.Records().Histories(), 0, attachment.MomentAt(fake_now));
     REQUIRE(account.gpu_ns <= fake_now - began);
   }
   stop = true;

@@ -17,7 +17,8 @@ namespace {
 
 Explanation Explain(const World& world, const Peer& peer, std::uint32_t seconds) {
   const Config config;
-  return ExplainClient(*peer.client, seconds, {world.registry, world.scheduler.Records().Histories(), config, fake_now});
+  return ExplainClient(*peer.client, seconds,
+                       {world.registry, world.scheduler.Records().Histories(), config, fake_now});
 }
 
 }  // namespace
@@ -71,7 +72,9 @@ TEST_CASE("gates follow transitions, and held time is the daemon's own") {
   CHECK(!low->Held(0));
   fake_now += 5 * policy::kNsPerMs;
   CHECK(attachment.HeldNsAt(fake_now) == 3 * policy::kNsPerMs);
-  CHECK(attachment.history.Since(world.scheduler.Records().Histories(), 0, attachment.MomentAt(fake_now)).spans.size() == 1);
+  CHECK(
+      attachment.history.Since(world.scheduler.Records().Histories(), 0, attachment.MomentAt(fake_now)).spans.size() ==
+      1);
 
   // Held while idle is not held time.
   world.Report(*low, false);
