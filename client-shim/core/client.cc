@@ -16,9 +16,10 @@ namespace {
 // one that is not is known at once.
 constexpr int kFirstAttemptMs = 100;
 
-// How long a query is made again because of nothing but a marker of ours, which takes microseconds; more on a loaded
-// machine, where the thread that records or completes it may not run for a while.
-constexpr std::uint64_t kLongestAskingNs = 5'000'000;
+// How long a query is made again because of nothing but a marker of ours: microseconds on a device that the program has
+// for itself, its turn where processes take turns, and more on a loaded machine, where the thread that records or
+// completes it may not run for a while. No longer than anything else is held without a daemon's word.
+constexpr std::uint64_t kLongestAskingNs = 100'000'000;
 
 bool IsNonBlocking(unsigned stream_flags) {
   return (stream_flags & 1) != 0;  // hipStreamNonBlocking, CU_STREAM_NON_BLOCKING
