@@ -57,7 +57,6 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   // Levels and shares are about fairness, not about who is important.
   holders_.Begin(state, roster_, rules.standing == nullptr && !share_.KeepsAny(), now_ns, decision);
   FindHolders();
-  FindTiers();
   Order();
   guard_.Begin(state, roster_, now_ns, decision);
   for (const Place& place : order_)
@@ -235,11 +234,7 @@ void Arbiter::NoteBenefits() {
   if (!holders_.Measures()) return;
   for (const Place& place : order_) {
     const GroupView& view = groups_[place.group];
-    const auto tenants = roster_.TenantsOf(place.group);
-    const bool held_others =
-        view.tier == view.rank &&
-        std::any_of(tenants.begin(), tenants.end(), [this](std::uint32_t i) { return OutranksInTurns(i); });
-    holders_.Note(place.group, view.busy && view.blocked == Why::kOpen, held_others);
+    holders_.Note(place.group, view.busy && view.blocked == Why::kOpen);
   }
 }
 
@@ -264,32 +259,7 @@ void Arbiter::FindHolders() {
       devices_[state_->tenants[i].device].can_be_held = true;
 }
 
-// A rank of which nobody holds others stands with the next one below. By whole ranks: whoever takes turns with one of
-// a tier takes turns with all of it, or somebody would always go before another of its own rank.
-void Arbiter::FindTiers() {
-  by_rank_.clear();
-  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-    GroupView& view = groups_[group];
-    view.tier = view.rank;
-    if (view.tracked && view.present) by_rank_.push_back(group);
-  }
-  if (std::all_of(by_rank_.begin(), by_rank_.end(), [this](std::uint32_t group) { return holders_.HoldsNow(group); })) {
-    return;
-  }
-  std::sort(by_rank_.begin(), by_rank_.end(),
-            [this](std::uint32_t a, std::uint32_t b) { return groups_[a].rank < groups_[b].rank; });
-  Rank below;
-  for (auto first = by_rank_.begin(); first != by_rank_.end();) {
-    const Rank rank = groups_[*first].rank;
-    const auto end =
-        std::find_if(first, by_rank_.end(), [&](std::uint32_t group) { return groups_[group].rank != rank; });
-    if (std::any_of(first, end, [this](std::uint32_t group) { return holders_.HoldsNow(group); })) below = rank;
-    for (; first != end; ++first)
-      groups_[*first].tier = below;
-  }
-}
-
-// Highest tier first. Groups that are idle claim nothing and need no place.
+// Highest rank first. Groups that are idle claim nothing and need no place.
 void Arbiter::Order() {
   order_.clear();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
@@ -298,13 +268,13 @@ void Arbiter::Order() {
     const GroupMemory& memory = decision_->memory[group];
     const bool has_turn = memory.turn_since_ns != 0;
     order_.push_back(
-        {.tier = view.tier,
+        {.rank = view.rank,
          .share = share_.Keeps(group) ? share_.Order(group, has_turn) : std::numeric_limits<double>::infinity(),
          .turn = (has_turn ? 0 : kWaits) + memory.last_turn_ns,
          .group = group});
   }
   std::sort(order_.begin(), order_.end(), [this](const Place& a, const Place& b) {
-    if (a.tier != b.tier) return a.tier > b.tier;
+    if (a.rank != b.rank) return a.rank > b.rank;
     if (a.share != b.share) return a.share < b.share;
     if (a.turn != b.turn) return a.turn < b.turn;
     return state_->groups[a.group].id < state_->groups[b.group].id;
@@ -312,12 +282,12 @@ void Arbiter::Order() {
   if (share_.KeepsAny()) Interleave();
 }
 
-// Inside a tier, who is kept to a share on one of its devices and who is not may share a device where turns are taken:
+// Inside a rank, who is kept to a share on one of its devices and who is not may share a device where turns are taken:
 // of the first of each, whoever has waited longer for its turn goes first. Each kind keeps its order.
 void Arbiter::Interleave() {
   interleaved_.clear();
   for (auto from = order_.begin(); from != order_.end();) {
-    const auto to = std::find_if(from, order_.end(), [&](const Place& place) { return place.tier != from->tier; });
+    const auto to = std::find_if(from, order_.end(), [&](const Place& place) { return place.rank != from->rank; });
     const auto others = std::find_if(from, to, [](const Place& place) { return std::isinf(place.share); });
     std::uint64_t latest = 0;
     for (auto place = from; place != others; ++place)
@@ -390,13 +360,13 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
 // Turns on several devices end at different times. Those who would begin one here before the group has all its devices
 // run until then without a turn, so that they do not go before it when the last of the others' ends.
 void Arbiter::SpeakFor(std::uint32_t group) {
-  const Rank& tier = groups_[group].tier;
+  const Rank& rank = groups_[group].rank;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
     DeviceView& device = devices_[state_->tenants[i].device];
     if (!state_->tenants[i].busy || !TakesTurns(i) || device.next_group == group) continue;
     device.next_group = group;
-    device.next_in_turn = device.next_tier == tier ? device.next_in_turn + 1 : 1;
-    device.next_tier = tier;
+    device.next_in_turn = device.next_rank == rank ? device.next_in_turn + 1 : 1;
+    device.next_rank = rank;
   }
 }
 
@@ -417,7 +387,7 @@ void Arbiter::Claim(std::uint32_t group) {
     takes_turn = true;
     if (device.turn_client == 0 || tenant.client < device.turn_client) device.turn_client = tenant.client;
     if (device.counted_group == group) continue;
-    fills_in = fills_in || IsSpokenFor(device, view.tier);
+    fills_in = fills_in || IsSpokenFor(device, view.rank);
     ++device.groups_in_turn;
     device.counted_group = group;
   }
@@ -425,22 +395,23 @@ void Arbiter::Claim(std::uint32_t group) {
   if (share_.Keeps(group)) share_.Admit(group);
 }
 
-// What holds those below on the device, or is beside them.
+// Holds those below on the device, or is beside them.
 void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
   const Tenant& tenant = state_->tenants[index];
   const GroupView& view = groups_[tenant.group];
   DeviceView& device = devices_[tenant.device];
-  if (!holders_.HoldsNow(tenant.group) && tenant.busy) {
+  if (!holders_.HoldsNow(tenant.group)) {
     const auto named = std::tuple(view.rank.priority, tenant.client);
-    if (named > std::tuple(device.beside, device.beside_client)) std::tie(device.beside, device.beside_client) = named;
+    if (tenant.busy && named > std::tuple(device.beside, device.beside_client))
+      std::tie(device.beside, device.beside_client) = named;
+    return;
   }
-  if (!holders_.HoldsNow(tenant.group) && !OutranksInTurns(index)) return;
-  // Of several of one tier, who is named must not depend on the order of anything: one with work, then the oldest.
+  // Of several of one rank, who is named must not depend on the order of anything: one with work, then the oldest.
   const bool first = device.claimant == 0;
-  const bool names_better = device.claim == view.tier &&
+  const bool names_better = device.claim == view.rank &&
                             std::tuple(lingers, tenant.client) < std::tuple(device.claim_lingers, device.claimant);
   if (!first && !names_better) return;
-  device.claim = view.tier;
+  device.claim = view.rank;
   device.claimant = tenant.client;
   device.claim_lingers = lingers;
 }

@@ -3,10 +3,10 @@
 //
 //   - On each device only the highest rank among busy groups is open; those of one rank run together, kept to their
 //     shares (share.h) where the policy says so.
-//   - A group that does not gain by it holds nobody (holders.h): the others run beside it. A rank of which nobody holds
-//     is one tier with the next rank below. Turns are taken inside a tier; where they are, a tier holds those below.
+//   - A group that does not gain by it holds nobody (holders.h): the others run beside it, and it takes no turns with
+//     them.
 //   - A group opens and closes as one: it is open only if nobody of higher rank is busy on any device where it is busy.
-//     Groups are admitted in order of tier over all devices at once, and one that is held claims nothing: two groups
+//     Groups are admitted in order of rank over all devices at once, and one that is held claims nothing: two groups
 //     that need two devices never hold one each, and no device is kept idle for a group that cannot run.
 //   - Idle groups are shut out, too, where they would be held if they were busy: their first launch then waits.
 //   - Everybody who can be overtaken by an attached group has a background window, whether that one is busy or not: the
@@ -78,8 +78,8 @@ class Arbiter {
     std::uint32_t counted_group = kNobody;  // the one that was added last to groups_in_turn
     std::uint32_t limit = 0;                // of groups in turn; 0: none
     std::uint32_t groups_in_turn = 0;       // admitted, and take turns
-    std::uint32_t next_in_turn = 0;         // of next_tier, and wait for a turn on another device, too
-    Rank next_tier;
+    std::uint32_t next_in_turn = 0;         // of next_rank, and wait for a turn on another device, too
+    Rank next_rank;
     std::uint32_t next_group = kNobody;    // the one that was added last to next_in_turn
     std::uint32_t background_clients = 0;  // busy, open and can be overtaken: these divide its window
     std::uint32_t top_clients = 0;         // busy, open and cannot: likewise
@@ -97,7 +97,6 @@ class Arbiter {
 
   struct GroupView {
     Rank rank;
-    Rank tier;                            // takes turns with those of the same
     bool keeps_turn = false;              // has just become idle in its turn
     std::uint64_t next_look_ns = kNever;  // of its standing
     bool busy = false;
@@ -109,7 +108,7 @@ class Arbiter {
 
   // Of those that want a device now, in the order in which they are admitted.
   struct Place {
-    Rank tier;
+    Rank rank;
     double share = 0;        // of who is kept to a share: these have an order of their own; infinite: it is not
     std::uint64_t turn = 0;  // whose turn it is, then who had the last one longest ago
     std::uint32_t group = 0;
@@ -121,7 +120,6 @@ class Arbiter {
   void Remember(std::uint32_t group);
   void Forget(std::uint32_t group);
   void FindHolders();
-  void FindTiers();
   void Order();
   void Interleave();
   void Admit(std::uint32_t group);
@@ -144,22 +142,26 @@ class Arbiter {
 
   bool FindOvertaken(const Tenant& tenant) const;
   bool CanBeOvertaken(std::uint32_t tenant) const { return overtaken_[tenant] != 0; }
-  // Somebody attached would hold it whenever he is busy. Whoever is held less, or by nobody, takes no turns.
+  // Somebody attached would hold it whenever he is busy.
   bool CanBeHeld(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
     return CanBeOvertaken(tenant) && (!holders_.Measures() || groups_[own.group].rank < devices_[own.device].holder);
   }
-  // Also who shares: where a device gives processes time slices, each of two side by side is charged for the other's.
-  bool TakesTurns(std::uint32_t tenant) const { return CanBeHeld(tenant) || share_.KeepsTenant(tenant); }
-  bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.groups_in_turn >= device.limit; }
-  // Whether there is room only until those who come before a group of this tier have all their devices.
-  bool IsSpokenFor(const DeviceView& device, const Rank& tier) const {
-    return device.limit != 0 && device.next_tier == tier && device.groups_in_turn + device.next_in_turn >= device.limit;
+  // Those below run beside it for the better part: its pace is what counts, and in turns it would wait for theirs.
+  bool LetsOthersRun(std::uint32_t tenant) const {
+    const Tenant& own = state_->tenants[tenant];
+    return holders_.ModeOf(own.group) != BenefitMemory::Mode::kHeld &&
+           groups_[own.group].rank.priority > devices_[own.device].bottom_priority;
   }
-  // Whether it goes before those below its tier in any case: whoever holds nobody holds these, and they are told so.
-  bool OutranksInTurns(std::uint32_t tenant) const {
-    const Tenant& view = state_->tenants[tenant];
-    return view.busy && TakesTurns(tenant) && devices_[view.device].limit != 0 && groups_[view.group].tier > Rank{};
+  // Who can be held less than always, or by nobody, takes none. Sharers do: where a device gives processes time slices,
+  // each of two side by side is charged for the other's.
+  bool TakesTurns(std::uint32_t tenant) const {
+    return (CanBeHeld(tenant) && !LetsOthersRun(tenant)) || share_.KeepsTenant(tenant);
+  }
+  bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.groups_in_turn >= device.limit; }
+  // Whether there is room only until those who come before a group of this rank have all their devices.
+  bool IsSpokenFor(const DeviceView& device, const Rank& rank) const {
+    return device.limit != 0 && device.next_rank == rank && device.groups_in_turn + device.next_in_turn >= device.limit;
   }
   bool IsMixed(const DeviceView& device) const;
   bool Lingers(const Tenant& tenant) const {
@@ -192,7 +194,6 @@ class Arbiter {
   Share share_;
   std::vector<DeviceView> devices_;
   std::vector<GroupView> groups_;
-  std::vector<std::uint32_t> by_rank_;  // tracked and present, lowest first
   std::vector<Place> order_;
   std::vector<Place> interleaved_;
   std::vector<std::uint64_t> awaited_;   // clients, each once

@@ -90,9 +90,9 @@ bool Holders::IsAboutToGoOn(std::uint32_t group) const {
   });
 }
 
-void Holders::Note(std::uint32_t group, bool open, bool held_others) {
+void Holders::Note(std::uint32_t group, bool open) {
   BenefitMemory& memory = MemoryOf(group);
-  if (forced_[group] != 0 || (!HoldsNow(group) && held_others)) memory.contended = false;
+  if (forced_[group] != 0) memory.contended = false;
   BenefitOf(group).Note(memory, open, decision_->next_look_ns);
 }
 

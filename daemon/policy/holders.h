@@ -3,7 +3,7 @@
 //
 //   - Of one priority one group tries at a time, the one that came first, and while others run beside it they run
 //     beside all of that priority: an equal that held them would make two equal blocks.
-//   - What a group did not do, because of an equal or because others had to be held all the same, is not measured.
+//   - What a group did not do, because of an equal, is not measured.
 // Thread rule: pure in meaning; an object has one user.
 #pragma once
 
@@ -35,9 +35,8 @@ class Holders {
   // Whether it matters when its host waits.
   bool WantsWaits(std::uint32_t group) const { return measures_ && BenefitOf(group).Measures(); }
 
-  // Afterwards, each group that wants a device. `open`: it is busy and not held itself; `held_others`: also where it
-  // lets them run beside it.
-  void Note(std::uint32_t group, bool open, bool held_others);
+  // Afterwards, each group that wants a device. `open`: it is busy and not held itself.
+  void Note(std::uint32_t group, bool open);
 
  private:
   bool IsAboutToGoOn(std::uint32_t group) const;

@@ -210,19 +210,23 @@ TEST_CASE("below one that holds nobody no turns are taken, and each has the whol
   }
 }
 
-TEST_CASE("who goes before those below wherever turns are taken holds them there, and they are told so") {
-  World world(2, 1);
-  world.Add(9, 20, 0, false);  // so turns are taken there
-  world.Add(5, 10, 1, true);   // holds
-  world.Add(4, 10, 0, true);
-  world.Add(4, 10, 1, true);
+TEST_CASE("who lets others run beside it takes no turns, and they take theirs among themselves") {
+  World world(1, 1);
+  world.Add(9, 20, 0, false);  // may hold them all: turns are taken
+  world.Add(4, 10, 0, false);
   world.Add(3, 0, 0, true);
-  world.Add(2, 0, 1, true);
+  world.Add(2, 0, 0, true);
   LetBeside(world, {4});
-  const Decision decision = world.At(kNow);
-  CHECK(Letters(decision) == "ooooHH");
-  CHECK(decision.gates[4].why == Why::kPriority);
-  CHECK(decision.gates[4].held_for == 400);
+  for (const bool busy : {false, true, false, true}) {
+    world.state.tenants[1].busy = busy;
+    const Decision decision = world.At(kNow);
+    CHECK(Letters(decision) == "ooHo");
+    CHECK(decision.gates[2].why == Why::kTurn);
+    CHECK(decision.gates[3].why == (busy ? Why::kBeside : Why::kOpen));
+  }
+  // While it tries the other way it holds them as ever.
+  world.state.groups[1].memory.benefit.settled = BenefitMemory::Mode::kHeld;
+  CHECK(Letters(world.At(kNow + 1)) == "ooHH");
 }
 
 TEST_CASE("the guard also opens who waits for its turn whenever nobody more important is busy") {
