@@ -27,7 +27,7 @@ struct Settings {
   std::uint32_t share_slack_us = 5'000;
   std::uint32_t laxity_margin_us = 5'000;
   std::uint32_t fair_quantum_ms = 20;
-  bool time_slices = false;
+  bool time_slices = true;
   bool operator==(const Settings&) const = default;
 };
 

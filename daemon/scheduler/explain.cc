@@ -109,7 +109,7 @@ Explanation ExplainClient(const Client& client, std::uint32_t seconds, const Exp
     explainer.AddDevice(attachment->device->pci_address, attachment->history,
                         attachment->MomentAt(context.now_ns).gpu_ns);
     explainer.AddNeighbours(*attachment->device, &client);
-    explainer.AddSlice(SliceText(*attachment));
+    explainer.AddSlice(SliceInForce(*attachment));
   }
   Explanation explanation = explainer.Finish();
   explanation.passed = client.passed;

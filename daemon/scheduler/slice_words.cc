@@ -13,16 +13,22 @@ std::string None(std::string_view why) {
 
 }  // namespace
 
+std::string SliceInForce(const Attachment& attachment) {
+  const auto& channel = attachment.client->channel;
+  if (channel == nullptr) return {};
+  const SliceSnapshot slice = channel->Ledger().Slice(attachment.slot);
+  return slice.state == abi::SliceState::kInForce ? fmt::format("time slice {} us", slice.us) : std::string();
+}
+
 std::string SliceText(const Attachment& attachment) {
   const std::uint32_t wanted_us = attachment.gate.slice_us;
   const auto& channel = attachment.client->channel;
   if (channel == nullptr) return {};
-  const SliceSnapshot slice = channel->Ledger().Slice(attachment.slot);
   // What is being taken back is still in force.
-  if (slice.state == abi::SliceState::kInForce) return fmt::format("time slice {} us", slice.us);
+  if (std::string in_force = SliceInForce(attachment); !in_force.empty()) return in_force;
   if (wanted_us == 0) return {};
   if (channel->Layout().version < abi::kSlicesSince) return None("the client's shim is of an older release");
-  switch (slice.state) {
+  switch (channel->Ledger().Slice(attachment.slot).state) {
     case abi::SliceState::kNotHere:
       return attachment.device->vendor == kVendorWithSlices
                  ? None("no channel group of the process is known (a client of MPS?)")

@@ -8,7 +8,9 @@
 
 namespace xschedd {
 
-// "time slice 200 us", "no time slices here: why". Empty: none is wanted, and none is there.
+// "time slice 200 us"; empty: it has the driver's own.
+std::string SliceInForce(const Attachment& attachment);
+// The same, or "no time slices here: why". Empty: none is wanted, and none is there.
 std::string SliceText(const Attachment& attachment);
 
 }  // namespace xschedd

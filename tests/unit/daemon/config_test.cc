@@ -125,7 +125,7 @@ TEST_CASE("metrics: an address and classes") {
 }
 
 TEST_CASE("time slices are auto or off") {
-  CHECK(!ParseConfig("", "x.toml")->policy.time_slices);
+  CHECK(ParseConfig("", "x.toml")->policy.time_slices);
   CHECK(!ParseConfig("[device]\ntime_slices = \"off\"\n", "x.toml")->policy.time_slices);
   CHECK(ErrorOf("[device]\ntime_slices = \"on\"\n") ==
         "x.toml:2:15: time_slices is \"on\"; choose \"auto\" or \"off\"");

@@ -56,12 +56,12 @@ TEST_CASE("a policy of no known name is none") {
   v1::Policy told;
   FillPolicy(settings, told);
   CHECK(told.max_concurrent_by_vendor());
-  CHECK(told.time_slices() == "off");
-  settings.time_slices = true;
+  CHECK(told.time_slices() == "auto");
+  settings.time_slices = false;
   settings.max_concurrent = 3;
   told.Clear();
   FillPolicy(settings, told);
   CHECK(told.max_concurrent() == 3);
-  CHECK(told.time_slices() == "auto");
+  CHECK(told.time_slices() == "off");
   CHECK(!told.max_concurrent_by_vendor());
 }

@@ -40,8 +40,6 @@ TEST_CASE("slices: short for who can be overtaken, busy or not, held or not; lon
   world.Add(2, 0, 0, true);
   world.Add(3, -10, 0, false);
   world.Add(4, 0, 1, true);  // alone on the other device
-  CHECK(Slices(world.At(kNow)) == Expected{0, 0, 0, 0});
-  world.state.settings.time_slices = true;
   CHECK(Letters(world.At(kNow)) == "oHH-");
   CHECK(Slices(world.At(kNow)) == Expected{20'000, 200, 200, 0});
   world.state.tenants[0].busy = false;
@@ -57,6 +55,10 @@ TEST_CASE("slices: short for who can be overtaken, busy or not, held or not; lon
     world.state.groups[1].hold = true;
     CHECK(Slices(world.At(kNow)) == Expected{0, 0, 0, 0});
   }
+  SECTION("switched off, nobody has any") {
+    world.state.settings.time_slices = false;
+    CHECK(Slices(world.At(kNow)) == Expected{0, 0, 0, 0});
+  }
   SECTION("fifo has none") {
     world.state.settings.name = Name::kFifo;
     CHECK(Slices(world.At(kNow)) == Expected{0, 0, 0, 0});
@@ -65,7 +67,6 @@ TEST_CASE("slices: short for who can be overtaken, busy or not, held or not; lon
 
 TEST_CASE("slices: equals have the driver's own") {
   World world(1);
-  world.state.settings.time_slices = true;
   world.Add(1, 0, 0, true);
   world.Add(2, 0, 0, true);
   CHECK(Slices(world.At(kNow)) == Expected{0, 0});

@@ -172,6 +172,7 @@ TEST_CASE("time slices: short ones let the important one in, in the midst of a k
     {"client": "low", "arrivals": {"kind": "saturating", "depth": 16}, "kernels": [{"us": 30000}]}
   )");
   Parameters parameters = Holding();
+  parameters.settings.time_slices = false;
   // The rest of a slice, the change, 2 ms of its own, the same once more, and its rest.
   Results results = Simulate(workload, parameters);
   CHECK(WorstMs(results, 0) > 4 + 2 * 0.1 + 2);

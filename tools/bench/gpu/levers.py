@@ -13,7 +13,7 @@ from rig import Rig
 from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
 STRETCH_S = 3.0
-LEARN_S = 20.0  # the daemon tries other ways for some bursts of work, each two to thirty times (daemon/policy/benefit.h)
+LEARN_S = 30.0  # the daemon tries other ways for some bursts of work, each two to thirty times (daemon/policy/benefit.h)
 
 # Each lever, as keys of `xschedctl policy set`, of one daemon that decides nothing itself.
 LEVERS = {"held": ("--tolerance", "0", "--time-slices", "off"), "beside": ("--tolerance", "100", "--time-slices", "off"),
