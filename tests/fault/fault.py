@@ -60,14 +60,19 @@ def one_point(world, number, name, numbers):
     world.await_all(missing=1)
     time.sleep(numbers.uniform(0, 0.03))
     failures = len(world.failures)
+    inflict(world, name, numbers)
+    if world.options.verbose or len(world.failures) > failures:
+        print(f"point {number}: {name} {world.point.get('details', '')} {time.monotonic() - began:.2f} s", flush=True)
+    return time.monotonic() - began
+
+
+def inflict(world, name, numbers):
+    """One fault, and everything goes on afterwards. A fault that could not be made is a failure of the run, not its end."""
     try:
         world.point["details"] = FAULTS[name][0](world, numbers)
     except (AssertionError, OSError, ValueError) as error:
         world.fail(f"{type(error).__name__}: {error}")
     world.recover()
-    if world.options.verbose or len(world.failures) > failures:
-        print(f"point {number}: {name} {world.point.get('details', '')} {time.monotonic() - began:.2f} s", flush=True)
-    return time.monotonic() - began
 
 
 def quiet_end(world, numbers):
@@ -77,14 +82,12 @@ def quiet_end(world, numbers):
     world.point = {"point": "end", "fault": "leaks"}
     world.recover()
     for name in QUIET:
-        FAULTS[name][0](world, numbers)
-        world.recover()
+        inflict(world, name, numbers)
     world.await_all()
     settle(world)
     before = world.process_facts()
     for i in range(max(8, min(40, world.options.points // 10))):
-        FAULTS[QUIET[i % len(QUIET)]][0](world, numbers)
-        world.recover()
+        inflict(world, QUIET[i % len(QUIET)], numbers)
     world.await_all()
     settle(world)
     after = world.process_facts()

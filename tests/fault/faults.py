@@ -268,8 +268,8 @@ def wedge(world, numbers):
 
 
 # ---- a client goes away ------------------------------------------------------------------------------------------------
-def some_client(world, numbers):
-    return numbers.choice(world.ready("steady", "bursty"))
+def some_client(world, numbers, kinds=("steady", "bursty")):
+    return numbers.choice(world.await_ready(*kinds))
 
 
 def client_kill(world, numbers):
@@ -368,7 +368,7 @@ def both(world, numbers):
 def held_by_administrator(world, numbers):
     """An administrator's hold, and the daemon is killed meanwhile: nobody is held without a daemon; with a descriptor store
     the hold is in force again."""
-    tenant = numbers.choice(world.ready("steady"))
+    tenant = some_client(world, numbers, ("steady",))
     began = time.monotonic_ns()
     world.ctl("hold", "--pid", tenant.pid)
     kill(world, numbers)

@@ -16,7 +16,7 @@ import re
 import subprocess
 import time
 
-from tenants import LEASE_MS, PATIENCE_S, TENANTS, Tenant, Watch  # first: it says where harness is
+from tenants import LEASE_MS, PATIENCE_S, SABOTAGE_PATIENCE_S, TENANTS, Tenant, Watch  # first: it says where harness is
 import harness
 from diary import KINDS, boards
 from lawful import LINGER_NS, MS, Held
@@ -38,6 +38,7 @@ class World(harness.Node):
     def __init__(self, options):
         super().__init__()
         self.options = options
+        self.patience_s = SABOTAGE_PATIENCE_S if options.how else PATIENCE_S
         self.born = 0
         self.tenants = []
         self.leaving = []  # killed by us, their diaries not yet read to the end
@@ -105,6 +106,20 @@ class World(harness.Node):
         """The tenants of some kinds that launch."""
         return [tenant for tenant in self.tenants if tenant.look_ready() and tenant.kind in kinds]
 
+    def await_ready(self, *kinds):
+        """The same, at least one: where one was killed a moment ago, another of its kind may still be starting."""
+        found = []
+
+        def is_any():
+            while self._crashed():
+                pass
+            found[:] = self.ready(*kinds)
+            return found
+
+        if not self.wait(is_any, f"a client launches that is {' or '.join(kinds)}", 60.0):
+            raise AssertionError("nobody to do it to")
+        return found
+
     sentinel = property(lambda self: next((t for t in self.tenants if t.kind == "beside" and t.look_ready()), None))
 
     def await_all(self, missing=0):
@@ -119,9 +134,10 @@ class World(harness.Node):
         self.failures.append(entry)
         print("FAILURE:", json.dumps(entry), flush=True)
 
-    def wait(self, condition, what, patience_s=PATIENCE_S):
+    def wait(self, condition, what, patience_s=None):
         """Waits for a condition; a failure where it does not come. Returns whether it came. `what`: in words, or a function
         that says so when it has not come."""
+        patience_s = patience_s or self.patience_s
         end = time.monotonic() + patience_s
         while not condition():
             if time.monotonic() > end:
@@ -149,7 +165,7 @@ class World(harness.Node):
         tenants must go on with the board that they have, if anything is stored."""
         self.wait(lambda: self.sentinel and self.ready("always"), "the sentinel and the client above it launch", 60.0)
         sentinel = self.sentinel
-        if sentinel and not self.until(sentinel.is_held, PATIENCE_S):
+        if sentinel and not self.until(sentinel.is_held, self.patience_s):
             self.fail("policy not in force: the gate of a client that must be held is open")
             sentinel = None
         inodes = self.board_inodes()
@@ -161,7 +177,7 @@ class World(harness.Node):
                 return start[1] if len(start) > 1 else None
             return self.manager.ended_ns if self.manager.ended_ns > start[0] else None
 
-        watch = Watch(sentinel, since) if sentinel else None
+        watch = Watch(sentinel, since, self.patience_s) if sentinel else None
         yield start
         if kind == "stop":
             self.downs.append((start[0], start[1]))
