@@ -16,10 +16,9 @@ namespace {
 // one that is not is known at once.
 constexpr int kFirstAttemptMs = 100;
 
-// How long a query is made again because of nothing but a marker of ours: microseconds on a device that the program has
-// for itself, its turn where processes take turns, and more on a loaded machine, where the thread that records or
-// completes it may not run for a while. No longer than anything else is held without a daemon's word.
-constexpr std::uint64_t kLongestAskingNs = 100'000'000;
+// How long a query is made again because of nothing but a marker of ours, which takes microseconds; more on a loaded
+// machine, where the thread that records or completes it may not run for a while.
+constexpr std::uint64_t kLongestAskingNs = 5'000'000;
 
 bool IsNonBlocking(unsigned stream_flags) {
   return (stream_flags & 1) != 0;  // hipStreamNonBlocking, CU_STREAM_NON_BLOCKING
@@ -52,8 +51,8 @@ struct CarriedSync {
 };
 static_assert(abi::kMaxDevices <= 64);
 
-// The launch path looks at this instead of the board's summary while the program holds work of its own, and after the
-// end of a session that left markers.
+// The launch path looks at this instead of the board's summary while the program holds work of its own, and while a
+// query may meet a marker of ours.
 const abi::Word kLook{1};
 
 Environment ReadEnvironment(const StubTable& stub) {
@@ -125,9 +124,8 @@ void Client::SyncEnd(Sync* sync, bool ok) {
   const auto& carried = Made<CarriedSync>(sync->core);
   for (std::uint64_t left = carried.implicit; left != 0; left &= left - 1)
     trackers_[static_cast<std::size_t>(std::countr_zero(left))].load(std::memory_order_acquire)->EndImplicitSync(ok);
-  if (carried.tracker == nullptr) return;
-  carried.tracker->EndSync(carried.snapshot, ok);
-  if (session_.load(std::memory_order_acquire) == nullptr) PointSummary();
+  if (carried.tracker != nullptr) carried.tracker->EndSync(carried.snapshot, ok);
+  if (meets_markers_.load(std::memory_order_relaxed)) LookForMarkers(MonotonicNs());
 }
 
 bool Client::QueryAgain(const Sync& sync) {
@@ -300,13 +298,34 @@ void Client::BeginSession(Session* session) {
 
 void Client::PointSummary() {
   const std::lock_guard lock(summary_mutex_);
+  PointSummaryLocked();
+}
+
+void Client::PointSummaryLocked() {
   const Session* session = session_.load(std::memory_order_acquire);
   stub_.set_summary(HasGivenUp()                                     ? nullptr
                     : own_holds_.Any() || stream_gate_.IsOn()        ? &kLook
+                    : meets_markers_.load(std::memory_order_relaxed) ? &kLook
                     : session != nullptr && AwaitsWordUntilNs() != 0 ? &kLook
                     : session != nullptr                             ? session->Board().SummaryWord()
-                    : HasOwnMarkers()                                ? &kLook
                                                                      : nullptr);
+}
+
+void Client::MayMeetMarkers() {
+  const std::lock_guard lock(summary_mutex_);
+  meets_markers_.store(true, std::memory_order_relaxed);
+  PointSummaryLocked();
+}
+
+void Client::LookForMarkers(std::uint64_t now_ns) {
+  const Session* const session = session_.load(std::memory_order_acquire);
+  // relaxed: as a launch reads it. Whoever is counted meanwhile says so once more.
+  if (session != nullptr && session->Board().SummaryWord()->load(std::memory_order_relaxed) != 0) return;
+  const std::lock_guard lock(summary_mutex_);
+  // In this order, with the trackers' locks in between: a launch that was counted is seen there, or sees this.
+  meets_markers_.store(false, std::memory_order_relaxed);
+  if (HasOwnMarkers(now_ns)) meets_markers_.store(true, std::memory_order_relaxed);
+  PointSummaryLocked();
 }
 
 void Client::AwaitWordUntil(std::uint64_t until_ns) {
@@ -314,11 +333,10 @@ void Client::AwaitWordUntil(std::uint64_t until_ns) {
   PointSummary();
 }
 
-// Of sessions that have ended. A query that finds one unfinished has to be asked again, as it was with the session.
-bool Client::HasOwnMarkers() const {
-  return std::any_of(trackers_.begin(), trackers_.end(), [](const std::atomic<DeviceTracker*>& entry) {
+bool Client::HasOwnMarkers(std::uint64_t now_ns) const {
+  return std::any_of(trackers_.begin(), trackers_.end(), [now_ns](const std::atomic<DeviceTracker*>& entry) {
     const DeviceTracker* tracker = entry.load(std::memory_order_acquire);
-    return tracker != nullptr && tracker->HasOwnMarkers();
+    return tracker != nullptr && tracker->HasOwnMarkers(now_ns);
   });
 }
 
@@ -335,6 +353,7 @@ void Client::EndSession() {
     if (tracker != nullptr) tracker->Reset(nullptr);
   }
   session->End();
+  LookForMarkers(MonotonicNs());
 }
 
 void Client::GiveUp() {

@@ -159,7 +159,13 @@ class Client {
   void WaitForStreams(const Submission& submission);
   void OrderStreams();
   void PointSummary();
-  bool HasOwnMarkers() const;
+  void PointSummaryLocked();
+  // From the first launch that is counted until LookForMarkers finds none, also where tracking or the session ends: a
+  // query that finds a marker of ours unfinished has to be asked again, which the launch path's own way does not.
+  void MayMeetMarkers();
+  void LookForMarkers(std::uint64_t now_ns);
+  void LookForMarkersNowAndThen();
+  bool HasOwnMarkers(std::uint64_t now_ns) const;
   int TellPriority(bool changed);
   int TellWeight(bool changed);
   int Tell(const HintMessage& hint, bool changed = true);
@@ -174,6 +180,8 @@ class Client {
   std::atomic<bool> schedules_streams_;  // relaxed: OrderStreams makes of it what threads obey
   std::mutex order_mutex_;               // one order of the streams is made after the other
   StreamGate stream_gate_;
+  std::atomic<bool> meets_markers_{false};           // written under summary_mutex_
+  std::atomic<std::uint64_t> asked_trackers_ns_{0};  // relaxed: one more time is no harm
   std::mutex summary_mutex_;  // orders what the launch path looks at; only trackers are locked under it
   StreamTable streams_;
   Passthrough passthrough_;

@@ -115,9 +115,14 @@ bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) const {
   return is_behind;
 }
 
-bool DeviceTracker::HasOwnMarkers() const {
+bool DeviceTracker::HasOwnMarkers(std::uint64_t now_ns) const {
   const Lock lock(mutex_);
-  return std::any_of(streams_.begin(), streams_.end(), [](const auto& entry) { return entry.second.own_marker != 0; });
+  if (entered_ > 0 || launched_ > 0) return true;
+  return std::any_of(streams_.begin(), streams_.end(), [now_ns](const auto& entry) {
+    const StreamState& stream = entry.second;
+    const bool is_new = now_ns < stream.recorded_ns + kMarkerIsOldNs || stream.own_marker == kRecording;
+    return stream.own_marker != 0 && is_new;
+  });
 }
 
 void DeviceTracker::LeaveOwnMarker(const StreamKey& key) {

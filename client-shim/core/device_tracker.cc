@@ -21,6 +21,7 @@ void DeviceTracker::Reset(TrackerSink* sink) {
     StreamState fresh;
     fresh.pins = stream.pins;
     fresh.own_marker = stream.own_marker;
+    fresh.recorded_ns = stream.recorded_ns;
     fresh.progress_ns = stream.progress_ns;
     fresh.non_blocking = stream.non_blocking;
     fresh.is_gone = stream.is_gone;
@@ -127,10 +128,8 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   const bool recorded = UnlockToRecord(lock, marker, key);
   if (is_barrier && --marking_legacy_ == 0) unpinned_.notify_all();
   if (stream.pins == 1) stream.own_marker = next_batch_++;
-  if (recorded && epoch == epoch_) {
-    stream.recorded_ns = MonotonicNs();
-    if (stream.work.SetMarker(id, marker)) return;
-  }
+  if (recorded) stream.recorded_ns = MonotonicNs();
+  if (recorded && epoch == epoch_ && stream.work.SetMarker(id, marker)) return;
   // Not recorded, or its batch has been settled meanwhile by a synchronisation.
   GiveMarker(marker);
 }

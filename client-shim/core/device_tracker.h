@@ -181,9 +181,11 @@ class DeviceTracker {
   // thread was recording while the program synchronised. Of the legacy default stream: the same of all streams that it
   // waits for.
   bool IsBehindOwnMarker(const StreamKey& stream) const;
-  // Whether that may be so for any stream now or later: a marker of ours was recorded, and nothing has shown yet that
-  // it is reached.
-  bool HasOwnMarkers() const;
+  // Whether that may be so for any stream now or later: work is counted here, behind which one may be recorded, or a
+  // marker of ours was recorded less than kMarkerIsOldNs ago, and nothing has shown yet that it is reached. The age is
+  // for a stream that is never asked about again.
+  static constexpr std::uint64_t kMarkerIsOldNs = 100'000'000;
+  bool HasOwnMarkers(std::uint64_t now_ns) const;
   // That marker is behind something that nobody knows of here (a wait for an event or a value): no longer so.
   void LeaveOwnMarker(const StreamKey& stream);
   // Looks at the oldest marker of each stream.

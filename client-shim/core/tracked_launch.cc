@@ -24,6 +24,9 @@ namespace {
 // The longest wait for the window without the window moving, if measured launches are longer than the lease.
 constexpr std::uint64_t kLongestWindowWaitNs = 2'000'000'000;
 
+// How often launches that are not counted ask whether the launch path may go its own way again.
+constexpr std::uint64_t kAskTrackersNs = 10'000'000;
+
 // What is launched, whatever its grid. 0: no single kernel.
 LaunchKey FunctionOf(const Submission& submission) {
   return submission.kernel.kind == KernelKind::kNone ? 0 : reinterpret_cast<std::uintptr_t>(submission.kernel.handle);
@@ -45,7 +48,7 @@ void Client::SubmitBegin(Submission* submission) {
     WaitForStreams(*submission);
   SessionUse use(session_);
   Session* const session = use.Get();
-  if (session == nullptr && !orders_streams) return;
+  if (session == nullptr && !orders_streams) return LookForMarkersNowAndThen();
   // Nothing runs when a capturing stream is given work; the launch of the graph is what counts.
   if (captures_.Any() && stub_.vendor->is_capturing(submission->stream)) return;
   const int device = DeviceOf(submission->stream);
@@ -54,7 +57,7 @@ void Client::SubmitBegin(Submission* submission) {
   const auto slot = static_cast<std::uint32_t>(device);
   const std::uint32_t word = GateWord(session, slot);
   const std::uint64_t now = MonotonicNs();
-  if (!orders_streams && !IsCounted(*session, word, now)) return;
+  if (!orders_streams && !IsCounted(*session, word, now)) return LookForMarkersNowAndThen();
   launch.tracker = Tracker(device);
   launch.session = session;
   launch.ticket.stream = KeyOf(submission->stream);
@@ -72,6 +75,9 @@ void Client::SubmitBegin(Submission* submission) {
   }
 
   // ---- called
+  // After it was counted: see LookForMarkers.
+  if (!meets_markers_.load(std::memory_order_relaxed)) [[unlikely]]
+    MayMeetMarkers();
   submission->stop = launch.ticket.stop;
   if (submission->drains || submission->reads) [[unlikely]]
     BeginWait(*submission, &launch);
@@ -90,6 +96,15 @@ void Client::SubmitEnd(Submission* submission, bool ok) {
 }
 
 // ---- asked ---------------------------------------------------------------------------------------------------------
+
+// A launch that is not counted came here for what others, or the program, had submitted before.
+void Client::LookForMarkersNowAndThen() {
+  if (!meets_markers_.load(std::memory_order_relaxed)) return;
+  const std::uint64_t now = MonotonicNs();
+  if (now - asked_trackers_ns_.load(std::memory_order_relaxed) < kAskTrackersNs) return;
+  asked_trackers_ns_.store(now, std::memory_order_relaxed);
+  LookForMarkers(now);
+}
 
 // For what its own program holds or orders.
 bool Client::NeverWaits(const Submission& submission) {

@@ -37,9 +37,7 @@ import hostile  # noqa: E402
 
 PROGRAMS = harness.BUILD / "tests/differential"
 SOURCES = {path.stem: path for path in (here / "programs").glob("*.*") if "int main(" in path.read_text()}
-# Programs whose markers are late, by far more than one takes on a GPU that the program has for itself. Not yet all: a
-# marker that is still to be reached when tracking ends may be what a query meets (capture, one run in ten).
-LATE_MARKERS = ("teardown",)
+# Markers are late, by far more than one takes on a GPU that the program has for itself.
 LATE_BARRIERS_US = "1500"
 MODES = ("no-daemon", "untracked", "hostile", "restarts")
 DEADLINE_S = 120.0
@@ -147,8 +145,7 @@ def run(case, mode):
         if mode in ("hostile", "restarts"):
             numbers = random.Random(f"{case.seed} {case.program} {case.devices} {mode}")
             scheduler = hostile.Scheduler(node, numbers, case.devices, restarts=mode == "restarts")
-            if case.program in LATE_MARKERS:
-                environment["SOFTGPU_LATE_BARRIERS"] = LATE_BARRIERS_US
+            environment["SOFTGPU_LATE_BARRIERS"] = LATE_BARRIERS_US
         process = node.start(PROGRAMS / case.program, case.seed, case.devices, case.rounds, interactive=True,
                              shim=mode not in ("reference", "no-daemon"), environment=environment)
         if scheduler:

@@ -50,6 +50,7 @@ struct Process {
     submission.stream = stream;
     client.SubmitBegin(&submission);
     client.SubmitEnd(&submission, true);
+    client.AwaitWordUntil(0);  // as the agent, once the daemon has had time to say a word about a new device
   }
   Sync Begin(SyncScope scope, void* stream) {
     Sync sync;
@@ -93,6 +94,50 @@ TEST_CASE("a session that left no marker leaves the launch path free") {
   REQUIRE(IsSlow());
   process.client.EndSession();
   CHECK_FALSE(IsSlow());
+}
+
+TEST_CASE("a query after the end of tracking is asked again while a marker of ours is unfinished") {
+  Process& process = MakeProcess();
+  int stream = 0;
+  process.BeginTracked();
+  process.Launch(&stream);
+  Sync waiting = process.Begin(SyncScope::kStream, &stream);
+  REQUIRE(process.vendor.Recorded() > 0);
+  process.client.SyncEnd(&waiting, true);
+  // The last of the others leaves.
+  process.writer.Set(0, {});
+  CHECK(IsSlow());
+  Sync query = process.Begin(SyncScope::kQuery, &stream);
+  CHECK(process.client.QueryAgain(query));
+  process.client.SyncEnd(&query, true);
+  CHECK_FALSE(IsSlow());
+  // They come back, and leave again.
+  process.writer.Set(0, {false, true, 500, 2});
+  CHECK(IsSlow());
+  process.Launch(&stream);
+  process.writer.Set(0, {});
+  CHECK(IsSlow());
+}
+
+TEST_CASE(
+    "launches that are not counted any more lead the launch path back, also of a stream that is never asked about") {
+  Process& process = MakeProcess();
+  int stream = 0;
+  int event = 0;
+  process.BeginTracked();
+  process.Launch(&stream);
+  process.client.EventRecorded(&event, &stream);
+  Sync waiting = process.Begin(SyncScope::kStream, &stream);
+  REQUIRE(process.vendor.Recorded() > 0);
+  // The event is in front of the marker: what was launched has finished, the marker may still be to come.
+  Sync until = process.Begin(SyncScope::kEvent, &event);
+  process.client.SyncEnd(&until, true);
+  process.client.SyncEnd(&waiting, false);
+  process.writer.Set(0, {});
+  process.Launch(&stream);
+  CHECK(IsSlow());
+  while (IsSlow())
+    process.Launch(&stream);
 }
 
 TEST_CASE("what stands behind a marker for long is the program's affair again") {
@@ -145,6 +190,8 @@ TEST_CASE("without a daemon, a stream below others waits while they have work, a
   CHECK(waited() - before < kLongestHoldNs);
   process.client.StreamDestroying(&low);
   process.client.StreamDestroying(&high);
+  Sync last = process.Begin(SyncScope::kDevice, nullptr);
+  process.client.SyncEnd(&last, true);
   CHECK_FALSE(IsSlow());
 }
 
