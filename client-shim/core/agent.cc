@@ -228,10 +228,10 @@ std::uint64_t Agent::KeepSlices(std::uint64_t now_ns) {
     }
   }
   const bool is_missing = slices_.State() == abi::SliceState::kNotHere || slices_.State() == abi::SliceState::kRefused;
-  if (is_missing && !told_slices_) {
+  // That the vendor has none is in its documents, and no news of this process.
+  if (is_missing && slices_.HasLever() && !told_slices_) {
     told_slices_ = true;
-    Info(!slices_.HasLever() ? "time slices: not there: this runtime has none that a process may set"
-         : slices_.State() == abi::SliceState::kRefused
+    Info(slices_.State() == abi::SliceState::kRefused
              ? "time slices: not there: the driver refuses them"
              : "time slices: not there: no channel group of this process is known (a client of MPS, or a driver that "
                "makes them in another way)");

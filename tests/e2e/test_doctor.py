@@ -35,7 +35,7 @@ class Doctor(harness.NodeTest):
         self.assertNotIn("no GPU: neither", self.findings()["device"][1])
 
     def test_time_slices_that_are_not_there(self):
-        """On AMD there are none: that is said, once by each process, and all else is as without them."""
+        """On AMD there are none: doctor says that, and all else is as without them."""
         node = self.node
         node.start_daemon(config=harness.LONG_LEASE)
         high = node.start_anchor(priority=50, environment={"XSCHEDD_LOG": "info"})
@@ -62,7 +62,7 @@ class Doctor(harness.NodeTest):
         for process in (high, low):
             process.stdin.close()
             process.wait(timeout=harness.DEADLINE_S)
-            self.assertEqual(process.stderr.read().count("time slices: not there: "), 1)
+            self.assertNotIn("time slice", process.stderr.read())
 
     def test_processes_that_are_not_scheduled(self):
         self.node.start_daemon()
