@@ -11,6 +11,7 @@
 #include "daemon/config/conversion.h"
 #include "daemon/config/settings_message.h"
 #include "daemon/registry/effective_words.h"
+#include "daemon/registry/process.h"
 #include "daemon/scheduler/explain.h"
 
 namespace xschedd {
@@ -66,7 +67,8 @@ Status CheckNumber(const char* name, std::uint32_t value, policy::Limits limits)
 // All of the request, or none of it counts.
 Result<void> TakeSettings(const v1::SetPolicyRequest& request, policy::Settings& settings) {
   for (const auto& [key, value] : request.settings()) {
-    if (policy::RowFrom(key) == nullptr) return Fail("there is no such setting", "policy set --help lists them");
+    if (policy::RowFrom(key) == nullptr)
+      return Fail("there is no setting \"" + CleanText(key, 64) + "\"", "policy set --help lists them");
   }
   for (const policy::SettingRow& row : policy::kSettings) {
     const auto value = FindSetting(row, request);

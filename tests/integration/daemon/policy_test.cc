@@ -153,7 +153,7 @@ TEST_CASE("a number out of range changes nothing, whichever it is") {
     CHECK(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
     CHECK(status.error_message().find(row.key) == 0);
   }
-  CHECK(by_key("no_such_setting", 1).error_message().find("there is no such setting") == 0);
+  CHECK(by_key("no_such_setting", 1).error_message().find("there is no setting \"no_such_setting\"") == 0);
   v1::SetPolicyRequest request;
   request.set_max_concurrent_by_vendor(true);
   (*request.mutable_settings())["linger_us"] = 5;

@@ -42,7 +42,7 @@ TEST_CASE("options, placeholders and values follow from the key") {
   CHECK(SettingText(slices, 7) == "7");
 }
 
-TEST_CASE("a daemon that does not know a setting is told of, and no other") {
+TEST_CASE("a setting that the daemon does not know is reported, and no other") {
   v1::SetPolicyRequest request;
   v1::Policy answer;
   CHECK(CheckTaken(request, answer));
