@@ -65,7 +65,7 @@ def commands(*path):
 
 class Pages(unittest.TestCase):
     def test_xschedctl(self):
-        text = page("xschedctl.8")
+        text = page("xschedctl.1")
         top = sections(text, "Sh")
         everywhere = documented(top["OPTIONS"])
         selectors = documented(top["SELECTORS"])
@@ -82,7 +82,7 @@ class Pages(unittest.TestCase):
 
     def test_exit_statuses_of_xschedctl(self):
         listed = re.findall(r"^  (\d+) ", help_of(CTL)[2].split("Exit status:")[1], re.MULTILINE)
-        self.assertEqual(entries(sections(page("xschedctl.8"), "Sh")["EXIT STATUS"]), listed)
+        self.assertEqual(entries(sections(page("xschedctl.1"), "Sh")["EXIT STATUS"]), listed)
 
     def test_xschedd(self):
         top = sections(page("xschedd.8"), "Sh")
@@ -129,14 +129,14 @@ class Pages(unittest.TestCase):
         self.assertEqual(said, read)
 
     def test_environment_of_xschedctl(self):
-        said = set(re.findall(r"\bEv (XSCHEDD_\w+)", page("xschedctl.8")))
+        said = set(re.findall(r"\bEv (XSCHEDD_\w+)", page("xschedctl.1")))
         read = {"XSCHEDD_RUNTIME_DIR", "XSCHEDD_SHIM"}  # common/runtime_dir.h, tools/xschedctl/preload.h
         read |= set(re.findall(r'SetOrKeep\("(XSCHEDD_\w+)"', (ROOT / "tools/xschedctl/command_run.cc").read_text()))
         self.assertEqual(said, read)
 
     def test_what_is_installed(self):
         places = json.loads(run(MESON, "introspect", BUILD, "--installed").stdout).values()
-        for end in ("/man8/xschedd.8", "/man8/xschedctl.8", "/man5/xschedd.toml.5", "/man7/xschedd-shim.7",
+        for end in ("/man8/xschedd.8", "/man1/xschedctl.1", "/man5/xschedd.toml.5", "/man7/xschedd-shim.7",
                     "/bash-completion/completions/xschedctl", "/zsh/site-functions/_xschedctl", "/include/xschedd.h"):
             self.assertEqual(sum(place.endswith(end) for place in places), 1, end)
 

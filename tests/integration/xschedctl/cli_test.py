@@ -47,7 +47,7 @@ class Words(WithFolder):
         code = dict(re.findall(r"^  (k\w+) = (\d+),", (ROOT / "tools/xschedctl/exit_code.h").read_text(), re.MULTILINE))
         table = dict(re.findall(r"^  (\d+) +(\S.*)$", self.ctl("--help").stdout.split("Exit status:")[1], re.MULTILINE))
         self.assertEqual(sorted(map(int, code.values())), sorted(map(int, table)))
-        page = (ROOT / "docs/man/xschedctl.8").read_text().replace("\\-", "-").split(".Sh EXIT STATUS")[1].split(".Sh")[0]
+        page = (ROOT / "docs/man/xschedctl.1").read_text().replace("\\-", "-").split(".Sh EXIT STATUS")[1].split(".Sh")[0]
         entries = re.split(r"^\.It (\d+)$", page.split("\n.El")[0], flags=re.MULTILINE)[1:]
         said = {number: " ".join(re.sub(r"^\.(Cm|Pp|Xr)? ?", "", line) for line in text.strip().splitlines())
                 for number, text in zip(entries[::2], entries[1::2])}

@@ -272,7 +272,7 @@ class Commands(Case):
 
     def test_each_command_has_its_place_in_both_references(self):
         code, _ = self.code()
-        described = sections(sections(read("docs/man/xschedctl.8"), "Sh")["COMMANDS"], "Ss")
+        described = sections(sections(read("docs/man/xschedctl.1"), "Sh")["COMMANDS"], "Ss")
         self.assertEqual({heading.split()[0] for heading in described}, set(code))
         reference = read("docs/reference/xschedctl.md").split("## Commands")[1].split("\n## ")[0]
         listed = {word for row in re.findall(r"^\| (`.*?) \|", reference, re.MULTILINE) for word in re.findall(r"`([a-z]+)\b", row)}
@@ -310,7 +310,7 @@ class Commands(Case):
 
     def test_exit_statuses(self):
         code = set(re.findall(r"^  k\w+ = (\d+),", read("tools/xschedctl/exit_code.h"), re.MULTILINE))
-        page = set(re.findall(r"^\.It (\d+)$", sections(read("docs/man/xschedctl.8"), "Sh")["EXIT STATUS"], re.MULTILINE))
+        page = set(re.findall(r"^\.It (\d+)$", sections(read("docs/man/xschedctl.1"), "Sh")["EXIT STATUS"], re.MULTILINE))
         reference = read("docs/reference/xschedctl.md").split("## Exit status")[1].split("\n## ")[0]
         self.assertEqual(page, code)
         self.assertEqual(set(re.findall(r"^\| (\d+) \|", reference, re.MULTILINE)), code)

@@ -17,7 +17,7 @@ SERVICE, SOCKETS = "xschedd.service", ("xschedd-client.socket", "xschedd-admin.s
 METRICS = "xschedd-metrics.socket"
 SHIM = "/usr/lib/x86_64-linux-gnu/xschedd/libxschedd-shim.so"
 INSTALLED = ("/usr/sbin/xschedd", "/usr/bin/xschedctl", SHIM, SHIM.replace("shim", "client"), "/usr/include/xschedd.h",
-             "/usr/share/man/man8/xschedd.8.gz", "/usr/share/man/man8/xschedctl.8.gz", "/usr/share/man/man5/xschedd.toml.5.gz",
+             "/usr/share/man/man8/xschedd.8.gz", "/usr/share/man/man1/xschedctl.1.gz", "/usr/share/man/man5/xschedd.toml.5.gz",
              "/usr/share/man/man7/xschedd-shim.7.gz", "/usr/share/bash-completion/completions/xschedctl",
              "/usr/share/zsh/site-functions/_xschedctl", "/etc/xschedd/xschedd.toml", "/usr/share/doc/xschedd/copyright",
              SHIM.replace("libxschedd-shim.so", "self-test/self-test-client"), "/usr/share/xschedd/grafana-dashboard.json",
