@@ -245,6 +245,8 @@ void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& 
 
 void Core::UsePolicy() {
   scheduler_.SetSettings(config_.policy);
+  scheduler_.SetEnforcing(config_.enforce);
+  if (!config_.enforce) Journal::ObservesOnly();
   if (config_.policy.guard_ms_per_s == 0 && config_.policy.name != policy::Name::kFifo) {
     Journal::GuardIsOff();
   }
@@ -266,6 +268,8 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   }
   std::vector<std::string> notes;
   if (fresh->policy != config_.policy) notes.push_back("policy settings are those of the file again");
+  if (fresh->enforce != config_.enforce)
+    notes.emplace_back(fresh->enforce ? "decisions are in force again" : "observing only from now on: nobody is held");
   const bool passes_other = fresh->passthrough != config_.passthrough;
   config_ = std::move(*fresh);
   file_policy_ = config_.policy;

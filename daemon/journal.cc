@@ -160,6 +160,10 @@ void Journal::GuardIsOff() {
       "(a pipe, a barrier) waits for ever; `xschedctl policy set --guard 10ms`, or guard_ms_per_s, turns it on");
 }
 
+void Journal::ObservesOnly() {
+  SPDLOG_WARN("observing only: everything is decided and nobody is held; `enforce = true` in [daemon] changes that");
+}
+
 void Journal::ReloadFailed(const Error& error) {
   SPDLOG_ERROR("reload failed, the old configuration stays error=\"{}\"", error.Line());
 }

@@ -46,6 +46,7 @@ class Journal {
   void PolicySet(const policy::Settings& settings, const Actor& by);
   static void PolicyRestored(const policy::Settings& settings);
   static void GuardIsOff();
+  static void ObservesOnly();
   static void ReloadFailed(const Error& error);
   void Reloaded(const std::string& file, std::size_t clients_changed, std::size_t clients_moved, const Actor& by);
   static void Draining(const Actor& by);

@@ -136,6 +136,7 @@ Status AdminOperations::ListClients(const Actor& by, const v1::ListClientsReques
     FillDevice(*device, *response.add_devices());
   response.set_left_out(left_out);
   response.set_policy(std::string(policy::Text(core_.Settings().policy.name)));
+  response.set_observes_only(!core_.Settings().enforce);
   response.set_time_ns(now);
   ChargeFor(by, static_cast<std::size_t>(response.clients_size()) + static_cast<std::size_t>(response.devices_size()));
   return Status::OK;
@@ -258,6 +259,7 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
     if (client->IsOnHold() == hold && (!hold || client->hold == by.is_admin))
       change.set_note(hold ? "was on hold already" : "was not on hold");
     if (stays_held(client)) change.set_note("an administrator's hold stays");
+    if (hold && !core_.Settings().enforce) change.set_note("not held: the daemon observes only ([daemon] enforce)");
     if (client->channel == nullptr) change.set_note("has no shared memory and cannot be gated");
   }
   if (dry_run) return Status::OK;

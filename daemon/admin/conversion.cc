@@ -29,6 +29,7 @@ v1::ClientState StateOf(const Attachment& attachment) {
   if (!attachment.gate.tracked) return v1::CLIENT_STATE_UNTRACKED;
   if (attachment.silent) return v1::CLIENT_STATE_SILENT;
   if (!attachment.busy) return v1::CLIENT_STATE_IDLE;
+  if (attachment.reason.is_observed) return v1::CLIENT_STATE_OBSERVED;
   return attachment.gate.held ? v1::CLIENT_STATE_HELD : v1::CLIENT_STATE_RUNNING;
 }
 

@@ -79,6 +79,7 @@ struct Config {
   std::uint32_t lease_ms = 100;
   std::uint32_t activity_interval_ms = 1000;
   bool spin = false;          // do not sleep while clients are tracked
+  bool enforce = true;        // false: decide and record as ever, and hold nobody
   bool software_gpu = false;  // devices are what clients say: for tests and demonstrations
   policy::Settings policy;
   std::vector<Rule> rules;

@@ -40,6 +40,7 @@ inline constexpr KeyRow kKeys[] = {
     {"daemon", "lease_ms", In<&Config::lease_ms>, 20, 10'000},
     {"daemon", "activity_interval_ms", In<&Config::activity_interval_ms>, 0, 3'600'000},
     {"daemon", "spin", In<&Config::spin>},
+    {"daemon", "enforce", In<&Config::enforce>},
     {"daemon", "software_gpu", In<&Config::software_gpu>},
     QuotaRow<&Quota::connections_per_uid>("connections_per_uid"),
     QuotaRow<&Quota::clients_per_uid>("clients_per_uid"),

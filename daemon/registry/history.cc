@@ -18,11 +18,11 @@ constexpr std::uint64_t kMaxArrearsNs = policy::kNsPerS;
 
 PackedReason Pack(const Reason& reason) {
   return {static_cast<std::uint32_t>(reason.pid), static_cast<std::int16_t>(reason.priority),
-          static_cast<std::uint8_t>(reason.why), 0};
+          static_cast<std::uint8_t>(reason.why), 0, reason.is_observed};
 }
 
 Reason Unpack(const PackedReason& packed) {
-  return {static_cast<policy::Why>(packed.why), packed.pid, packed.priority};
+  return {static_cast<policy::Why>(packed.why), packed.pid, packed.priority, packed.is_observed != 0};
 }
 
 std::size_t Index(Phase phase) {
@@ -34,7 +34,7 @@ std::uint64_t Scale(std::uint64_t value, std::uint64_t part, std::uint64_t whole
   return static_cast<std::uint64_t>(static_cast<Wide>(value) * part / whole);
 }
 
-constexpr PackedReason kOthers{.pid = 0, .priority = 0, .why = 0, .is_others = 1};
+constexpr PackedReason kOthers{.pid = 0, .priority = 0, .why = 0, .is_others = 1, .is_observed = 0};
 
 // The cause's place in the bucket; null: there is no room for another one.
 Cause* FindCause(Bucket& bucket, const PackedReason& reason) {

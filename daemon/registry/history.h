@@ -79,7 +79,8 @@ struct PackedReason {
   std::uint32_t pid;
   std::int16_t priority;
   std::uint8_t why;
-  std::uint8_t is_others;
+  std::uint8_t is_others : 1;
+  std::uint8_t is_observed : 1;
   bool operator==(const PackedReason&) const = default;
 };
 

@@ -2,9 +2,11 @@
 
 namespace xschedd {
 
-std::string Reason::Text() const {
-  const std::string who = "pid " + std::to_string(pid) + " (priority " + std::to_string(priority) + ")";
-  switch (why) {
+namespace {
+
+std::string TextInForce(const Reason& reason) {
+  const std::string who = "pid " + std::to_string(reason.pid) + " (priority " + std::to_string(reason.priority) + ")";
+  switch (reason.why) {
     case policy::Why::kOpen:
       return "nobody more important is busy";
     case policy::Why::kGuard:
@@ -29,6 +31,12 @@ std::string Reason::Text() const {
       return who + " has had less of the device";
   }
   return "unknown";
+}
+
+}  // namespace
+
+std::string Reason::Text() const {
+  return (is_observed ? "observed only: " : "") + TextInForce(*this);
 }
 
 std::string_view RuleName(policy::Why why) {

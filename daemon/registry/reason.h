@@ -12,8 +12,9 @@ namespace xschedd {
 // Names are kept, numbers are of the moment of the decision.
 struct Reason {
   policy::Why why = policy::Why::kOpen;
-  std::uint64_t pid = 0;  // whom it waits for; 0: nobody in particular
-  int priority = 0;       // of that client
+  std::uint64_t pid = 0;     // whom it waits for; 0: nobody in particular
+  int priority = 0;          // of that client
+  bool is_observed = false;  // decided and not in force: it would wait
   std::string Text() const;
   bool operator==(const Reason&) const = default;
 };

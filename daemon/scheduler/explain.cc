@@ -38,7 +38,8 @@ class Explainer {
     ExplainedDevice device{address, history.Since(context_.histories, from_ns_, {end_ns_, gpu_ns})};
     result_.observed_ns = std::max(result_.observed_ns, device.account.to_ns - device.account.from_ns);
     for (const HeldTotal& total : device.account.causes)
-      result_.causes.push_back({address, total, CauseText(total, context_)});
+      result_.causes.push_back(
+          {address, total, (total.reason.is_observed ? "observed only: " : "") + CauseText(total, context_)});
     for (const HeldSpan& span : device.account.spans)
       result_.spans.push_back({address, span});
     result_.held_ns += Held(device.account);

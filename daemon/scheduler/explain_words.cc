@@ -252,7 +252,9 @@ std::string SummaryOf(const Subject& subject, const Explanation& explanation) {
                        Percent(Sum(explanation, Phase::kRunning), all), Percent(Sum(explanation, Phase::kIdle), all));
   }
   const ExplainedCause& first = explanation.causes.front();
-  return fmt::format("{} it was held for {} of the time; {} of that by {}", begin, Percent(explanation.held_ns, all),
+  // Of the first cause, which has most of it; one that was made before a reload may be of the other kind.
+  return fmt::format("{} it {} held for {} of the time; {} of that by {}", begin,
+                     first.total.reason.is_observed ? "would have been" : "was", Percent(explanation.held_ns, all),
                      Percent(first.total.total_ns, explanation.held_ns), first.text);
 }
 

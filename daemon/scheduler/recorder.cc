@@ -71,7 +71,7 @@ void Recorder::EndHold(Attachment& attachment, std::uint64_t now_ns) {
   if (attachment.held_since_ns == 0) return;
   const std::uint64_t held_ns = now_ns - attachment.held_since_ns;
   attachment.held_ns += held_ns;
-  attachment.burst.AddHeld(held_ns);
+  if (enforces_) attachment.burst.AddHeld(held_ns);
   meter_.HoldEnded(attachment, held_ns);
   SPDLOG_DEBUG("held pid={} device={} for_us={} reason=\"{}\"", attachment.client->identity.pid,
                attachment.device->pci_address, held_ns / policy::kNsPerUs, attachment.reason.Text());

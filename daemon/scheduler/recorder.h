@@ -24,6 +24,9 @@ class Recorder {
   Meter& Metrics() { return meter_; }
   std::uint64_t LateLinesLeftOut() const { return late_lines_left_out_; }
 
+  // False: what is held from now on is so in name only.
+  void SetEnforcing(bool enforces) { enforces_ = enforces; }
+
   // ---- a client on a device; `attachment` says already what is so from `now_ns` on
   // Brings the history up to what gate and busy say, and tells the watchers if that is something else than before.
   void NotePhase(Attachment& attachment, std::uint64_t now_ns);
@@ -53,6 +56,7 @@ class Recorder {
 
  private:
   EventLog& events_;
+  bool enforces_ = true;
   std::uint64_t sampled_ns_ = 0;
   std::uint64_t late_lines_left_out_ = 0;
   LatencyWindow latency_;

@@ -9,12 +9,6 @@ bool Binds(const policy::Gate& gate) {
   return gate.held || gate.tracked;
 }
 
-GateSetting SettingOf(const policy::Gate& gate) {
-  const bool beside = gate.why == policy::Why::kGuard || gate.why == policy::Why::kBeside;
-  return {gate.held, gate.tracked,  gate.window_us, gate.window_floor,
-          beside,    gate.slice_us, gate.awaited,   gate.tells_waits};
-}
-
 }  // namespace
 
 Scheduler::Scheduler(Registry& registry, EventLog& events, Clock clock)
@@ -34,9 +28,32 @@ void Scheduler::SetNextLook(Device& device, std::uint64_t next_look_ns) {
 }
 
 void Scheduler::SetSettings(const policy::Settings& settings) {
-  settings_ = settings;
+  settings_ = decides_by_ = settings;
+  if (!enforces_) decides_by_.tolerance_percent = 0;
   for (const auto& [address, device] : registry_.Devices())
     MarkDirty(*device);
+}
+
+void Scheduler::SetEnforcing(bool enforces) {
+  if (enforces_ == enforces) return;
+  const std::uint64_t now = clock_();
+  // A hold ends where its kind does: what was held and what would have been are not one figure.
+  for (const auto& [id, client] : registry_.Clients()) {
+    for (const auto& [slot, attachment] : client->attachments)
+      recorder_.EndHold(*attachment, now);
+  }
+  enforces_ = enforces;
+  recorder_.SetEnforcing(enforces);
+  for (const auto& [id, client] : registry_.Clients()) {
+    if (client->channel == nullptr) continue;
+    AlignBoard(*client);
+    for (const auto& [slot, attachment] : client->attachments) {
+      attachment->reason.is_observed = attachment->gate.held && !enforces;
+      recorder_.NotePhase(*attachment, now);
+      if (attachment->gate.held && attachment->busy) attachment->held_since_ns = now;
+    }
+  }
+  SetSettings(settings_);
 }
 
 void Scheduler::Changed(Client& client) {
@@ -89,7 +106,7 @@ void Scheduler::AlignBoard(Client& client) {
     const auto found = client.attachments.find(slot);
     const policy::Gate gate = found != client.attachments.end() ? found->second->gate : policy::Gate{};
     if (!board.Set(slot, SettingOf(gate))) continue;
-    if (!gate.held && client.channel->Ledger().HasWaiters(slot)) board.WakeGate(slot);
+    if ((!gate.held || !enforces_) && client.channel->Ledger().HasWaiters(slot)) board.WakeGate(slot);
     ++counts_.gate_writes;
   }
 }
@@ -249,7 +266,7 @@ void Scheduler::Decide() {
 }
 
 void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
-  Cluster& cluster = gatherer_.Gather(start, settings_, now_ns);
+  Cluster& cluster = gatherer_.Gather(start, decides_by_, now_ns);
   for (Device* device : cluster.devices)
     device->dirty = false;
   if (open_for_good_) return;
@@ -257,7 +274,7 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
   ++counts_.decisions;
   for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
     if (cluster.state.groups[i].memory == decision.memory[i]) continue;
-    recorder_.NoteBenefit(*cluster.groups[i], decision.memory[i].benefit, settings_.tolerance_percent, now_ns);
+    recorder_.NoteBenefit(*cluster.groups[i], decision.memory[i].benefit, decides_by_.tolerance_percent, now_ns);
     cluster.state.groups[i].memory = decision.memory[i];
     cluster.groups[i]->memory = decision.memory[i];
   }
@@ -318,6 +335,13 @@ void Scheduler::WriteGate(Attachment& attachment, const policy::Gate& gate, std:
   ++counts_.gate_writes;
 }
 
+GateSetting Scheduler::SettingOf(const policy::Gate& gate) const {
+  if (!enforces_) return {.tracked = gate.tracked, .awaited = gate.awaited, .tells_waits = gate.tells_waits};
+  const bool beside = gate.why == policy::Why::kGuard || gate.why == policy::Why::kBeside;
+  return {gate.held, gate.tracked,  gate.window_us, gate.window_floor,
+          beside,    gate.slice_us, gate.awaited,   gate.tells_waits};
+}
+
 void Scheduler::UpdateLease(Client& client, bool binds_before, bool binds, std::uint64_t now_ns) {
   if (binds == binds_before) return;
   if (binds) {
@@ -344,7 +368,7 @@ bool Scheduler::RenewLeases() {
 }
 
 Reason Scheduler::ReasonOf(const policy::Gate& gate) {
-  Reason reason{.why = gate.why};
+  Reason reason{.why = gate.why, .is_observed = gate.held && !enforces_};
   if (const Client* client = gate.held_for != 0 ? registry_.Find(gate.held_for) : nullptr) {
     reason.pid = client->identity.pid;
     reason.priority = client->effective.priority;

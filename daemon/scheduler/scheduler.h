@@ -38,6 +38,10 @@ class Scheduler {
 
   // ---- what changed; each needs a Decide afterwards
   void SetSettings(const policy::Settings& settings);
+  // False: what is decided is recorded as ever, and no gate, window or slice is in force. What holding would give
+  // cannot be measured then, so nobody is let run beside somebody for that.
+  void SetEnforcing(bool enforces);
+  bool Enforces() const { return enforces_; }
   // Priority, weight, hold, deadline hint, group or devices: whatever the policy sees of a client. For a client that
   // changes its group, call it before and after.
   void Changed(Client& client);
@@ -97,12 +101,14 @@ class Scheduler {
   void WriteGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns);
   void Apply(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
   void WriteGate(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
+  GateSetting SettingOf(const policy::Gate& gate) const;
   void UpdateLease(Client& client, bool binds_before, bool binds, std::uint64_t now_ns);
   Reason ReasonOf(const policy::Gate& gate);
 
   Registry& registry_;
   Clock clock_;
   policy::Settings settings_;
+  policy::Settings decides_by_;  // the same, but for what needs a gate in force
   std::function<void(const Client&)> on_late_;
   std::uint64_t lease_ns_ = 100 * policy::kNsPerMs;
   Gatherer gatherer_;
@@ -113,6 +119,7 @@ class Scheduler {
   std::set<std::pair<std::uint64_t, Device*>> looks_;
   std::vector<std::uint32_t> changed_;  // of one decision; kept for its memory
   bool open_for_good_ = false;
+  bool enforces_ = true;
   std::uint64_t last_write_ns_ = 0;
   SchedulerCounts counts_;
   Recorder recorder_;

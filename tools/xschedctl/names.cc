@@ -12,6 +12,8 @@ std::string_view Name(v1::ClientState state) {
       return "running";
     case v1::CLIENT_STATE_HELD:
       return "held";
+    case v1::CLIENT_STATE_OBSERVED:
+      return "observed";
     case v1::CLIENT_STATE_PASSING:
       return "passing";
     case v1::CLIENT_STATE_SILENT:

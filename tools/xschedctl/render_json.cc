@@ -89,11 +89,9 @@ Json ToJson(const v1::Client& client) {
 }  // namespace
 
 Json ToJson(const v1::ListClientsResponse& answer) {
-  Json json = {{"policy", answer.policy()},
-               {"time_ns", answer.time_ns()},
-               {"left_out", answer.left_out()},
-               {"clients", Json::array()},
-               {"devices", Json::array()}};
+  Json json = {{"policy", answer.policy()},     {"time_ns", answer.time_ns()},
+               {"left_out", answer.left_out()}, {"observes_only", answer.observes_only()},
+               {"clients", Json::array()},      {"devices", Json::array()}};
   for (const v1::Client& client : answer.clients())
     json["clients"].push_back(ToJson(client));
   for (const v1::Device& device : answer.devices()) {

@@ -120,7 +120,11 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       add(&device);
     if (client.devices().empty()) add(nullptr);
   }
-  return table.Render(style) + LeftOut(answer.left_out(), "not shown");
+  const std::string_view notice =
+      answer.observes_only()
+          ? "observing only ([daemon] enforce = false): nobody is held; HELD is what would have been\n"
+          : "";
+  return table.Render(style) + LeftOut(answer.left_out(), "not shown") + std::string(notice);
 }
 
 std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle& style) {

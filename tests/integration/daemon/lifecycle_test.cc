@@ -102,6 +102,37 @@ TEST_CASE("a wrong configuration at reload keeps the old one") {
   CHECK(of_others->passthrough_size() == 0);
 }
 
+TEST_CASE("a daemon that observes only says so, holds nobody, and enforces after a reload") {
+  DaemonProcess daemon("[daemon]\nenforce = false\n");
+  REQUIRE(Eventually([&] { return daemon.Log().find("observing only") != std::string::npos; }));
+  FakeShim high(daemon.Dir(), 50);
+  FakeShim low(daemon.Dir(), 0);
+  high.Attach(0, kGpu);
+  low.Attach(0, kGpu);
+  REQUIRE(Eventually([&] { return high.IsTracked(0) && low.IsTracked(0); }));
+  low.Report(0, true);
+  high.Report(0, true);
+  const auto list = [&] {
+    grpc::ClientContext context;
+    v1::ListClientsResponse clients;
+    REQUIRE(daemon.Admin().ListClients(&context, {}, &clients).ok());
+    return clients;
+  };
+  const auto state = [&](const v1::ListClientsResponse& clients) {
+    for (const v1::Client& client : clients.clients())
+      if (client.priority_effective() == 0) return client.devices(0).state();
+    return v1::CLIENT_STATE_UNSPECIFIED;
+  };
+  REQUIRE(Eventually([&] { return state(list()) == v1::CLIENT_STATE_OBSERVED; }));
+  CHECK(list().observes_only());
+  CHECK(!low.IsHeld(0));
+  daemon.WriteConfig("");
+  daemon.Signal(SIGHUP);
+  REQUIRE(Eventually([&] { return low.IsHeld(0); }));
+  CHECK(state(list()) == v1::CLIENT_STATE_HELD);
+  CHECK(!list().observes_only());
+}
+
 TEST_CASE("a daemon that is to spin does so while somebody is tracked, and otherwise sleeps") {
   DaemonProcess daemon("[daemon]\nspin = true\n");
   const auto sleeps = [&] { return Eventually([&] { return StatOf(daemon.Pid()).state == 'S'; }); };

@@ -19,7 +19,7 @@ Facts Good() {
   facts.interface_version = 3;
   facts.client_socket = {"/run/xschedd/client.sock", true, true, 0666, 0};
   facts.admin_socket = {"/run/xschedd/admin.sock", true, true, 0660, 0};
-  facts.daemon = DaemonFacts{"1.2.3", 1, 77};
+  facts.daemon = DaemonFacts{"1.2.3", 1, 77, false};
   facts.is_root = true;
   facts.has_group = true;
   facts.service = {true, true, "active", "running", "enabled", "5s", 0};
@@ -123,6 +123,7 @@ TEST_CASE("the doctor: daemon and sockets", "[doctor]") {
              f.daemon.reset();
              f.daemon_error = "did not answer in time";
            }},
+          {"enforcement", Level::kWarning, "observes only", [](Facts& f) { f.daemon->observes_only = true; }},
           {"versions", Level::kError, "systemctl restart xschedd", [](Facts& f) { f.daemon->layout_hash = 78; }},
           {"versions", Level::kWarning, "the daemon is 1.2.2", [](Facts& f) { f.daemon->version = "1.2.2"; }},
           {"versions", Level::kWarning, "the shim /lib/xschedd/libxschedd-shim.so is 1.2.2",

@@ -26,6 +26,7 @@ std::span<const Check> Checks() {
       {"group", CheckGroup},
       {"service", CheckService},
       {"versions", CheckVersions},
+      {"enforcement", CheckEnforcing},
       {"shim", CheckShim},
       {"private library", CheckLibrary},
       {"runtime", CheckRuntimes},

@@ -14,6 +14,7 @@ Findings CheckAdminSocket(const Facts& facts);
 Findings CheckGroup(const Facts& facts);
 Findings CheckService(const Facts& facts);
 Findings CheckVersions(const Facts& facts);
+Findings CheckEnforcing(const Facts& facts);
 Findings CheckShim(const Facts& facts);
 Findings CheckLibrary(const Facts& facts);
 Findings CheckRuntimes(const Facts& facts);

@@ -106,6 +106,13 @@ Findings CheckService(const Facts& facts) {
   return findings;
 }
 
+// What is meant to be so is no fault; that everything runs unscheduled is worth a warning all the same.
+Findings CheckEnforcing(const Facts& facts) {
+  if (!facts.daemon || !facts.daemon->observes_only) return {};
+  return {Warning("the daemon observes only: it decides, and holds nobody",
+                  "set enforce = true under [daemon] of its configuration, and systemctl reload xschedd")};
+}
+
 Findings CheckVersions(const Facts& facts) {
   Findings findings;
   // Neighbouring versions work together (common/versions.h).

@@ -25,6 +25,7 @@ struct DaemonFacts {
   std::string version;
   std::uint32_t abi_version = 0;
   std::uint64_t layout_hash = 0;
+  bool observes_only = false;  // [daemon] enforce = false
 };
 
 // A library that was opened in a child process.

@@ -96,12 +96,13 @@ void AskDaemon(const DoctorOptions& options, Facts* facts) {
     facts->daemon_error = version.error().error.what;
     return;
   }
-  facts->daemon = DaemonFacts{version->version(), version->abi_version(), version->layout_hash()};
+  facts->daemon = DaemonFacts{version->version(), version->abi_version(), version->layout_hash(), false};
   const bool has_process = facts->process && facts->process->exists;
   v1::ListClientsRequest request;
   if (has_process) request.mutable_selector()->add_pid(facts->process->pid);
   const auto clients = client->Call(&v1::Admin::Stub::ListClients, request);
   if (!clients) return;
+  facts->daemon->observes_only = clients->observes_only();
   for (const v1::Device& device : clients->devices()) {
     if (device.clients() > 0) facts->used_devices.push_back(device.name() + ", " + device.pci_address());
   }

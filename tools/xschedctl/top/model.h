@@ -60,6 +60,7 @@ class TopModel {
   void Forget();
 
   bool IsEmpty() const { return answers_.empty(); }
+  bool ObservesOnly() const { return !IsEmpty() && answers_.back().observes_only(); }
   std::string Policy() const { return IsEmpty() ? std::string() : answers_.back().policy(); }
   std::size_t Clients() const { return IsEmpty() ? 0 : static_cast<std::size_t>(answers_.back().clients_size()); }
 

@@ -71,7 +71,7 @@ std::string DeviceText(const TopDevice& device) {
 
 TopStyle StyleOf(const TopRow& row) {
   if (row.hold) return TopStyle::kOnHold;
-  if (row.state == "held" || row.state == "passing") return TopStyle::kHeld;
+  if (row.state == "held" || row.state == "passing" || row.state == "observed") return TopStyle::kHeld;
   return row.state == "running" ? TopStyle::kPlain : TopStyle::kDim;
 }
 
@@ -354,6 +354,7 @@ std::vector<TopLine> TopView::Compose(const TopModel& model, const std::vector<T
   std::string title = fmt::format("xschedd  {}  policy {}  {} clients  every {:.1f} s", status.clock,
                                   model.IsEmpty() ? "-" : model.Policy(), model.Clients(), status.delay_s);
   if (!filter_.empty()) title += fmt::format("  only \"{}\"", filter_);
+  if (model.ObservesOnly()) title += "  OBSERVES ONLY";
   if (paused_) title += "  PAUSED";
   lines.push_back({title, TopStyle::kTitle});
   for (const std::string& part : Wrap(status.error, width))
