@@ -84,16 +84,21 @@ class Sessions(WithQuotas):
 
     def test_queues_are_counted_over_all_clients(self) -> None:
         first, second, other = self.client(uid=ALICE), self.client(uid=ALICE), self.client(uid=BOB)
+
+        def wait_for_queues(count: int) -> None:
+            wait_until(lambda: self.call("ListClients", on="admin").answers[0].count("queues {") == count,
+                       f"{count} queues")
+
         first.tell("queue 2")
+        wait_for_queues(2)  # or the other connection's may be counted before them
         second.tell("queue 2")
-        notice = second.tell("notice")
-        self.refused(notice, ALICE, "queues_per_uid")
+        self.refused(second.tell("notice"), ALICE, "queues_per_uid")
         other.tell("queue 3")
-        wait_until(lambda: self.call("ListClients", on="admin").answers[0].count("queues {") == 6, "the queues")
+        wait_for_queues(6)
         first.end()
         wait_until(lambda: first.pid not in self.pids(), "the end of the client")
         second.tell("queue 1")
-        wait_until(lambda: self.call("ListClients", on="admin").answers[0].count("queues {") == 5, "one more queue")
+        wait_for_queues(5)
         self.assertEqual(self.refusals(), {"queues": 1})
 
     def test_devices(self) -> None:
