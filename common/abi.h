@@ -182,6 +182,7 @@ enum class SliceState : std::uint32_t {
   kInForce = 1,   // all that the client knows of its work on the device has it, asked back
   kNotHere = 2,   // the client's vendor, or the way in which it uses the device, has no such lever
   kRefused = 3,   // there is one, and the driver refuses it, or says yes and does not keep it
+  kStalled = 4,   // taken back for a while: with it nothing of the client's work ended for a second
 };
 
 // A line of LedgerDevice is full, so this is an array of its own.

@@ -201,7 +201,7 @@ SliceSnapshot LedgerReader::Slice(std::uint32_t slot) const {
   // relaxed: shown only.
   const abi::LedgerSlice& slice = ledger_->slices[slot];
   const std::uint32_t state = slice.state.load(std::memory_order_relaxed);
-  if (state > static_cast<std::uint32_t>(abi::SliceState::kRefused)) return {};
+  if (state > static_cast<std::uint32_t>(abi::SliceState::kStalled)) return {};
   const bool in_force = state == static_cast<std::uint32_t>(abi::SliceState::kInForce);
   return {static_cast<abi::SliceState>(state), in_force ? slice.us.load(std::memory_order_relaxed) : 0};
 }

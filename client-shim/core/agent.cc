@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <utility>
 
@@ -214,18 +215,30 @@ std::uint64_t Agent::RenewBusy(std::uint64_t now_ns) {
 
 std::uint64_t Agent::KeepSlices(std::uint64_t now_ns) {
   const bool busy = is_renewing_.load(std::memory_order_relaxed);
-  if (now_ns < slices_due_ns_ && busy == slices_busy_) return slices_due_ns_;
-  slices_busy_ = busy;
   const std::uint32_t wanted_us = WantedSliceUs(now_ns);
+  if (now_ns < slices_due_ns_ && busy == slices_busy_ && wanted_us == slices_wanted_us_) return slices_due_ns_;
+  slices_busy_ = busy;
+  slices_wanted_us_ = wanted_us;
   slices_due_ns_ = kNever;
+  const std::uint64_t slots = session_ != nullptr && session_->IsAlive() ? client_->AttachedDevices() : 0;
+  SliceKeeper::Work work{.busy = busy};
+  for (std::uint64_t left = slots; left != 0; left &= left - 1) {
+    const auto slot = static_cast<std::uint32_t>(std::countr_zero(left));
+    const abi::LedgerDevice& device = session_->Ledger().Device(slot);
+    // relaxed: this process's own counts, and one that is behind is seen at the next look.
+    work.devices[slot] = {device.in_flight.load(std::memory_order_relaxed) != 0,
+                          device.completed.load(std::memory_order_relaxed)};
+  }
   // What it calls ends with the runtime.
-  InRuntime([&] { slices_due_ns_ = slices_.Look(wanted_us, busy, now_ns); });
+  InRuntime([&] { slices_due_ns_ = slices_.Look(wanted_us, work, now_ns); });
   if (busy) slices_due_ns_ = std::min(slices_due_ns_, renewed_ns_ + kRenewEachNs);
-  if (session_ != nullptr && session_->IsAlive()) {
-    const std::uint64_t attached = client_->AttachedDevices();
-    for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
-      if ((attached >> slot & 1) != 0) session_->Ledger().SetSlice(slot, slices_.State(), slices_.Us());
-    }
+  for (std::uint64_t left = slots; left != 0; left &= left - 1)
+    session_->Ledger().SetSlice(static_cast<std::uint32_t>(std::countr_zero(left)), slices_.State(), slices_.Us());
+  if (slices_.State() == abi::SliceState::kStalled && !told_stall_) {
+    told_stall_ = true;
+    Info(
+        "time slices: withheld for a while: no work ended for a second with a short one; if the device is busy with "
+        "several processes, time_slices = \"off\" in the daemon's [device] ends these seconds");
   }
   const bool is_missing = slices_.State() == abi::SliceState::kNotHere || slices_.State() == abi::SliceState::kRefused;
   // That the vendor has none is in its documents, and no news of this process.
@@ -244,9 +257,9 @@ std::uint32_t Agent::WantedSliceUs(std::uint64_t now_ns) const {
   // Of a daemon that is stopped, as of one that has gone. One that is restarted is back sooner, and wants the same.
   if (now_ns >= session_->LeaseUntilNs() + kKeptNs) return 0;
   std::uint32_t least = 0;
-  const std::uint64_t attached = client_->AttachedDevices();
-  for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
-    const bool counts = (attached >> slot & 1) != 0 && (session_->Board().Word(slot) & abi::kFlagMask) != 0;
+  for (std::uint64_t left = client_->AttachedDevices(); left != 0; left &= left - 1) {
+    const auto slot = static_cast<std::uint32_t>(std::countr_zero(left));
+    const bool counts = (session_->Board().Word(slot) & abi::kFlagMask) != 0;
     const std::uint32_t us = counts ? session_->Board().SliceUs(slot) : 0;
     if (us != 0 && (least == 0 || us < least)) least = us;
   }

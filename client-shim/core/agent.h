@@ -112,8 +112,10 @@ class Agent {
   std::uint64_t renewed_ns_ = 0;
   SliceKeeper slices_;
   std::uint64_t slices_due_ns_ = 0;
-  bool slices_busy_ = false;  // when they were last looked at
+  bool slices_busy_ = false;            // when they were last looked at
+  std::uint32_t slices_wanted_us_ = 0;  // likewise
   bool told_slices_ = false;
+  bool told_stall_ = false;
   bool was_busy_ = false;  // when it was last renewed, or looked whether it has to be
   std::uint64_t next_attempt_ns_ = 0;
   std::uint64_t backoff_ns_ = 0;

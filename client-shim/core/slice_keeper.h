@@ -3,14 +3,22 @@
 // more.
 //
 //   wanted, busy     set at once; asked back and set again each kLookNs
+//   short, and work on a device has stood still for kStallNs
+//                    taken back for kLookNs, each time that this comes again within kCalmNs for twice as long
 //   wanted, idle     stays as it is, and the caller asks anew each kLookNs, so that a change of mind is seen though
 //                    nobody reports any work; after kRestNs it is taken back, and nothing is to be done any more
 //   not wanted       taken back
 //
 // So an idle process costs ten calls at most, and a slice outlives its reason by a second. Nothing depends on it: each
-// failure is a state. Thread rule: one thread, the agent's.
+// failure is a state.
+//
+// Why work may stand still: a change of context is paid out of the slice, and where it costs more than that, two
+// processes that are to give way to each other make no progress at all (daemon/policy/slices.h). How much it costs
+// depends on device and driver, so who sees nothing of its work end does not try to find out why. A kernel that runs
+// for a second is taken for the same, and loses little by it. Thread rule: one thread, the agent's.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "client-shim/core/interface.h"
@@ -23,13 +31,28 @@ class SliceKeeper {
   using Set = SliceReport (*)(std::uint32_t us);
   static constexpr std::uint64_t kLookNs = 1'000'000'000;
   static constexpr std::uint64_t kRestNs = 10 * kLookNs;
+  static constexpr std::uint64_t kStallNs = kLookNs;
+  static constexpr std::uint64_t kCalmNs = 60 * kLookNs;
+  static constexpr std::uint32_t kMostDoublings = 12;  // an hour
+  static constexpr std::uint32_t kShortUs = 1'000;     // below it is short: no driver's own is
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
   // Null: there is no such lever.
   explicit SliceKeeper(Set set) : set_(set) {}
 
-  // `wanted_us`: 0, the driver's own. Returns when to call again though nothing has changed.
-  std::uint64_t Look(std::uint32_t wanted_us, bool busy, std::uint64_t now_ns);
+  // What one device has of the process's work, as the ledger says it.
+  struct Progress {
+    bool in_flight = false;  // some has begun and is not known to have ended
+    std::uint64_t completed = 0;
+  };
+  struct Work {
+    bool busy = false;  // on any device
+    std::array<Progress, abi::kMaxDevices> devices = {};
+  };
+
+  // `wanted_us`: 0, the driver's own. Returns when to call again though nothing has changed; while it is busy that is
+  // at least as often as stalls are to be seen.
+  std::uint64_t Look(std::uint32_t wanted_us, const Work& work, std::uint64_t now_ns);
 
   // What has become of what was wanted; Us counts with kInForce.
   abi::SliceState State() const { return state_; }
@@ -37,6 +60,7 @@ class SliceKeeper {
   bool HasLever() const { return set_ != nullptr; }
 
  private:
+  bool StandsStill(const Work& work, std::uint64_t now_ns);
   void Apply(std::uint32_t us, std::uint64_t now_ns);
   std::uint64_t TakeBack(std::uint64_t now_ns);
 
@@ -47,6 +71,13 @@ class SliceKeeper {
   int attempts_ = 0;             // to take it back, in a row
   std::uint64_t looked_ns_ = 0;  // when it was asked for last
   std::uint64_t busy_ns_ = 0;    // the last call with work
+  struct Moved {
+    std::uint64_t completed = 0;
+    std::uint64_t at_ns = 0;  // when that changed last, or nothing was in flight
+  };
+  std::array<Moved, abi::kMaxDevices> moved_ = {};
+  std::uint32_t stalls_ = 0;             // in a row
+  std::uint64_t withheld_until_ns_ = 0;  // because of the last
 };
 
 }  // namespace xschedd::shim

@@ -484,8 +484,11 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
 std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
   const Tenant& tenant = state_->tenants[index];
   return SliceOf({.enabled = state_->settings.time_slices,
+                  .one_in_turn = devices_[tenant.device].limit == 1,
                   .tracked = gate.tracked && !state_->groups[tenant.group].hold,
+                  .guarded = gate.why == Why::kGuard,
                   .can_be_held = CanBeHeld(index),
+                  .takes_turns = TakesTurns(index),
                   .somebody_can_be = devices_[tenant.device].can_be_held});
 }
 

@@ -22,7 +22,7 @@ struct Settings {
   std::uint32_t window_us = 500;
   std::uint32_t top_window_us = 20'000;
   std::optional<std::uint32_t> max_concurrent;  // not given: each device's default
-  std::uint32_t turn_ms = 25;
+  std::uint32_t turn_ms = 50;
   std::uint32_t tolerance_percent = 5;
   std::uint32_t share_slack_us = 5'000;
   std::uint32_t laxity_margin_us = 5'000;

@@ -35,6 +35,8 @@ std::string SliceText(const Attachment& attachment) {
                  : None("this vendor has none that a process may set");
     case abi::SliceState::kRefused:
       return None("the driver refuses them");
+    case abi::SliceState::kStalled:
+      return "no time slice for a while: with it no work ended for a second";
     case abi::SliceState::kNotAsked:
     case abi::SliceState::kInForce:
       break;

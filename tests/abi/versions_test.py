@@ -133,7 +133,7 @@ class Versions(harness.NodeTest):
     def test_client_of_the_release_before_of_todays_daemon(self):
         """Of version 2: scheduled as ever, and nothing is asked of it that it does not know."""
         self.start_daemon(TODAY)
-        self.node.ctl("policy", "set", "--time-slices", "auto")
+        self.node.ctl("policy", "set", "--time-slices", "auto", "--max-concurrent", "1")
         low, line = self.frozen(-10)
         self.assertEqual(line, "connected 1")
         before = self.other("before")

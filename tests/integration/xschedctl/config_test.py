@@ -68,7 +68,7 @@ class Show(WithDaemon):
     def test_each_value_says_where_it_is_from(self):
         shown = settings(self.json("config", "show"))
         turn, linger, lease = shown["policy.turn_ms"], shown["policy.linger_us"], shown["daemon.lease_ms"]
-        self.assertEqual((turn["value"], turn["default"], turn["unit"], turn["differs"]), (30, 25, "ms", True))
+        self.assertEqual((turn["value"], turn["default"], turn["unit"], turn["differs"]), (30, 50, "ms", True))
         self.assertEqual((turn["source"], turn["line"]), ("file", 2))
         self.assertEqual((linger["source"], linger["differs"]), ("file", False))
         self.assertEqual((lease["source"], lease["line"]), ("default", None))
@@ -96,7 +96,7 @@ class Show(WithDaemon):
 
     def test_the_text(self):
         text = self.ctl("config", "show", "--changed").stdout
-        self.assertRegex(text, r"policy\.turn_ms +30 ms +25 ms +yes +file, line 2\n")
+        self.assertRegex(text, r"policy\.turn_ms +30 ms +50 ms +yes +file, line 2\n")
         self.assertRegex(text, r'rule\.0 +exe="train" priority=-20 +- +yes +file, line 5; by what a user chooses: .*\n')
         self.assertNotIn("linger_us", text)
         self.assertIn(f"(3 of {len(self.json('config', 'show')['settings'])} settings differ", text)

@@ -92,12 +92,14 @@ TEST_CASE("a time slice is wanted on the board, and what has become of it is sai
   CHECK(channel.ledger_reader.Slice(4) == SliceSnapshot{kNotAsked, 0});
   channel.ledger_writer->SetSlice(3, kRefused, 200);
   CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kRefused, 0});
+  channel.ledger_writer->SetSlice(3, kStalled, 200);
+  CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kStalled, 0});
   channel.ledger_writer->SetSlice(3, kNotHere, 0);
   CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotHere, 0});
   // What no honest client writes.
   channel.ledger->slices[3].us.store(7);
   CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotHere, 0});
-  channel.ledger->slices[3].state.store(4);
+  channel.ledger->slices[3].state.store(static_cast<std::uint32_t>(kStalled) + 1);
   CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotAsked, 0});
   channel.ledger->slices[3].state.store(~0u);
   CHECK(channel.ledger_reader.Slice(3) == SliceSnapshot{kNotAsked, 0});

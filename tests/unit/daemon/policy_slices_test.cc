@@ -22,20 +22,29 @@ TEST_CASE("slices: every case") {
     SliceCase of;
     std::uint32_t us;
   } cases[] = {
-      {{.enabled = true, .tracked = true, .can_be_held = true, .somebody_can_be = true}, kShortSliceUs},
-      {{.enabled = true, .tracked = true, .can_be_held = false, .somebody_can_be = true}, kLongSliceUs},
-      {{.enabled = true, .tracked = true, .can_be_held = false, .somebody_can_be = false}, 0},
-      {{.enabled = true, .tracked = false, .can_be_held = true, .somebody_can_be = true}, 0},
-      {{.enabled = true, .tracked = false, .can_be_held = false, .somebody_can_be = true}, 0},
-      {{.enabled = false, .tracked = true, .can_be_held = true, .somebody_can_be = true}, 0},
-      {{.enabled = false, .tracked = true, .can_be_held = false, .somebody_can_be = true}, 0},
+      {{.can_be_held = true, .takes_turns = true, .somebody_can_be = true}, kShortSliceUs},
+      {{.can_be_held = true, .takes_turns = false, .somebody_can_be = true}, 0},
+      {{.can_be_held = false, .takes_turns = false, .somebody_can_be = true}, kLongSliceUs},
+      {{.can_be_held = false, .takes_turns = true, .somebody_can_be = true}, kLongSliceUs},  // a sharer
+      {{.can_be_held = false, .takes_turns = false, .somebody_can_be = false}, 0},
   };
-  for (const auto& [of, us] : cases)
-    CHECK(SliceOf(of) == us);
+  for (auto [of, us] : cases) {
+    for (const bool enabled : {true, false})
+      for (const bool one_in_turn : {true, false})
+        for (const bool tracked : {true, false})
+          for (const bool guarded : {true, false}) {
+            of.enabled = enabled;
+            of.one_in_turn = one_in_turn;
+            of.tracked = tracked;
+            of.guarded = guarded;
+            CHECK(SliceOf(of) == (enabled && one_in_turn && tracked && !guarded ? us : 0));
+          }
+  }
 }
 
 TEST_CASE("slices: short for who can be overtaken, busy or not, held or not; long for who cannot") {
   World world(2);
+  world.state.settings.max_concurrent = 1;
   world.Add(1, 50, 0, true);
   world.Add(2, 0, 0, true);
   world.Add(3, -10, 0, false);
@@ -45,9 +54,11 @@ TEST_CASE("slices: short for who can be overtaken, busy or not, held or not; lon
   world.state.tenants[0].busy = false;
   CHECK(Letters(world.At(kNow)) == "ooH-");
   CHECK(Slices(world.At(kNow)) == Expected{20'000, 200, 200, 0});
-  SECTION("with max_concurrent, who waits for a turn has it, too") {
-    world.state.settings.max_concurrent = 1;
-    CHECK(Slices(world.At(kNow)) == Expected{20'000, 200, 200, 0});
+  SECTION("where several have their turn together nobody has any") {
+    for (const std::uint32_t limit : {0u, 2u}) {
+      world.state.settings.max_concurrent = limit;
+      CHECK(Slices(world.At(kNow)) == Expected{0, 0, 0, 0});
+    }
   }
   SECTION("whom an administrator holds is as nobody") {
     world.state.groups[0].hold = true;
@@ -63,6 +74,31 @@ TEST_CASE("slices: short for who can be overtaken, busy or not, held or not; lon
     world.state.settings.name = Name::kFifo;
     CHECK(Slices(world.At(kNow)) == Expected{0, 0, 0, 0});
   }
+}
+
+TEST_CASE("slices: what the guard opens has the driver's own for as long") {
+  World world(1, 1);
+  world.Add(1, 50, 0, true);
+  world.Add(2, 0, 0, true);
+  CHECK(Slices(world.At(kNow)) == Expected{20'000, 200});
+  const std::uint64_t slot = world.state.settings.guard_ms_per_s * kNsPerMs;
+  const std::uint64_t due = kNow + kNsPerS - slot;
+  const Decision decision = world.At(due);
+  REQUIRE(decision.gates[1].why == Why::kGuard);
+  CHECK(Slices(decision) == Expected{20'000, 0});
+  CHECK(Slices(world.At(due + slot)) == Expected{20'000, 200});
+}
+
+TEST_CASE("slices: who lets those below run beside it has the driver's own") {
+  World world(1, 1);
+  world.state.settings.tolerance_percent = 5;
+  world.Add(1, 50, 0, true);
+  world.Add(2, 20, 0, true);
+  world.Add(3, 0, 0, true);
+  CHECK(Slices(world.At(kNow)) == Expected{20'000, 200, 200});
+  world.state.groups[1].memory.benefit.settled = BenefitMemory::Mode::kBeside;
+  world.state.groups[1].memory.benefit.next_trial_ns = kNow + kNsPerS;
+  CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, 0, 200});
 }
 
 TEST_CASE("slices: equals have the driver's own") {

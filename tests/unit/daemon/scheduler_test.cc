@@ -340,6 +340,7 @@ TEST_CASE("time slices reach the boards of those who know of them, and go with t
   World world;
   policy::Settings settings = world.scheduler.Settings();
   settings.time_slices = true;
+  settings.max_concurrent = 1;
   world.scheduler.SetSettings(settings);
   const auto high = world.Connect(1, 50);
   CHECK(high->board->SliceUs(0) == 0);
@@ -358,6 +359,8 @@ TEST_CASE("time slices reach the boards of those who know of them, and go with t
   CHECK(said(*low) == "no time slices here: the driver refuses them");
   low->ledger->SetSlice(0, abi::SliceState::kNotHere, 0);
   CHECK(said(*low) == "no time slices here: this vendor has none that a process may set");
+  low->ledger->SetSlice(0, abi::SliceState::kStalled, 0);
+  CHECK(said(*low) == "no time slice for a while: with it no work ended for a second");
   SECTION("the settings change") {
     settings.time_slices = false;
     world.scheduler.SetSettings(settings);

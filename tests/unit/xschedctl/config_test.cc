@@ -23,12 +23,12 @@ const Json& Of(const Json& shown, const std::string& key) {
 
 TEST_CASE("what a file sets is shown with its line, its unit and its default") {
   const auto config =
-      ParseConfig("[policy]\nturn_ms = 50\nlinger_us = 200\n[[rule]]\nexe = \"a\\\"b\"\nweight = 7\n", "x.toml");
+      ParseConfig("[policy]\nturn_ms = 40\nlinger_us = 200\n[[rule]]\nexe = \"a\\\"b\"\nweight = 7\n", "x.toml");
   REQUIRE(config);
   const Json shown = ToJson(Shown(*config), false);
   const Json& turn = Of(shown, "policy.turn_ms");
-  CHECK(turn["value"] == 50);
-  CHECK(turn["default"] == 25);
+  CHECK(turn["value"] == 40);
+  CHECK(turn["default"] == 50);
   CHECK(turn["unit"] == "ms");
   CHECK(turn["differs"] == true);
   CHECK(turn["source"] == "file");
@@ -42,7 +42,7 @@ TEST_CASE("what a file sets is shown with its line, its unit and its default") {
   CHECK(Of(shown, "rule.0")["line"] == 4);
   CHECK(ToJson(Shown(*config), true)["settings"].size() == 2);
   const std::string text = RenderConfig(Shown(*config), true, {});
-  CHECK(text.find("policy.turn_ms  50 ms") != std::string::npos);
+  CHECK(text.find("policy.turn_ms  40 ms") != std::string::npos);
   CHECK(text.find("file, line 2") != std::string::npos);
   CHECK(text.find("2 of ") != std::string::npos);
 }

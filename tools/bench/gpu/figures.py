@@ -21,6 +21,13 @@ def batches_per_s(answer: dict) -> float:
     return len(ends) / ((ends[-1] - answer["start_ns"]) / 1e9) if ends else 0.0
 
 
+def progress(answer: dict) -> Dict[str, float]:
+    """How often a loop got on, and the longest time in which it did not."""
+    end_ns = answer["start_ns"] + int(answer["seconds"] * 1e9)
+    ends = [answer["start_ns"], *(end for end in answer["ends_ns"] if end < end_ns), end_ns]
+    return {"per_s": (len(ends) - 2) / answer["seconds"], "longest_pause_s": max(b - a for a, b in zip(ends, ends[1:])) / 1e9}
+
+
 def within(answer: dict, begin_ns: int, end_ns: int) -> dict:
     """The same answer with only the requests that arrived then."""
     return {**answer, "requests": [entry for entry in answer["requests"] if begin_ns <= entry[0] < end_ns]}

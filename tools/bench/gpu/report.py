@@ -166,6 +166,14 @@ def levers(results: Dict[str, dict]) -> List[str]:
     return [*lines, "", ONE_HOST_SPEED] if len(lines) > 2 else []
 
 
+def starved(results: Dict[str, dict]) -> List[str]:
+    lines = ["| a loop below one that always has work | batches/s of that one | of the loop | its longest pause, s |", "|---" * 4 + "|"]
+    for way, each in results.get("starved", {}).items():
+        above, below = each.values()
+        lines.append(row(way, f"{above['per_s']:.1f}", [f"{below['per_s']:.2f}", f"{below['longest_pause_s']:.2f}"]))
+    return [*lines, ""] if len(lines) > 2 else []
+
+
 def spread(values: List[float], form: str) -> str:
     median, least, most = (form.format(value) for value in (quantile(values, 0.5), min(values), max(values)))
     return f"{median} ({least} to {most})"
