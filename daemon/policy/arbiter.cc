@@ -22,8 +22,6 @@ constexpr std::uint32_t kPipelineFloor = 2;
 // With the default's 500 µs so many keep an H200 busy for one of its time slices between processes, 2 ms, and who has
 // them does not notice that he is tracked.
 constexpr std::uint32_t kWideWindows = WindowsBelow(BenefitMemory::Mode::kBeside);
-// Whoever had work within this time counts among the others of a more important group.
-constexpr std::uint64_t kRecentNs = kNsPerS;
 // Above any time that a clock gives.
 constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
 
@@ -111,7 +109,7 @@ void Arbiter::Survey(const Rules& rules) {
       const Tenant& tenant = state_->tenants[i];
       view.busy = view.busy || tenant.busy;
       view.present = view.present || tenant.busy || Lingers(tenant);
-      if (!tenant.busy && (tenant.idle_since_ns == 0 || now_ns_ - tenant.idle_since_ns >= kRecentNs)) continue;
+      if (!IsRecent(tenant)) continue;
       DeviceView& device = devices_[tenant.device];
       AddLowest(device.lowest, {group.priority, tenant.client});
       if (tenant.busy) device.lowest_busy = std::min(device.lowest_busy, group.priority);
@@ -249,6 +247,7 @@ void Arbiter::FindHolders() {
     DeviceView& device = devices_[tenant.device];
     const Rank& rank = groups_[tenant.group].rank;
     const BenefitMemory::Mode mode = holders_.ModeOf(tenant.group);
+    if (IsRecent(tenant)) NoteActive(tenant, mode == BenefitMemory::Mode::kHeld);
     if (mode == BenefitMemory::Mode::kHeld) device.holder = std::max(device.holder, rank);
     if (IsWhileItWaits(mode)) device.waiter = std::max(device.waiter, rank);
     if (WindowsBelow(mode) == 1) device.one_window = std::max(device.one_window, rank);
@@ -257,6 +256,15 @@ void Arbiter::FindHolders() {
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i)
     if (!state_->groups[state_->tenants[i].group].hold && CanBeHeld(i))
       devices_[state_->tenants[i].device].can_be_held = true;
+}
+
+void Arbiter::NoteActive(const Tenant& tenant, bool holds) {
+  DeviceView& device = devices_[tenant.device];
+  const Rank& rank = groups_[tenant.group].rank;
+  if (rank < device.active) return;
+  device.active_holds = holds || (rank == device.active && device.active_holds);
+  device.active = rank;
+  if (!tenant.busy && !holds) LookAt(tenant.idle_since_ns + kRecentNs);
 }
 
 // Highest rank first. Groups that are idle claim nothing and need no place.
@@ -483,13 +491,15 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
 
 std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
   const Tenant& tenant = state_->tenants[index];
+  const DeviceView& device = devices_[tenant.device];
   return SliceOf({.enabled = state_->settings.time_slices,
-                  .one_in_turn = devices_[tenant.device].limit == 1,
+                  .one_in_turn = device.limit == 1,
                   .tracked = gate.tracked && !state_->groups[tenant.group].hold,
                   .guarded = gate.why == Why::kGuard,
+                  .runs_beside = groups_[tenant.group].rank < device.active && !device.active_holds,
                   .can_be_held = CanBeHeld(index),
                   .takes_turns = TakesTurns(index),
-                  .somebody_can_be = devices_[tenant.device].can_be_held});
+                  .somebody_can_be = device.can_be_held});
 }
 
 // In µs; 0: no limit.

@@ -46,6 +46,8 @@ class Arbiter {
 
  private:
   static constexpr std::uint32_t kNobody = ~0u;
+  // Whoever had work within this time counts among the others of a more important group, and as active.
+  static constexpr std::uint64_t kRecentNs = kNsPerS;
 
   struct Rank {
     int priority = std::numeric_limits<int>::min();
@@ -90,6 +92,10 @@ class Arbiter {
     Rank one_window;
     Rank two_windows;
     bool can_be_held = false;  // somebody attached is below one that holds whenever it is busy
+    // The highest rank among attached groups that have work here, or have just had some, and whether one of that rank
+    // holds whenever it is busy.
+    Rank active;
+    bool active_holds = false;
     // The most important one that is busy and holds nobody.
     int beside = std::numeric_limits<int>::min();  // its priority
     std::uint64_t beside_client = 0;
@@ -136,6 +142,7 @@ class Arbiter {
   void FindAwaited();
   void CountWindows();
   Gate GateOf(std::uint32_t tenant) const;
+  void NoteActive(const Tenant& tenant, bool holds);
   std::uint32_t SliceFor(std::uint32_t tenant, const Gate& gate) const;
   Why WhyClaimed(const DeviceView& device, const Rank& rank) const;
   std::uint32_t WindowOf(std::uint32_t tenant, std::uint32_t& floor) const;
@@ -164,6 +171,9 @@ class Arbiter {
     return device.limit != 0 && device.next_rank == rank && device.groups_in_turn + device.next_in_turn >= device.limit;
   }
   bool IsMixed(const DeviceView& device) const;
+  bool IsRecent(const Tenant& tenant) const {
+    return tenant.busy || (tenant.idle_since_ns != 0 && now_ns_ - tenant.idle_since_ns < kRecentNs);
+  }
   bool Lingers(const Tenant& tenant) const {
     return !tenant.busy && tenant.idle_since_ns != 0 && LingerEnd(tenant) > now_ns_;
   }
