@@ -256,15 +256,19 @@ void Arbiter::FindHolders() {
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i)
     if (!state_->groups[state_->tenants[i].group].hold && CanBeHeld(i))
       devices_[state_->tenants[i].device].can_be_held = true;
+  for (const DeviceView& device : devices_)
+    if (HasSlices(device) && !device.active_holds) LookAt(device.active_until_ns);
 }
 
 void Arbiter::NoteActive(const Tenant& tenant, bool holds) {
   DeviceView& device = devices_[tenant.device];
   const Rank& rank = groups_[tenant.group].rank;
   if (rank < device.active) return;
-  device.active_holds = holds || (rank == device.active && device.active_holds);
+  const std::uint64_t until_ns = tenant.busy ? kNever : tenant.idle_since_ns + kRecentNs;
+  const bool is_equal = rank == device.active;
+  device.active_holds = holds || (is_equal && device.active_holds);
+  device.active_until_ns = is_equal ? std::max(device.active_until_ns, until_ns) : until_ns;
   device.active = rank;
-  if (!tenant.busy && !holds) LookAt(tenant.idle_since_ns + kRecentNs);
 }
 
 // Highest rank first. Groups that are idle claim nothing and need no place.
@@ -492,8 +496,7 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
 std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
   const Tenant& tenant = state_->tenants[index];
   const DeviceView& device = devices_[tenant.device];
-  return SliceOf({.enabled = state_->settings.time_slices,
-                  .one_in_turn = device.limit == 1,
+  return SliceOf({.enabled = HasSlices(device),
                   .tracked = gate.tracked && !state_->groups[tenant.group].hold,
                   .guarded = gate.why == Why::kGuard,
                   .runs_beside = groups_[tenant.group].rank < device.active && !device.active_holds,

@@ -96,6 +96,7 @@ class Arbiter {
     // holds whenever it is busy.
     Rank active;
     bool active_holds = false;
+    std::uint64_t active_until_ns = kNever;  // when the last of that rank has had none for kRecentNs
     // The most important one that is busy and holds nobody.
     int beside = std::numeric_limits<int>::min();  // its priority
     std::uint64_t beside_client = 0;
@@ -165,6 +166,8 @@ class Arbiter {
   bool TakesTurns(std::uint32_t tenant) const {
     return (CanBeHeld(tenant) && !LetsOthersRun(tenant)) || share_.KeepsTenant(tenant);
   }
+  // With short ones where several have work in flight none of these gets on (slices.h).
+  bool HasSlices(const DeviceView& device) const { return state_->settings.time_slices && device.limit == 1; }
   bool IsFull(const DeviceView& device) const { return device.limit != 0 && device.groups_in_turn >= device.limit; }
   // Whether there is room only until those who come before a group of this rank have all their devices.
   bool IsSpokenFor(const DeviceView& device, const Rank& rank) const {

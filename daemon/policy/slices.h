@@ -27,8 +27,7 @@ inline constexpr std::uint32_t kBesideSliceUs = 1'000;
 inline constexpr std::uint32_t kLongSliceUs = 20'000;
 
 struct SliceCase {
-  bool enabled = false;          // Settings::time_slices
-  bool one_in_turn = false;      // one group at a time has its turn on its device
+  bool enabled = false;          // Settings::time_slices, and one group at a time has its turn on its device
   bool tracked = false;          // and not held by an administrator
   bool guarded = false;          // open by the guard
   bool runs_beside = false;      // the most important one above it that has had work lately does not hold it throughout
@@ -38,7 +37,7 @@ struct SliceCase {
 };
 
 inline std::uint32_t SliceOf(const SliceCase& of) {
-  if (!of.enabled || !of.one_in_turn || !of.tracked || of.guarded) return 0;
+  if (!of.enabled || !of.tracked || of.guarded) return 0;
   if (of.runs_beside) return kBesideSliceUs;
   if (of.can_be_held) return of.takes_turns ? kShortSliceUs : 0;
   return of.somebody_can_be ? kLongSliceUs : 0;
