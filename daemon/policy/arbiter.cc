@@ -253,9 +253,12 @@ void Arbiter::FindHolders() {
     if (WindowsBelow(mode) == 1) device.one_window = std::max(device.one_window, rank);
     if (WindowsBelow(mode) == 2) device.two_windows = std::max(device.two_windows, rank);
   }
-  for (std::uint32_t i = 0; i < state_->tenants.size(); ++i)
-    if (!state_->groups[state_->tenants[i].group].hold && CanBeHeld(i))
-      devices_[state_->tenants[i].device].can_be_held = true;
+  for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
+    const Tenant& tenant = state_->tenants[i];
+    if (state_->groups[tenant.group].hold) continue;
+    if (CanBeHeld(i)) devices_[tenant.device].can_be_held = true;
+    if (RunsBeside(tenant) && IsRecent(tenant)) CountBeside(tenant);
+  }
   for (const DeviceView& device : devices_)
     if (HasSlices(device) && !device.active_holds) LookAt(device.active_until_ns);
 }
@@ -269,6 +272,13 @@ void Arbiter::NoteActive(const Tenant& tenant, bool holds) {
   device.active_holds = holds || (is_equal && device.active_holds);
   device.active_until_ns = is_equal ? std::max(device.active_until_ns, until_ns) : until_ns;
   device.active = rank;
+}
+
+void Arbiter::CountBeside(const Tenant& tenant) {
+  DeviceView& device = devices_[tenant.device];
+  if (device.first_beside == kNobody) device.first_beside = tenant.group;
+  device.several_beside = device.several_beside || device.first_beside != tenant.group;
+  if (!tenant.busy && HasSlices(device)) LookAt(tenant.idle_since_ns + kRecentNs);
 }
 
 // Highest rank first. Groups that are idle claim nothing and need no place.
@@ -499,7 +509,8 @@ std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
   return SliceOf({.enabled = HasSlices(device),
                   .tracked = gate.tracked && !state_->groups[tenant.group].hold,
                   .guarded = gate.why == Why::kGuard,
-                  .runs_beside = groups_[tenant.group].rank < device.active && !device.active_holds,
+                  .runs_beside = RunsBeside(tenant),
+                  .several_beside = device.several_beside,
                   .can_be_held = CanBeHeld(index),
                   .takes_turns = TakesTurns(index),
                   .somebody_can_be = device.can_be_held});

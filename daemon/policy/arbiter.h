@@ -97,6 +97,9 @@ class Arbiter {
     Rank active;
     bool active_holds = false;
     std::uint64_t active_until_ns = kNever;  // when the last of that rank has had none for kRecentNs
+    // Of those below, while none of that rank holds: the first group with work lately, and whether there is another.
+    std::uint32_t first_beside = kNobody;
+    bool several_beside = false;
     // The most important one that is busy and holds nobody.
     int beside = std::numeric_limits<int>::min();  // its priority
     std::uint64_t beside_client = 0;
@@ -144,6 +147,7 @@ class Arbiter {
   void CountWindows();
   Gate GateOf(std::uint32_t tenant) const;
   void NoteActive(const Tenant& tenant, bool holds);
+  void CountBeside(const Tenant& tenant);
   std::uint32_t SliceFor(std::uint32_t tenant, const Gate& gate) const;
   Why WhyClaimed(const DeviceView& device, const Rank& rank) const;
   std::uint32_t WindowOf(std::uint32_t tenant, std::uint32_t& floor) const;
@@ -165,6 +169,11 @@ class Arbiter {
   // each of two side by side is charged for the other's.
   bool TakesTurns(std::uint32_t tenant) const {
     return (CanBeHeld(tenant) && !LetsOthersRun(tenant)) || share_.KeepsTenant(tenant);
+  }
+  // The most important one that has work here, or has just had some, does not hold it throughout.
+  bool RunsBeside(const Tenant& tenant) const {
+    const DeviceView& device = devices_[tenant.device];
+    return groups_[tenant.group].rank < device.active && !device.active_holds;
   }
   // With short ones where several have work in flight none of these gets on (slices.h).
   bool HasSlices(const DeviceView& device) const { return state_->settings.time_slices && device.limit == 1; }

@@ -27,8 +27,10 @@ TEST_CASE("slices: every case") {
       {{.can_be_held = false, .takes_turns = false, .somebody_can_be = true}, kLongSliceUs},
       {{.can_be_held = false, .takes_turns = true, .somebody_can_be = true}, kLongSliceUs},  // a sharer
       {{.can_be_held = false, .takes_turns = false, .somebody_can_be = false}, 0},
-      {{.runs_beside = true, .can_be_held = true, .takes_turns = true, .somebody_can_be = true}, kBesideSliceUs},
-      {{.runs_beside = true}, kBesideSliceUs},
+      {{.runs_beside = true}, kShortSliceUs},
+      {{.runs_beside = true, .several_beside = true}, kBesideSliceUs},
+      {{.runs_beside = true, .several_beside = true, .can_be_held = true, .takes_turns = true, .somebody_can_be = true},
+       kBesideSliceUs},
   };
   for (auto [of, us] : cases) {
     for (const bool enabled : {true, false})
@@ -101,27 +103,41 @@ TEST_CASE("slices: who lets those below run beside it has the driver's own") {
   CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, 0, 200});
 }
 
-TEST_CASE("slices: beside one that holds nobody they are neither short nor the driver's own, as long as it is there") {
+TEST_CASE("slices: of several beside one that holds nobody they are 1 ms, as long as it and they have work") {
   World world(1, 1);
   world.state.settings.tolerance_percent = 5;
   world.Add(1, 50, 0, false);
   world.Add(2, 20, 0, true);
   world.Add(3, 0, 0, true);
+  world.Add(4, 0, 0, true);
   world.At(kNow);
   world.state.groups[1].memory.benefit.settled = BenefitMemory::Mode::kBeside;
   world.state.groups[1].memory.benefit.next_trial_ns = kNow + 100 * kNsPerS;
   // The first one holds, but has never had any work.
-  CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, 0, 1'000});
-  world.state.tenants[1].busy = false;
-  world.state.tenants[1].idle_since_ns = kNow + 2;
-  CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, 0, 1'000});
-  CHECK(Slices(world.At(kNow + 2 + kNsPerS)) == Expected{20'000, 0, 200});
-  world.state.tenants[1].busy = true;
-  world.state.tenants[0].busy = true;
-  CHECK(Slices(world.At(kNow + 3 + kNsPerS)) == Expected{20'000, 0, 200});
+  CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, 0, 1'000, 1'000});
+  const auto pause = [&](std::size_t index, std::uint64_t at_ns) {
+    world.state.tenants[index].busy = false;
+    world.state.tenants[index].idle_since_ns = at_ns;
+  };
+  SECTION("it stops") {
+    pause(1, kNow + 2);
+    CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, 0, 1'000, 1'000});
+    CHECK(Slices(world.At(kNow + 2 + kNsPerS)) == Expected{20'000, 0, 200, 200});
+  }
+  SECTION("one of them stops") {
+    pause(3, kNow + 2);
+    const Decision paused = world.At(kNow + 2);
+    CHECK(Slices(paused) == Expected{20'000, 0, 1'000, 1'000});
+    CHECK(paused.next_look_ns <= kNow + 2 + kNsPerS);
+    CHECK(Slices(world.At(kNow + 2 + kNsPerS)) == Expected{20'000, 0, 200, 200});
+  }
+  SECTION("one that holds works") {
+    world.state.tenants[0].busy = true;
+    CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, 0, 200, 200});
+  }
   SECTION("nobody attached holds at all") {
     world.state.tenants.erase(world.state.tenants.begin());
-    CHECK(Slices(world.At(kNow + 4 + kNsPerS)) == Expected{0, 1'000});
+    CHECK(Slices(world.At(kNow + 2)) == Expected{0, 1'000, 1'000});
   }
 }
 
