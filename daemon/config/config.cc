@@ -17,6 +17,7 @@
 #include "daemon/config/keys.h"
 #include "daemon/config/match.h"
 #include "daemon/config/reader.h"
+#include "daemon/config/user_name.h"
 
 namespace xschedd {
 namespace {
@@ -68,7 +69,9 @@ void ReadSettings(ConfigReader& reader, const toml::table& table, std::string_vi
   for (const policy::SettingRow& row : policy::kSettings) {
     if (row.Section() != section) continue;
     std::uint32_t number = 0;
-    if (row.IsLever()) {
+    if (row.MayBeVendors() && table[row.key].value<std::string_view>() == policy::kAuto) {
+      policy::Set(row, policy::kByVendor, settings);
+    } else if (row.IsLever()) {
       ReadLever(reader, table, row, settings);
     } else if (reader.Number(table, row.key, row.Range(), number)) {
       policy::Set(row, number, settings);
@@ -138,16 +141,31 @@ void CheckAddress(ConfigReader& reader, const toml::table& root, const MetricsSe
   }
 }
 
+// A uid, or the name of its user.
+void ReadUser(ConfigReader& reader, const toml::table& table, std::optional<std::uint32_t>& uid) {
+  std::uint32_t number = 0;
+  std::string name;
+  if (reader.Number(table, "uid", kAnyId, number)) uid = number;
+  if (!reader.Text(table, "user", name)) return;
+  if (uid) {
+    reader.Refuse(*table.get("user"), "a uid and a user", "give one of them");
+  } else if (const Result<std::uint32_t> found = UidOf(name)) {
+    uid = *found;
+  } else {
+    reader.Refuse(*table.get("user"), found.error().what, found.error().remedy);
+  }
+}
+
 void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   const std::size_t errors = reader.ErrorCount();
   reader.OnlyKeys(table, "[[rule]]",
-                  {"uid", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "latency", "join",
+                  {"uid", "user", "gid", "exe", "cgroup", "container", "group", "priority", "weight", "latency", "join",
                    "passthrough", "class"});
   Rule rule;
   std::uint32_t number = 0;
   int priority = 0;
   std::string text;
-  if (reader.Number(table, "uid", kAnyId, number)) rule.uid = number;
+  ReadUser(reader, table, rule.uid);
   if (reader.Number(table, "gid", kAnyId, number)) rule.gid = number;
   if (reader.Text(table, "exe", text)) rule.exe = text;
   if (reader.Text(table, "cgroup", text)) rule.cgroup = text;
@@ -176,7 +194,8 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   // What was given wrongly is a mistake of its own.
   if (reader.ErrorCount() != errors) return;
   if (!rule.uid && !rule.gid && !rule.exe && !rule.cgroup && !rule.container && !rule.group) {
-    reader.Refuse(table, "a [[rule]] that fits every client", "give it a uid, gid, exe, cgroup, container or group");
+    reader.Refuse(table, "a [[rule]] that fits every client",
+                  "give it a uid, user, gid, exe, cgroup, container or group");
   }
   if (!rule.priority && !rule.weight && !rule.latency && !rule.join && rule.passthrough.empty() && !rule.metric_class) {
     reader.Refuse(table, "a [[rule]] that sets nothing",
@@ -187,21 +206,23 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
 
 void ReadCeiling(ConfigReader& reader, const toml::table& table, Config& config) {
   const std::size_t errors = reader.ErrorCount();
-  reader.OnlyKeys(table, "[[ceiling]]", {"uid", "priority", "weight"});
+  reader.OnlyKeys(table, "[[ceiling]]", {"uid", "user", "priority", "weight"});
   Ceiling ceiling;
   int priority = 0;
   std::uint32_t number = 0;
   if (reader.Priority(table, "priority", priority)) ceiling.priority = priority;
   if (reader.Number(table, "weight", policy::kWeightLimits, number)) ceiling.weight = number;
   ceiling.line = table.source().begin.line;
+  std::optional<std::uint32_t> uid;
+  ReadUser(reader, table, uid);
   if (reader.ErrorCount() != errors) return;
   if (!ceiling.priority && !ceiling.weight) {
     reader.Refuse(table, "a [[ceiling]] that limits nothing", "give it a priority or weight");
   }
-  if (!reader.Number(table, "uid", kAnyId, number)) {
+  if (!uid) {
     config.default_ceiling = ceiling;
-  } else if (!config.ceilings.emplace(number, ceiling).second) {
-    reader.Refuse(table, "a second [[ceiling]] of uid " + std::to_string(number), "keep one of them");
+  } else if (!config.ceilings.emplace(*uid, ceiling).second) {
+    reader.Refuse(table, "a second [[ceiling]] of uid " + std::to_string(*uid), "keep one of them");
   }
 }
 

@@ -79,19 +79,6 @@ Setting FromFile(std::string key, const Json& value, std::uint32_t line) {
   return {std::move(key), Text(value), "null", kFromFile, line, {}};
 }
 
-struct Unit {
-  std::string_view end;  // of the key
-  std::string_view text;
-};
-constexpr Unit kUnits[] = {{"_ms_per_s", "ms/s"}, {"_kib_per_s", "KiB/s"}, {"_per_s", "1/s"},
-                           {"_us", "us"},         {"_ms", "ms"},           {"_percent", "%"}};
-
-const Unit* FindUnit(std::string_view key) {
-  const auto* const unit =
-      std::find_if(std::begin(kUnits), std::end(kUnits), [&](const Unit& one) { return key.ends_with(one.end); });
-  return unit == std::end(kUnits) ? nullptr : unit;
-}
-
 }  // namespace
 
 std::vector<Setting> Describe(const Config& config) {
@@ -140,16 +127,6 @@ std::vector<Setting> DescribeLive(const Config& config, const policy::Settings& 
     setting.line = 0;
   }
   return settings;
-}
-
-std::string_view UnitOf(std::string_view key) {
-  if (const Unit* unit = FindUnit(key)) return unit->text;
-  return key.find("_kib_") != std::string_view::npos ? "KiB" : "";
-}
-
-std::string_view WithoutUnit(std::string_view key) {
-  if (const Unit* unit = FindUnit(key)) key.remove_suffix(unit->end.size());
-  return key;
 }
 
 }  // namespace xschedd

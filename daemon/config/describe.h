@@ -35,9 +35,4 @@ std::vector<Setting> Describe(const Config& config);
 std::vector<Setting> DescribeLive(const Config& config, const policy::Settings& file, bool option,
                                   bool software_gpu = false);
 
-// "us", "ms", "ms/s", "%", "KiB", "KiB/s", "1/s"; empty: it is no number, or a mere count. By the end of the key.
-std::string_view UnitOf(std::string_view key);
-// "share_slack" of "share_slack_us".
-std::string_view WithoutUnit(std::string_view key);
-
 }  // namespace xschedd

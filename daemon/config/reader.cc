@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/priority.h"
+#include "daemon/config/key_units.h"
 
 namespace xschedd {
 
@@ -49,21 +50,33 @@ std::optional<std::int64_t> ConfigReader::Integer(const toml::table& table, std:
                                                   std::int64_t max) {
   const toml::node* node = table.get(key);
   if (node == nullptr) return std::nullopt;
-  const std::string range = std::to_string(min) + " to " + std::to_string(max);
   const auto* number = node->as_integer();
   if (number == nullptr) {
-    Refuse(*node, "\"" + std::string(key) + "\" is not a whole number", "give a number from " + range);
+    Refuse(*node, "\"" + std::string(key) + "\" is not a whole number",
+           "give a number from " + std::to_string(min) + " to " + std::to_string(max));
     return std::nullopt;
   }
-  if (number->get() < min || number->get() > max) {
-    Refuse(*node, "\"" + std::string(key) + "\" = " + std::to_string(number->get()) + " is out of range",
-           "give a number from " + range);
-    return std::nullopt;
-  }
-  return number->get();
+  return IsInRange(*node, key, number->get(), min, max) ? std::optional(number->get()) : std::nullopt;
+}
+
+bool ConfigReader::IsInRange(const toml::node& node, std::string_view key, std::int64_t number, std::int64_t min,
+                             std::int64_t max) {
+  if (number >= min && number <= max) return true;
+  Refuse(node, "\"" + std::string(key) + "\" = " + std::to_string(number) + " is out of range",
+         "give a number from " + std::to_string(min) + " to " + std::to_string(max));
+  return false;
 }
 
 bool ConfigReader::Number(const toml::table& table, std::string_view key, policy::Limits limits, std::uint32_t& value) {
+  const toml::node* const node = table.get(key);
+  const ParseTime parse = ParseTimeOf(key);
+  if (node != nullptr && node->is_string() && parse != nullptr) {
+    const Result<std::uint32_t> time = parse(node->as_string()->get());
+    if (!time) Refuse(*node, "\"" + std::string(key) + "\": " + time.error().what, time.error().remedy);
+    if (!time || !IsInRange(*node, key, *time, limits.min, limits.max)) return false;
+    value = *time;
+    return true;
+  }
   const auto number = Integer(table, key, limits.min, limits.max);
   if (number) value = static_cast<std::uint32_t>(*number);
   return number.has_value();

@@ -24,6 +24,7 @@ class ConfigReader {
   void OnlyKeys(const toml::table& table, std::string_view place, const std::vector<std::string_view>& keys);
 
   // Each returns whether the key is there and right, and leaves `value` alone otherwise.
+  // A time may also be a text with its unit, "25ms".
   bool Number(const toml::table& table, std::string_view key, policy::Limits limits, std::uint32_t& value);
   bool Priority(const toml::table& table, std::string_view key, int& value);
   bool Flag(const toml::table& table, std::string_view key, bool& value);
@@ -46,6 +47,7 @@ class ConfigReader {
  private:
   std::optional<std::int64_t> Integer(const toml::table& table, std::string_view key, std::int64_t min,
                                       std::int64_t max);
+  bool IsInRange(const toml::node& node, std::string_view key, std::int64_t number, std::int64_t min, std::int64_t max);
 
   void Refuse(const toml::source_position& where, const std::string& what, const std::string& remedy);
 

@@ -39,7 +39,7 @@ Result<void> Set(const SettingRow& row, Value value, Settings& settings) {
 }
 
 std::string Text(const SettingRow& row, Value value) {
-  if (value == kByVendor) return std::string(kVendor);
+  if (value == kByVendor) return std::string(kAuto);
   const bool has_word = row.IsLever() && value >= 0 && value < std::ssize(kLeverWords);
   return has_word ? std::string(kLeverWords[value]) : std::to_string(value);
 }

@@ -75,7 +75,7 @@ inline constexpr SettingRow kSettings[] = {
      "no limit"},
     {"max_concurrent", &Settings::max_concurrent, 0, 1024, kOfAll, "0.1.0",
      "how many clients that are below the most important one, or kept to shares, run on a GPU at a time, in turns; 0: "
-     "no limit; vendor: no limit on AMD, where processes run side by side, and 1 elsewhere"},
+     "no limit; auto: no limit on AMD, where processes run side by side, and 1 elsewhere"},
     {"turn_ms", &Settings::turn_ms, 1, 1000, kOfAll, "0.1.0", "length of such a turn"},
     {"tolerance_percent", &Settings::tolerance_percent, 0, 100, kOfAll, "0.1.0",
      "by how many percent an important client may be slower for each of the others, four at most, than while they are "
@@ -108,7 +108,7 @@ const SettingRow* RowFrom(std::string_view key);
 // A setting's value, of whatever type: a lever's is 0 or 1.
 using Value = std::int64_t;
 inline constexpr Value kByVendor = -1;
-inline constexpr std::string_view kVendor = "vendor";
+inline constexpr std::string_view kAuto = "auto";                   // of kByVendor
 inline constexpr std::string_view kLeverWords[] = {"off", "auto"};  // indexed by value
 
 Value Get(const SettingRow& row, const Settings& settings);

@@ -55,7 +55,7 @@ class Doctor(harness.NodeTest):
             self.assertNotIn("time slice", node.ctl("explain", process.pid).stdout)
         self.assertIn("(2 times)", self.findings()["time slices"][1])
         # As AMD's own limit has it, nobody asks.
-        node.ctl("policy", "set", "--max-concurrent", "vendor")
+        node.ctl("policy", "set", "--max-concurrent", "auto")
         self.assertEqual(node.device_state(low.pid)["slice"], "")
         node.ctl("policy", "set", "--max-concurrent", "1", "--time-slices", "off")
         self.assertEqual(node.device_state(low.pid)["slice"], "")

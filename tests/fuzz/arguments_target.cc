@@ -2,6 +2,7 @@
 // there. Holds: nothing is thrown, what is wrong is told in one line.
 #include <unistd.h>
 
+#include "daemon/config/duration.h"
 #include "tests/fuzz/input.h"
 #include "tools/xschedctl/command_line.h"
 #include "tools/xschedctl/table.h"
@@ -21,8 +22,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     at = end + 1;
   }
   for (const std::string& word : words) {
-    (void)ctl::ParseMicroseconds(word);
-    (void)ctl::ParseMilliseconds(word);
+    (void)ParseMicroseconds(word);
+    (void)ParseMilliseconds(word);
+    (void)ParseSeconds(word);
     (void)ctl::ParseWeight(word);
     (void)ctl::ParseNumber(word, "pid", 1000);
   }

@@ -14,6 +14,7 @@
 #include "common/passthrough.h"
 #include "common/priority.h"
 #include "common/runtime_dir.h"
+#include "daemon/config/duration.h"
 #include "daemon/policy/types.h"
 #include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/commands.h"

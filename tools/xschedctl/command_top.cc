@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "common/clock.h"
+#include "daemon/config/duration.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/event_stream.h"
 #include "tools/xschedctl/table.h"

@@ -5,21 +5,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "daemon/config/describe.h"
+#include "daemon/config/key_units.h"
 #include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
-namespace {
-
-using ParseTime = Result<std::uint32_t> (*)(std::string_view);
-// Null: it is no time.
-ParseTime ParseTimeOf(const policy::SettingRow& row) {
-  const std::string_view unit = UnitOf(row.key);
-  if (unit == "us") return ParseMicroseconds;
-  return unit.starts_with("ms") ? ParseMilliseconds : nullptr;
-}
-
-}  // namespace
 
 std::string OptionOf(const policy::SettingRow& row) {
   std::string option(WithoutUnit(row.key));
@@ -29,9 +18,9 @@ std::string OptionOf(const policy::SettingRow& row) {
 
 std::string Placeholder(const policy::SettingRow& row) {
   if (row.IsLever()) return fmt::format("{}|{}", policy::kLeverWords[0], policy::kLeverWords[1]);
-  if (ParseTimeOf(row) != nullptr) return "T";
+  if (ParseTimeOf(row.key) != nullptr) return "T";
   if (UnitOf(row.key) == "%") return "PERCENT";
-  return row.MayBeVendors() ? fmt::format("N|{}", policy::kVendor) : "N";
+  return row.MayBeVendors() ? fmt::format("N|{}", policy::kAuto) : "N";
 }
 
 std::string HelpOf(const policy::SettingRow& row) {
@@ -40,26 +29,27 @@ std::string HelpOf(const policy::SettingRow& row) {
 }
 
 Result<policy::Value> ParseSetting(const policy::SettingRow& row, const std::string& text) {
-  if (row.MayBeVendors() && text == policy::kVendor) return policy::kByVendor;
+  // "vendor": its name in 0.1.0.
+  if (row.MayBeVendors() && (text == policy::kAuto || text == "vendor")) return policy::kByVendor;
   if (row.IsLever()) {
     policy::Settings settings;
     const policy::Value value = policy::ValueOfWord(text);
     if (Result<void> known = policy::Set(row, value, settings); !known) return tl::unexpected<Error>(known.error());
     return value;
   }
-  if (const ParseTime parse = ParseTimeOf(row)) {
+  if (const ParseTime parse = ParseTimeOf(row.key)) {
     const Result<std::uint32_t> time = parse(text);
     if (!time) return tl::unexpected<Error>(time.error());
     return policy::Value{*time};
   }
-  const std::string_view what = row.MayBeVendors() ? "number, nor \"vendor\"" : "number";
+  const std::string_view what = row.MayBeVendors() ? "number, nor \"auto\"" : "number";
   const auto number = ParseNumber(text, what, std::numeric_limits<std::uint32_t>::max());
   if (!number) return tl::unexpected<Error>(number.error());
   return static_cast<policy::Value>(*number);
 }
 
 std::string SettingText(const policy::SettingRow& row, policy::Value value) {
-  if (ParseTimeOf(row) == nullptr || value <= 0) return policy::Text(row, value);
+  if (ParseTimeOf(row.key) == nullptr || value <= 0) return policy::Text(row, value);
   if (UnitOf(row.key) != "us") return fmt::format("{}ms", value);
   return value % 1000 == 0 ? fmt::format("{}ms", value / 1000) : fmt::format("{}us", value);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "daemon/config/conversion.h"
+#include "daemon/config/key_units.h"
 #include "tools/xschedctl/table.h"
 
 namespace xschedd::ctl {

@@ -1,28 +1,11 @@
 #include "tools/xschedctl/selector.h"
 
-#include <pwd.h>
-
-#include <cctype>
 #include <limits>
 
+#include "daemon/config/user_name.h"
 #include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
-namespace {
-
-Result<std::uint32_t> ParseUser(const std::string& text) {
-  if (std::isdigit(static_cast<unsigned char>(text[0])) == 0) {
-    const passwd* const user = getpwnam(text.c_str());
-    if (user == nullptr) return Fail("there is no user \"" + text + "\"", "give a user name or a uid");
-    return user->pw_uid;
-  }
-  // The last uid, -1, is no user: the kernel uses it for "leave as it is".
-  const Result<std::uint64_t> uid = ParseNumber(text, "uid", std::numeric_limits<std::uint32_t>::max() - 1);
-  if (!uid) return tl::unexpected<Error>(uid.error());
-  return static_cast<std::uint32_t>(*uid);
-}
-
-}  // namespace
 
 Result<v1::Selector> ParseSelector(const SelectorOptions& options, WhenEmpty when_empty) {
   v1::Selector selector;
@@ -44,7 +27,7 @@ Result<v1::Selector> ParseSelector(const SelectorOptions& options, WhenEmpty whe
     selector.add_pid(*pid);
   }
   if (!options.uid.empty()) {
-    const Result<std::uint32_t> uid = ParseUser(options.uid);
+    const Result<std::uint32_t> uid = UidOf(options.uid);
     if (!uid) return tl::unexpected<Error>(uid.error());
     selector.set_uid(*uid);
   }

@@ -19,13 +19,6 @@ std::string Share(std::uint64_t part, std::uint64_t whole);
 // "14:03:22.123", local time.
 std::string ClockTime(std::uint64_t unix_ms);
 
-// Takes "500us", "25 ms", "1s", "0" (zero needs no unit; everything else does, because a bare number is how a window of
-// 25 us gets set where 25 ms was meant). Result in microseconds; a value below one or beyond 32 bits is an error.
-Result<std::uint32_t> ParseMicroseconds(std::string_view text);
-
-// The same, in whole milliseconds: "500us" is an error, not 0.
-Result<std::uint32_t> ParseMilliseconds(std::string_view text);
-
 // A plain decimal number: a pid, a uid. Fails on signs, blanks and anything after it. `what` names it in the error.
 Result<std::uint64_t> ParseNumber(std::string_view text, std::string_view what, std::uint64_t largest);
 

@@ -93,7 +93,7 @@ class WithoutDaemon(WithFolder):
         self.one_line(ctl(self.folder, "set", "--weight", "0", "--pid", "1"), 2, "1 to 10000")
         self.one_line(ctl(self.folder, "set", "--reset", "colour", "--pid", "1"), 2, "--reset weight")
         self.one_line(ctl(self.folder, "set", "--reset", "weight", "--weight", "5", "--pid", "1"), 2, "contradicts")
-        self.one_line(ctl(self.folder, "policy", "set", "--max-concurrent", "many"), 2, "vendor")
+        self.one_line(ctl(self.folder, "policy", "set", "--max-concurrent", "many"), 2, "auto")
         self.one_line(ctl(self.folder, "trace"), 2, "--output")
         self.one_line(ctl(self.folder, "policy", "set", "--window", "25"), 2, "25ms")
         for priority in ("101", "-101", "high", "1.5"):
@@ -439,7 +439,7 @@ class WithDaemon(WithFolder):
         self.assertEqual((changed["share_slack_us"], changed["laxity_margin_us"], changed["fair_quantum_ms"]),
                          (8000, 1000, 40))
         self.assertEqual((changed["max_concurrent"], changed["max_concurrent_by_vendor"]), (3, False))
-        dry = ctl(self.folder, "policy", "set", "--max-concurrent", "vendor", "--dry-run")
+        dry = ctl(self.folder, "policy", "set", "--max-concurrent", "auto", "--dry-run")
         self.assertIn("nothing was changed", dry.out)
         self.assertFalse(self.json("policy", "get")["max_concurrent_by_vendor"])
         self.assertTrue(self.json("policy", "set", "--max-concurrent", "vendor")["max_concurrent_by_vendor"])

@@ -124,6 +124,18 @@ TEST_CASE("metrics: an address and classes") {
   CHECK(ErrorOf("[[rule]]\nuid = 1\nclass = \"other\"\n").find("choose another name") != std::string::npos);
 }
 
+TEST_CASE("times with units, and users by name") {
+  const auto config = ParseConfig(
+      "[daemon]\nlease_ms = \"1s\"\n[policy]\nlinger_us = \"1.5ms\"\nguard_ms_per_s = \"20ms\"\nmax_concurrent = "
+      "\"auto\"\n[[rule]]\nuser = \"root\"\nweight = 7\n[[ceiling]]\nuser = \"root\"\npriority = 5\n",
+      "x.toml");
+  REQUIRE(config);
+  CHECK((config->lease_ms == 1000 && config->policy.linger_us == 1500 && config->policy.guard_ms_per_s == 20));
+  CHECK(!config->policy.max_concurrent);
+  CHECK(config->rules.at(0).uid == 0u);
+  CHECK(config->PriorityCeiling(0) == 5);
+}
+
 TEST_CASE("time slices are auto or off") {
   CHECK(ParseConfig("", "x.toml")->policy.time_slices);
   CHECK(!ParseConfig("[device]\ntime_slices = \"off\"\n", "x.toml")->policy.time_slices);
@@ -137,8 +149,15 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[policy]\nlinger = 1\n") ==
         "x.toml:2:1: unknown key \"linger\" in [policy]; known are name, linger_us, guard_ms_per_s, window_us, "
         "top_window_us, max_concurrent, turn_ms, tolerance_percent, share_slack_us, laxity_margin_us, fair_quantum_ms");
-  CHECK(ErrorOf("[policy]\nlinger_us = \"1\"\n") ==
+  CHECK(ErrorOf("[policy]\nlinger_us = 1.5\n") ==
         "x.toml:2:13: \"linger_us\" is not a whole number; give a number from 0 to 100000");
+  CHECK(ErrorOf("[policy]\nlinger_us = \"1\"\n") ==
+        "x.toml:2:13: \"linger_us\": \"1\" is not a duration; give a number with us, ms, s, min or h, as in 25ms");
+  CHECK(ErrorOf("[policy]\nturn_ms = \"500us\"\n") ==
+        "x.toml:2:11: \"turn_ms\": \"500us\" is no whole number of milliseconds; round it");
+  CHECK(ErrorOf("[policy]\nlinger_us = \"1s\"\n") ==
+        "x.toml:2:13: \"linger_us\" = 1000000 is out of range; give a number from 0 to 100000");
+  CHECK(ErrorOf("[policy]\ntolerance_percent = \"1s\"\n").find("is not a whole number") != std::string::npos);
   CHECK(ErrorOf("[daemon]\nspin = 1\n") ==
         "x.toml:2:8: \"spin\" is neither true nor false; write one of these, without quotes");
   CHECK(ErrorOf("[policy]\nlinger_us = -1\n") ==
@@ -161,6 +180,12 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("[rule]\nuid = 1\n").find("write [[rule]]") != std::string::npos);
   CHECK(ErrorOf("[[ceiling]]\nuid=1\npriority=1\n[[ceiling]]\nuid=1\npriority=2\n").find("second [[ceiling]]") !=
         std::string::npos);
+  CHECK(
+      ErrorOf("[[ceiling]]\nuid=0\npriority=1\n[[ceiling]]\nuser=\"root\"\npriority=2\n").find("second [[ceiling]]") !=
+      std::string::npos);
+  CHECK(ErrorOf("[[rule]]\nuser = \"no-such-user\"\nweight = 1\n") ==
+        "x.toml:2:8: there is no user \"no-such-user\"; give a user name or a uid");
+  CHECK(ErrorOf("[[rule]]\nuid = 0\nuser = \"root\"\nweight = 1\n").find("x.toml:3:8: a uid and a user") == 0);
   CHECK(ErrorOf("passthrough = [1]\n").find("not a text") != std::string::npos);
   CHECK(ErrorOf("passthrough = [\"librccl.so\",\n  \"hipMemcpyAsnc\"]\n") ==
         "x.toml:2:3: passthrough: \"hipMemcpyAsnc\" is no entry point that is gated; did you mean hipMemcpyAsync?");

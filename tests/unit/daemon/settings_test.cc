@@ -78,7 +78,7 @@ TEST_CASE("what is refused is told with what may be given") {
   CHECK(Set(RowOf(&Settings::time_slices), ValueOfWord("on"), settings).error().Line() ==
         "time_slices is neither \"auto\" nor \"off\"; give one of them");
   CHECK(Text(RowOf(&Settings::time_slices), ValueOfWord("auto")) == "auto");
-  CHECK(Text(RowOf(&Settings::max_concurrent), kByVendor) == "vendor");
+  CHECK(Text(RowOf(&Settings::max_concurrent), kByVendor) == "auto");
 }
 
 TEST_CASE("settings are the same after they were a message") {

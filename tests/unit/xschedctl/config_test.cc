@@ -1,6 +1,7 @@
 // The configuration as `xschedctl config` shows it.
 #include "daemon/config/config.h"
 
+#include "daemon/config/key_units.h"
 #include "tests/catch.h"
 #include "tools/xschedctl/render_config.h"
 
@@ -37,7 +38,7 @@ TEST_CASE("what a file sets is shown with its line, its unit and its default") {
   CHECK(Of(shown, "policy.linger_us")["source"] == "file");
   CHECK(Of(shown, "daemon.lease_ms")["source"] == "default");
   CHECK(Of(shown, "daemon.lease_ms")["line"].is_null());
-  CHECK(Of(shown, "policy.max_concurrent")["value"] == "vendor");
+  CHECK(Of(shown, "policy.max_concurrent")["value"] == "auto");
   CHECK(Of(shown, "rule.0")["value"] == Json({{"exe", "a\"b"}, {"weight", 7}}));
   CHECK(Of(shown, "rule.0")["line"] == 4);
   CHECK(ToJson(Shown(*config), true)["settings"].size() == 2);

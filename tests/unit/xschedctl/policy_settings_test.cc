@@ -19,6 +19,7 @@ TEST_CASE("what is shown of a setting can be typed") {
     CHECK(!ParseSetting(row, "much"));
     CHECK(!ParseSetting(row, "-1"));
     CHECK(ParseSetting(row, "vendor").has_value() == row.MayBeVendors());
+    CHECK(ParseSetting(row, "auto").has_value() == (row.MayBeVendors() || row.IsLever()));
     CHECK(OptionOf(row).find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos);
   }
 }
@@ -31,11 +32,11 @@ TEST_CASE("options, placeholders and values follow from the key") {
   const policy::SettingRow& slices = policy::RowOf(&Settings::time_slices);
   CHECK((OptionOf(guard) == "guard" && OptionOf(slack) == "share-slack" && OptionOf(concurrent) == "max-concurrent"));
   CHECK((Placeholder(guard) == "T" && Placeholder(tolerance) == "PERCENT"));
-  CHECK((Placeholder(concurrent) == "N|vendor" && Placeholder(slices) == "off|auto"));
+  CHECK((Placeholder(concurrent) == "N|auto" && Placeholder(slices) == "off|auto"));
   CHECK((SettingText(guard, 10) == "10ms" && SettingText(slack, 500) == "500us" && SettingText(slack, 5000) == "5ms"));
   CHECK((SettingText(guard, 0) == "0" && SettingText(tolerance, 5) == "5"));
-  CHECK((SettingText(concurrent, policy::kByVendor) == "vendor" && SettingText(slices, 1) == "auto"));
-  CHECK(ParseSetting(concurrent, "many").error().what == "\"many\" is not a number, nor \"vendor\"");
+  CHECK((SettingText(concurrent, policy::kByVendor) == "auto" && SettingText(slices, 1) == "auto"));
+  CHECK(ParseSetting(concurrent, "many").error().what == "\"many\" is not a number, nor \"auto\"");
   CHECK(ParseSetting(slices, "on").error().Line() == "time_slices is neither \"auto\" nor \"off\"; give one of them");
   CHECK(HelpOf(slack).find("share: GPU time") == 0);
   // Of a daemon that has more words.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "daemon/config/duration.h"
 #include "tests/catch.h"
 
 namespace xschedd::ctl {
@@ -38,6 +39,8 @@ TEST_CASE("a duration is read with its unit") {
   CHECK(ParseMicroseconds("0").value() == 0);
   CHECK(ParseMilliseconds("25ms").value() == 25);
   CHECK(ParseMilliseconds("0.3s").value() == 300);
+  CHECK(ParseSeconds("1.5min").value() == 90);
+  CHECK(ParseSeconds("2h").value() == 7200);
 }
 
 TEST_CASE("what is no duration is an error that says how to write one") {
@@ -50,6 +53,7 @@ TEST_CASE("what is no duration is an error that says how to write one") {
   CHECK_FALSE(ParseMicroseconds("9999s").has_value());
   CHECK_FALSE(ParseMicroseconds("0.5us").has_value());
   CHECK_FALSE(ParseMilliseconds("500us").has_value());
+  CHECK_FALSE(ParseSeconds("1.5s").has_value());
 }
 
 TEST_CASE("numbers are digits and nothing else") {

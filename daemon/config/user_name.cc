@@ -1,0 +1,34 @@
+#include "daemon/config/user_name.h"
+
+#include <pwd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+namespace xschedd {
+namespace {
+
+Result<std::uint32_t> ParseUid(const std::string& text) {
+  std::uint32_t uid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), uid);
+  // The last one, -1, is no user: the kernel uses it for "leave as it is".
+  if (error == std::errc() && end == text.data() + text.size() && uid != UINT32_MAX) return uid;
+  return Fail("\"" + text + "\" is not a uid", "give a number from 0 to " + std::to_string(UINT32_MAX - 1));
+}
+
+}  // namespace
+
+Result<std::uint32_t> UidOf(const std::string& user) {
+  if (user.empty()) return Fail("a user without a name", "give a user name or a uid");
+  if (user[0] >= '0' && user[0] <= '9') return ParseUid(user);
+  errno = 0;
+  const passwd* const found = ::getpwnam(user.c_str());
+  if (found != nullptr) return found->pw_uid;
+  // What "not found" sets, by getpwnam(3).
+  const bool is_unknown = errno == 0 || errno == ENOENT || errno == ESRCH || errno == EBADF || errno == EPERM;
+  if (is_unknown) return Fail("there is no user \"" + user + "\"", "give a user name or a uid");
+  return Fail("cannot look up user \"" + user + "\": " + std::strerror(errno), "give the uid");
+}
+
+}  // namespace xschedd

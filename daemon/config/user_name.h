@@ -1,0 +1,15 @@
+// Users by name or number, as the configuration and the command line name them. Thread rule: one thread; asks the
+// system's user database, which may be over a network.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/result.h"
+
+namespace xschedd {
+
+// "alice" or "1000".
+Result<std::uint32_t> UidOf(const std::string& user);
+
+}  // namespace xschedd
