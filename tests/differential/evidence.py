@@ -41,7 +41,7 @@ class Watched:
 
     def look_back(self, pid):
         """At one that has ended: a short program can do so between two looks, and the daemon still knows what it did."""
-        answer = self.node.ctl("--json", "explain", str(pid), "--seconds", "0", check=False)
+        answer = self.node.ctl("--json", "explain", str(pid), "--duration", "0", check=False)
         for device in json.loads(answer.stdout)["devices"] if answer.returncode == 0 else []:
             self.was_held = self.was_held or int(device["held_ns"]) > 0
             self.used_gpu = self.used_gpu or int(device["gpu_ns"]) > 0

@@ -182,7 +182,7 @@ class Failure(harness.NodeTest):
         wait_for(lambda: len(node.dispatches(low.pid)) > before + 20, "and gets on")
         self.assertIn("silent", {json.loads(line)["kind"] for line in node.ctl("events", "--json").stdout.splitlines()
                                  if json.loads(line).get("pid") == high.pid})
-        self.assertIn("was silent for", node.ctl("explain", high.pid, "--seconds", 1).stdout)
+        self.assertIn("was silent for", node.ctl("explain", high.pid, "--duration", "1s").stdout)
         self.assertIn('state="silent"} 1', node.ctl("metrics").stdout)
         # It wakes, and counts again.
         high.send_signal(signal.SIGCONT)

@@ -42,6 +42,13 @@ Outcome<ExitCode> Change(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientCon
 
 constexpr std::string_view kAll = "all";
 
+// `set --reset 4711`: no setting is called by a number, so that is whose.
+void TakePidBehindReset(ChangeOptions& options) {
+  if (options.reset.empty() || options.reset.find_first_not_of("0123456789") != std::string::npos) return;
+  options.selector.pids.push_back(options.reset);
+  options.reset = kAll;
+}
+
 Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
   v1::SetRequest request;
   if (options.priority.empty() && options.weight.empty() && options.latency.empty() && options.reset.empty()) {
@@ -95,6 +102,7 @@ Command AddSet(CLI::App& app, const GlobalOptions& global) {
       ->expected(0, 1)
       ->default_str(std::string(kAll));
   return {command, [=, &global]() -> Outcome<ExitCode> {
+            TakePidBehindReset(*options);
             const Result<v1::SetRequest> request = ParseSet(*options);
             if (!request) return UsageFailure(request.error());
             return Change(&v1::Admin::Stub::Set, *request, *options, global);

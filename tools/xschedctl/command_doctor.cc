@@ -19,7 +19,7 @@ Command AddDoctor(CLI::App& app, const GlobalOptions& global) {
       app.add_subcommand("doctor", "Look for what keeps programs from being scheduled, and say what to do");
   auto options = std::make_shared<DoctorOptions>();
   auto self_test = std::make_shared<bool>(false);
-  command->add_option("--pid", options->pid, "look at this process, too: is it scheduled, and if not, why");
+  command->add_option("pid,--pid", options->pid, "look at this process, too: is it scheduled, and if not, why");
   command->add_option("--root", options->root, "look at this folder tree of a container, too")
       ->check(CLI::ExistingDirectory);
   command->add_option("--hip", options->hip, "look at this libamdhip64, too")->check(CLI::ExistingFile);

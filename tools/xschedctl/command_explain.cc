@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/duration_option.h"
 #include "tools/xschedctl/pager.h"
 #include "tools/xschedctl/render_json.h"
 
@@ -10,8 +11,10 @@ namespace {
 
 struct ExplainOptions {
   SelectorOptions selector;
-  std::uint32_t seconds = 10;
+  DurationOption duration;
 };
+
+constexpr std::uint32_t kLookBackSeconds = 10;
 
 // Pids alone are taken as they are: also a client that has ended can be explained.
 Outcome<std::vector<std::uint64_t>> Chosen(const v1::Selector& selector, AdminClient& client) {
@@ -32,6 +35,8 @@ Outcome<std::vector<std::uint64_t>> Chosen(const v1::Selector& selector, AdminCl
 Outcome<ExitCode> Explain(const ExplainOptions& options, const GlobalOptions& global) {
   const Result<v1::Selector> selector = ParseSelector(options.selector, WhenEmpty::kIsError);
   if (!selector) return UsageFailure(selector.error());
+  const Result<std::uint32_t> seconds = options.duration.Seconds(kLookBackSeconds);
+  if (!seconds) return UsageFailure(seconds.error());
   Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
   if (!client) return tl::unexpected<Failure>(client.error());
   const auto pids = Chosen(*selector, *client);
@@ -40,7 +45,7 @@ Outcome<ExitCode> Explain(const ExplainOptions& options, const GlobalOptions& gl
   for (const std::uint64_t pid : *pids) {
     v1::ExplainRequest request;
     request.set_pid(pid);
-    request.set_seconds(options.seconds);
+    request.set_seconds(*seconds);
     const auto answer = client->Call(&v1::Admin::Stub::Explain, request);
     if (!answer) return tl::unexpected<Failure>(answer.error());
     if (!text.empty() && !global.json) text += "\n";
@@ -56,9 +61,8 @@ Command AddExplain(CLI::App& app, const GlobalOptions& global) {
   CLI::App* const command =
       app.add_subcommand("explain", "Say when clients were held, for whom, by which rule, and what to change");
   auto options = std::make_shared<ExplainOptions>();
-  AddSelectorOptions(*command, options->selector, "pid,--pid");
-  command->add_option("--seconds", options->seconds, "look back so many seconds; 0: all that is remembered")
-      ->capture_default_str();
+  AddSelectorOptions(*command, options->selector);
+  AddDurationOption(*command, options->duration, "look back for so long; 0: all that is remembered (default 10s)");
   return {command, [=, &global] { return Explain(*options, global); }};
 }
 

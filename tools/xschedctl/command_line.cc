@@ -16,8 +16,8 @@ TextStyle GlobalOptions::Style() const {
   return {TerminalWidth(), !no_header, HasColour(STDOUT_FILENO)};
 }
 
-void AddSelectorOptions(CLI::App& command, SelectorOptions& options, const std::string& pid) {
-  command.add_option(pid, options.pids, "process id; may be repeated")->allow_extra_args(false);
+void AddSelectorOptions(CLI::App& command, SelectorOptions& options) {
+  command.add_option("pid,--pid", options.pids, "process id; may be repeated")->allow_extra_args(false);
   command.add_option("--uid", options.uid, "user name or number");
   command.add_option("--group", options.group, "name of a group");
   command.add_option("--cgroup", options.cgroup, "this cgroup or one below it");

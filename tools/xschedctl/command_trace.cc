@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/duration_option.h"
 #include "tools/xschedctl/event_stream.h"
 #include "tools/xschedctl/timeline.h"
 #include "tools/xschedctl/units.h"
@@ -157,12 +158,16 @@ Command AddTrace(CLI::App& app, const GlobalOptions& global) {
   CLI::App* const command = app.add_subcommand("trace", "Record a timeline of all clients for ui.perfetto.dev");
   struct Options {
     std::string path;
-    std::uint32_t seconds = 0;
+    DurationOption duration;
   };
   auto options = std::make_shared<Options>();
   command->add_option("--output,-o", options->path, "the file to write")->required();
-  command->add_option("--seconds", options->seconds, "record for so long; without: until interrupted");
-  return {command, [=, &global] { return Trace(options->path, options->seconds, global); }};
+  AddDurationOption(*command, options->duration, "record for so long; without: until interrupted");
+  return {command, [=, &global]() -> Outcome<ExitCode> {
+            const Result<std::uint32_t> seconds = options->duration.Seconds(0);
+            if (!seconds) return UsageFailure(seconds.error());
+            return Trace(options->path, *seconds, global);
+          }};
 }
 
 }  // namespace xschedd::ctl

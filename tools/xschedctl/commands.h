@@ -48,8 +48,8 @@ Command AddDoctor(CLI::App& app, const GlobalOptions& global);
 Command AddCompletion(CLI::App& app, const GlobalOptions& global);
 Command AddVersion(CLI::App& app, const GlobalOptions& global);
 
-// --pid --uid --group --cgroup --exe --all. `pid`: the first one's names.
-void AddSelectorOptions(CLI::App& command, SelectorOptions& options, const std::string& pid = "--pid");
+// Pids, also without --pid, --uid --group --cgroup --exe --all.
+void AddSelectorOptions(CLI::App& command, SelectorOptions& options);
 
 // A wrong command line, as a Failure.
 inline tl::unexpected<Failure> UsageFailure(Error error) {

@@ -15,6 +15,11 @@
 namespace xschedd::ctl {
 namespace {
 
+// JSON keeps "owner", its word in 0.1.0.
+std::string_view SourceText(v1::PrioritySource source) {
+  return source == v1::PRIORITY_SOURCE_OWNER ? "user" : Name(source);
+}
+
 std::string Signed(int priority) {
   return fmt::format("{}", priority);
 }
@@ -97,7 +102,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       if (client.hold()) state += ", hold";
       std::vector<std::string> cells(
           {fmt::format("{}", client.pid()), fmt::format("{}", client.uid()), Signed(client.priority_effective()), hint,
-           fmt::format("{}", client.weight()), std::string(Name(client.priority_source())),
+           fmt::format("{}", client.weight()), std::string(SourceText(client.priority_source())),
            device == nullptr ? "-" : device->device(), state,
            device == nullptr || device->held_for().empty() ? "-" : device->held_for(),
            device == nullptr ? "-" : Duration(device->held_ns()),

@@ -11,7 +11,7 @@ Result<v1::Selector> ParseSelector(const SelectorOptions& options, WhenEmpty whe
   v1::Selector selector;
   if (options.IsEmpty()) {
     if (when_empty == WhenEmpty::kIsError) {
-      return Fail("no client was chosen", "give --pid, --uid, --group, --cgroup, --exe, or --all for every client");
+      return Fail("no client was chosen", "give a pid, --uid, --group, --cgroup, --exe, or --all for every client");
     }
     selector.set_all(true);
     return selector;

@@ -90,12 +90,32 @@ class Selecting(WithDaemon):
         high, low = self.held_pair()
         for words, pids in (([low], [low]), (["--pid", low], [low]), (["--group", "ranks"], [high]),
                             (["--all"], [high, low]), (["--uid", os.getuid(), "--pid", low], [low]),
-                            (["--exe", "fake_client"], [high, low]), ([low, "--seconds", 5], [low])):
+                            (["--exe", "fake_client"], [high, low]), ([low, "--duration", "5s"], [low]), ([high, low], [high, low])):
             done = self.ctl("--json", "explain", *words)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(sorted(json.loads(line)["pid"] for line in done.stdout.splitlines()), sorted(pids), words)
         self.fails(5, "explain", "--group", "nobody", says=["no client matches"])
-        self.fails(2, "explain", says=["--pid"])
+        self.fails(2, "explain", says=["give a pid"])
+
+    def test_the_old_name_of_duration(self):
+        _, low = self.held_pair()
+        done = self.ctl("explain", low, "--seconds", 5)
+        self.assertEqual((done.returncode, done.stderr), (0, "xschedctl: --seconds is the old name of --duration; write --duration 5s\n"))
+        self.fails(2, "explain", low, "--seconds", 5, "--duration", "5s", says=["--seconds"])
+        self.fails(2, "explain", low, "--duration", "5", says=["as in 25ms"])
+        self.assertNotIn("--seconds", self.ctl("explain", "--help").stdout)
+
+    def test_pids_without_an_option(self):
+        high, low = self.held_pair()
+        for words, pids in ((["set", "--priority", 3, low, high], {high, low}), (["set", low, "--priority", 3], {low}),
+                            (["set", "--reset", low], {low}), (["set", low, "--reset", "priority"], {low}),
+                            (["hold", low, "--pid", high], {high, low}), (["release", high, low], {high, low})):
+            done = self.ctl("--json", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual({change["pid"] for change in json.loads(done.stdout)["changes"]}, pids, words)
+        done = self.ctl("--json", "ps", low)
+        self.assertEqual([client["pid"] for client in json.loads(done.stdout)["clients"]], [low])
+        self.assertIn(str(low), self.ctl("doctor", low).stdout)
 
     def test_events(self):
         high, low = self.held_pair()

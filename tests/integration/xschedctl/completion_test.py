@@ -158,7 +158,7 @@ class Zsh(unittest.TestCase):
         for part, whole in (("--run", "--runtime-dir="), ("rele", "release"), ("policy se", "policy set"),
                             ("policy set --gua", "policy set --guard="), ("policy set la", "policy set laxity"),
                             ("set --reset=we", "set --reset=weight"), ("ps --dev", "ps --devices"), ("ps --js", "ps --json"),
-                            ("--json explain --sec", "--json explain --seconds="), ("completion zs", "completion zsh")):
+                            ("--json explain --dur", "--json explain --duration="), ("completion zs", "completion zsh")):
             self.assertEqual(self.completed("xschedctl " + part), "xschedctl " + whole)
 
 

@@ -117,7 +117,7 @@ class Answers(WithDaemon):
         self.check("config-check", "config", "check", self.file("bad.toml", "a = 1\n[policy]\nturn_ms = 0\n"), status=1)
         self.check("reload", "reload", "--dry-run")
         self.check("reload", "reload")
-        self.check("trace", "trace", "-o", os.path.join(self.folder, "trace.json"), "--seconds", "1")
+        self.check("trace", "trace", "-o", os.path.join(self.folder, "trace.json"), "--duration", "1s")
         self.check("run", "run", "--dry-run", "--priority", "5", "--shim", "/dev/null", "--", "true")
         status = self.ctl("doctor").returncode
         self.check("doctor", "doctor", status=status)

@@ -401,13 +401,13 @@ class WithDaemon(WithFolder):
 
     def test_trace_for_so_long(self) -> None:
         self.client("--busy")
-        said, events = self.recorded(self.record("--seconds", "1"))
+        said, events = self.recorded(self.record("--duration", "1s"))
         self.assertEqual(said["duration_ns"], 10**9)
         self.assertEqual([event["dur"] for event in events if event["ph"] == "X"], [10**6])
 
     def test_trace_says_what_it_cannot_write(self) -> None:
-        self.one_line(ctl(self.folder, "trace", "-o", "/nowhere/at/all", "--seconds", "1"), 2, "/nowhere/at/all")
-        self.one_line(ctl(self.folder, "trace", "-o", "/dev/full", "--seconds", "1"), 6, "/dev/full")
+        self.one_line(ctl(self.folder, "trace", "-o", "/nowhere/at/all", "--duration", "1s"), 2, "/nowhere/at/all")
+        self.one_line(ctl(self.folder, "trace", "-o", "/dev/full", "--duration", "1s"), 6, "/dev/full")
 
     def test_a_trace_is_whole_when_the_daemon_dies(self) -> None:
         pid = self.client("--busy")

@@ -1,0 +1,27 @@
+#include "tools/xschedctl/duration_option.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <limits>
+
+#include "daemon/config/duration.h"
+#include "tools/xschedctl/units.h"
+
+namespace xschedd::ctl {
+
+void AddDurationOption(CLI::App& command, DurationOption& option, const std::string& help) {
+  CLI::Option* const duration = command.add_option("--duration", option.duration, help)->type_name("T");
+  command.add_option("--seconds", option.seconds)->group("")->excludes(duration);
+}
+
+Result<std::uint32_t> DurationOption::Seconds(std::uint32_t otherwise) const {
+  if (!duration.empty()) return ParseSeconds(duration);
+  if (seconds.empty()) return otherwise;
+  const auto number = ParseNumber(seconds, "number of seconds", std::numeric_limits<std::uint32_t>::max());
+  if (!number) return tl::unexpected<Error>(number.error());
+  fmt::print(stderr, "xschedctl: --seconds is the old name of --duration; write --duration {}s\n", *number);
+  return static_cast<std::uint32_t>(*number);
+}
+
+}  // namespace xschedd::ctl
