@@ -10,9 +10,9 @@
 
 namespace xschedd::ctl {
 
-void AddDurationOption(CLI::App& command, DurationOption& option, const std::string& help) {
-  CLI::Option* const duration = command.add_option("--duration", option.duration, help)->type_name("T");
-  command.add_option("--seconds", option.seconds)->group("")->excludes(duration);
+void AddDurationOption(CommandSyntax& command, DurationOption& option, const std::string& help) {
+  command.AddOption("--duration", option.duration, help, {.placeholder = "T"});
+  command.AddOption("--seconds", option.seconds, "", {.excludes = "--duration", .is_hidden = true});
 }
 
 Result<std::uint32_t> DurationOption::Seconds(std::uint32_t otherwise) const {
