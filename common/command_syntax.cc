@@ -21,7 +21,6 @@ CLI::Option* Add(CLI::App& app, const std::string& names, Value& value, const st
   CLI::Option* const option = app.add_option(names, value, help);
   if (!form.placeholder.empty()) option->type_name(form.placeholder);
   if (!form.if_bare.empty()) option->expected(0, 1)->default_str(form.if_bare);
-  if (!form.excludes.empty()) option->excludes(app.get_option(form.excludes));
   if (form.is_required) option->required();
   if (form.is_hidden) option->group("");
   if (form.shows_default) option->capture_default_str();
@@ -110,8 +109,9 @@ void CommandSyntax::AddOption(const std::string& names, double& value, const std
 
 void CommandSyntax::AddOption(const std::string& names, std::vector<std::string>& values, const std::string& help,
                               const OptionForm& form) {
-  // One value each, or the words behind it would be values, too.
-  Add(*state_->app, names, values, help, form)->allow_extra_args(false);
+  CLI::Option* const option = Add(*state_->app, names, values, help, form);
+  // A mere option takes one value each, or the words behind it would be values, too. Of a positional these are values.
+  option->allow_extra_args(option->get_positional());
 }
 
 CommandSyntax& CommandSyntax::AddCommand(const std::string& name, const std::string& help) {

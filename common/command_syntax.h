@@ -26,7 +26,6 @@ struct OptionForm {
 
   std::string placeholder = {};  // what --help calls the value; empty: by its type
   std::string if_bare = {};      // the value where the option stands without one; empty: it must have one
-  std::string excludes = {};     // an option that may not stand beside it
   bool is_required = false;
   bool is_hidden = false;  // from --help and completion
   bool shows_default = false;
@@ -79,7 +78,7 @@ class CommandSyntax {
   void AddOption(const std::string& names, std::uint64_t& value, const std::string& help, const OptionForm& form = {});
   void AddOption(const std::string& names, int& value, const std::string& help, const OptionForm& form = {});
   void AddOption(const std::string& names, double& value, const std::string& help, const OptionForm& form = {});
-  // May be repeated, and takes one value each time.
+  // May be repeated, and takes one value each time; a positional takes all words.
   void AddOption(const std::string& names, std::vector<std::string>& values, const std::string& help,
                  const OptionForm& form = {});
 
