@@ -259,7 +259,7 @@ class Commands(Case):
         found = {}
         for path in sorted((ROOT / "tools/xschedctl").glob("command_*.cc")):
             text = path.read_text(encoding="utf-8")
-            options = set(re.findall(r'(?<=")--[\w-]+', text))
+            options = set(re.findall(r'"(?:\w+,)?(--[\w-]+)', text))
             if "AddSelectorOptions" in text:
                 options |= set(re.findall(r'Add(?:Option|Flag)\("(?:\w+,)?(--[\w-]+)"', read("tools/xschedctl/command_line.cc"))) | {"--pid"}
             if "AddDurationOption" in text:
