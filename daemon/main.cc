@@ -9,15 +9,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "common/command_syntax.h"
 #include "common/runtime_dir.h"
 #include "daemon/build_config.h"
 #include "daemon/install_paths.h"
@@ -108,22 +109,19 @@ int Serve(const Options& options) {
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app("xschedd: priorities for the processes that use this machine's GPUs");
-  app.add_option("--runtime-dir", options.runtime_dir,
-                 "folder of the sockets; default $XSCHEDD_RUNTIME_DIR, /run/xschedd");
-  app.add_option("--config", options.config,
-                 "configuration; must exist. Default, may be absent: " + std::string(kDefaultConfigPath));
-  app.add_option("--policy", options.policy, "policy, whatever the configuration says: " + policy::NamesText());
-  app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")->capture_default_str();
-  app.add_flag("--software-gpu", options.software_gpu,
-               "believe what clients say of their devices, whatever the configuration says: for a software GPU");
-  app.add_flag("--check-config", options.check_config, "read the configuration, say whether it is good, and exit");
-  app.add_flag("--version", options.version, "print the version and exit");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
-  }
+  CommandSyntax syntax("xschedd: priorities for the processes that use this machine's GPUs");
+  syntax.AddOption("--runtime-dir", options.runtime_dir,
+                   "folder of the sockets; default $XSCHEDD_RUNTIME_DIR, /run/xschedd");
+  syntax.AddOption("--config", options.config,
+                   "configuration; must exist. Default, may be absent: " + std::string(kDefaultConfigPath));
+  syntax.AddOption("--policy", options.policy, "policy, whatever the configuration says: " + policy::NamesText());
+  syntax.AddOption("--log-level", options.log_level, "trace, debug, info, warning, error or off",
+                   {.shows_default = true});
+  syntax.AddFlag("--software-gpu", options.software_gpu,
+                 "believe what clients say of their devices, whatever the configuration says: for a software GPU");
+  syntax.AddFlag("--check-config", options.check_config, "read the configuration, say whether it is good, and exit");
+  syntax.AddFlag("--version", options.version, "print the version and exit");
+  if (const std::optional<int> status = syntax.ReadOrPrint(argc, argv)) return *status == 0 ? kExitOk : kExitUsage;
   if (options.version) {
     std::printf("xschedd %s, shared-memory layout %u\n", kDaemonVersion, abi::Newest().version);
     return kExitOk;

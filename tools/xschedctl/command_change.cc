@@ -18,9 +18,9 @@ struct ChangeOptions {
   bool dry_run = false;
 };
 
-void AddChangeOptions(CLI::App& command, ChangeOptions& options) {
+void AddChangeOptions(CommandSyntax& command, ChangeOptions& options) {
   AddSelectorOptions(command, options.selector);
-  command.add_flag("--dry-run", options.dry_run, "say what would change and change nothing");
+  command.AddFlag("--dry-run", options.dry_run, "say what would change and change nothing");
 }
 
 template <typename Request>
@@ -88,20 +88,18 @@ Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
 
 }  // namespace
 
-Command AddSet(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("set", "Change priority, weight and latency of live clients");
+Command AddSet(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("set", "Change priority, weight and latency of live clients");
   auto options = std::make_shared<ChangeOptions>();
-  AddChangeOptions(*command, *options);
-  command->add_option("--priority", options->priority, "-100 to 100; larger is more important");
-  command->add_option("--weight", options->weight, "1 to 10000; share among equals, 100 if not set");
-  command->add_option("--latency", options->latency,
-                      "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
-  command
-      ->add_option("--reset", options->reset,
-                   "forget what was set, \"priority\", \"weight\", \"latency\" or all: rules and hints count again")
-      ->expected(0, 1)
-      ->default_str(std::string(kAll));
-  return {command, [=, &global]() -> Outcome<ExitCode> {
+  AddChangeOptions(command, *options);
+  command.AddOption("--priority", options->priority, "-100 to 100; larger is more important");
+  command.AddOption("--weight", options->weight, "1 to 10000; share among equals, 100 if not set");
+  command.AddOption("--latency", options->latency,
+                    "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
+  command.AddOption("--reset", options->reset,
+                    "forget what was set, \"priority\", \"weight\", \"latency\" or all: rules and hints count again",
+                    {.if_bare = std::string(kAll)});
+  return {&command, [=, &global]() -> Outcome<ExitCode> {
             TakePidBehindReset(*options);
             const Result<v1::SetRequest> request = ParseSet(*options);
             if (!request) return UsageFailure(request.error());
@@ -109,18 +107,18 @@ Command AddSet(CLI::App& app, const GlobalOptions& global) {
           }};
 }
 
-Command AddHold(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("hold", "Keep clients from submitting work until release");
+Command AddHold(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("hold", "Keep clients from submitting work until release");
   auto options = std::make_shared<ChangeOptions>();
-  AddChangeOptions(*command, *options);
-  return {command, [=, &global] { return Change(&v1::Admin::Stub::Hold, v1::HoldRequest(), *options, global); }};
+  AddChangeOptions(command, *options);
+  return {&command, [=, &global] { return Change(&v1::Admin::Stub::Hold, v1::HoldRequest(), *options, global); }};
 }
 
-Command AddRelease(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("release", "End a hold");
+Command AddRelease(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("release", "End a hold");
   auto options = std::make_shared<ChangeOptions>();
-  AddChangeOptions(*command, *options);
-  return {command, [=, &global] { return Change(&v1::Admin::Stub::Release, v1::ReleaseRequest(), *options, global); }};
+  AddChangeOptions(command, *options);
+  return {&command, [=, &global] { return Change(&v1::Admin::Stub::Release, v1::ReleaseRequest(), *options, global); }};
 }
 
 }  // namespace xschedd::ctl

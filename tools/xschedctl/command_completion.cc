@@ -6,16 +6,16 @@
 
 namespace xschedd::ctl {
 
-Command AddCompletion(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("completion", "Print a shell's completion of this program: bash or zsh");
+Command AddCompletion(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("completion", "Print a shell's completion of this program: bash or zsh");
   auto shell = std::make_shared<std::string>();
-  command->add_option("shell", *shell, "bash or zsh")->required();
-  return {command, [=, &app, &global]() -> Outcome<ExitCode> {
+  command.AddOption("shell", *shell, "bash or zsh", {.is_required = true});
+  return {&command, [=, &program, &global]() -> Outcome<ExitCode> {
             if (global.json) return UsageFailure({"completion has no JSON: it is a script", "leave out --json"});
             if (*shell == "bash") {
-              Print(BashCompletion(app));
+              Print(BashCompletion(program.Describe()));
             } else if (*shell == "zsh") {
-              Print(ZshCompletion(app));
+              Print(ZshCompletion(program.Describe()));
             } else {
               return UsageFailure({"completion: there is none for " + *shell, "give bash or zsh"});
             }

@@ -69,20 +69,20 @@ Outcome<ExitCode> Show(const ConfigOptions& options, const GlobalOptions& global
 
 }  // namespace
 
-std::vector<Command> AddConfig(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const config = app.add_subcommand("config", "Check a configuration file, or show what is in force");
-  config->require_subcommand(1);
+std::vector<Command> AddConfig(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& config = program.AddCommand("config", "Check a configuration file, or show what is in force");
+  config.RequireCommand();
   auto options = std::make_shared<ConfigOptions>();
-  CLI::App* const check =
-      config->add_subcommand("check", "Read a file as the daemon would, and say all that is wrong; needs no daemon");
-  check->add_option("file", options->file, "the file (default: " + std::string(kDefaultConfigPath) + ")");
-  CLI::App* const show =
-      config->add_subcommand("show", "Show each setting that is in force, where it comes from, and its default");
-  show->add_flag("--changed", options->changed, "only what differs from the defaults");
-  show->add_flag("--offline", options->offline, "do not ask the daemon: show what the file says");
-  show->add_option("--file", options->file, "the file to show instead of the daemon's; asks no daemon");
-  return {{check, [=, &global] { return CheckFile(options->file, global); }},
-          {show, [=, &global] { return Show(*options, global); }}};
+  CommandSyntax& check =
+      config.AddCommand("check", "Read a file as the daemon would, and say all that is wrong; needs no daemon");
+  check.AddOption("file", options->file, "the file (default: " + std::string(kDefaultConfigPath) + ")");
+  CommandSyntax& show =
+      config.AddCommand("show", "Show each setting that is in force, where it comes from, and its default");
+  show.AddFlag("--changed", options->changed, "only what differs from the defaults");
+  show.AddFlag("--offline", options->offline, "do not ask the daemon: show what the file says");
+  show.AddOption("--file", options->file, "the file to show instead of the daemon's; asks no daemon");
+  return {{&check, [=, &global] { return CheckFile(options->file, global); }},
+          {&show, [=, &global] { return Show(*options, global); }}};
 }
 
 }  // namespace xschedd::ctl

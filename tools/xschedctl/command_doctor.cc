@@ -14,20 +14,21 @@
 
 namespace xschedd::ctl {
 
-Command AddDoctor(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command =
-      app.add_subcommand("doctor", "Look for what keeps programs from being scheduled, and say what to do");
+Command AddDoctor(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command =
+      program.AddCommand("doctor", "Look for what keeps programs from being scheduled, and say what to do");
   auto options = std::make_shared<DoctorOptions>();
   auto self_test = std::make_shared<bool>(false);
-  command->add_option("pid,--pid", options->pid, "look at this process, too: is it scheduled, and if not, why");
-  command->add_option("--root", options->root, "look at this folder tree of a container, too")
-      ->check(CLI::ExistingDirectory);
-  command->add_option("--hip", options->hip, "look at this libamdhip64, too")->check(CLI::ExistingFile);
-  command->add_option("--shim", options->shim, "look at this shim in place of the installed one");
-  command->add_flag(
+  command.AddOption("pid,--pid", options->pid, "look at this process, too: is it scheduled, and if not, why");
+  command.AddOption("--root", options->root, "look at this folder tree of a container, too",
+                    {.value = OptionForm::Value::kExistingFolder});
+  command.AddOption("--hip", options->hip, "look at this libamdhip64, too",
+                    {.value = OptionForm::Value::kExistingFile});
+  command.AddOption("--shim", options->shim, "look at this shim in place of the installed one");
+  command.AddFlag(
       "--self-test", *self_test,
       "also let two programs of different priority compete under the daemon; needs no GPU, takes 4 s or more");
-  return {command, [=, &global]() -> Outcome<ExitCode> {
+  return {&command, [=, &global]() -> Outcome<ExitCode> {
             options->runtime_dir = global.runtime_dir;
             if (!options->hip.empty()) options->hip = std::filesystem::absolute(options->hip).string();
             const Facts facts = Gather(*options);

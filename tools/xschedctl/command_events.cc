@@ -58,14 +58,13 @@ Outcome<ExitCode> Events(const EventsOptions& options, const GlobalOptions& glob
 
 }  // namespace
 
-Command AddEvents(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command =
-      app.add_subcommand("events", "Show what happened and why; alone: what the daemon remembers");
+Command AddEvents(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("events", "Show what happened and why; alone: what the daemon remembers");
   auto options = std::make_shared<EventsOptions>();
-  AddSelectorOptions(*command, options->selector);
-  command->add_flag("--follow,-f", options->follow, "show what happens from now on, until interrupted");
-  command->add_flag("--replay", options->replay, "with --follow: first what the daemon remembers");
-  return {command, [=, &global] { return Events(*options, global); }};
+  AddSelectorOptions(command, options->selector);
+  command.AddFlag("--follow,-f", options->follow, "show what happens from now on, until interrupted");
+  command.AddFlag("--replay", options->replay, "with --follow: first what the daemon remembers");
+  return {&command, [=, &global] { return Events(*options, global); }};
 }
 
 }  // namespace xschedd::ctl

@@ -57,13 +57,13 @@ Outcome<ExitCode> Explain(const ExplainOptions& options, const GlobalOptions& gl
 
 }  // namespace
 
-Command AddExplain(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command =
-      app.add_subcommand("explain", "Say when clients were held, for whom, by which rule, and what to change");
+Command AddExplain(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command =
+      program.AddCommand("explain", "Say when clients were held, for whom, by which rule, and what to change");
   auto options = std::make_shared<ExplainOptions>();
-  AddSelectorOptions(*command, options->selector);
-  AddDurationOption(*command, options->duration, "look back for so long; 0: all that is remembered (default 10s)");
-  return {command, [=, &global] { return Explain(*options, global); }};
+  AddSelectorOptions(command, options->selector);
+  AddDurationOption(command, options->duration, "look back for so long; 0: all that is remembered (default 10s)");
+  return {&command, [=, &global] { return Explain(*options, global); }};
 }
 
 }  // namespace xschedd::ctl

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "common/runtime_dir.h"
@@ -16,27 +17,44 @@ TextStyle GlobalOptions::Style() const {
   return {TerminalWidth(), !no_header, HasColour(STDOUT_FILENO)};
 }
 
-void AddSelectorOptions(CLI::App& command, SelectorOptions& options) {
-  command.add_option("pid,--pid", options.pids, "process id; may be repeated")->allow_extra_args(false);
-  command.add_option("--uid", options.uid, "user name or number");
-  command.add_option("--group", options.group, "name of a group");
-  command.add_option("--cgroup", options.cgroup, "this cgroup or one below it");
-  command.add_option("--exe", options.exe, "executable: path, or file name without a slash");
-  command.add_flag("--all", options.all, "every client");
+void AddSelectorOptions(CommandSyntax& command, SelectorOptions& options) {
+  command.AddOption("pid,--pid", options.pids, "process id; may be repeated");
+  command.AddOption("--uid", options.uid, "user name or number");
+  command.AddOption("--group", options.group, "name of a group");
+  command.AddOption("--cgroup", options.cgroup, "this cgroup or one below it");
+  command.AddOption("--exe", options.exe, "executable: path, or file name without a slash");
+  command.AddFlag("--all", options.all, "every client");
 }
 
 namespace {
 
+// The command that a word stands in, below those that it is a command of.
+using Path = std::vector<const CommandDescription*>;
+
 // Whether the option takes the word behind it, where it has no value after "=".
-bool TakesNext(const CLI::Option& option, std::string_view word) {
-  return option.get_items_expected_min() > 0 && word.find('=') == std::string_view::npos;
+bool TakesNext(const OptionDescription& option, std::string_view word) {
+  return option.needs_value && word.find('=') == std::string_view::npos;
 }
 
-const CLI::Option* FindOption(const CLI::App* command, const std::string& name) {
-  for (; command != nullptr; command = command->get_parent()) {
-    if (const CLI::Option* found = command->get_option_no_throw(name)) return found;
+const OptionDescription* FindOption(const Path& path, const std::string& name) {
+  for (auto command = path.rbegin(); command != path.rend(); ++command) {
+    for (const OptionDescription& option : (*command)->options) {
+      if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) return &option;
+    }
   }
   return nullptr;
+}
+
+// Of the command itself first.
+std::vector<std::string> LongNames(const Path& path) {
+  std::vector<std::string> known;
+  for (auto command = path.rbegin(); command != path.rend(); ++command) {
+    for (const OptionDescription& option : (*command)->options) {
+      std::copy_if(option.names.begin(), option.names.end(), std::back_inserter(known),
+                   [](const std::string& name) { return name.starts_with("--"); });
+    }
+  }
+  return known;
 }
 
 std::string Advice(const std::string& nearest, const std::string& path) {
@@ -44,41 +62,33 @@ std::string Advice(const std::string& nearest, const std::string& path) {
 }
 
 // The first word that is no command, or no option, where one is wanted.
-std::optional<Error> Mistyped(const CLI::App& app, const std::vector<std::string>& words) {
-  const CLI::App* at = &app;
-  std::string path;
+std::optional<Error> Mistyped(const CommandDescription& program, const std::vector<std::string>& words) {
+  Path path{&program};
+  std::string typed;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    if (word.size() > 2 && word.compare(0, 2, "--") == 0) {
+    if (word.size() > 2 && word.starts_with("--")) {
       const std::string name = word.substr(0, word.find('='));
-      const CLI::Option* const option = FindOption(at, name);
-      if (option != nullptr) {
+      if (const OptionDescription* const option = FindOption(path, name)) {
         i += TakesNext(*option, word) ? 1 : 0;
         continue;
       }
+      return Error{"there is no option \"" + name + "\"" + (typed.empty() ? "" : " of" + typed),
+                   Advice(Nearest(name, LongNames(path)), typed)};
+    }
+    const std::vector<CommandDescription>& commands = path.back()->commands;
+    if (word[0] == '-' || commands.empty()) continue;
+    const auto found = std::find_if(commands.begin(), commands.end(),
+                                    [&](const CommandDescription& command) { return command.name == word; });
+    if (found == commands.end()) {
       std::vector<std::string> known;
-      for (const CLI::App* command = at; command != nullptr; command = command->get_parent()) {
-        for (const CLI::Option* one : command->get_options({})) {
-          for (const std::string& long_name : one->get_lnames())
-            known.push_back("--" + long_name);
-        }
-      }
-      return Error{"there is no option \"" + name + "\"" + (path.empty() ? "" : " of" + path),
-                   Advice(Nearest(name, known), path)};
+      for (const CommandDescription& command : commands)
+        known.push_back(command.name);
+      return Error{"there is no command \"" + (typed.empty() ? "" : typed.substr(1) + " ") + word + "\"",
+                   Advice(Nearest(word, known), typed)};
     }
-    if (word[0] == '-' || at->get_subcommands({}).empty()) continue;
-    std::vector<std::string> known;
-    const CLI::App* next = nullptr;
-    for (const CLI::App* command : at->get_subcommands({})) {
-      known.push_back(command->get_name());
-      if (command->get_name() == word) next = command;
-    }
-    if (next == nullptr) {
-      return Error{"there is no command \"" + (path.empty() ? "" : path.substr(1) + " ") + word + "\"",
-                   Advice(Nearest(word, known), path)};
-    }
-    at = next;
-    path += " " + word;
+    path.push_back(&*found);
+    typed += " " + word;
   }
   return std::nullopt;
 }
@@ -86,58 +96,52 @@ std::optional<Error> Mistyped(const CLI::App& app, const std::vector<std::string
 }  // namespace
 
 Outcome<std::function<Outcome<ExitCode>()>> CommandLine::Parse(const std::vector<std::string>& words) {
-  app_.require_subcommand(0, 1);
-  app_.fallthrough();
-  app_.footer(std::string(ExitCodeHelp()) + "\n");
-  app_.set_version_flag("--version", "xschedctl " XSCHEDD_VERSION);
-  app_.add_option("--runtime-dir", global_.runtime_dir,
-                  "folder of the daemon's sockets (default: $" + std::string(kRuntimeDirVariable) + ", " +
-                      kDefaultRuntimeDir + ")");
-  app_.add_flag("--json", global_.json, "answer in JSON, one document a line");
-  app_.add_flag("--no-header", global_.no_header, "leave out the tables' headers");
-  app_.add_flag("--no-pager", global_.no_pager, "do not show long answers by a pager");
+  syntax_.AllowCommand();
+  syntax_.SetFooter(std::string(ExitCodeHelp()) + "\n");
+  syntax_.SetVersion("xschedctl " XSCHEDD_VERSION);
+  syntax_.AddOption("--runtime-dir", global_.runtime_dir,
+                    "folder of the daemon's sockets (default: $" + std::string(kRuntimeDirVariable) + ", " +
+                        kDefaultRuntimeDir + ")");
+  syntax_.AddFlag("--json", global_.json, "answer in JSON, one document a line");
+  syntax_.AddFlag("--no-header", global_.no_header, "leave out the tables' headers");
+  syntax_.AddFlag("--no-pager", global_.no_pager, "do not show long answers by a pager");
 
   // What stands after "--" is the command of `run`, whatever it looks like.
   const auto separator = std::find(words.begin(), words.end(), "--");
   rest_.assign(separator == words.end() ? separator : separator + 1, words.end());
   std::vector<std::string> own(words.begin(), separator);
 
-  std::vector<Command> commands = AddPolicy(app_, global_);
-  for (Command& command : AddConfig(app_, global_))
+  std::vector<Command> commands = AddPolicy(syntax_, global_);
+  for (Command& command : AddConfig(syntax_, global_))
     commands.push_back(std::move(command));
-  commands.push_back(AddRun(app_, global_, rest_));
+  commands.push_back(AddRun(syntax_, global_, rest_));
   for (const auto add : {AddPs, AddTop, AddSet, AddHold, AddRelease, AddEvents, AddTrace, AddExplain, AddStats,
                          AddMetrics, AddReload, AddDrain, AddDoctor, AddCompletion, AddVersion}) {
-    commands.push_back(add(app_, global_));
+    commands.push_back(add(syntax_, global_));
   }
 
-  const std::vector<std::string> typed = own;
-  std::reverse(own.begin(), own.end());  // CLI11 takes its vector from the end
-  try {
-    app_.parse(own);
-  } catch (const CLI::Success& success) {
-    // The texts of --help and --version; CLI11 prints them.
-    return [this, print = std::current_exception()]() -> Outcome<ExitCode> {
-      try {
-        std::rethrow_exception(print);
-      } catch (const CLI::Success& again) {
-        app_.exit(again);
-      }
-      return ExitCode::kOk;
-    };
-  } catch (const CLI::ParseError& error) {
-    if (std::optional<Error> mistyped = Mistyped(app_, typed)) return UsageFailure(std::move(*mistyped));
-    const std::vector<CLI::App*> chosen = app_.get_subcommands();
-    const std::string name = chosen.empty() ? "" : " " + chosen.front()->get_name();
-    const std::string hint = name == " run" ? "write the command after --, or see" : "see";
-    return UsageFailure({error.what(), hint + " xschedctl" + name + " --help"});
+  const CommandReading reading = syntax_.Read(own);
+  const std::string given = syntax_.GivenCommand();
+  switch (reading.kind) {
+    case CommandReading::Kind::kRead:
+      break;
+    case CommandReading::Kind::kShown:
+      return [text = reading.text]() -> Outcome<ExitCode> {
+        Print(text);
+        return ExitCode::kOk;
+      };
+    case CommandReading::Kind::kWrong: {
+      if (std::optional<Error> mistyped = Mistyped(syntax_.Describe(), own)) return UsageFailure(std::move(*mistyped));
+      const std::string hint = given == "run" ? "write the command after --, or see" : "see";
+      return UsageFailure({reading.text, hint + " xschedctl" + (given.empty() ? "" : " " + given) + " --help"});
+    }
   }
-  if (!rest_.empty() && !app_.got_subcommand("run")) {
+  if (!rest_.empty() && given != "run") {
     return UsageFailure({"only run takes words after --", "see xschedctl --help"});
   }
   for (const Command& command : commands) {
-    if (!command.app->parsed()) continue;
-    chosen_ = command.app->get_name();
+    if (!command.syntax->WasGiven()) continue;
+    chosen_ = command.syntax->Name();
     return command.action;
   }
   return UsageFailure({"no command was given", "see xschedctl --help"});

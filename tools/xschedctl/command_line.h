@@ -21,7 +21,7 @@ class CommandLine {
   const std::string& Chosen() const { return chosen_; }
 
  private:
-  CLI::App app_{"Priorities for the processes that share a GPU.", "xschedctl"};
+  CommandSyntax syntax_{"Priorities for the processes that share a GPU.", "xschedctl"};
   GlobalOptions global_;
   std::vector<std::string> rest_;  // the command of `run`, which its action starts
   std::string chosen_;

@@ -19,11 +19,11 @@ std::string HarmlessLines(std::string_view text) {
 
 }  // namespace
 
-Command AddMetrics(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("metrics", "Show the daemon's metrics, as Prometheus would scrape them");
+Command AddMetrics(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("metrics", "Show the daemon's metrics, as Prometheus would scrape them");
   const auto prometheus = std::make_shared<bool>(false);
-  command->add_flag("--prometheus", *prometheus, "in the older text format of Prometheus, 0.0.4, not in OpenMetrics");
-  return {command, [&global, prometheus]() -> Outcome<ExitCode> {
+  command.AddFlag("--prometheus", *prometheus, "in the older text format of Prometheus, 0.0.4, not in OpenMetrics");
+  return {&command, [&global, prometheus]() -> Outcome<ExitCode> {
             Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
             if (!client) return tl::unexpected<Failure>(client.error());
             v1::GetMetricsRequest request;

@@ -78,23 +78,24 @@ Outcome<ExitCode> SetPolicy(const PolicyOptions& options, const GlobalOptions& g
 
 }  // namespace
 
-std::vector<Command> AddPolicy(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const policy = app.add_subcommand("policy", "Show or change how clients are scheduled");
-  policy->require_subcommand(1);
-  CLI::App* const get = policy->add_subcommand("get", "Show the policy and its settings");
-  CLI::App* const set = policy->add_subcommand("set", "Change the policy or its settings; acts at once");
+std::vector<Command> AddPolicy(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& policy = program.AddCommand("policy", "Show or change how clients are scheduled");
+  policy.RequireCommand();
+  CommandSyntax& get = policy.AddCommand("get", "Show the policy and its settings");
+  CommandSyntax& set = policy.AddCommand("set", "Change the policy or its settings; acts at once");
   auto options = std::make_shared<PolicyOptions>();
-  set->add_option("name", options->name, "policy")->type_name(fmt::format("{}", fmt::join(policy::NameTexts(), "|")));
+  set.AddOption("name", options->name, "policy",
+                {.placeholder = fmt::format("{}", fmt::join(policy::NameTexts(), "|"))});
   const policy::Settings defaults;
   for (std::size_t i = 0; i < options->settings.size(); ++i) {
     const policy::SettingRow& row = policy::kSettings[i];
-    set->add_option("--" + OptionOf(row), options->settings[i],
-                    fmt::format("{} (default {})", HelpOf(row), SettingText(row, policy::Get(row, defaults))))
-        ->type_name(Placeholder(row));
+    set.AddOption("--" + OptionOf(row), options->settings[i],
+                  fmt::format("{} (default {})", HelpOf(row), SettingText(row, policy::Get(row, defaults))),
+                  {.placeholder = Placeholder(row)});
   }
-  set->add_flag("--dry-run", options->dry_run, "check and show, change nothing");
-  return {{get, [&global] { return GetPolicy(global); }},
-          {set, [options, &global] { return SetPolicy(*options, global); }}};
+  set.AddFlag("--dry-run", options->dry_run, "check and show, change nothing");
+  return {{&get, [&global] { return GetPolicy(global); }},
+          {&set, [options, &global] { return SetPolicy(*options, global); }}};
 }
 
 }  // namespace xschedd::ctl

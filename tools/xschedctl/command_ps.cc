@@ -7,13 +7,13 @@
 
 namespace xschedd::ctl {
 
-Command AddPs(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("ps", "List clients: priority, state, held time, GPU time");
+Command AddPs(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("ps", "List clients: priority, state, held time, GPU time");
   auto selector = std::make_shared<SelectorOptions>();
   auto devices = std::make_shared<bool>(false);
-  AddSelectorOptions(*command, *selector);
-  command->add_flag("--devices", *devices, "list devices instead of clients");
-  return {command, [=, &global]() -> Outcome<ExitCode> {
+  AddSelectorOptions(command, *selector);
+  command.AddFlag("--devices", *devices, "list devices instead of clients");
+  return {&command, [=, &global]() -> Outcome<ExitCode> {
             const Result<v1::Selector> chosen = ParseSelector(*selector, WhenEmpty::kMeansAll);
             if (!chosen) return UsageFailure(chosen.error());
             Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);

@@ -208,26 +208,25 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
 
 }  // namespace
 
-Command AddRun(CLI::App& app, const GlobalOptions& global, const std::vector<std::string>& rest) {
-  CLI::App* const command = app.add_subcommand("run", "Run a command under xschedd: xschedctl run [options] -- CMD...");
+Command AddRun(CommandSyntax& program, const GlobalOptions& global, const std::vector<std::string>& rest) {
+  CommandSyntax& command = program.AddCommand("run", "Run a command under xschedd: xschedctl run [options] -- CMD...");
   auto options = std::make_shared<RunOptions>();
-  command->add_option("--priority", options->priority, "priority hint, -100 to 100; larger is more important");
-  command->add_option("--weight", options->weight, "share among equals, 1 to 10000; 100 if not given");
-  command->add_option("--latency", options->latency,
-                      "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
-  command->add_option(
+  command.AddOption("--priority", options->priority, "priority hint, -100 to 100; larger is more important");
+  command.AddOption("--weight", options->weight, "share among equals, 1 to 10000; 100 if not given");
+  command.AddOption("--latency", options->latency,
+                    "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
+  command.AddOption(
       "--deadline", options->deadline,
       "by when a burst of work is wanted, from its first launch: 33ms; for the policies that know deadlines");
-  command->add_option("--group", options->group, "name of the group that runs together, as the ranks of one job");
-  command
-      ->add_option("--passthrough", options->passthrough,
-                   "what is never gated, separated by commas: a library (librccl.so), an entry point (hipMemcpyAsync), "
-                   "kernel:GLOB; may be repeated")
-      ->allow_extra_args(false);
-  command->add_option("--shim", options->shim,
-                      "the shim to preload instead of the installed one (also $" + std::string(kShimVariable) + ")");
-  command->add_flag("--dry-run", options->dry_run, "say what would be set and started, and start nothing");
-  return {command, [=, &global, &rest] { return Run(*options, global, rest); }};
+  command.AddOption("--group", options->group, "name of the group that runs together, as the ranks of one job");
+  command.AddOption(
+      "--passthrough", options->passthrough,
+      "what is never gated, separated by commas: a library (librccl.so), an entry point (hipMemcpyAsync), "
+      "kernel:GLOB; may be repeated");
+  command.AddOption("--shim", options->shim,
+                    "the shim to preload instead of the installed one (also $" + std::string(kShimVariable) + ")");
+  command.AddFlag("--dry-run", options->dry_run, "say what would be set and started, and start nothing");
+  return {&command, [=, &global, &rest] { return Run(*options, global, rest); }};
 }
 
 }  // namespace xschedd::ctl

@@ -60,9 +60,9 @@ std::string ShowDrain(std::uint32_t clients, bool dry_run) {
 
 }  // namespace
 
-Command AddStats(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("stats", "Show the daemon's counters");
-  return {command, [&global] {
+Command AddStats(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("stats", "Show the daemon's counters");
+  return {&command, [&global] {
             return Ask<v1::GetStatsRequest, v1::Stats>(
                 &v1::Admin::Stub::GetStats, v1::GetStatsRequest(), global, [&](const v1::Stats& stats) {
                   return global.json ? Document("stats", ToJson(stats)) : RenderStats(stats);
@@ -70,38 +70,39 @@ Command AddStats(CLI::App& app, const GlobalOptions& global) {
           }};
 }
 
-Command AddReload(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("reload", "Let the daemon read its configuration again");
-  auto request = std::make_shared<v1::ReloadRequest>();
-  command->add_flag_callback(
-      "--dry-run", [request] { request->set_dry_run(true); }, "check the file, show what would change, change nothing");
-  return {command, [=, &global] {
+Command AddReload(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("reload", "Let the daemon read its configuration again");
+  const auto dry_run = std::make_shared<bool>(false);
+  command.AddFlag("--dry-run", *dry_run, "check the file, show what would change, change nothing");
+  return {&command, [=, &global] {
+            v1::ReloadRequest request;
+            request.set_dry_run(*dry_run);
             return Ask<v1::ReloadRequest, v1::ReloadResponse>(
-                &v1::Admin::Stub::Reload, *request, global, [&](const v1::ReloadResponse& answer) {
-                  return global.json ? Document("reload", ToJson(answer, request->dry_run()))
-                                     : RenderReload(answer, request->dry_run(), global.Style());
+                &v1::Admin::Stub::Reload, request, global, [&](const v1::ReloadResponse& answer) {
+                  return global.json ? Document("reload", ToJson(answer, *dry_run))
+                                     : RenderReload(answer, *dry_run, global.Style());
                 });
           }};
 }
 
-Command AddDrain(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("drain", "Open all gates and take no new clients");
-  auto request = std::make_shared<v1::DrainRequest>();
-  command->add_flag_callback(
-      "--dry-run", [request] { request->set_dry_run(true); }, "say whom it would concern, change nothing");
-  return {command, [=, &global] {
+Command AddDrain(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("drain", "Open all gates and take no new clients");
+  const auto dry_run = std::make_shared<bool>(false);
+  command.AddFlag("--dry-run", *dry_run, "say whom it would concern, change nothing");
+  return {&command, [=, &global] {
+            v1::DrainRequest request;
+            request.set_dry_run(*dry_run);
             return Ask<v1::DrainRequest, v1::DrainResponse>(
-                &v1::Admin::Stub::Drain, *request, global, [&](const v1::DrainResponse& answer) {
-                  return global.json
-                             ? Document("drain", {{"dry_run", request->dry_run()}, {"clients", answer.clients()}})
-                             : ShowDrain(answer.clients(), request->dry_run());
+                &v1::Admin::Stub::Drain, request, global, [&](const v1::DrainResponse& answer) {
+                  return global.json ? Document("drain", {{"dry_run", *dry_run}, {"clients", answer.clients()}})
+                                     : ShowDrain(answer.clients(), *dry_run);
                 });
           }};
 }
 
-Command AddVersion(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("version", "Show the versions of xschedctl and of the daemon");
-  return {command, [&global] { return Version(global); }};
+Command AddVersion(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("version", "Show the versions of xschedctl and of the daemon");
+  return {&command, [&global] { return Version(global); }};
 }
 
 }  // namespace xschedd::ctl

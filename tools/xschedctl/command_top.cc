@@ -196,19 +196,18 @@ Outcome<ExitCode> Live(Source& source, TopSort sort, milliseconds delay) {
 
 }  // namespace
 
-Command AddTop(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command =
-      app.add_subcommand("top", "Show clients and devices live; keys change them (? lists these)");
+Command AddTop(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("top", "Show clients and devices live; keys change them (? lists these)");
   auto options = std::make_shared<TopOptions>();
   std::string names;
   for (const TopSort sort : kTopSorts)
     names += (names.empty() ? "" : ", ") + std::string(Name(sort));
-  AddSelectorOptions(*command, options->selector);
-  command->add_option("--delay", options->delay, "time between two pictures: 1s, 200ms")->capture_default_str();
-  command->add_option("--sort", options->sort, "column to sort by: " + names);
-  command->add_flag("--batch", options->batch, "write the pictures as text; needs no terminal");
-  command->add_option("--frames", options->frames, "with --batch: so many pictures; 0: until interrupted");
-  return {command, [=, &global]() -> Outcome<ExitCode> {
+  AddSelectorOptions(command, options->selector);
+  command.AddOption("--delay", options->delay, "time between two pictures: 1s, 200ms", {.shows_default = true});
+  command.AddOption("--sort", options->sort, "column to sort by: " + names);
+  command.AddFlag("--batch", options->batch, "write the pictures as text; needs no terminal");
+  command.AddOption("--frames", options->frames, "with --batch: so many pictures; 0: until interrupted");
+  return {&command, [=, &global]() -> Outcome<ExitCode> {
             if (global.json) return UsageFailure({"top has no JSON", "use ps --json, events --json or stats --json"});
             const Result<std::uint32_t> delay = ParseMilliseconds(options->delay);
             if (!delay) return UsageFailure(delay.error());

@@ -154,16 +154,16 @@ Outcome<ExitCode> Trace(const std::string& path, std::uint32_t seconds, const Gl
 
 }  // namespace
 
-Command AddTrace(CLI::App& app, const GlobalOptions& global) {
-  CLI::App* const command = app.add_subcommand("trace", "Record a timeline of all clients for ui.perfetto.dev");
+Command AddTrace(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddCommand("trace", "Record a timeline of all clients for ui.perfetto.dev");
   struct Options {
     std::string path;
     DurationOption duration;
   };
   auto options = std::make_shared<Options>();
-  command->add_option("--output,-o", options->path, "the file to write")->required();
-  AddDurationOption(*command, options->duration, "record for so long; without: until interrupted");
-  return {command, [=, &global]() -> Outcome<ExitCode> {
+  command.AddOption("--output,-o", options->path, "the file to write", {.is_required = true});
+  AddDurationOption(command, options->duration, "record for so long; without: until interrupted");
+  return {&command, [=, &global]() -> Outcome<ExitCode> {
             const Result<std::uint32_t> seconds = options->duration.Seconds(0);
             if (!seconds) return UsageFailure(seconds.error());
             return Trace(options->path, *seconds, global);

@@ -3,11 +3,11 @@
 // Thread rule: main thread.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "common/command_syntax.h"
 #include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/render_text.h"
 #include "tools/xschedctl/selector.h"
@@ -24,32 +24,32 @@ struct GlobalOptions {
 };
 
 struct Command {
-  CLI::App* app;
+  const CommandSyntax* syntax;
   std::function<Outcome<ExitCode>()> action;
 };
 
 // `rest`: what stands after "--" on the command line. Outlives the action.
-Command AddRun(CLI::App& app, const GlobalOptions& global, const std::vector<std::string>& rest);
-Command AddPs(CLI::App& app, const GlobalOptions& global);
-Command AddTop(CLI::App& app, const GlobalOptions& global);
-Command AddSet(CLI::App& app, const GlobalOptions& global);
-Command AddHold(CLI::App& app, const GlobalOptions& global);
-Command AddRelease(CLI::App& app, const GlobalOptions& global);
-std::vector<Command> AddConfig(CLI::App& app, const GlobalOptions& global);
-std::vector<Command> AddPolicy(CLI::App& app, const GlobalOptions& global);
-Command AddEvents(CLI::App& app, const GlobalOptions& global);
-Command AddTrace(CLI::App& app, const GlobalOptions& global);
-Command AddExplain(CLI::App& app, const GlobalOptions& global);
-Command AddStats(CLI::App& app, const GlobalOptions& global);
-Command AddMetrics(CLI::App& app, const GlobalOptions& global);
-Command AddReload(CLI::App& app, const GlobalOptions& global);
-Command AddDrain(CLI::App& app, const GlobalOptions& global);
-Command AddDoctor(CLI::App& app, const GlobalOptions& global);
-Command AddCompletion(CLI::App& app, const GlobalOptions& global);
-Command AddVersion(CLI::App& app, const GlobalOptions& global);
+Command AddRun(CommandSyntax& program, const GlobalOptions& global, const std::vector<std::string>& rest);
+Command AddPs(CommandSyntax& program, const GlobalOptions& global);
+Command AddTop(CommandSyntax& program, const GlobalOptions& global);
+Command AddSet(CommandSyntax& program, const GlobalOptions& global);
+Command AddHold(CommandSyntax& program, const GlobalOptions& global);
+Command AddRelease(CommandSyntax& program, const GlobalOptions& global);
+std::vector<Command> AddConfig(CommandSyntax& program, const GlobalOptions& global);
+std::vector<Command> AddPolicy(CommandSyntax& program, const GlobalOptions& global);
+Command AddEvents(CommandSyntax& program, const GlobalOptions& global);
+Command AddTrace(CommandSyntax& program, const GlobalOptions& global);
+Command AddExplain(CommandSyntax& program, const GlobalOptions& global);
+Command AddStats(CommandSyntax& program, const GlobalOptions& global);
+Command AddMetrics(CommandSyntax& program, const GlobalOptions& global);
+Command AddReload(CommandSyntax& program, const GlobalOptions& global);
+Command AddDrain(CommandSyntax& program, const GlobalOptions& global);
+Command AddDoctor(CommandSyntax& program, const GlobalOptions& global);
+Command AddCompletion(CommandSyntax& program, const GlobalOptions& global);
+Command AddVersion(CommandSyntax& program, const GlobalOptions& global);
 
 // Pids, also without --pid, --uid --group --cgroup --exe --all.
-void AddSelectorOptions(CLI::App& command, SelectorOptions& options);
+void AddSelectorOptions(CommandSyntax& command, SelectorOptions& options);
 
 // A wrong command line, as a Failure.
 inline tl::unexpected<Failure> UsageFailure(Error error) {

@@ -10,12 +10,15 @@
 
 namespace xschedd::ctl {
 
-void AddDurationOption(CLI::App& command, DurationOption& option, const std::string& help) {
-  CLI::Option* const duration = command.add_option("--duration", option.duration, help)->type_name("T");
-  command.add_option("--seconds", option.seconds)->group("")->excludes(duration);
+void AddDurationOption(CommandSyntax& command, DurationOption& option, const std::string& help) {
+  command.AddOption("--duration", option.duration, help, {.placeholder = "T"});
+  command.AddOption("--seconds", option.seconds, "", {.is_hidden = true});
 }
 
 Result<std::uint32_t> DurationOption::Seconds(std::uint32_t otherwise) const {
+  if (!duration.empty() && !seconds.empty()) {
+    return Fail("--seconds is the old name of --duration", "give --duration alone");
+  }
   if (!duration.empty()) return ParseSeconds(duration);
   if (seconds.empty()) return otherwise;
   const auto number = ParseNumber(seconds, "number of seconds", std::numeric_limits<std::uint32_t>::max());

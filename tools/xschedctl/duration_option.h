@@ -1,10 +1,10 @@
 // `--duration 10s` of the commands that look back or record for a while. Thread rule: main thread.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
+#include "common/command_syntax.h"
 #include "common/result.h"
 
 namespace xschedd::ctl {
@@ -17,6 +17,6 @@ struct DurationOption {
   Result<std::uint32_t> Seconds(std::uint32_t otherwise) const;
 };
 
-void AddDurationOption(CLI::App& command, DurationOption& option, const std::string& help);
+void AddDurationOption(CommandSyntax& command, DurationOption& option, const std::string& help);
 
 }  // namespace xschedd::ctl

@@ -259,14 +259,16 @@ class Commands(Case):
         found = {}
         for path in sorted((ROOT / "tools/xschedctl").glob("command_*.cc")):
             text = path.read_text(encoding="utf-8")
-            options = set(re.findall(r'(?<=")--[\w-]+', text))
+            options = set(re.findall(r'"(?:\w+,)?(--[\w-]+)', text))
             if "AddSelectorOptions" in text:
-                options |= set(re.findall(r'add_(?:option|flag)\("(--[\w-]+)"', read("tools/xschedctl/command_line.cc"))) | {"--pid"}
+                options |= set(re.findall(r'Add(?:Option|Flag)\("(?:\w+,)?(--[\w-]+)"', read("tools/xschedctl/command_line.cc"))) | {"--pid"}
+            if "AddDurationOption" in text:
+                options |= {"--duration"}
             if path.stem == "command_policy":
                 options |= policy_options()
-            for command in re.findall(r'app(?:_)?\.add_subcommand\("([\w-]+)"', text):
+            for command in re.findall(r'program\.AddCommand\("([\w-]+)"', text):
                 found[command] = options
-        everywhere = set(re.findall(r'app_\.\w+\("(--[\w-]+)"', read("tools/xschedctl/command_line.cc"))) | {"--help", "--version"}
+        everywhere = set(re.findall(r'syntax_\.\w+\("(--[\w-]+)"', read("tools/xschedctl/command_line.cc"))) | {"--help", "--version"}
         self.assertGreater(len(found), 15)
         return {command: options | everywhere for command, options in found.items()}, everywhere
 

@@ -1,9 +1,9 @@
 // fake_client: stays connected until it is ended; says "connected" when it is. For tests that need a client and no GPU.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "common/command_syntax.h"
 #include "tools/bench/gate/fake_client.h"
 
 int main(int argc, char** argv) {
@@ -11,12 +11,12 @@ int main(int argc, char** argv) {
   std::string group;
   int priority = 0;
   bool busy = false;
-  CLI::App app("A client without a GPU.");
-  app.add_option("--runtime-dir", runtime_dir, "folder of the daemon's sockets");
-  app.add_option("--priority", priority, "hint");
-  app.add_option("--group", group, "name of a group");
-  app.add_flag("--busy", busy, "says that it is busy all the time");
-  CLI11_PARSE(app, argc, argv);
+  xschedd::CommandSyntax syntax("A client without a GPU.");
+  syntax.AddOption("--runtime-dir", runtime_dir, "folder of the daemon's sockets");
+  syntax.AddOption("--priority", priority, "hint");
+  syntax.AddOption("--group", group, "name of a group");
+  syntax.AddFlag("--busy", busy, "says that it is busy all the time");
+  if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
   const auto client = xschedd::bench::FakeClient::Connect(runtime_dir, priority, group, {});
   if (!client) {
     std::fprintf(stderr, "fake_client: %s\n", client.error().Line().c_str());

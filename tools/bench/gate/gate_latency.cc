@@ -17,12 +17,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
 #include <vector>
 
 #include "common/clock.h"
+#include "common/command_syntax.h"
 #include "tools/bench/gate/fake_client.h"
 
 namespace xschedd::bench {
@@ -171,10 +171,10 @@ int DrivingProcess(Shared& shared, const std::string& runtime_dir, std::uint32_t
 int main(int argc, char** argv) {
   std::string runtime_dir;
   std::uint32_t rounds = 2000;
-  CLI::App app("Measures how long a transition takes to reach another client's gate.");
-  app.add_option("--runtime-dir", runtime_dir, "folder of the daemon's sockets");
-  app.add_option("--rounds", rounds, "how often")->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  xschedd::CommandSyntax syntax("Measures how long a transition takes to reach another client's gate.");
+  syntax.AddOption("--runtime-dir", runtime_dir, "folder of the daemon's sockets");
+  syntax.AddOption("--rounds", rounds, "how often", {.value = xschedd::OptionForm::Value::kPositive});
+  if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
 
   void* const memory =
       mmap(nullptr, sizeof(xschedd::bench::Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <thread>
@@ -20,6 +19,7 @@
 #include "client-shim/core/client.h"
 #include "client-shim/core/device_launching.h"
 #include "common/clock.h"
+#include "common/command_syntax.h"
 
 using namespace xschedd;
 using namespace xschedd::shim;
@@ -211,12 +211,14 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
 int main(int argc, char** argv) {
   unsigned launches = 200'000, threads = 8, batch = 64;
   bool is_counted = false;
-  CLI::App app("What a launch of a tracked client costs in the library.");
-  app.add_option("--launches", launches, "how many, by each thread")->check(CLI::PositiveNumber);
-  app.add_option("--threads", threads, "of the part with several")->check(CLI::PositiveNumber);
-  app.add_option("--batch", batch, "launches between two synchronisations")->check(CLI::PositiveNumber);
-  app.add_flag("--counted", is_counted, "only the part with one thread, for callgrind");
-  CLI11_PARSE(app, argc, argv);
+  xschedd::CommandSyntax syntax("What a launch of a tracked client costs in the library.");
+  syntax.AddOption("--launches", launches, "how many, by each thread",
+                   {.value = xschedd::OptionForm::Value::kPositive});
+  syntax.AddOption("--threads", threads, "of the part with several", {.value = xschedd::OptionForm::Value::kPositive});
+  syntax.AddOption("--batch", batch, "launches between two synchronisations",
+                   {.value = xschedd::OptionForm::Value::kPositive});
+  syntax.AddFlag("--counted", is_counted, "only the part with one thread, for callgrind");
+  if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
 
   auto& process = *new Process;
   const double one = Threads(process.client, 1, launches, batch);

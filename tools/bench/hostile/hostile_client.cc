@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 
+#include "common/command_syntax.h"
 #include "tools/bench/hostile/attacks.h"
 
 namespace xschedd::bench {
@@ -36,13 +36,13 @@ int Main(int argc, char** argv) {
   unsigned uid = 0;
   unsigned first = 0;
   std::string only;
-  CLI::App app("Hostile clients.");
-  app.add_option("--runtime-dir", target.runtime_dir)->required();
-  app.add_option("--count", count, "processes")->capture_default_str();
-  app.add_option("--first", first, "the attack to begin with, by number")->capture_default_str();
-  app.add_option("--uid", uid, "become this user; 0: stay who we are")->capture_default_str();
-  app.add_option("--only", only, "this attack alone");
-  CLI11_PARSE(app, argc, argv);
+  xschedd::CommandSyntax syntax("Hostile clients.");
+  syntax.AddOption("--runtime-dir", target.runtime_dir, "", {.is_required = true});
+  syntax.AddOption("--count", count, "processes", {.shows_default = true});
+  syntax.AddOption("--first", first, "the attack to begin with, by number", {.shows_default = true});
+  syntax.AddOption("--uid", uid, "become this user; 0: stay who we are", {.shows_default = true});
+  syntax.AddOption("--only", only, "this attack alone");
+  if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
 
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <vector>
 
 #include "common/clock.h"
+#include "common/command_syntax.h"
 #include "tools/bench/gate/fake_client.h"
 
 namespace xschedd::bench {
@@ -50,10 +50,10 @@ int Main(int argc, char** argv) {
   double seconds = 5;
   int high_priority = 50;
   int low_priority = 40;
-  CLI::App app("Two honest clients.");
-  app.add_option("--runtime-dir", runtime_dir)->required();
-  app.add_option("--seconds", seconds)->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  xschedd::CommandSyntax syntax("Two honest clients.");
+  syntax.AddOption("--runtime-dir", runtime_dir, "", {.is_required = true});
+  syntax.AddOption("--seconds", seconds, "", {.shows_default = true});
+  if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
   const FakeDevice device{"0000:fa:ce.0", "no device (honest)"};
   auto high = FakeClient::Connect(runtime_dir, high_priority, "", device);
   auto low = FakeClient::Connect(runtime_dir, low_priority, "", device);

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <random>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/command_syntax.h"
 #include "tools/bench/gate/fake_client.h"
 #include "tools/bench/scale/futex_pair.h"
 
@@ -228,14 +228,14 @@ int Main(const Options& options) {
 
 int main(int argc, char** argv) {
   xschedd::bench::Options options;
-  CLI::App app("Simulates many clients of one daemon.");
-  app.add_option("--runtime-dir", options.runtime_dir, "folder of the daemon's sockets")->required();
-  app.add_option("--clients", options.clients, "how many; at least two for each device")->check(CLI::Range(2, 10'000));
-  app.add_option("--queues", options.queues, "of each client")->check(CLI::Range(0, 64));
-  app.add_option("--devices", options.devices, "how many")->check(CLI::Range(1, 64));
-  app.add_option("--rate", options.rate, "transitions a second, of all together")->check(CLI::Range(1, 10'000'000));
-  app.add_option("--seconds", options.seconds, "how long")->check(CLI::Range(1, 3'600));
-  CLI11_PARSE(app, argc, argv);
+  xschedd::CommandSyntax syntax("Simulates many clients of one daemon.");
+  syntax.AddOption("--runtime-dir", options.runtime_dir, "folder of the daemon's sockets", {.is_required = true});
+  syntax.AddOption("--clients", options.clients, "how many; at least two for each device", {.range = {{2, 10'000}}});
+  syntax.AddOption("--queues", options.queues, "of each client", {.range = {{0, 64}}});
+  syntax.AddOption("--devices", options.devices, "how many", {.range = {{1, 64}}});
+  syntax.AddOption("--rate", options.rate, "transitions a second, of all together", {.range = {{1, 10'000'000}}});
+  syntax.AddOption("--seconds", options.seconds, "how long", {.range = {{1, 3'600}}});
+  if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
   if (options.clients < 2 * options.devices) {
     std::fprintf(stderr, "scale_load: fewer than two clients for each device; give more --clients\n");
     return 2;

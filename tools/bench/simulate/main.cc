@@ -4,12 +4,12 @@
 
 #include <charconv>
 #include <chrono>
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "common/command_syntax.h"
 #include "tools/bench/simulate/from_trace.h"
 #include "tools/bench/simulate/parameters.h"
 #include "tools/bench/simulate/report.h"
@@ -206,25 +206,24 @@ Result<void> Run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Replays workloads through xschedd's policies in virtual time, beside the same unscheduled.");
-  app.add_option("workload", options.workloads, "files of JSON lines (docs/contributing/simulator.md)");
-  app.add_option("--from-trace", options.trace, "make a workload from the software GPU's files PREFIX.<pid>.jsonl");
-  app.add_flag("--closed", options.closed, "of a trace: keep the pauses between requests, not their times");
-  app.add_option("--gap-us", options.gap_us, "of a trace: the pause that ends a request")->check(CLI::PositiveNumber);
-  app.add_option("--save", options.save, "write the workload to this file and simulate nothing");
-  app.add_option("--policy", options.policy, "name of the policy");
-  // One value each, or the words after it would be values, too.
-  app.add_option("--set", options.settings,
-                 fmt::format("setting=value; repeat for several. There are {}", fmt::join(Names(), ", ")))
-      ->allow_extra_args(false);
-  app.add_option("--sweep", options.sweeps, "setting=value,value,...: one table for all values")
-      ->allow_extra_args(false);
-  app.add_option("--priority", options.priorities, "class=priority, in place of the workload's")
-      ->allow_extra_args(false);
-  app.add_option("--seconds", options.seconds, "virtual time, in place of the workload's")->check(CLI::PositiveNumber);
-  app.add_option("--seed", options.seed, "of arrivals and durations");
-  app.add_flag("--json", options.json, "print JSON");
-  CLI11_PARSE(app, argc, argv);
+  xschedd::CommandSyntax syntax(
+      "Replays workloads through xschedd's policies in virtual time, beside the same unscheduled.");
+  syntax.AddOption("workload", options.workloads, "files of JSON lines (docs/contributing/simulator.md)");
+  syntax.AddOption("--from-trace", options.trace, "make a workload from the software GPU's files PREFIX.<pid>.jsonl");
+  syntax.AddFlag("--closed", options.closed, "of a trace: keep the pauses between requests, not their times");
+  syntax.AddOption("--gap-us", options.gap_us, "of a trace: the pause that ends a request",
+                   {.value = xschedd::OptionForm::Value::kPositive});
+  syntax.AddOption("--save", options.save, "write the workload to this file and simulate nothing");
+  syntax.AddOption("--policy", options.policy, "name of the policy");
+  syntax.AddOption("--set", options.settings,
+                   fmt::format("setting=value; repeat for several. There are {}", fmt::join(Names(), ", ")));
+  syntax.AddOption("--sweep", options.sweeps, "setting=value,value,...: one table for all values");
+  syntax.AddOption("--priority", options.priorities, "class=priority, in place of the workload's");
+  syntax.AddOption("--seconds", options.seconds, "virtual time, in place of the workload's",
+                   {.value = xschedd::OptionForm::Value::kPositive});
+  syntax.AddOption("--seed", options.seed, "of arrivals and durations");
+  syntax.AddFlag("--json", options.json, "print JSON");
+  if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
   const Result<void> done = Run(options);
   if (!done) {
     fmt::print(stderr, "simulate: {}\n", done.error().Line());
