@@ -3,11 +3,11 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "client-shim/hip/runtime.h"
 #include "client-shim/stub/client.h"
-#include "client-shim/stub/launch_path.h"
 #include "client-shim/stub/say.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
 std::atomic<bool> g_has_others{false};
 
@@ -130,7 +130,7 @@ void* NextDefinition(const char* name, const ElfObject& runtime) {
   return PlaceOf(found, runtimes, count) >= 0 ? nullptr : found;
 }
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip
 
 // The first that a compiled program or library does with its runtime, in its constructor. Which runtime that is, is
 // known before it makes a call that submits work.
@@ -138,6 +138,7 @@ extern "C" __attribute__((visibility("default"))) void** xschedd_register_fat_bi
     "__hipRegisterFatBinary");
 void** xschedd_register_fat_binary(const void* data) {
   using namespace xschedd::shim;
+  using namespace xschedd::shim::hip;
   constexpr char kName[] = "__hipRegisterFatBinary";
   LookForOthers();
   void* real = NextDefinition(kName);

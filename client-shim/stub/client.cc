@@ -20,7 +20,7 @@ const abi::Word g_word_start{1};
 const abi::Word g_word_open{0};
 __thread int g_depth __attribute__((tls_model("initial-exec"))) = 0;
 
-FrontEnd* const kFrontEnds[kFrontEndCount] = {&g_hip_front_end, &cuda::g_front_end};
+FrontEnd* const kFrontEnds[kFrontEndCount] = {&hip::g_front_end, &cuda::g_front_end};
 
 namespace {
 
