@@ -28,17 +28,6 @@ struct Way {
   // A process has one driver.
   static void LookForOthers() {}
 
-  template <typename... Arguments>
-  static uint64_t Key(uint32_t entry, Arguments... arguments) {
-    return LaunchKey(entry, arguments...);
-  }
-  template <typename... Arguments>
-  static KernelRef Kernel(uint32_t entry, Arguments... arguments) {
-    return KernelOf(entry, arguments...);
-  }
-  static uint64_t ItemKey(uint32_t entry, const FunctionLaunchParams& item) { return cuda::ItemKey(entry, item); }
-  static KernelRef ItemKernel(const FunctionLaunchParams& item) { return KernelOf(item); }
-
   // The driver has no launch that takes events.
   template <uint32_t entry, typename... Arguments>
   static constexpr bool MayTime(Arguments...) {
@@ -64,25 +53,17 @@ struct Way {
 #define XS_PRIMARY_RELEASE(name, since, params, args, device) \
   XS_WRAPPER(Around, Releasing, name, params, XS_FACT(int, DeviceOf, params, args, device))
 
-#define XS_ROWS
-#include "client-shim/stub/wrapper_rows.inc"
-#define XS_ENTRY_POINTS "client-shim/cuda/entry_points.def"
-#include "client-shim/stub/each_entry_point.inc"
-
 }  // namespace
 }  // namespace xschedd::shim::cuda
 
-using namespace xschedd::shim;
-using namespace xschedd::shim::cuda;
+#define XS_VENDOR cuda
+#define XS_SYMBOL_WAY Way
+#define XS_LIST "client-shim/cuda/entry_points.def"
+#include "client-shim/stub/define_wrappers.inc"
 
 // clang-format off
-#define XS_ENTRY_POINTS "client-shim/cuda/entry_points.def"
-#define XS_EACH(name, since, params, args) \
-  XS_EXPORTED Result name params { return Wrap_##name<Way>::Call args; }
-#include "client-shim/stub/each_entry_point.inc"
-
 void* const xschedd::shim::cuda::kWrappers[kEntryCount] = {
-#define XS_ENTRY_POINTS "client-shim/cuda/entry_points.def"
+#define XS_ENTRY_POINTS XS_LIST
 #define XS_EACH(name, ...) reinterpret_cast<void*>(&::name),
 #include "client-shim/stub/each_entry_point.inc"
 };

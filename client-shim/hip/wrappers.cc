@@ -41,23 +41,6 @@ struct Way {
     if (route == kSymbols) hip::LookForOthers();
   }
 
-  template <typename... Arguments>
-  static uint64_t Key(uint32_t entry, Arguments... arguments) {
-    return LaunchKey(entry, arguments...);
-  }
-  template <typename... Arguments>
-  static KernelRef Kernel(uint32_t entry, Arguments... arguments) {
-    return KernelOf(entry, arguments...);
-  }
-  template <typename Item>
-  static uint64_t ItemKey(uint32_t entry, const Item& item) {
-    return hip::ItemKey(entry, item);
-  }
-  template <typename Item>
-  static KernelRef ItemKernel(const Item& item) {
-    return KernelOf(item);
-  }
-
   template <uint32_t entry, typename... Arguments>
   static bool MayTime(Arguments... arguments) {
     return !g_has_tool[route].load(std::memory_order_relaxed) && TimedLaunch<route, entry>::IsPossible(arguments...);
@@ -118,29 +101,21 @@ struct Configuring : Family {
 #define XS_CONFIGURE(name, index, params, args, stream) \
   XS_WRAPPER(Behind, Configuring, name, params, XS_FACT(Stream, StreamOf, params, args, stream))
 
-#define XS_ROWS
-#include "client-shim/stub/wrapper_rows.inc"
-#define XS_ENTRY_POINTS "client-shim/hip/entry_points.def"
-#include "client-shim/stub/each_entry_point.inc"
-
 }  // namespace
 }  // namespace xschedd::shim::hip
 
-using namespace xschedd::shim;
-using namespace xschedd::shim::hip;
+#define XS_VENDOR hip
+#define XS_SYMBOL_WAY Way<kSymbols>
+#define XS_LIST "client-shim/hip/entry_points.def"
+#include "client-shim/stub/define_wrappers.inc"
 
 // clang-format off
-#define XS_ENTRY_POINTS "client-shim/hip/entry_points.def"
-#define XS_EACH(name, index, params, args) \
-  XS_EXPORTED Result name params { return Wrap_##name<Way<kSymbols>>::Call args; }
-#include "client-shim/stub/each_entry_point.inc"
-
 void* const xschedd::shim::hip::kWrappers[kRoutes][kEntryCount] = {{
-#define XS_ENTRY_POINTS "client-shim/hip/entry_points.def"
+#define XS_ENTRY_POINTS XS_LIST
 #define XS_EACH(name, ...) reinterpret_cast<void*>(&::name),
 #include "client-shim/stub/each_entry_point.inc"
 }, {
-#define XS_ENTRY_POINTS "client-shim/hip/entry_points.def"
+#define XS_ENTRY_POINTS XS_LIST
 #define XS_EACH(name, ...) reinterpret_cast<void*>(&Wrap_##name<Way<kTable>>::Call),
 #include "client-shim/stub/each_entry_point.inc"
 }};

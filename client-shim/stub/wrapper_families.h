@@ -37,8 +37,6 @@ namespace xschedd::shim {
 //   Resolve(caller)                    afterwards the real functions are known
 //   IsOurs(caller)                     the call is the application's own, and of the runtime that is scheduled
 //   LookForOthers()                    another runtime may have been loaded since
-//   Key(entry, arguments...), Kernel(entry, arguments...), ItemKey(entry, item), ItemKernel(item)
-//                                      what is launched (launch_key.h, kernel_of.h)
 //   MayTime<entry>(arguments...), Timed<entry>(stop, arguments...)
 //                                      whether the same launch can be made with a stop event of ours, and that launch
 //   TakenEvents                        the events that a launch takes itself
@@ -166,8 +164,8 @@ struct Submitting : Family {
                      Arguments... arguments) {
     const Work work = Row::WorkOf(arguments...);
     Submission submission = MakeSubmission(work.stream, Row::kEntry, work.drains, work.reads, caller);
-    submission.key = Way::Key(Row::kEntry, arguments...);
-    submission.kernel = Way::Kernel(Row::kEntry, arguments...);
+    submission.key = Row::KeyOf(arguments...);
+    submission.kernel = Row::LaunchedBy(arguments...);
     submission.may_time = Way::template MayTime<Row::kEntry>(arguments...);
     client->submit_begin(&submission);
     const typename Way::TakenEvents events(client, arguments...);
@@ -196,8 +194,8 @@ struct SubmittingList : Family {
     for (; used < list.count && used < kMost; ++used) {
       const auto& item = list.items[used];
       submissions[used] = MakeSubmission(item.stream, Row::kEntry, false, false, caller);
-      submissions[used].key = Way::ItemKey(Row::kEntry, item);
-      submissions[used].kernel = Way::ItemKernel(item);
+      submissions[used].key = Row::KeyOf(item);
+      submissions[used].kernel = Row::LaunchedBy(item);
       client->submit_begin(&submissions[used]);
     }
     const Result result = real(arguments...);
