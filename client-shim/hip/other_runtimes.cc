@@ -17,7 +17,7 @@ namespace {
 constexpr char kProbe[] = "hipRuntimeGetVersion";
 
 std::atomic<uint64_t> g_generation{0};
-std::atomic<bool> g_told{false};
+std::atomic<bool> g_reported{false};
 
 // Which runtime a caller belongs to. No lock, so that a child of fork cannot find it taken: a reader that sees the same
 // key before and after has what belongs to it.
@@ -113,7 +113,7 @@ void* OtherRuntimesFunction(const void* caller, const char* name, const ElfObjec
 }
 
 void SayThereIsAnother() {
-  if (g_told.exchange(true, std::memory_order_relaxed)) return;
+  if (g_reported.exchange(true, std::memory_order_relaxed)) return;
   Say("this process works with a second HIP runtime; what it submits there is not scheduled");
 }
 

@@ -1,4 +1,4 @@
-// DeviceTracker's looks at its markers: by a thread that waits for the window, and by the agent (looks.h says when).
+// DeviceTracker's polls its markers: by a thread that waits for the window, and by the agent (polling.h says when).
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -43,12 +43,12 @@ class PreciseSleep {
 
 // ---- a thread that waits for the window ----------------------------------------------------------------------------
 
-void DeviceTracker::MakeRoom(std::uint64_t nap_ns) {
+void DeviceTracker::PollForRoom(std::uint64_t nap_ns) {
   Lock lock(mutex_);
-  UnlockToMakeRoom(lock, nap_ns);
+  UnlockToPollForRoom(lock, nap_ns);
 }
 
-void DeviceTracker::UnlockToMakeRoom(Lock& lock, std::uint64_t nap_ns) {
+void DeviceTracker::UnlockToPollForRoom(Lock& lock, std::uint64_t nap_ns) {
   others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
   UnlockToPoll(lock);
   // Each by itself: the marker of one that stands still tells nothing about the others.
@@ -66,7 +66,7 @@ void DeviceTracker::AwaitRoom(const Ticket& ticket) {
     return;
   }
   is_looking_ = true;
-  UnlockToMakeRoom(lock, 0);
+  UnlockToPollForRoom(lock, 0);
   if (rooms_ == ticket.rooms) {
     const std::uint64_t now = MonotonicNs();
     if (const std::uint64_t nap_ns = NapForRoomNs(now); nap_ns != 0) {
@@ -74,7 +74,7 @@ void DeviceTracker::AwaitRoom(const Ticket& ticket) {
       const PreciseSleep precise;
       // A synchronisation of another thread may make room before.
       room_.wait_for(lock, std::chrono::nanoseconds(nap_ns));
-      UnlockToMakeRoom(lock, 0);
+      UnlockToPollForRoom(lock, 0);
     } else {
       const std::uint64_t until_ns = now + kShortestNapNs;
       while (rooms_ == ticket.rooms && MonotonicNs() < until_ns) {
@@ -82,7 +82,7 @@ void DeviceTracker::AwaitRoom(const Ticket& ticket) {
         for (int i = 0; i < kPauses; ++i)
           __builtin_ia32_pause();
         lock.lock();
-        UnlockToMakeRoom(lock, 0);
+        UnlockToPollForRoom(lock, 0);
       }
     }
   }
