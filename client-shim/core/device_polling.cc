@@ -1,4 +1,4 @@
-// DeviceTracker's polls its markers: by a thread that waits for the window, and by the agent (polling.h says when).
+// DeviceTracker's polling of its markers: by a thread that waits for the window, and by the agent (polling.h says when).
 #include <sys/prctl.h>
 
 #include <algorithm>
