@@ -48,7 +48,7 @@ namespace xschedd::shim {
   if (cost_ns == 0)
     cost_ns = times_.Costs().ReckonedCostNs(ticket->key, ticket->function, times_.Average().AverageNs());
   if (!force && !HasRoom(window, in_flight_, cost_ns) && !HasRoomBeside(*ticket, stream, window, cost_ns)) {
-    ticket->rooms = rooms_;
+    ticket->rooms = room_waiters_.Rooms();
     return false;
   }
   if (is_host_ahead_ && in_flight_.cost_ns < std::uint64_t{window.us} * 1000 / 2) [[unlikely]]

@@ -10,8 +10,7 @@ namespace xschedd::shim {
 void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch) {
   if (stream.work.HasSettledBy(last_batch)) {
     stream.progress_ns = MonotonicNs();
-    ++rooms_;
-    if (waiting_ > 0) room_.notify_all();
+    room_waiters_.MoreRoom();
   }
   const auto measured = [&](const SettledWork& done) { unmeasured_.Push(Measurement{key, done}); };
   const auto unmeasured = [this](const InFlight& work, const LaunchMix& mix, TimedFrom from) {

@@ -1,4 +1,5 @@
-// DeviceTracker's polling of its markers: by a thread that waits for the window, and by the agent (polling.h says when).
+// DeviceTracker's polling of its markers: by a thread that waits for the window, and by the agent (polling.h says
+// when).
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -58,41 +59,33 @@ void DeviceTracker::UnlockToPollForRoom(Lock& lock, std::uint64_t nap_ns) {
 
 void DeviceTracker::AwaitRoom(const Ticket& ticket) {
   Lock lock(mutex_);
-  if (ticket.epoch != epoch_ || rooms_ != ticket.rooms) return;
-  ++waiting_;
-  if (is_looking_) {
-    room_.wait_for(lock, kLongestWait);
-    --waiting_;
-    return;
-  }
-  is_looking_ = true;
+  const auto is_as_seen = [&] { return room_waiters_.Rooms() == ticket.rooms; };
+  if (ticket.epoch != epoch_ || !is_as_seen()) return;
+  RoomWaiters::Waiting waiting(&room_waiters_);
+  if (!waiting.Polls()) return waiting.UnlockToSleep(lock, kLongestWait);
   UnlockToPollForRoom(lock, 0);
-  if (rooms_ == ticket.rooms) {
-    const std::uint64_t now = MonotonicNs();
-    if (const std::uint64_t nap_ns = NapForRoomNs(now); nap_ns != 0) {
-      others_look_ns_ = now + nap_ns + kOversleepNs;
-      const PreciseSleep precise;
-      // A synchronisation of another thread may make room before.
-      room_.wait_for(lock, std::chrono::nanoseconds(nap_ns));
-      UnlockToPollForRoom(lock, 0);
-    } else {
-      const std::uint64_t until_ns = now + kShortestNapNs;
-      while (rooms_ == ticket.rooms && MonotonicNs() < until_ns) {
-        lock.unlock();
-        for (int i = 0; i < kPauses; ++i)
-          __builtin_ia32_pause();
-        lock.lock();
-        UnlockToPollForRoom(lock, 0);
-      }
-    }
+  if (!is_as_seen()) return;
+  const std::uint64_t now = MonotonicNs();
+  if (const std::uint64_t nap_ns = NapForRoomNs(now); nap_ns != 0) {
+    others_look_ns_ = now + nap_ns + kOversleepNs;
+    const PreciseSleep precise;
+    // A synchronisation of another thread may make room before.
+    waiting.UnlockToSleep(lock, std::chrono::nanoseconds(nap_ns));
+    return UnlockToPollForRoom(lock, 0);
   }
-  is_looking_ = false;
-  --waiting_;
+  const std::uint64_t until_ns = now + kShortestNapNs;
+  while (is_as_seen() && MonotonicNs() < until_ns) {
+    lock.unlock();
+    for (int i = 0; i < kPauses; ++i)
+      __builtin_ia32_pause();
+    lock.lock();
+    UnlockToPollForRoom(lock, 0);
+  }
 }
 
 void DeviceTracker::WakeWaiting() {
   const Lock lock(mutex_);
-  if (waiting_ > 0) room_.notify_all();
+  room_waiters_.Wake();
 }
 
 // By the stream whose oldest marker is due first: its batch began when the one before it was settled.

@@ -46,8 +46,7 @@ void DeviceTracker::Reset(TrackerSink* sink) {
   busy_ = waits_ = false;
   sink_ = sink;
   ledger_ = sink != nullptr ? &sink->Counters() : &nobodys_;
-  ++rooms_;
-  room_.notify_all();
+  room_waiters_.MoreRoom();
   PublishLimit();
   Publish();
 }

@@ -53,6 +53,7 @@
 #include "client-shim/core/marker_pool.h"
 #include "client-shim/core/polling.h"
 #include "client-shim/core/ring_queue.h"
+#include "client-shim/core/room_waiters.h"
 #include "client-shim/core/stream_work.h"
 #include "client-shim/core/window.h"
 
@@ -410,6 +411,7 @@ class DeviceTracker {
   std::unordered_set<void*> non_blocking_;
   std::unordered_set<void*> blocking_;  // not the legacy default stream itself
   MarkerPool markers_;
+  RoomWaiters room_waiters_;
   RingQueue<Measurement> unmeasured_;
   MarkerClock clock_;  // the measuring thread's
   std::uint64_t next_batch_ = 1;
@@ -422,17 +424,13 @@ class DeviceTracker {
   std::uint64_t last_submit_ns_ = 0;  // when somebody last asked to submit and had not to wait
   std::uint64_t last_poll_ns_ = 0;    // while a thread synchronises
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
-  std::condition_variable room_;      // for threads that wait for the window and do not look
   std::uint64_t looked_at_ = 0;       // of submissions, when the agent looked last
   std::uint64_t deadline_ns_ = 0;
   std::uint64_t submitted_ = 0;
   std::uint64_t completed_ = 0;
   Window limit_window_;        // what the window's limit in the ledger was reckoned from
-  std::uint32_t waiting_ = 0;  // threads that wait for the window
-  std::uint32_t rooms_ = 0;    // how often there has been more room, modulo 2^32
   bool is_measuring_ = false;  // one thread at a time, with the lock released
   bool is_polling_ = false;    // the same
-  bool is_looking_ = false;    // one of them looks
   bool is_awaited_ = false;    // when the agent looked last
   bool busy_ = false;
   bool is_host_ahead_ = false;

@@ -1,5 +1,6 @@
 // Markers that are free: which is given next, and that none is given twice.
 #include <string>
+#include <vector>
 
 #include "client-shim/core/marker_pool.h"
 #include "tests/catch.h"
