@@ -2,7 +2,7 @@
 //
 // It has all signals blocked, so that the program's are never handled on it nor on the threads that gRPC makes below
 // it. It blocks when nothing is under way: no messages, no session to seek, no tracked work unfinished. Thread rule:
-// Post, Look, Deliver, BusyReported and WorkSubmitted from any thread, none of them blocks; the rest is the agent's
+// Post, Deliver, BusyReported and WorkSubmitted from any thread, none of them blocks; the rest is the agent's
 // own.
 #pragma once
 
@@ -53,6 +53,10 @@ class Agent {
   void WaitUntilOutOfRuntime() const;
 
  private:
+  // How long a session whose daemon has gone is kept: a daemon that is restarted is back long before, brings the same
+  // memory, and finds the levels in it right. Its gates bind meanwhile as far as their lease does.
+  static constexpr std::uint64_t kKeptNs = 3'000'000'000;
+
   void StartWatching();
   static void* Run(void* self);
   void Loop();
@@ -61,8 +65,15 @@ class Agent {
   void SendDevices();
   // When to look again; DeviceTracker::kNever: not before WorkSubmitted.
   std::uint64_t Watch(std::uint64_t now_ns);
+  // All that calls the runtime on the agent's thread does so in here; nothing does once the process exits.
   template <typename Body>
-  void InRuntime(Body body);
+  void InRuntime(Body body) {
+    // seq_cst, both: either we see that the process exits, or the exiting thread sees us in here.
+    is_in_runtime_.store(true, std::memory_order_seq_cst);
+    if (!IsExiting()) body();
+    is_in_runtime_.store(false, std::memory_order_seq_cst);
+  }
+  bool IsExiting() const;
   void Handle(const IncomingMessage& message);
   bool StartStream(UniqueFd socket);
   void DropSession(const EndMessage& end);
@@ -107,22 +118,22 @@ class Agent {
   std::unique_ptr<GrpcStream> stream_;
   std::vector<std::unique_ptr<GrpcStream>> ended_streams_;
   std::uint64_t greeted_ns_ = 0;
-  std::uint64_t devices_told_ = 0;
-  std::unordered_set<std::uint64_t> told_queues_;  // that the daemon was told of in this session
+  std::uint64_t reported_devices_ = 0;
+  std::unordered_set<std::uint64_t> reported_queues_;  // that the daemon was told of in this session
   std::uint64_t renewed_ns_ = 0;
   SliceKeeper slices_;
   std::uint64_t slices_due_ns_ = 0;
   bool slices_busy_ = false;            // when they were last looked at
   std::uint32_t slices_wanted_us_ = 0;  // likewise
-  bool told_slices_ = false;
-  bool told_stall_ = false;
+  bool reported_slices_ = false;
+  bool reported_stall_ = false;
   bool was_busy_ = false;  // when it was last renewed, or looked whether it has to be
   std::uint64_t next_attempt_ns_ = 0;
   std::uint64_t backoff_ns_ = 0;
   std::uint64_t activity_interval_ns_ = 0;
   std::uint64_t next_activity_ns_ = 0;
   bool has_activity_ = false;
-  bool told_refusal_ = false;
+  bool reported_refusal_ = false;
 };
 
 }  // namespace xschedd::shim

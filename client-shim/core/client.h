@@ -19,13 +19,13 @@
 #include "client-shim/core/captures.h"
 #include "client-shim/core/device_tracker.h"
 #include "client-shim/core/environment.h"
+#include "client-shim/core/hints.h"
 #include "client-shim/core/interface.h"
 #include "client-shim/core/own_holds.h"
 #include "client-shim/core/passthrough.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/stream_gate.h"
 #include "client-shim/core/stream_table.h"
-#include "client-shim/core/wishes.h"
 
 namespace xschedd::shim {
 
@@ -173,8 +173,8 @@ class Client {
   const StubTable stub_;
   const Environment environment_;
   Captures captures_;
-  Wish<int> priority_;
-  Wish<std::uint32_t> weight_;
+  Hint<int> priority_;
+  Hint<std::uint32_t> weight_;
   Deadlines deadlines_;
   OwnHolds own_holds_;
   std::atomic<bool> schedules_streams_;  // relaxed: OrderStreams makes of it what threads obey

@@ -23,7 +23,7 @@ class TrackedWork : public StreamLoads {
     });
     return until;
   }
-  void Look(std::uint64_t nap_ns) override { tracker_->MakeRoom(nap_ns); }
+  void Poll(std::uint64_t nap_ns) override { tracker_->PollForRoom(nap_ns); }
 
  private:
   DeviceTracker* const tracker_;

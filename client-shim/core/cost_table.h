@@ -32,7 +32,7 @@ class CostTable {
     std::uint64_t cost_ns = 0;  // as of CostNs
     std::uint16_t place = 0;
   };
-  Known Look(LaunchKey key) const {
+  Known CostOf(LaunchKey key) const {
     const std::size_t place = FindPlace(key);
     return place == kNowhere ? Known{} : Known{entries_[place].cost_ns, static_cast<std::uint16_t>(place)};
   }
@@ -99,14 +99,14 @@ class CostTable {
   bool IsTimingDue(LaunchKey key, std::uint64_t now_ns, bool is_marked) const {
     const Entry* entry = Find(key);
     if (entry == nullptr || entry->launches == 0) return false;
-    if (entry->planned < kFirstTimed) return true;
+    if (entry->chosen < kFirstTimed) return true;
     if (entry->is_suspect && entry->launches - entry->timed_at >= entry->suspicion) return true;
     return is_marked && now_ns >= entry->timed_at_ns + kRestNs;
   }
-  void TimingPlanned(LaunchKey key, std::uint64_t now_ns) {
+  void ChosenForTiming(LaunchKey key, std::uint64_t now_ns) {
     Entry* entry = FindOrAdd(key);
     if (entry == nullptr) return;
-    if (entry->planned < kEnough) ++entry->planned;
+    if (entry->chosen < kMostChosen) ++entry->chosen;
     entry->timed_at = entry->launches;
     entry->timed_at_ns = now_ns;
   }
@@ -122,13 +122,13 @@ class CostTable {
       return;
     }
     const bool is_far = ns > 2 * entry->cost_ns || 2 * ns < entry->cost_ns;
-    entry->far = is_far ? entry->far + 1 : 0;
+    entry->misfits = is_far ? entry->misfits + 1 : 0;
     // Beside others spans are always too long: what was suspected in vain is suspected less often.
     entry->suspicion = is_far ? kFirstSuspicion : std::min(2 * entry->suspicion, kLastSuspicion);
-    if (entry->far >= 2) {  // twice in a row: the kind has changed
+    if (entry->misfits >= 2) {  // twice in a row: the kind has changed
       SetCost(entry, ns);
       entry->timed = 1;
-      entry->far = 0;
+      entry->misfits = 0;
       return;
     }
     entry->timed = std::min(entry->timed + 1, kSmoothing);
@@ -186,7 +186,7 @@ class CostTable {
   static constexpr std::uint32_t kSmoothing = 8;
   static constexpr std::uint32_t kFirstSuspicion = 3;
   static constexpr std::uint32_t kLastSuspicion = 96;
-  static constexpr std::uint32_t kEnough = 1000;
+  static constexpr std::uint32_t kMostChosen = 1000;
   static constexpr std::uint64_t kRestNs = 2'000'000;
   // Bounds are looked at together over this time, at least so many of them.
   static constexpr std::uint64_t kBoundsNs = 2'000'000'000;
@@ -217,10 +217,10 @@ class CostTable {
     std::uint64_t bounds_sum_ns = 0;
     std::uint32_t bounds = 0;
     std::uint32_t timed = 0;     // time stamps that are in cost_ns, up to kSmoothing; 0: cost_ns comes from spans
-    std::uint32_t planned = 0;   // launches chosen to be timed
+    std::uint32_t chosen = 0;    // launches chosen to be timed
     std::uint32_t launches = 0;  // with success, modulo 2^32
-    std::uint32_t timed_at = 0;  // `launches` when one was planned to be timed last
-    std::uint32_t far = 0;       // time stamps in a row that were far from the cost
+    std::uint32_t timed_at = 0;  // `launches` when one was chosen to be timed last
+    std::uint32_t misfits = 0;   // time stamps in a row that were far from the cost
     std::uint32_t suspicion = kFirstSuspicion;  // launches to wait before a suspect is timed
     // The least of those before them that counts, and when it was seen last.
     std::uint64_t kept_ns = kNone;
@@ -288,7 +288,7 @@ class CostTable {
   static std::size_t Place(LaunchKey key, std::size_t probe) {
     return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ull) >> 32) + probe;
   }
-  bool IsSettled(const Entry& entry) const { return !is_timing_ || entry.planned == 0 || entry.timed >= 2; }
+  bool IsSettled(const Entry& entry) const { return !is_timing_ || entry.chosen == 0 || entry.timed >= 2; }
   static constexpr std::size_t kNowhere = ~std::size_t{0};
   std::size_t FindPlace(LaunchKey key) const {
     if (key == 0) return kNowhere;

@@ -35,8 +35,8 @@ bool DeviceTracker::Admit(Ticket* ticket, const Window& window, bool force) {
          HasRoom(window, CountedFor(ticket.stream, window, MonotonicNs()), cost_ns) || captures_->Forbid();
 }
 
-void DeviceTracker::NoLongerFarAhead() {
-  is_far_ahead_ = false;
+void DeviceTracker::HostNoLongerAhead() {
+  is_host_ahead_ = false;
   UpdateWaits();
 }
 
@@ -60,7 +60,7 @@ void DeviceTracker::Start(Ticket* ticket, bool may_time) {
                                                     ticket->weight_ns, now - stream.marked_at_ns);
     if (times_.Costs().IsTimingDue(ticket->key, now, is_marked)) {
       ticket->stop = UnlockToTakeMarker(lock);
-      if (ticket->stop != nullptr) times_.Costs().TimingPlanned(ticket->key, now);
+      if (ticket->stop != nullptr) times_.Costs().ChosenForTiming(ticket->key, now);
     }
   }
   if (is_first_of_batch) UnlockToMark(lock, ticket->stream, 0, In::kOwnLaunch);
@@ -94,7 +94,7 @@ void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState
     stream.left_out = 0;
     stream.recorded_ns = MonotonicNs();
   } else {
-    GiveMarker(marker);
+    markers_.Give(marker);
   }
 }
 
@@ -107,7 +107,7 @@ void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState
   Relock relock(this);
   const bool is_timed = ticket.stop != nullptr && stream.turn == ticket.turn;
   if (is_timed || is_due) UnlockToMark(relock.lock, ticket.stream, is_timed ? ticket.key : 0, In::kOwnLaunch);
-  GiveMarker(ticket.stop);  // what it was for is known by the marker behind it
+  markers_.Give(ticket.stop);  // what it was for is known by the marker behind it
 }
 
 // Of what was not admitted, has failed, or has finished already, nothing is in flight.
@@ -125,7 +125,7 @@ void DeviceTracker::UnlockToAnchor(Lock& lock, const Ticket& ticket, StreamState
     }
     if (stream.work.IsIdle() && stream.admitted == 0) stream.busy_since_ns = 0;
   }
-  GiveMarker(ticket.stop);
+  markers_.Give(ticket.stop);
   AfterSettling();
 }
 

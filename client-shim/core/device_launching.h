@@ -43,16 +43,16 @@ namespace xschedd::shim {
     limit_window_ = window;
     PublishLimit();
   }
-  const CostTable::Known known = times_.Costs().Look(ticket->key);
+  const CostTable::Known known = times_.Costs().CostOf(ticket->key);
   std::uint64_t cost_ns = known.cost_ns;
   if (cost_ns == 0)
     cost_ns = times_.Costs().ReckonedCostNs(ticket->key, ticket->function, times_.Average().AverageNs());
   if (!force && !HasRoom(window, in_flight_, cost_ns) && !HasRoomBeside(*ticket, stream, window, cost_ns)) {
-    ticket->rooms = rooms_;
+    ticket->rooms = room_waiters_.Rooms();
     return false;
   }
-  if (is_far_ahead_ && in_flight_.cost_ns < std::uint64_t{window.us} * 1000 / 2) [[unlikely]]
-    NoLongerFarAhead();
+  if (is_host_ahead_ && in_flight_.cost_ns < std::uint64_t{window.us} * 1000 / 2) [[unlikely]]
+    HostNoLongerAhead();
   const std::uint64_t weight_ns = WeightNs(window, cost_ns);
   ticket->weight_ns = weight_ns;
   ticket->window_us = window.us;
@@ -80,7 +80,7 @@ namespace xschedd::shim {
 [[gnu::always_inline]] inline void DeviceTracker::Leave(const Ticket& ticket, bool ok, bool finished) {
   const std::lock_guard lock(mutex_);
   if (ticket.epoch != epoch_) [[unlikely]]
-    return GiveMarker(ticket.stop);
+    return markers_.Give(ticket.stop);
   --entered_;
   if (!ok || finished || !ticket.admitted) [[unlikely]]
     return LeaveWithNothing(ticket, ok);

@@ -10,8 +10,7 @@ namespace xschedd::shim {
 void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch) {
   if (stream.work.HasSettledBy(last_batch)) {
     stream.progress_ns = MonotonicNs();
-    ++rooms_;
-    if (waiting_ > 0) room_.notify_all();
+    room_waiters_.MoreRoom();
   }
   const auto measured = [&](const SettledWork& done) { unmeasured_.Push(Measurement{key, done}); };
   const auto unmeasured = [this](const InFlight& work, const LaunchMix& mix, TimedFrom from) {
@@ -23,7 +22,7 @@ void DeviceTracker::Settle(const StreamKey& key, StreamState& stream, std::uint6
   completed_ += settled.launches;
   stream.activity.completions += settled.launches;
   if (!stream.work.IsIdle() || stream.admitted > 0) return;
-  GiveMarker(stream.work.EndTime());  // the gap until the next launch is not ours
+  markers_.Give(stream.work.EndTime());  // the gap until the next launch is not ours
   stream.busy_since_ns = 0;
 }
 
@@ -57,8 +56,8 @@ void DeviceTracker::UnlockToMeasure(Lock& lock) {
       unused = done.marker;
     }
     lock.lock();
-    GiveMarker(unused);
-    GiveMarker(done.start);
+    markers_.Give(unused);
+    markers_.Give(done.start);
     if (epoch == epoch_) Account(measurement, from, to);
   }
   times_.EndRound();

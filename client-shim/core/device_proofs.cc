@@ -164,9 +164,9 @@ void DeviceTracker::BeginWait() {
   BeginWaitLocked();
 }
 
-void DeviceTracker::NoteFarAhead() {
+void DeviceTracker::NoteHostAhead() {
   const Lock lock(mutex_);
-  is_far_ahead_ = true;
+  is_host_ahead_ = true;
   UpdateWaits();
 }
 

@@ -17,7 +17,7 @@ constexpr std::size_t kRound = 16;
 void DeviceTracker::Reset(TrackerSink* sink) {
   const Lock lock(mutex_);
   for (auto& [key, stream] : streams_) {
-    stream.work.ForEachMarker([this](void* marker) { GiveMarker(marker); });
+    stream.work.ForEachMarker([this](void* marker) { markers_.Give(marker); });
     StreamState fresh;
     fresh.pins = stream.pins;
     fresh.own_marker = stream.own_marker;
@@ -29,15 +29,15 @@ void DeviceTracker::Reset(TrackerSink* sink) {
     stream = std::move(fresh);
   }
   for (std::size_t i = 0; i < unmeasured_.Size(); ++i) {
-    GiveMarker(unmeasured_[i].done.start);
-    GiveMarker(unmeasured_[i].done.marker);
+    markers_.Give(unmeasured_[i].done.start);
+    markers_.Give(unmeasured_[i].done.marker);
   }
   unmeasured_.Clear();
   events_.clear();
   times_.Clear();
   ++epoch_;
   entered_ = launched_ = syncing_ = blocked_ = 0;
-  is_far_ahead_ = false;
+  is_host_ahead_ = false;
   in_flight_ = InFlight{};
   submitted_ = completed_ = 0;
   limit_window_ = Window{};
@@ -46,8 +46,7 @@ void DeviceTracker::Reset(TrackerSink* sink) {
   busy_ = waits_ = false;
   sink_ = sink;
   ledger_ = sink != nullptr ? &sink->Counters() : &nobodys_;
-  ++rooms_;
-  room_.notify_all();
+  room_waiters_.MoreRoom();
   PublishLimit();
   Publish();
 }
@@ -65,16 +64,8 @@ DeviceTracker::StreamState& DeviceTracker::FindInMap(const StreamKey& key) {
   return found->second;
 }
 
-[[gnu::noinline]] void DeviceTracker::Keep(void* marker) {
-  pool_.push_back(marker);
-}
-
 void* DeviceTracker::UnlockToTakeMarker(Lock& lock) {
-  if (!pool_.empty()) {
-    void* marker = pool_.back();
-    pool_.pop_back();
-    return marker;
-  }
+  if (void* const free = markers_.Take()) return free;
   lock.unlock();
   void* marker = nullptr;
   {
@@ -116,7 +107,7 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   // Asked last, and under the lock: a blocking stream that is made from now on waits (NoteStream).
   const bool may_mark = in == In::kOwnLaunch || MayMarkNow(key);
   if (marker == nullptr || epoch != epoch_ || stream.work.IsIdle() || !may_mark) {
-    GiveMarker(marker);
+    markers_.Give(marker);
     return;
   }
   const std::uint64_t id = next_batch_++;
@@ -131,7 +122,7 @@ void DeviceTracker::UnlockToMark(Lock& lock, const StreamKey& key, LaunchKey tim
   if (recorded) stream.recorded_ns = MonotonicNs();
   if (recorded && epoch == epoch_ && stream.work.SetMarker(id, marker)) return;
   // Not recorded, or its batch has been settled meanwhile by a synchronisation.
-  GiveMarker(marker);
+  markers_.Give(marker);
 }
 
 // Marks each stream that `wanted` says.
@@ -208,7 +199,7 @@ void DeviceTracker::AfterSettling() {
   }
   if (deadline_ns_ != 0 || deadlines_->Any()) UpdateDeadline();
   if (busy_ && entered_ == 0 && launched_ == 0) {
-    busy_ = waits_ = is_far_ahead_ = false;
+    busy_ = waits_ = is_host_ahead_ = false;
     Publish();
     if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
     return;
@@ -223,7 +214,7 @@ void DeviceTracker::ReportBusy() {
 
 void DeviceTracker::UpdateWaits() {
   if (sink_ == nullptr || !busy_) return;
-  const bool waits = (blocked_ > 0 || is_far_ahead_) && sink_->WantsWaits();
+  const bool waits = (blocked_ > 0 || is_host_ahead_) && sink_->WantsWaits();
   if (waits == waits_) return;
   waits_ = waits;
   ReportBusy();
@@ -296,7 +287,7 @@ void DeviceTracker::ForgetStream(void* handle) {
   // The runtime finishes what is left of a destroyed stream in its own time: nothing can be asked about it any more.
   CloseOpen(stream);
   Settle(found->first, stream, next_batch_);
-  GiveMarker(stream.work.EndTime());
+  markers_.Give(stream.work.EndTime());
   ForgetFound();
   streams_.erase(found);
   UnlockToMeasure(lock);
@@ -326,14 +317,14 @@ void DeviceTracker::ForgetDevice() {
   events_.clear();
   non_blocking_.clear();
   blocking_.clear();
-  pool_.clear();
+  markers_.Drop();
   unmeasured_.Clear();
   clock_.Forget();
   times_.ForgetMarkers();
   ++epoch_;
   completed_ += launched_;
   entered_ = launched_ = syncing_ = blocked_ = 0;
-  is_far_ahead_ = false;
+  is_host_ahead_ = false;
   in_flight_ = InFlight{};
   AfterSettling();
 }

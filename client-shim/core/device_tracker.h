@@ -49,9 +49,11 @@
 #include "client-shim/core/deadlines.h"
 #include "client-shim/core/device_times.h"
 #include "client-shim/core/interface.h"
-#include "client-shim/core/looks.h"
 #include "client-shim/core/marker_clock.h"
+#include "client-shim/core/marker_pool.h"
+#include "client-shim/core/polling.h"
 #include "client-shim/core/ring_queue.h"
+#include "client-shim/core/room_waiters.h"
 #include "client-shim/core/stream_work.h"
 #include "client-shim/core/window.h"
 
@@ -147,7 +149,7 @@ class DeviceTracker {
   void AwaitRoom(const Ticket& ticket);
   // What it looks by: at the markers; records one where there is none to wait for. It will be back after `nap_ns`:
   // until then the agent leaves the looking to it.
-  void MakeRoom(std::uint64_t nap_ns);
+  void PollForRoom(std::uint64_t nap_ns);
   // Those that sleep look again for themselves: who looked is no longer there, or who may go on has changed.
   void WakeWaiting();
 
@@ -171,7 +173,7 @@ class DeviceTracker {
   // There is no room: the host is far ahead of the device, which is what it waits for until a launch finds less than
   // half a window in flight. Not only while it waits for room, or each launch of a program that is bound by the device
   // would be two reports.
-  void NoteFarAhead();
+  void NoteHostAhead();
   // Whether the last thing on the stream is a marker of ours that was recorded in the last kFreshNs: it alone may be
   // what a query finds unfinished. One that is older is behind work of the program, which may be unfinished.
   static constexpr std::uint64_t kFreshNs = 300'000;
@@ -318,7 +320,7 @@ class DeviceTracker {
   void BecomeBusy(StreamState* stream);
   void LeaveWithNothing(const Ticket& ticket, bool ok);
   void NewDeadline(StreamState* stream);
-  void NoLongerFarAhead();
+  void HostNoLongerAhead();
   // Whether the legacy default stream of this device has others that wait for it and that it waits for.
   bool HasBlockingStreams() const { return !blocking_.empty(); }
   // Whether success of a synchronisation with `key` says that `other`, a stream in the state `state`, has finished,
@@ -364,7 +366,7 @@ class DeviceTracker {
   void UnlockToAsk(Lock& lock, const StreamKey& key);
   void Settle(const StreamKey& key, StreamState& stream, std::uint64_t last_batch);
   void UnlockToPoll(Lock& lock);
-  void UnlockToMakeRoom(Lock& lock, std::uint64_t nap_ns);
+  void UnlockToPollForRoom(Lock& lock, std::uint64_t nap_ns);
   std::uint64_t NapForRoomNs(std::uint64_t now_ns) const;
   std::uint64_t NextLookNs(std::uint64_t now_ns) const;
   std::uint64_t QuietNs() const;
@@ -382,10 +384,6 @@ class DeviceTracker {
   void PublishLimit();
   void Publish();
   void* UnlockToTakeMarker(Lock& lock);
-  void GiveMarker(void* marker) {
-    if (marker != nullptr) Keep(marker);
-  }
-  void Keep(void* marker);
 
   abi::LedgerDevice nobodys_{};  // counters while there is no sink
   DeviceTimes times_;
@@ -412,7 +410,8 @@ class DeviceTracker {
   std::uint32_t forgets_ = 0;  // how often streams have been erased
   std::unordered_set<void*> non_blocking_;
   std::unordered_set<void*> blocking_;  // not the legacy default stream itself
-  std::vector<void*> pool_;  // markers for use; never destroyed, their number is that of markers pending at once
+  MarkerPool markers_;
+  RoomWaiters room_waiters_;
   RingQueue<Measurement> unmeasured_;
   MarkerClock clock_;  // the measuring thread's
   std::uint64_t next_batch_ = 1;
@@ -425,20 +424,16 @@ class DeviceTracker {
   std::uint64_t last_submit_ns_ = 0;  // when somebody last asked to submit and had not to wait
   std::uint64_t last_poll_ns_ = 0;    // while a thread synchronises
   std::uint64_t others_look_ns_ = 0;  // until then a thread that waits for the window looks
-  std::condition_variable room_;      // for threads that wait for the window and do not look
   std::uint64_t looked_at_ = 0;       // of submissions, when the agent looked last
   std::uint64_t deadline_ns_ = 0;
   std::uint64_t submitted_ = 0;
   std::uint64_t completed_ = 0;
   Window limit_window_;        // what the window's limit in the ledger was reckoned from
-  std::uint32_t waiting_ = 0;  // threads that wait for the window
-  std::uint32_t rooms_ = 0;    // how often there has been more room, modulo 2^32
   bool is_measuring_ = false;  // one thread at a time, with the lock released
   bool is_polling_ = false;    // the same
-  bool is_looking_ = false;    // one of them looks
   bool is_awaited_ = false;    // when the agent looked last
   bool busy_ = false;
-  bool is_far_ahead_ = false;
+  bool is_host_ahead_ = false;
   bool waits_ = false;  // reported of what is busy
 };
 

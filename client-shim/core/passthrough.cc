@@ -18,7 +18,7 @@ void Passthrough::Add(std::string_view text, const char* source, std::vector<Pas
   Result<PassthroughEntry> entry = ParsePassthrough(text);
   if (!entry) {
     const std::string line = source + entry.error().Line() + "; it is ignored";
-    if (told_.insert(line).second) Warn(line);
+    if (reported_.insert(line).second) Warn(line);
     return;
   }
   if (std::find(entries->begin(), entries->end(), *entry) == entries->end()) entries->push_back(std::move(*entry));

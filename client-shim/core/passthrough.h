@@ -64,7 +64,7 @@ class Passthrough {
   std::atomic<std::uint32_t> epoch_{0};
   std::vector<PassthroughEntry> entries_;  // of `active_`
   std::map<std::string, Count> counts_;    // by rule as written; an entry stays for good
-  std::set<std::string> told_;             // what was wrong, and said
+  std::set<std::string> reported_;         // what was wrong, and said
 };
 
 }  // namespace xschedd::shim

@@ -10,7 +10,7 @@ constexpr int kMostAttempts = 5;
 
 }  // namespace
 
-std::uint64_t SliceKeeper::Look(std::uint32_t wanted_us, const Work& work, std::uint64_t now_ns) {
+std::uint64_t SliceKeeper::Update(std::uint32_t wanted_us, const Work& work, std::uint64_t now_ns) {
   const bool busy = work.busy;
   const bool stands_still = StandsStill(work, now_ns);
   if (wanted_us == 0) state_ = abi::SliceState::kNotAsked;

@@ -52,7 +52,7 @@ class SliceKeeper {
 
   // `wanted_us`: 0, the driver's own. Returns when to call again though nothing has changed; while it is busy that is
   // at least as often as stalls are to be seen.
-  std::uint64_t Look(std::uint32_t wanted_us, const Work& work, std::uint64_t now_ns);
+  std::uint64_t Update(std::uint32_t wanted_us, const Work& work, std::uint64_t now_ns);
 
   // What has become of what was wanted; Us counts with kInForce.
   abi::SliceState State() const { return state_; }

@@ -50,7 +50,7 @@ void StreamGate::WaitLocked(std::unique_lock<std::mutex>* lock, Device* device, 
     is_looker = is_looker || !device->has_looker;
     device->has_looker = true;
     lock->unlock();
-    if (is_looker) work->Look(kLookEachNs);
+    if (is_looker) work->Poll(kLookEachNs);
     const std::uint64_t until = work->BindsUntilNs(*order, priority);
     lock->lock();
     now = MonotonicNs();

@@ -27,7 +27,7 @@ class StreamLoads {
   // Until when those above `priority` bind, by BindsUntilNs; 0: none does.
   virtual std::uint64_t BindsUntilNs(const StreamOrder& order, int priority) const = 0;
   // Finds out what has finished. The caller comes again after `nap_ns`, if it waits still.
-  virtual void Look(std::uint64_t nap_ns) = 0;
+  virtual void Poll(std::uint64_t nap_ns) = 0;
 };
 
 class StreamGate {

@@ -166,7 +166,7 @@ void Client::WaitForRoom(const Submission& submission, std::uint32_t slot, Track
   };
   std::uint64_t patience = patience_from(MonotonicNs());
   std::uint32_t seen = GateWord(session, slot);
-  tracker->NoteFarAhead();
+  tracker->NoteHostAhead();
   for (;;) {
     tracker->AwaitRoom(launch->ticket);
     const std::uint32_t word = GateWord(session, slot);

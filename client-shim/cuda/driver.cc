@@ -22,7 +22,7 @@ constexpr char kDriverPrefix[] = "libcuda.so";
 pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 ElfObject g_driver;                      // written once, under the lock, before g_is_resolved
 std::atomic<bool> g_is_resolved{false};  // release after g_driver and g_real
-std::atomic<bool> g_told_unknown{false};
+std::atomic<bool> g_reported_unknown{false};
 
 Result Absent() {
   return kErrorNotSupported;
@@ -95,7 +95,7 @@ void* WrapperOf(const char* symbol, void* found, int version, uint64_t flags) {
   if (entry != kEntryCount && DriverSymbol(kEntryNames[entry]) != nullptr) return kWrappers[entry];
   // A version that is newer than the list may have other parameters.
   const bool is_listed = EntryByVersion(symbol, kNewestKnown, false) != kEntryCount;
-  if (is_listed && !g_told_unknown.exchange(true, std::memory_order_relaxed)) {
+  if (is_listed && !g_reported_unknown.exchange(true, std::memory_order_relaxed)) {
     Say("this release of xschedd does not know the CUDA driver's newest ", symbol, "; calls of it are not scheduled");
   }
   return found;

@@ -3,16 +3,16 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "client-shim/stub/entry_names.h"
+
 namespace xschedd::shim::cuda {
 namespace {
 
 // clang-format off
 const int16_t kSince[kEntryCount] = {
-#define XS_EACH(name, since, params, args) since,
-#include "client-shim/cuda/entry_points_each.inc"
-#include "client-shim/cuda/entry_points.def"
-#include "client-shim/cuda/entry_points_undef.inc"
-#undef XS_EACH
+#define XS_ENTRY_POINTS "client-shim/cuda/entry_points.def"
+#define XS_EACH(name, since, ...) since,
+#include "client-shim/stub/each_entry_point.inc"
 };
 // clang-format on
 
@@ -29,19 +29,14 @@ size_t PlainLength(const char* name, bool* per_thread) {
 
 // clang-format off
 const char* const kEntryNames[kEntryCount] = {
-#define XS_EACH(name, since, params, args) #name,
-#include "client-shim/cuda/entry_points_each.inc"
-#include "client-shim/cuda/entry_points.def"
-#include "client-shim/cuda/entry_points_undef.inc"
-#undef XS_EACH
+#define XS_ENTRY_POINTS "client-shim/cuda/entry_points.def"
+#define XS_EACH(name, ...) #name,
+#include "client-shim/stub/each_entry_point.inc"
 };
 // clang-format on
 
 uint32_t EntryByName(const char* name) {
-  for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
-    if (strcmp(kEntryNames[entry], name) == 0) return entry;
-  }
-  return kEntryCount;
+  return PlaceOfName(kEntryNames, kEntryCount, name);
 }
 
 uint32_t EntryByVersion(const char* name, int version, bool per_thread) {

@@ -7,14 +7,12 @@
 namespace xschedd::shim::cuda {
 
 // clang-format off
-#define XS_EACH(name, since, params, args) kEntry_##name,
 enum Entry : uint32_t {
-#include "client-shim/cuda/entry_points_each.inc"
-#include "client-shim/cuda/entry_points.def"
-#include "client-shim/cuda/entry_points_undef.inc"
+#define XS_ENTRY_POINTS "client-shim/cuda/entry_points.def"
+#define XS_EACH(name, ...) kEntry_##name,
+#include "client-shim/stub/each_entry_point.inc"
   kEntryCount
 };
-#undef XS_EACH
 // clang-format on
 
 // The CUDA version that entry_points.def was written from.

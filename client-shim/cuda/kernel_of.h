@@ -28,7 +28,7 @@ inline KernelRef KernelOf(uint32_t, Handle function) {
 }
 
 // An item of a list.
-inline KernelRef KernelOf(const LaunchParams& item) {
+inline KernelRef KernelOf(const FunctionLaunchParams& item) {
   return {KernelKind::kModuleFunction, item.function};
 }
 

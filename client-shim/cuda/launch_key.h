@@ -31,7 +31,7 @@ inline uint64_t LaunchKey(uint32_t entry, const LaunchConfig* config, Handle fun
   return key;
 }
 // An item of a list.
-inline uint64_t ItemKey(uint32_t entry, const LaunchParams& item) {
+inline uint64_t ItemKey(uint32_t entry, const FunctionLaunchParams& item) {
   return LaunchKey(entry, item.function, item.grid[0], item.grid[1], item.grid[2], item.block[0], item.block[1],
                    item.block[2]);
 }

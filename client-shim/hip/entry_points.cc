@@ -1,32 +1,25 @@
 #include "client-shim/hip/entry_points.h"
 
-#include <string.h>
+#include "client-shim/stub/entry_names.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
 // clang-format off
 const char* const kEntryNames[kEntryCount] = {
-#define XS_EACH(name, index, params, args) #name,
-#include "client-shim/hip/entry_points_each.inc"
-#include "client-shim/hip/entry_points.def"
-#include "client-shim/hip/entry_points_undef.inc"
-#undef XS_EACH
+#define XS_ENTRY_POINTS "client-shim/hip/entry_points.def"
+#define XS_EACH(name, ...) #name,
+#include "client-shim/stub/each_entry_point.inc"
 };
 
 const int16_t kTableIndex[kEntryCount] = {
-#define XS_EACH(name, index, params, args) index,
-#include "client-shim/hip/entry_points_each.inc"
-#include "client-shim/hip/entry_points.def"
-#include "client-shim/hip/entry_points_undef.inc"
-#undef XS_EACH
+#define XS_ENTRY_POINTS "client-shim/hip/entry_points.def"
+#define XS_EACH(name, index, ...) index,
+#include "client-shim/stub/each_entry_point.inc"
 };
 // clang-format on
 
 uint32_t EntryByName(const char* name) {
-  for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
-    if (strcmp(kEntryNames[entry], name) == 0) return entry;
-  }
-  return kEntryCount;
+  return PlaceOfName(kEntryNames, kEntryCount, name);
 }
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

@@ -4,19 +4,17 @@
 
 #include <stdint.h>
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
 inline constexpr int kNoIndex = -1;
 
 // clang-format off
-#define XS_EACH(name, index, params, args) kEntry_##name,
 enum Entry : uint32_t {
-#include "client-shim/hip/entry_points_each.inc"
-#include "client-shim/hip/entry_points.def"
-#include "client-shim/hip/entry_points_undef.inc"
+#define XS_ENTRY_POINTS "client-shim/hip/entry_points.def"
+#define XS_EACH(name, ...) kEntry_##name,
+#include "client-shim/stub/each_entry_point.inc"
   kEntryCount
 };
-#undef XS_EACH
 // clang-format on
 
 extern const char* const kEntryNames[kEntryCount];
@@ -25,4 +23,4 @@ extern const int16_t kTableIndex[kEntryCount];
 // The entry called `name`, or kEntryCount.
 uint32_t EntryByName(const char* name);
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

@@ -6,7 +6,7 @@
 #include "client-shim/core/interface.h"
 #include "client-shim/hip/types.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
 template <typename... Arguments>
 KernelRef KernelOf(uint32_t, Arguments...) {
@@ -45,4 +45,4 @@ inline KernelRef KernelOf(const FunctionLaunchParams& item) {
   return {KernelKind::kModuleFunction, item.function};
 }
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

@@ -4,7 +4,7 @@
 
 #include "client-shim/stub/elf_objects.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 namespace {
 
 // hsa.h and hsa_ext_amd.h, as far as they are needed here.
@@ -82,12 +82,13 @@ bool NextKernelStamp(uint64_t* cursor, Stamp* out) {
   }
 }
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip
 
 // Unversioned, like the entry points: it binds the runtime's versioned reference.
 extern "C" __attribute__((visibility("default"))) int hsa_amd_profiling_get_dispatch_time(
-    uint64_t agent, uint64_t signal, xschedd::shim::DispatchTime* time) {
+    uint64_t agent, uint64_t signal, xschedd::shim::hip::DispatchTime* time) {
   using namespace xschedd::shim;
+  using namespace xschedd::shim::hip;
   GetDispatchTime real = g_real.load(std::memory_order_acquire);
   if (real == nullptr) real = Resolve();
   if (real == nullptr) return kHsaError;

@@ -9,9 +9,9 @@
 
 #include "client-shim/core/interface.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
 // As Vendor::next_stamp.
 bool NextKernelStamp(uint64_t* cursor, Stamp* out);
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

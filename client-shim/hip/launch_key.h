@@ -8,8 +8,9 @@
 #include "client-shim/hip/types.h"
 #include "client-shim/stub/mix_key.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
+using shim::MixArgument;
 inline uint64_t MixArgument(uint64_t key, Extent extent) {
   return MixArgument(key, uint64_t{extent.width * extent.height * extent.depth});
 }
@@ -78,9 +79,13 @@ inline uint64_t LaunchKey(uint32_t entry, const LaunchConfig* config, Handle fun
 inline uint64_t LaunchKey(uint32_t entry, const void* function) {
   return MixPointer(MixKey(7, entry), function);
 }
+// An executable graph as it is made and uploaded: not known.
+inline uint64_t LaunchKey(uint32_t, Handle*, Handle, GraphInstantiateParams*) {
+  return 0;
+}
 // Graphs: (executable, stream).
 inline uint64_t LaunchKey(uint32_t entry, Handle graph, Stream) {
   return MixPointer(MixKey(6, entry), graph);
 }
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

@@ -3,11 +3,11 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "client-shim/hip/runtime.h"
 #include "client-shim/stub/client.h"
-#include "client-shim/stub/launch_path.h"
 #include "client-shim/stub/say.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
 std::atomic<bool> g_has_others{false};
 
@@ -17,7 +17,7 @@ namespace {
 constexpr char kProbe[] = "hipRuntimeGetVersion";
 
 std::atomic<uint64_t> g_generation{0};
-std::atomic<bool> g_told{false};
+std::atomic<bool> g_reported{false};
 
 // Which runtime a caller belongs to. No lock, so that a child of fork cannot find it taken: a reader that sees the same
 // key before and after has what belongs to it.
@@ -113,7 +113,7 @@ void* OtherRuntimesFunction(const void* caller, const char* name, const ElfObjec
 }
 
 void SayThereIsAnother() {
-  if (g_told.exchange(true, std::memory_order_relaxed)) return;
+  if (g_reported.exchange(true, std::memory_order_relaxed)) return;
   Say("this process works with a second HIP runtime; what it submits there is not scheduled");
 }
 
@@ -130,7 +130,7 @@ void* NextDefinition(const char* name, const ElfObject& runtime) {
   return PlaceOf(found, runtimes, count) >= 0 ? nullptr : found;
 }
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip
 
 // The first that a compiled program or library does with its runtime, in its constructor. Which runtime that is, is
 // known before it makes a call that submits work.
@@ -138,6 +138,7 @@ extern "C" __attribute__((visibility("default"))) void** xschedd_register_fat_bi
     "__hipRegisterFatBinary");
 void** xschedd_register_fat_binary(const void* data) {
   using namespace xschedd::shim;
+  using namespace xschedd::shim::hip;
   constexpr char kName[] = "__hipRegisterFatBinary";
   LookForOthers();
   void* real = NextDefinition(kName);

@@ -15,7 +15,7 @@
 
 #include "client-shim/stub/elf_objects.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
 // The runtimes of this process by file name: libamdhip64.so.6, libamdhip64-1a2b3c.so.
 inline constexpr char kRuntimePrefix[] = "libamdhip64";
@@ -46,4 +46,4 @@ void SayThereIsAnother();
 // `runtime` is the one that is most likely found.
 void* NextDefinition(const char* name, const ElfObject& runtime = {});
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

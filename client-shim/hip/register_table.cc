@@ -11,24 +11,25 @@
 #include "client-shim/hip/runtime.h"
 #include "client-shim/stub/client.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 namespace {
 using RegisterFunction = int (*)(const char* name, void* import, uint32_t version, void** tables, uint64_t count,
                                  void* identifier);
-constexpr int kSuccess = 0;  // ROCP_REG_SUCCESS
+constexpr int kRegistered = 0;  // ROCP_REG_SUCCESS
 }  // namespace
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip
 
 extern "C" __attribute__((visibility("default"))) int rocprofiler_register_library_api_table(
     const char* name, void* import, uint32_t version, void** tables, uint64_t count, void* identifier) {
   using namespace xschedd::shim;
+  using namespace xschedd::shim::hip;
   const int saved_errno = errno;
   constexpr char kName[] = "rocprofiler_register_library_api_table";
   // The one behind us, which may be another tool's; where a library loaded HIP for itself alone, there is none.
   void* next = NextDefinition(kName);
   if (next == nullptr) next = FindSymbol(FindObjectByName("librocprofiler-register.so"), kName);
   const auto real = reinterpret_cast<RegisterFunction>(next);
-  const int result = real != nullptr ? real(name, import, version, tables, count, identifier) : kSuccess;
+  const int result = real != nullptr ? real(name, import, version, tables, count, identifier) : kRegistered;
   const bool is_hip = name != nullptr && strcmp(name, "hip") == 0 && tables != nullptr && count > 0;
   if (is_hip && tables[0] != nullptr && !IsDisabled()) PatchTable(tables[0]);
   errno = saved_errno;

@@ -7,7 +7,7 @@
 #include "client-shim/hip/vendor.h"
 #include "client-shim/stub/client.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
 std::atomic<const abi::Word*> g_summary[kRoutes] = {{&g_word_start}, {&g_word_start}};
 std::atomic<void*> g_real[kRoutes][kEntryCount];
@@ -21,8 +21,8 @@ std::atomic<bool> g_is_resolved{false};  // release after g_runtime and g_real[k
 std::atomic<bool> g_is_patched{false};   // release after g_real[kTable]
 std::atomic<int> g_version{0};           // relaxed: written by each thread that prepares, the same
 
-HipError Absent() {
-  return kHipErrorNotSupported;
+Result Absent() {
+  return kErrorNotSupported;
 }
 
 // From now on `runtime` is the scheduled one, unless another thread was first. Not under the lock: the loader has one
@@ -58,7 +58,7 @@ bool IsEntry(const char* name) {
   return EntryByName(name) != kEntryCount;
 }
 
-void* WrapperOf(const char* name) {
+void* WrapperByName(const char* name) {
   const uint32_t entry = IsTablePatched() ? kEntryCount : EntryByName(name);
   return entry != kEntryCount ? kWrappers[kSymbols][entry] : nullptr;
 }
@@ -102,9 +102,9 @@ void* RealOfOther(const void* caller, uint32_t entry) {
 bool PrepareRuntime() {
   if (!ResolveSymbols(nullptr)) return false;
   // Works without a device. From ROCm 6.2 the first call of any function registers the dispatch table.
-  const auto version = reinterpret_cast<HipError (*)(int*)>(RuntimeSymbol("hipRuntimeGetVersion"));
+  const auto version = reinterpret_cast<Result (*)(int*)>(RuntimeSymbol("hipRuntimeGetVersion"));
   int known = 0;
-  if (version == nullptr || version(&known) != kHipSuccess) known = 0;
+  if (version == nullptr || version(&known) != kSuccess) known = 0;
   g_version.store(known, std::memory_order_relaxed);
   return true;
 }
@@ -131,6 +131,17 @@ bool IsRuntimeCode(const void* address) {
     ResolveIn(object);
   }
   return g_runtime.Covers(address);
+}
+
+void* WrapperOf(const char* symbol, void* found) {
+  // With the dispatch table patched, the runtime's own functions lead to us.
+  if (IsTablePatched()) return found;
+  for (uint32_t entry = 0; entry < kEntryCount; ++entry) {
+    if (g_real[kSymbols][entry].load(std::memory_order_relaxed) == found) return kWrappers[kSymbols][entry];
+  }
+  // Some releases hand out an inner function in place of the export: then the name decides.
+  const uint32_t entry = EntryByName(symbol);
+  return entry != kEntryCount && IsRuntimeCode(found) ? kWrappers[kSymbols][entry] : found;
 }
 
 void PatchTable(void* table) {
@@ -175,7 +186,7 @@ void PatchTable(void* table) {
   if (is_other) SayThereIsAnother();
 }
 
-FrontEnd g_hip_front_end = {"HIP",     kEntryNames, kEntryCount, PrepareRuntime, MakeVendor,    PointAt,
-                            MayBeOurs, IsEntry,     WrapperOf,   Exports,        IsRuntimeCode, {0}};
+FrontEnd g_front_end = {"HIP",     kEntryNames, kEntryCount,   PrepareRuntime, MakeVendor,    PointAt,
+                        MayBeOurs, IsEntry,     WrapperByName, Exports,        IsRuntimeCode, {0}};
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

@@ -13,8 +13,14 @@
 #include "client-shim/stub/front_end.h"
 #include "client-shim/stub/launch_path.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
+// The ways in: by the symbol that the application was bound to, and by the runtime's own dispatch table. Where the
+// table is ours, the symbols point at a word that is always zero.
+enum Route : unsigned { kSymbols = 0, kTable = 1, kRoutes = 2 };
+
+// By route: where the launch path looks (stub/launch_path.h).
+extern std::atomic<const abi::Word*> g_summary[kRoutes];
 // By route: the runtime's exports, and what was in its dispatch table before us. Never null once resolved: a function
 // that the runtime lacks is one that returns hipErrorNotSupported.
 extern std::atomic<void*> g_real[kRoutes][kEntryCount];
@@ -37,6 +43,8 @@ void* RuntimeSymbol(const char* name);
 int RuntimeVersion();
 // Whether our wrappers are in the runtime's dispatch table.
 bool IsTablePatched();
+// What a request for the address of `symbol` is to be answered with in place of `found`, which is the runtime's answer.
+void* WrapperOf(const char* symbol, void* found);
 // Whether `address` is code of the scheduled runtime (or, while none is chosen, of any libamdhip64).
 bool IsRuntimeCode(const void* address);
 
@@ -47,7 +55,7 @@ void* RealOfOther(const void* caller, uint32_t entry);
 // Replaces the entries of a dispatch table (a size, then function pointers) by our wrappers.
 void PatchTable(void* table);
 
-extern FrontEnd g_hip_front_end;
+extern FrontEnd g_front_end;
 
 // The real function of `entry`; the type is the caller's to know.
 template <Route route, typename Function>
@@ -64,4 +72,4 @@ bool HasReal(uint32_t entry) {
   return real != nullptr && !IsAbsent(real);
 }
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

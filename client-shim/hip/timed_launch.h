@@ -7,7 +7,7 @@
 
 #include "client-shim/hip/runtime.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
 inline constexpr uint32_t kEntryExtModule = kEntry_hipExtModuleLaunchKernel;
 inline constexpr uint32_t kEntryExtModuleMangled =
@@ -43,19 +43,19 @@ struct TimedLaunch {
     return false;
   }
   template <typename... Arguments>
-  static HipError Call(Event, Arguments...) {
-    return kHipErrorNotSupported;
+  static Result Call(Event, Arguments...) {
+    return kErrorNotSupported;
   }
 };
 
 template <Route route>
 struct TimedLaunch<route, kEntry_hipLaunchKernel> {
-  using Ext = HipError (*)(const void*, Dim3, Dim3, void**, size_t, Stream, Event, Event, int);
+  using Ext = Result (*)(const void*, Dim3, Dim3, void**, size_t, Stream, Event, Event, int);
   static bool IsPossible(const void*, Dim3, Dim3, void**, size_t, Stream) {
     return HasReal<route>(kEntry_hipExtLaunchKernel);
   }
-  static HipError Call(Event stop, const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared,
-                       Stream stream) {
+  static Result Call(Event stop, const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared,
+                     Stream stream) {
     return Real<route, Ext>(kEntry_hipExtLaunchKernel)(function, grid, block, arguments, shared, stream, nullptr, stop,
                                                        0);
   }
@@ -63,8 +63,8 @@ struct TimedLaunch<route, kEntry_hipLaunchKernel> {
 
 template <Route route>
 struct TimedLaunch<route, kEntry_hipModuleLaunchKernel> {
-  using Ext = HipError (*)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, Stream, void**,
-                           void**, Event, Event, unsigned);
+  using Ext = Result (*)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, Stream, void**,
+                         void**, Event, Event, unsigned);
   // This form counts the grid in work items, which must fit into the same 32 bits.
   static bool IsPossible(Handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned,
                          Stream, void**, void**) {
@@ -72,8 +72,8 @@ struct TimedLaunch<route, kEntry_hipModuleLaunchKernel> {
     return fits(gx, bx) && fits(gy, by) && fits(gz, bz) &&
            (HasReal<route>(kEntryExtModule) || HasReal<route>(kEntryExtModuleMangled));
   }
-  static HipError Call(Event stop, Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                       unsigned bz, unsigned shared, Stream stream, void** params, void** extra) {
+  static Result Call(Event stop, Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                     unsigned bz, unsigned shared, Stream stream, void** params, void** extra) {
     const uint32_t entry = HasReal<route>(kEntryExtModule) ? kEntryExtModule : kEntryExtModuleMangled;
     return Real<route, Ext>(entry)(function, gx * bx, gy * by, gz * bz, bx, by, bz, shared, stream, params, extra,
                                    nullptr, stop, 0);
@@ -85,9 +85,9 @@ struct TimedLaunch<route, kEntry_hipExtLaunchKernel> {
   static bool IsPossible(const void*, Dim3, Dim3, void**, size_t, Stream, Event start, Event stop, int flags) {
     return start == nullptr && stop == nullptr && flags == 0;
   }
-  static HipError Call(Event stop, const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared,
-                       Stream stream, Event, Event, int flags) {
-    using Ext = HipError (*)(const void*, Dim3, Dim3, void**, size_t, Stream, Event, Event, int);
+  static Result Call(Event stop, const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared,
+                     Stream stream, Event, Event, int flags) {
+    using Ext = Result (*)(const void*, Dim3, Dim3, void**, size_t, Stream, Event, Event, int);
     return Real<route, Ext>(kEntry_hipExtLaunchKernel)(function, grid, block, arguments, shared, stream, nullptr, stop,
                                                        flags);
   }
@@ -102,11 +102,11 @@ struct TimedExtModuleLaunch {
     return start == nullptr && stop == nullptr && (... && (flags == 0));
   }
   template <typename... Flags>
-  static HipError Call(Event stop, Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                       unsigned bz, size_t shared, Stream stream, void** params, void** extra, Event, Event,
-                       Flags... flags) {
-    using Ext = HipError (*)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, Stream, void**,
-                             void**, Event, Event, Flags...);
+  static Result Call(Event stop, Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                     unsigned bz, size_t shared, Stream stream, void** params, void** extra, Event, Event,
+                     Flags... flags) {
+    using Ext = Result (*)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, Stream, void**,
+                           void**, Event, Event, Flags...);
     return Real<route, Ext>(entry)(function, gx, gy, gz, bx, by, bz, shared, stream, params, extra, nullptr, stop,
                                    flags...);
   }
@@ -120,4 +120,4 @@ struct TimedLaunch<route, kEntryHccModule> : TimedExtModuleLaunch<route, kEntryH
 template <Route route>
 struct TimedLaunch<route, kEntryHccModuleMangled> : TimedExtModuleLaunch<route, kEntryHccModuleMangled> {};
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

@@ -1,31 +1,15 @@
-// The HIP types that the shim needs to see, declared here so that one build serves ROCm 5.2 to 7.x without their
-// headers. What counts is that each travels in the same registers and stack slots as the runtime's own (x86-64 System V
-// ABI); tests/unit/shim/signatures_test compares them with the headers that are installed. Thread rule: plain data.
+// The types of HIP alone that the shim needs to see, for ROCm 5.2 to 7.x (stub/runtime_types.h has the others);
+// tools/surface compares them with the headers that are installed. Thread rule: plain data.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-namespace xschedd::shim {
+#include "client-shim/stub/runtime_types.h"
 
-using HipError = int;  // hipError_t, an enum
-inline constexpr HipError kHipSuccess = 0;
-inline constexpr HipError kHipErrorNotReady = 600;
-inline constexpr HipError kHipErrorNotSupported = 801;
-inline constexpr HipError kHipErrorWrongThread = 908;  // hipErrorStreamCaptureWrongThread
-
-using Handle = void*;  // hipFunction_t, hipGraphExec_t, hipArray_t, ...
-using Stream = void*;  // hipStream_t
-using Event = void*;   // hipEvent_t
+namespace xschedd::shim::hip {
 
 inline constexpr int kDeviceToHost = 2;  // hipMemcpyKind
-
-// hipStreamPerThread is ((hipStream_t)2) in every version.
-inline constexpr uintptr_t kPerThreadStream = 2;
-inline constexpr uintptr_t kLegacyStream = 1;  // hipStreamLegacy, from ROCm 6.2
-inline Stream PerThread(Stream stream) {
-  return stream != nullptr ? stream : reinterpret_cast<Stream>(kPerThreadStream);
-}
 
 // dim3 is three 32-bit numbers: 12 bytes, passed in two registers or two stack slots. Two 64-bit halves travel alike,
 // and the compiler passes them on without taking them apart.
@@ -76,31 +60,6 @@ struct LaunchParams {
 };
 static_assert(sizeof(LaunchParams) == 56 && offsetof(LaunchParams, stream) == 48);
 
-// hipFunctionLaunchParams: function, grid, block, shared memory (32 bits), stream, arguments.
-struct FunctionLaunchParams {
-  void* function;
-  uint32_t grid[3];
-  uint32_t block[3];
-  uint32_t shared;
-  Stream stream;
-  void** arguments;
-};
-static_assert(sizeof(FunctionLaunchParams) == 56 && offsetof(FunctionLaunchParams, stream) == 40);
-
-// The head of hipLaunchConfig_t (grid, block, size_t shared, stream) and of HIP_LAUNCH_CONFIG (the same, with a 32-bit
-// `shared`): the stream is at the same place in both.
-struct LaunchConfig {
-  uint32_t grid[3];
-  uint32_t block[3];
-  size_t shared;
-  Stream stream;
-};
-static_assert(offsetof(LaunchConfig, stream) == 32);
-// A null configuration is for the runtime to refuse.
-inline Stream StreamOf(const LaunchConfig* config) {
-  return config != nullptr ? config->stream : nullptr;
-}
-
 // hipGraphInstantiateParams.
 struct GraphInstantiateParams {
   Handle error_node;
@@ -108,6 +67,13 @@ struct GraphInstantiateParams {
   int result;
   Stream upload_stream;
 };
-inline constexpr unsigned long long kGraphInstantiateUpload = 2;  // hipGraphInstantiateFlagUpload
+// Null, or without hipGraphInstantiateFlagUpload: no.
+inline bool IsUploaded(const GraphInstantiateParams* with) {
+  constexpr unsigned long long kUpload = 2;
+  return with != nullptr && (with->flags & kUpload) != 0;
+}
+inline Stream UploadStreamOf(const GraphInstantiateParams* with) {
+  return IsUploaded(with) ? with->upload_stream : nullptr;
+}
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

@@ -6,30 +6,30 @@
 #include "client-shim/hip/kernel_stamps.h"
 #include "client-shim/hip/runtime.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 namespace {
 
 // The runtime's exports that the core's questions need. They lead through our own wrappers where the dispatch table is
 // patched; the depth guard lets them pass.
 struct Functions {
-  HipError (*get_device)(int*);
-  HipError (*device_count)(int*);
-  HipError (*set_device)(int);
-  HipError (*stream_device)(Stream, int*);  // hipStreamGetDevice, from ROCm 5.6
-  int (*stream_device_id)(Stream);          // hipGetStreamDeviceId, always there, not in the headers
-  HipError (*pci_bus_id)(char*, int, int);
-  HipError (*device_name)(char*, int, int);
-  HipError (*attribute)(int*, int, int);
-  HipError (*uuid)(char*, int);  // hipUUID is 16 characters; from ROCm 5.1
-  HipError (*is_capturing)(Stream, int*);
-  HipError (*exchange_capture_mode)(int*);
-  HipError (*stream_query)(Stream);
-  HipError (*event_create)(Event*);
-  HipError (*event_destroy)(Event);
-  HipError (*event_record)(Event, Stream);
-  HipError (*event_elapsed)(float*, Event, Event);
-  HipError (*get_last_error)();
-  HipError (*peek_last_error)();
+  Result (*get_device)(int*);
+  Result (*device_count)(int*);
+  Result (*set_device)(int);
+  Result (*stream_device)(Stream, int*);  // hipStreamGetDevice, from ROCm 5.6
+  int (*stream_device_id)(Stream);        // hipGetStreamDeviceId, always there, not in the headers
+  Result (*pci_bus_id)(char*, int, int);
+  Result (*device_name)(char*, int, int);
+  Result (*attribute)(int*, int, int);
+  Result (*uuid)(char*, int);  // hipUUID is 16 characters; from ROCm 5.1
+  Result (*is_capturing)(Stream, int*);
+  Result (*exchange_capture_mode)(int*);
+  Result (*stream_query)(Stream);
+  Result (*event_create)(Event*);
+  Result (*event_destroy)(Event);
+  Result (*event_record)(Event, Stream);
+  Result (*event_elapsed)(float*, Event, Event);
+  Result (*get_last_error)();
+  Result (*peek_last_error)();
   const char* (*host_function_name)(const void*, Stream);  // hipKernelNameRefByPtr
   const char* (*module_function_name)(Handle);             // hipKernelNameRef
 };
@@ -48,7 +48,7 @@ void Find(Function* function, const char* name) {
 // ours is taken away, but where one of the program's stood in its place it stays, as no call puts that one back.
 class OwnCalls {
  public:
-  OwnCalls() : is_ours_(!g_errors_stay || g_hip.peek_last_error == nullptr || g_hip.peek_last_error() == kHipSuccess) {}
+  OwnCalls() : is_ours_(!g_errors_stay || g_hip.peek_last_error == nullptr || g_hip.peek_last_error() == kSuccess) {}
   // One of them failed.
   void Forget() const {
     if (is_ours_ && g_hip.get_last_error != nullptr) (void)g_hip.get_last_error();
@@ -60,14 +60,14 @@ class OwnCalls {
 
 int CurrentDevice() {
   int device = -1;
-  return g_hip.get_device != nullptr && g_hip.get_device(&device) == kHipSuccess ? device : -1;
+  return g_hip.get_device != nullptr && g_hip.get_device(&device) == kSuccess ? device : -1;
 }
 
 int DeviceOfStream(void* stream) {
   const OwnCalls calls;
   int device = -1;
   if (g_hip.stream_device != nullptr) {
-    if (g_hip.stream_device(stream, &device) == kHipSuccess) return device;
+    if (g_hip.stream_device(stream, &device) == kSuccess) return device;
     calls.Forget();
     return -1;
   }
@@ -75,7 +75,7 @@ int DeviceOfStream(void* stream) {
 }
 
 bool PciAddress(int device, char* out, size_t size) {
-  if (g_hip.pci_bus_id == nullptr || g_hip.pci_bus_id(out, static_cast<int>(size), device) != kHipSuccess) return false;
+  if (g_hip.pci_bus_id == nullptr || g_hip.pci_bus_id(out, static_cast<int>(size), device) != kSuccess) return false;
   for (char* c = out; *c != '\0'; ++c) {
     if (*c >= 'A' && *c <= 'F') *c = static_cast<char>(*c - 'A' + 'a');
   }
@@ -83,12 +83,12 @@ bool PciAddress(int device, char* out, size_t size) {
 }
 
 bool DeviceName(int device, char* out, size_t size) {
-  return g_hip.device_name != nullptr && g_hip.device_name(out, static_cast<int>(size), device) == kHipSuccess;
+  return g_hip.device_name != nullptr && g_hip.device_name(out, static_cast<int>(size), device) == kSuccess;
 }
 
 uint32_t ComputeUnits(int device) {
   int count = 0;
-  if (g_hip.attribute == nullptr || g_hip.attribute(&count, kMultiprocessorCount, device) != kHipSuccess) return 0;
+  if (g_hip.attribute == nullptr || g_hip.attribute(&count, kMultiprocessorCount, device) != kSuccess) return 0;
   return count > 0 ? static_cast<uint32_t>(count) : 0;
 }
 
@@ -97,7 +97,7 @@ bool IsCapturing(void* stream) {
   // The legacy default stream cannot be captured, and asking about it during a capture is an error.
   if (stream == nullptr || g_hip.is_capturing == nullptr) return false;
   int status = 0;
-  if (g_hip.is_capturing(stream, &status) == kHipSuccess) return status != 0;
+  if (g_hip.is_capturing(stream, &status) == kSuccess) return status != 0;
   calls.Forget();
   return false;
 }
@@ -108,7 +108,7 @@ template <typename Body>
 bool OnDevice(int device, Body body) {
   const int current = CurrentDevice();
   if (current == device) return body();
-  if (g_hip.set_device == nullptr || g_hip.set_device(device) != kHipSuccess) return false;
+  if (g_hip.set_device == nullptr || g_hip.set_device(device) != kSuccess) return false;
   const bool result = body();
   if (current >= 0) (void)g_hip.set_device(current);
   return result;
@@ -118,7 +118,7 @@ void* CreateMarker(int device) {
   const OwnCalls calls;
   const auto create = []() -> void* {
     Event event = nullptr;
-    return g_hip.event_create(&event) == kHipSuccess ? event : nullptr;
+    return g_hip.event_create(&event) == kSuccess ? event : nullptr;
   };
   const auto destroy = [](Event event) { (void)g_hip.event_destroy(event); };
   Event marker = nullptr;
@@ -132,8 +132,8 @@ void* CreateMarker(int device) {
 
 bool RecordMarker(int device, void* marker, void* stream) {
   const OwnCalls calls;
-  const bool recorded = g_hip.event_record != nullptr &&
-                        OnDevice(device, [&] { return g_hip.event_record(marker, stream) == kHipSuccess; });
+  const bool recorded =
+      g_hip.event_record != nullptr && OnDevice(device, [&] { return g_hip.event_record(marker, stream) == kSuccess; });
   if (!recorded) calls.Forget();
   return recorded;
 }
@@ -144,32 +144,32 @@ bool RecordMarker(int device, void* marker, void* stream) {
 MarkerState QueryMarker(void* marker) {
   const OwnCalls calls;
   float unused = 0;
-  const HipError result =
-      g_hip.event_elapsed != nullptr ? g_hip.event_elapsed(&unused, marker, marker) : kHipErrorNotSupported;
-  if (result == kHipSuccess) return MarkerState::kDone;
-  if (result == kHipErrorNotReady) return MarkerState::kPending;
+  const Result result =
+      g_hip.event_elapsed != nullptr ? g_hip.event_elapsed(&unused, marker, marker) : kErrorNotSupported;
+  if (result == kSuccess) return MarkerState::kDone;
+  if (result == kErrorNotReady) return MarkerState::kPending;
   calls.Forget();
   return MarkerState::kBroken;
 }
 
 MarkerState QueryStream(int device, void* stream) {
   const OwnCalls calls;
-  HipError result = kHipErrorNotSupported;
+  Result result = kErrorNotSupported;
   if (g_hip.stream_query != nullptr) {
     OnDevice(device, [&] {
       result = g_hip.stream_query(stream);
       return true;
     });
   }
-  if (result == kHipSuccess) return MarkerState::kDone;
+  if (result == kSuccess) return MarkerState::kDone;
   calls.Forget();
-  return result == kHipErrorNotReady ? MarkerState::kPending : MarkerState::kBroken;
+  return result == kErrorNotReady ? MarkerState::kPending : MarkerState::kBroken;
 }
 
 bool ElapsedNs(void* from, void* to, int64_t* out) {
   const OwnCalls calls;
   float milliseconds = 0;
-  if (g_hip.event_elapsed == nullptr || g_hip.event_elapsed(&milliseconds, from, to) != kHipSuccess) {
+  if (g_hip.event_elapsed == nullptr || g_hip.event_elapsed(&milliseconds, from, to) != kSuccess) {
     calls.Forget();
     return false;
   }
@@ -184,7 +184,7 @@ bool DeviceUuid(int device, char* out, size_t size) {
   constexpr char kPrefix[] = "GPU-";
   char uuid[kCharacters] = {};
   if (size < sizeof kPrefix + kCharacters || g_hip.uuid == nullptr) return false;
-  if (g_hip.uuid(uuid, device) != kHipSuccess) {
+  if (g_hip.uuid(uuid, device) != kSuccess) {
     calls.Forget();
     return false;
   }
@@ -205,7 +205,7 @@ void AdoptThread() {
 }
 
 int ExchangeCaptureMode(int mode) {
-  return g_hip.exchange_capture_mode != nullptr && g_hip.exchange_capture_mode(&mode) == kHipSuccess ? mode : -1;
+  return g_hip.exchange_capture_mode != nullptr && g_hip.exchange_capture_mode(&mode) == kSuccess ? mode : -1;
 }
 
 // Both are look-ups that set no error; the first loads the kernel's code where the launch that follows would.
@@ -253,7 +253,7 @@ PastHandles g_past_events;
 
 int DeviceCount() {
   int count = 0;
-  return g_hip.device_count != nullptr && g_hip.device_count(&count) == kHipSuccess ? count : 0;
+  return g_hip.device_count != nullptr && g_hip.device_count(&count) == kSuccess ? count : 0;
 }
 
 const Vendor* MakeVendor() {
@@ -291,4 +291,4 @@ const Vendor* MakeVendor() {
   return &vendor;
 }
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

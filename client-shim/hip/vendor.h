@@ -4,7 +4,7 @@
 #include "client-shim/core/interface.h"
 #include "client-shim/stub/past_handles.h"
 
-namespace xschedd::shim {
+namespace xschedd::shim::hip {
 
 const Vendor* MakeVendor();
 
@@ -14,4 +14,4 @@ extern PastHandles g_past_events;
 // Of the runtime; 0 where it does not say. After MakeVendor.
 int DeviceCount();
 
-}  // namespace xschedd::shim
+}  // namespace xschedd::shim::hip

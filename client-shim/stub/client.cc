@@ -20,7 +20,7 @@ const abi::Word g_word_start{1};
 const abi::Word g_word_open{0};
 __thread int g_depth __attribute__((tls_model("initial-exec"))) = 0;
 
-FrontEnd* const kFrontEnds[kFrontEndCount] = {&g_hip_front_end, &cuda::g_front_end};
+FrontEnd* const kFrontEnds[kFrontEndCount] = {&hip::g_front_end, &cuda::g_front_end};
 
 namespace {
 
@@ -31,7 +31,7 @@ enum Stage : int { kFresh, kStarting, kRunning, kInert };
 std::atomic<int> g_stage{kFresh};
 std::atomic<const ClientTable*> g_client{nullptr};
 std::atomic<FrontEnd*> g_scheduled{nullptr};  // release after its preparation, before the stage changes
-std::atomic<bool> g_told_second{false};
+std::atomic<bool> g_reported_second{false};
 std::atomic<int> g_priority{XSCHEDD_PRIORITY_NONE};
 std::atomic<unsigned> g_weight{0};
 constexpr uint64_t kNoDeadline = ~uint64_t{0};
@@ -222,7 +222,7 @@ const ClientTable* StartClient(FrontEnd* front_end) {
     errno = saved_errno;
   }
   if (const ClientTable* client = RunningClient(front_end)) return client;
-  if (RunningClient() != nullptr && !g_told_second.exchange(true, std::memory_order_relaxed)) {
+  if (RunningClient() != nullptr && !g_reported_second.exchange(true, std::memory_order_relaxed)) {
     Say("this process works with ", g_scheduled.load(std::memory_order_relaxed)->name, " and ", front_end->name,
         "; what the second submits is not scheduled");
   }

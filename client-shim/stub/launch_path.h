@@ -1,8 +1,7 @@
 // What the launch path reads: one pointer, one word. Everything else is behind the word being non-zero.
 //
-// Each way in has its pointer, so that a call that travels two is gated once. HIP has two: by the symbol that the
-// application was bound to (kSymbols), and by the runtime's own dispatch table (kTable); where the table is ours, the
-// symbols point at a word that is always zero. CUDA has one (cuda/driver.h).
+// Each way in has its pointer, so that a call that travels two is gated once: HIP has two (hip/runtime.h), CUDA one
+// (cuda/driver.h).
 //
 //   at the start     all point at a word that is 1: the slow path starts the client first
 //   with a session   the active one points at board.summary.flags
@@ -19,19 +18,12 @@
 
 namespace xschedd::shim {
 
-enum Route : unsigned { kSymbols = 0, kTable = 1, kRoutes = 2 };
-
-extern std::atomic<const abi::Word*> g_summary[kRoutes];
 extern const abi::Word g_word_start;  // 1
 extern const abi::Word g_word_open;   // 0
 
 [[gnu::always_inline]] inline bool IsOpen(const std::atomic<const abi::Word*>& summary) {
   // acquire on the pointer: the board behind it is mapped. acquire on the word: see BoardWriter::WriteSummary.
   return summary.load(std::memory_order_acquire)->load(std::memory_order_acquire) == 0;
-}
-template <Route route>
-[[gnu::always_inline]] inline bool IsOpen() {
-  return IsOpen(g_summary[route]);
 }
 
 // How deep the calling thread is inside the shim or the library. Not zero: a call comes from the runtime itself (which

@@ -86,7 +86,7 @@ class World {
     const bool admitted = tracker.Admit(&ticket, window, false);
     FUZZ_CHECK(admitted || (in_flight >= Floor(window) && window.us != 0));
     const bool forced = !admitted && (how & 8) != 0 && tracker.Admit(&ticket, window, true);
-    if (!admitted && !forced) tracker.MakeRoom(1000);
+    if (!admitted && !forced) tracker.PollForRoom(1000);
     if (admitted || forced) {
       tracker.Start(&ticket, (how & 16) != 0);
       if (ticket.stop != nullptr) vendor_.LaunchTimed(ticket.stop, stream.handle);

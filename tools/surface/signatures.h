@@ -7,6 +7,7 @@
 #include "client-shim/hip/types.h"
 
 using namespace xschedd::shim;
+using namespace xschedd::shim::hip;
 
 // Structures by value: only these pairs. All members are integers or pointers; types.h says how each travels.
 template <typename Ours, typename Theirs>
@@ -40,7 +41,7 @@ constexpr bool kTravelsAlike = false;
 template <typename OurResult, typename... Ours, typename TheirResult, typename... Theirs>
 constexpr bool kTravelsAlike<OurResult(Ours...), TheirResult(Theirs...)> = [] {
   if constexpr (sizeof...(Ours) == sizeof...(Theirs)) {
-    return std::is_same_v<OurResult, HipError> && sizeof(OurResult) == sizeof(TheirResult) &&
+    return std::is_same_v<OurResult, Result> && sizeof(OurResult) == sizeof(TheirResult) &&
            (kSameArgument<Ours, Theirs> && ...);
   } else {
     return false;
@@ -48,8 +49,8 @@ constexpr bool kTravelsAlike<OurResult(Ours...), TheirResult(Theirs...)> = [] {
 }();
 
 static_assert(hipMemcpyDeviceToHost == kDeviceToHost, "hipMemcpyDeviceToHost");
-static_assert(hipErrorNotReady == kHipErrorNotReady, "hipErrorNotReady");
-static_assert(hipErrorNotSupported == kHipErrorNotSupported, "hipErrorNotSupported");
-static_assert(hipErrorStreamCaptureWrongThread == kHipErrorWrongThread, "hipErrorStreamCaptureWrongThread");
+static_assert(hipErrorNotReady == kErrorNotReady, "hipErrorNotReady");
+static_assert(hipErrorNotSupported == kErrorNotSupported, "hipErrorNotSupported");
+static_assert(hipErrorStreamCaptureWrongThread == kErrorWrongThread, "hipErrorStreamCaptureWrongThread");
 static_assert(hipStreamCaptureModeRelaxed == 2 && hipStreamNonBlocking == 1, "flags of streams and captures");
 static_assert(hipDeviceAttributeMultiprocessorCount == 63, "hipDeviceAttributeMultiprocessorCount");

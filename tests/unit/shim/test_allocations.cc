@@ -54,7 +54,7 @@ TEST_CASE("launches, markers, waits and synchronisations of a tracked client all
       const StreamKey stream{reinterpret_cast<void*>(16 + i % 3 * 16), 0};
       Ticket ticket = tracker.Enter(stream, 1 + i % 5);
       while (!tracker.Admit(&ticket, window, false)) {
-        tracker.MakeRoom(0);
+        tracker.PollForRoom(0);
         for (std::uintptr_t handle = 16; handle <= 48; handle += 16)
           vendor.Finish(reinterpret_cast<void*>(handle), now += 1000);
       }

@@ -1,9 +1,9 @@
-// What a program says to the shim of itself: what it asks for (core/wishes.h), what it holds (core/own_holds.h).
+// What a program says to the shim of itself: what it asks for (core/hints.h), what it holds (core/own_holds.h).
 #include <atomic>
 #include <thread>
 
+#include "client-shim/core/hints.h"
 #include "client-shim/core/own_holds.h"
-#include "client-shim/core/wishes.h"
 #include "common/clock.h"
 #include "tests/catch.h"
 
@@ -44,31 +44,31 @@ bool Passes(OwnHolds* holds, int device, void* stream) {
   return holds->WaitedNs() - before < kLong;
 }
 
-TEST_CASE("a process asks for the highest of its own wish and its streams'") {
-  Wish<int> wish(std::nullopt);
-  CHECK(wish.Highest() == std::nullopt);
-  CHECK(wish.SetStream(kOne, -5));
-  CHECK(wish.Highest() == -5);
-  CHECK(wish.Set(20));
-  CHECK(wish.Highest() == 20);
-  CHECK_FALSE(wish.SetStream(kOther, 20));
-  CHECK(wish.SetStream(kOther, 30));
-  CHECK(wish.OfProcess() == 20);
-  CHECK(wish.Highest() == 30);
-  CHECK_FALSE(wish.SetStream(kOne, std::nullopt));
-  CHECK(wish.SetStream(kOther, std::nullopt));
-  CHECK_FALSE(wish.HasStreams());
-  CHECK(wish.Set(std::nullopt));
-  CHECK(wish.Highest() == std::nullopt);
+TEST_CASE("a process asks for the highest of its own hint and its streams'") {
+  Hint<int> hint(std::nullopt);
+  CHECK(hint.Highest() == std::nullopt);
+  CHECK(hint.SetStream(kOne, -5));
+  CHECK(hint.Highest() == -5);
+  CHECK(hint.Set(20));
+  CHECK(hint.Highest() == 20);
+  CHECK_FALSE(hint.SetStream(kOther, 20));
+  CHECK(hint.SetStream(kOther, 30));
+  CHECK(hint.OfProcess() == 20);
+  CHECK(hint.Highest() == 30);
+  CHECK_FALSE(hint.SetStream(kOne, std::nullopt));
+  CHECK(hint.SetStream(kOther, std::nullopt));
+  CHECK_FALSE(hint.HasStreams());
+  CHECK(hint.Set(std::nullopt));
+  CHECK(hint.Highest() == std::nullopt);
 }
 
-TEST_CASE("a wish that is taken back leaves the environment's") {
-  Wish<int> wish(7);
-  CHECK(wish.Highest() == 7);
-  CHECK_FALSE(wish.Set(7));
-  CHECK(wish.Set(-3));
-  CHECK(wish.Set(std::nullopt));
-  CHECK(wish.OfProcess() == 7);
+TEST_CASE("a hint that is taken back leaves the environment's") {
+  Hint<int> hint(7);
+  CHECK(hint.Highest() == 7);
+  CHECK_FALSE(hint.Set(7));
+  CHECK(hint.Set(-3));
+  CHECK(hint.Set(std::nullopt));
+  CHECK(hint.OfProcess() == 7);
 }
 
 TEST_CASE("what is held waits until it is released, and nothing else does") {

@@ -36,7 +36,7 @@ TEST_CASE_METHOD(Fixture, "the window admits no more than its limit until a mark
   CHECK(sink.in_flight == 2);
   CHECK(sink.limit == 2);
   vendor.Finish(reinterpret_cast<void*>(16), 1000);
-  tracker.MakeRoom(0);
+  tracker.PollForRoom(0);
   CHECK(sink.in_flight == 0);
   CHECK(TryLaunch(Key(16), window));
 }
@@ -44,7 +44,7 @@ TEST_CASE_METHOD(Fixture, "the window admits no more than its limit until a mark
 TEST_CASE_METHOD(Fixture, "the agent leaves the looking to a thread that will look, and not for longer", "[tracker]") {
   TryLaunch(Key(16));
   const std::uint64_t now = xschedd::MonotonicNs();
-  tracker.MakeRoom(1'000'000);
+  tracker.PollForRoom(1'000'000);
   vendor.Finish(reinterpret_cast<void*>(16), 1000);
   CHECK(tracker.Tick(now + 500'000) >= now + 1'000'000);
   CHECK(sink.in_flight == 1);
@@ -109,19 +109,19 @@ TEST_CASE_METHOD(Fixture, "a thread that waits for the window makes a marker whe
   TryLaunch(Key(16));
   TryLaunch(Key(16));  // no window yet: no markers behind these
   CHECK_FALSE(TryLaunch(Key(16), Window{500, 1}));
-  tracker.MakeRoom(0);
+  tracker.PollForRoom(0);
   vendor.Finish(reinterpret_cast<void*>(16), 1000);
-  tracker.MakeRoom(0);
+  tracker.PollForRoom(0);
   CHECK(TryLaunch(Key(16), Window{500, 1}));
 }
 
 TEST_CASE_METHOD(Fixture, "a marker on a stream that stands still does not stand for another stream", "[tracker]") {
   TryLaunch(Key(16));
-  tracker.MakeRoom(0);
+  tracker.PollForRoom(0);
   TryLaunch(Key(32));
-  tracker.MakeRoom(0);
+  tracker.PollForRoom(0);
   vendor.Finish(reinterpret_cast<void*>(32), 1000);
-  tracker.MakeRoom(0);
+  tracker.PollForRoom(0);
   CHECK(sink.in_flight == 1);
 }
 
@@ -251,7 +251,7 @@ TEST_CASE_METHOD(Fixture, "during a capture launches are marked by their own thr
   TryLaunch(Key(32));
   captures.Begin(reinterpret_cast<void*>(64));
   vendor.TakeRecorded();
-  tracker.MakeRoom(0);
+  tracker.PollForRoom(0);
   tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
   Snapshot snapshot = tracker.BeginSync(SyncScope::kDevice, StreamKey{});
   tracker.EndSync(snapshot, false);
@@ -284,7 +284,7 @@ TEST_CASE_METHOD(Fixture, "the runtime is called in relaxed mode, and the thread
   for (const int mode : {0, 1, 2}) {
     vendor.capture_mode = mode;
     TryLaunch(Key(16), Window{500, 1});
-    tracker.MakeRoom(0);
+    tracker.PollForRoom(0);
     Sync(SyncScope::kDevice, StreamKey{});
     CHECK(vendor.is_relaxed_in_calls);
     CHECK(vendor.capture_mode == mode);
@@ -296,7 +296,7 @@ TEST_CASE_METHOD(Fixture, "once the process exits the runtime is left alone, and
   const Window window{500, 1};
   CHECK(TryLaunch(Key(16), window));
   CHECK(TryLaunch(Key(16), window));
-  tracker.MakeRoom(0);
+  tracker.PollForRoom(0);
   tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
   Sync(SyncScope::kDevice, StreamKey{});
   CHECK(vendor.Recorded() == 0);
@@ -308,7 +308,7 @@ TEST_CASE_METHOD(Fixture, "beside blocking streams the legacy default stream is 
                  "[tracker]") {
   const auto record_elsewhere = [this] {
     tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
-    tracker.MakeRoom(0);
+    tracker.PollForRoom(0);
     tracker.PrepareForCapture();
     tracker.EndSync(tracker.BeginSync(SyncScope::kDevice, StreamKey{}), false);
     tracker.EndSync(tracker.BeginSync(SyncScope::kStream, StreamKey{}), false);
@@ -348,7 +348,7 @@ TEST_CASE_METHOD(Fixture, "a call that drains its stream is no longer under way 
 TEST_CASE_METHOD(Fixture, "a marker that cannot be recorded is waited for by nobody", "[tracker]") {
   vendor.refuses_to_record = true;
   TryLaunch(Key(16), Window{500, 1});
-  tracker.MakeRoom(0);
+  tracker.PollForRoom(0);
   CHECK(sink.in_flight == 1);
   Sync(SyncScope::kStream, Key(16));
   CHECK(sink.in_flight == 0);

@@ -103,11 +103,11 @@ TEST_CASE_METHOD(Asked,
     CHECK(TryLaunch(Key(16), kTop, true, kKind));
   Ticket refused = tracker.Enter(Key(16), kKind);
   REQUIRE_FALSE(tracker.Admit(&refused, kTop, false));
-  tracker.NoteFarAhead();
+  tracker.NoteHostAhead();
   CHECK(Reports() == std::vector{kBusy, kWaits});
   // One after the other, with three in flight: nothing to report.
   for (int i = 0; i < 3; ++i) {
-    tracker.NoteFarAhead();
+    tracker.NoteHostAhead();
     REQUIRE(tracker.Admit(&refused, kTop, true));
     tracker.Start(&refused, false);
     tracker.Leave(refused, true, false);

@@ -38,7 +38,7 @@ struct Device : Fixture {
   std::uint64_t Launch(LaunchKey kind, const Window& window, LaunchKey function = 0) {
     Ticket ticket = tracker.Enter(Key(kStream), kind, function);
     while (!tracker.Admit(&ticket, window, false)) {
-      tracker.MakeRoom(0);
+      tracker.PollForRoom(0);
       CollectMarkers();
       if (tracker.Admit(&ticket, window, false)) break;
       REQUIRE_FALSE(marks.empty());

@@ -186,7 +186,7 @@ TEST_CASE("a time stamp goes before spans, and a kind that changes is followed w
   costs.Launched(1);
   std::uint64_t now = 1'000'000'000;
   REQUIRE(costs.IsTimingDue(1, now, false));
-  costs.TimingPlanned(1, now);
+  costs.ChosenForTiming(1, now);
   CHECK(costs.SettledCostNs(1) == 0);  // not to be relied on until two stamps agree
   costs.AddTimed(1, 100'000);
   costs.AddTimed(1, 102'000);
@@ -208,7 +208,7 @@ TEST_CASE("a kind is timed at its start, where a marker is due, and where spans 
   for (int i = 0; i < 3; ++i) {
     costs.Launched(1);
     REQUIRE(costs.IsTimingDue(1, now, false));
-    costs.TimingPlanned(1, now);
+    costs.ChosenForTiming(1, now);
     costs.AddTimed(1, 100'000);
   }
   costs.Launched(1);
@@ -216,7 +216,7 @@ TEST_CASE("a kind is timed at its start, where a marker is due, and where spans 
   now += 10'000'000;
   CHECK(costs.IsTimingDue(1, now, true));
   CHECK_FALSE(costs.IsTimingDue(1, now, false));
-  costs.TimingPlanned(1, now);
+  costs.ChosenForTiming(1, now);
   costs.AddTimed(1, 500'000);  // far off
   costs.AddSpan(Mix(1, 1), 1'000'000, now);
   CHECK_FALSE(costs.IsTimingDue(1, now, false));

@@ -4,6 +4,7 @@
 #include "tests/catch.h"
 
 using namespace xschedd::shim;
+using namespace xschedd::shim::hip;
 
 namespace {
 const void* const kFunction = reinterpret_cast<const void*>(0x1000);

@@ -37,7 +37,7 @@ struct Step {
 void Walk(SliceKeeper& keeper, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     INFO(step.when);
-    const std::uint64_t next = keeper.Look(step.wanted_us, {.busy = step.busy}, step.at_ns);
+    const std::uint64_t next = keeper.Update(step.wanted_us, {.busy = step.busy}, step.at_ns);
     CHECK(Calls() == step.calls);
     CHECK(keeper.State() == step.state);
     CHECK(keeper.Us() == (step.state == abi::SliceState::kInForce ? step.wanted_us : 0));
@@ -136,7 +136,7 @@ TEST_CASE("what the driver does not give back is asked for some times more") {
   g_report = {4, 3};
   std::uint64_t now = kStart;
   int calls = 0;
-  for (std::uint64_t next = now; next != kNever; next = keeper.Look(0, {}, now)) {
+  for (std::uint64_t next = now; next != kNever; next = keeper.Update(0, {}, now)) {
     now = next;
     calls += static_cast<int>(Calls().size());
     REQUIRE(calls < 20);
@@ -156,14 +156,14 @@ TEST_CASE("a short slice with which no work ends is taken back, and given a chan
   SliceKeeper::Work work{.busy = true};
   SliceKeeper::Progress& progress = work.devices[3];
   progress = {.in_flight = true, .completed = 7};
-  keeper.Look(200, work, now);
+  keeper.Update(200, work, now);
   CHECK(Calls() == std::vector<std::uint32_t>{200});
   // Until something of it has happened, and then for a second.
   const auto stall = [&] {
-    keeper.Look(200, work, now += kSecond - 1);
+    keeper.Update(200, work, now += kSecond - 1);
     CHECK(keeper.State() == kInForce);
     Calls();
-    const std::uint64_t next = keeper.Look(200, work, now += 1);
+    const std::uint64_t next = keeper.Update(200, work, now += 1);
     CHECK(Calls() == std::vector<std::uint32_t>{0});
     CHECK(keeper.State() == kStalled);
     CHECK(keeper.Us() == 0);
@@ -173,11 +173,11 @@ TEST_CASE("a short slice with which no work ends is taken back, and given a chan
     for (const std::uint64_t seconds : {1, 2, 4, 8}) {
       const std::uint64_t rest = stall();
       CHECK(rest == seconds * kSecond);
-      keeper.Look(200, work, now += rest - 1);
+      keeper.Update(200, work, now += rest - 1);
       CHECK(Calls().empty());
       CHECK(keeper.State() == kStalled);
       ++progress.completed;
-      keeper.Look(200, work, now += 1);
+      keeper.Update(200, work, now += 1);
       CHECK(Calls() == std::vector<std::uint32_t>{200});
       CHECK(keeper.State() == kInForce);
     }
@@ -186,7 +186,7 @@ TEST_CASE("a short slice with which no work ends is taken back, and given a chan
     std::uint64_t rest = 0;
     for (int i = 0; i < 20; ++i) {
       rest = stall();
-      keeper.Look(200, work, now += rest);
+      keeper.Update(200, work, now += rest);
     }
     CHECK(rest == 4096 * kSecond);
   }
@@ -195,36 +195,36 @@ TEST_CASE("a short slice with which no work ends is taken back, and given a chan
     now += kSecond;
     for (int i = 0; i < 61; ++i) {
       ++progress.completed;
-      keeper.Look(200, work, now += kSecond);
+      keeper.Update(200, work, now += kSecond);
     }
     CHECK(stall() == kSecond);
   }
   SECTION("not while work ends") {
     for (int i = 0; i < 100; ++i) {
       ++progress.completed;
-      keeper.Look(200, work, now += kSecond / 2);
+      keeper.Update(200, work, now += kSecond / 2);
       CHECK(keeper.State() == kInForce);
     }
   }
   SECTION("not where none is in flight: it waits at its gate") {
     progress.in_flight = false;
     for (int i = 0; i < 10; ++i) {
-      keeper.Look(200, work, now += kSecond);
+      keeper.Update(200, work, now += kSecond);
       CHECK(keeper.State() == kInForce);
     }
   }
   SECTION("also where another device's work ends") {
     work.devices[0] = {.in_flight = true, .completed = 1};
-    keeper.Look(200, work, now += kSecond / 2);
+    keeper.Update(200, work, now += kSecond / 2);
     ++work.devices[0].completed;
-    keeper.Look(200, work, now += kSecond / 2);
+    keeper.Update(200, work, now += kSecond / 2);
     CHECK(keeper.State() == kStalled);
   }
   SECTION("not wanted any more, and then again, while it rests") {
     stall();
-    keeper.Look(0, work, now);
+    keeper.Update(0, work, now);
     CHECK(keeper.State() == kNotAsked);
-    keeper.Look(200, work, now);
+    keeper.Update(200, work, now);
     CHECK(Calls().empty());
   }
 }
@@ -236,7 +236,7 @@ TEST_CASE("a long slice stays though no work ends") {
   SliceKeeper::Work work{.busy = true};
   work.devices[0].in_flight = true;
   for (int second = 0; second < 10; ++second) {
-    keeper.Look(20'000, work, kStart + static_cast<std::uint64_t>(second) * kSecond);
+    keeper.Update(20'000, work, kStart + static_cast<std::uint64_t>(second) * kSecond);
     CHECK(keeper.State() == kInForce);
   }
 }

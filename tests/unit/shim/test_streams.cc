@@ -148,7 +148,7 @@ class Work : public StreamLoads {
   std::uint64_t BindsUntilNs(const StreamOrder& order, int priority) const override {
     return order.Of(kHigh) > priority ? until_.load() : 0;
   }
-  void Look(std::uint64_t) override {
+  void Poll(std::uint64_t) override {
     const int now = lookers_.fetch_add(1) + 1;
     if (now > 1) were_several_ = true;
     ++looks_;

@@ -9,6 +9,7 @@
 
 #include "client-shim/cuda/types.h"
 
+using namespace xschedd::shim;
 using namespace xschedd::shim::cuda;
 
 // Integers, enumerations and pointers go into one integer register or stack slot each. Ours may be the larger: the
@@ -33,8 +34,8 @@ constexpr bool kTravelsAlike<OurResult(Ours...), TheirResult(Theirs...)> = [] {
 static_assert(offsetof(CUlaunchConfig, hStream) == offsetof(LaunchConfig, stream));
 static_assert(offsetof(CUlaunchConfig, gridDimX) == offsetof(LaunchConfig, grid));
 static_assert(offsetof(CUlaunchConfig, blockDimX) == offsetof(LaunchConfig, block));
-static_assert(offsetof(CUDA_LAUNCH_PARAMS, hStream) == offsetof(LaunchParams, stream));
-static_assert(sizeof(CUDA_LAUNCH_PARAMS) == sizeof(LaunchParams));
+static_assert(offsetof(CUDA_LAUNCH_PARAMS, hStream) == offsetof(FunctionLaunchParams, stream));
+static_assert(sizeof(CUDA_LAUNCH_PARAMS) == sizeof(FunctionLaunchParams));
 static_assert(CUDA_SUCCESS == kSuccess && CUDA_ERROR_NOT_READY == kErrorNotReady);
 static_assert(CUDA_ERROR_NOT_SUPPORTED == kErrorNotSupported);
 static_assert(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD == kErrorWrongThread);

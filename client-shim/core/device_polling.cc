@@ -1,4 +1,5 @@
-// DeviceTracker's looks at its markers: by a thread that waits for the window, and by the agent (looks.h says when).
+// DeviceTracker's polling of its markers: by a thread that waits for the window, and by the agent (polling.h says
+// when).
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -43,12 +44,12 @@ class PreciseSleep {
 
 // ---- a thread that waits for the window ----------------------------------------------------------------------------
 
-void DeviceTracker::MakeRoom(std::uint64_t nap_ns) {
+void DeviceTracker::PollForRoom(std::uint64_t nap_ns) {
   Lock lock(mutex_);
-  UnlockToMakeRoom(lock, nap_ns);
+  UnlockToPollForRoom(lock, nap_ns);
 }
 
-void DeviceTracker::UnlockToMakeRoom(Lock& lock, std::uint64_t nap_ns) {
+void DeviceTracker::UnlockToPollForRoom(Lock& lock, std::uint64_t nap_ns) {
   others_look_ns_ = MonotonicNs() + nap_ns + kOversleepNs;
   UnlockToPoll(lock);
   // Each by itself: the marker of one that stands still tells nothing about the others.
@@ -58,41 +59,33 @@ void DeviceTracker::UnlockToMakeRoom(Lock& lock, std::uint64_t nap_ns) {
 
 void DeviceTracker::AwaitRoom(const Ticket& ticket) {
   Lock lock(mutex_);
-  if (ticket.epoch != epoch_ || rooms_ != ticket.rooms) return;
-  ++waiting_;
-  if (is_looking_) {
-    room_.wait_for(lock, kLongestWait);
-    --waiting_;
-    return;
+  const auto is_as_seen = [&] { return room_waiters_.Rooms() == ticket.rooms; };
+  if (ticket.epoch != epoch_ || !is_as_seen()) return;
+  RoomWaiters::Waiting waiting(&room_waiters_);
+  if (!waiting.Polls()) return waiting.UnlockToSleep(lock, kLongestWait);
+  UnlockToPollForRoom(lock, 0);
+  if (!is_as_seen()) return;
+  const std::uint64_t now = MonotonicNs();
+  if (const std::uint64_t nap_ns = NapForRoomNs(now); nap_ns != 0) {
+    others_look_ns_ = now + nap_ns + kOversleepNs;
+    const PreciseSleep precise;
+    // A synchronisation of another thread may make room before.
+    waiting.UnlockToSleep(lock, std::chrono::nanoseconds(nap_ns));
+    return UnlockToPollForRoom(lock, 0);
   }
-  is_looking_ = true;
-  UnlockToMakeRoom(lock, 0);
-  if (rooms_ == ticket.rooms) {
-    const std::uint64_t now = MonotonicNs();
-    if (const std::uint64_t nap_ns = NapForRoomNs(now); nap_ns != 0) {
-      others_look_ns_ = now + nap_ns + kOversleepNs;
-      const PreciseSleep precise;
-      // A synchronisation of another thread may make room before.
-      room_.wait_for(lock, std::chrono::nanoseconds(nap_ns));
-      UnlockToMakeRoom(lock, 0);
-    } else {
-      const std::uint64_t until_ns = now + kShortestNapNs;
-      while (rooms_ == ticket.rooms && MonotonicNs() < until_ns) {
-        lock.unlock();
-        for (int i = 0; i < kPauses; ++i)
-          __builtin_ia32_pause();
-        lock.lock();
-        UnlockToMakeRoom(lock, 0);
-      }
-    }
+  const std::uint64_t until_ns = now + kShortestNapNs;
+  while (is_as_seen() && MonotonicNs() < until_ns) {
+    lock.unlock();
+    for (int i = 0; i < kPauses; ++i)
+      __builtin_ia32_pause();
+    lock.lock();
+    UnlockToPollForRoom(lock, 0);
   }
-  is_looking_ = false;
-  --waiting_;
 }
 
 void DeviceTracker::WakeWaiting() {
   const Lock lock(mutex_);
-  if (waiting_ > 0) room_.notify_all();
+  room_waiters_.Wake();
 }
 
 // By the stream whose oldest marker is due first: its batch began when the one before it was settled.

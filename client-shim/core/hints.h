@@ -12,10 +12,10 @@
 namespace xschedd::shim {
 
 template <typename Value>
-class Wish {
+class Hint {
  public:
   // What holds while nothing else is said of the process: the environment's.
-  explicit Wish(std::optional<Value> otherwise) : otherwise_(otherwise) {}
+  explicit Hint(std::optional<Value> otherwise) : otherwise_(otherwise) {}
 
   // Nothing: as it was at the start. Both return whether Highest() is another now.
   bool Set(std::optional<Value> value) {

@@ -1,5 +1,5 @@
 // When markers are looked at again.
-#include "client-shim/core/looks.h"
+#include "client-shim/core/polling.h"
 #include "tests/catch.h"
 
 using namespace xschedd::shim;

@@ -1,0 +1,219 @@
+// The agent's part of the session: how the daemon is found, what is sent to it and what it says, and what happens when
+// it goes.
+#include <algorithm>
+#include <utility>
+
+#include "client-shim/core/agent.h"
+#include "client-shim/core/client.h"
+#include "client-shim/core/clock_offset.h"
+#include "client-shim/core/connection.h"
+#include "client-shim/core/seccomp.h"
+#include "common/clock.h"
+
+namespace xschedd::shim {
+namespace {
+
+// the runtime's calls need more than ours
+constexpr int kConnectTimeoutMs = 1000;
+constexpr std::uint64_t kFirstBackoffNs = 20'000'000;
+constexpr std::uint64_t kLongestBackoffNs = 1'000'000'000;
+// For so long after the end of a session the daemon is sought every kFirstBackoffNs.
+constexpr std::uint64_t kHurryNs = 5'000'000'000;
+constexpr std::uint64_t kRefusedBackoffNs = 5'000'000'000;
+constexpr std::uint64_t kOtherVersionBackoffNs = 30'000'000'000;
+// How long a new session counts everything while no welcome comes.
+constexpr std::uint64_t kWelcomeNs = 1'000'000'000;
+
+}  // namespace
+
+void Agent::Connect() {
+  // Each time: a filter may have come since the last.
+  if (const std::string forbidden = ForbiddenByFilter(); !forbidden.empty()) {
+    Warn("this process runs unscheduled: its seccomp filter " + forbidden +
+         "; allow the sockets, epoll and threads of a gRPC client");
+    client_->GiveUp();
+    return;
+  }
+  auto connection = ConnectToDaemon(kConnectTimeoutMs, &eventfd_, session_, client_->PublishedSession(), &sessions_);
+  if (!connection) {
+    const ConnectError& failure = connection.error();
+    if (failure.is_refusal) {
+      if (!reported_refusal_) Warn("this process runs unscheduled: " + failure.error.Line());
+      reported_refusal_ = true;
+      backoff_ns_ = failure.is_for_long ? kOtherVersionBackoffNs : kRefusedBackoffNs;
+      if (kept_until_ns_ != 0) EndSession();
+    } else {
+      if (backoff_ns_ == 0) Info("this process runs unscheduled: " + failure.error.Line());
+      BackOff();
+    }
+    next_attempt_ns_ = MonotonicNs() + backoff_ns_;
+    return;
+  }
+  if (!StartStream(std::move(connection->socket))) return;
+  connection->session->OnBusy([this] { BusyReported(); });
+  session_ = connection->session;
+  kept_until_ns_ = 0;
+  slices_due_ns_ = 0;
+  if (session_ != client_->PublishedSession()) client_->AwaitWordUntil(MonotonicNs() + kWelcomeNs);
+  client_->BeginSession(session_);
+  Greet(connection->token);
+}
+
+bool Agent::StartStream(UniqueFd socket) {
+  if (grpc_thread_ == nullptr) grpc_thread_ = GrpcThread::Start();
+  if (grpc_thread_ == nullptr) {
+    if (!reported_refusal_) {
+      Warn(
+          "this process runs unscheduled: no thread or descriptor is left for the connection; raise the limits of "
+          "processes and of open files (ulimit -u, -n)");
+    }
+    reported_refusal_ = true;
+    backoff_ns_ = kRefusedBackoffNs;
+    next_attempt_ns_ = MonotonicNs() + backoff_ns_;
+    return false;
+  }
+  unsigned number = 0;
+  {
+    // What was posted before this session is not of this session; what lasts is told again in Greet.
+    const std::lock_guard lock(mutex_);
+    outbox_.clear();
+    inbox_.clear();
+    number = ++stream_number_;
+  }
+  stream_ = GrpcStream::Make(grpc_thread_, std::move(socket),
+                             [this, number](IncomingMessage message) { Deliver(number, std::move(message)); });
+  if (stream_ != nullptr) return true;
+  Warn(
+      "this process runs unscheduled from here on: it has closed descriptors that are not its own; let it close them "
+      "before it uses the GPU");
+  client_->GiveUp();
+  return false;
+}
+
+void Agent::Greet(const std::string& token) {
+  const Vendor& vendor = client_->GetVendor();
+  greeted_ns_ = MonotonicNs();
+  stream_->Send(HelloMessage{token, client_->GetEnvironment().group, client_->PriorityHint(), vendor.runtime,
+                             vendor.route, client_->WeightHint(), client_->DeadlineHint(),
+                             client_->GetEnvironment().latency});
+  reported_devices_ = 0;
+  SendDevices();
+  reported_queues_.clear();
+  for (const QueueCreatedMessage& queue : client_->LiveQueues()) {
+    reported_queues_.insert(queue.queue);
+    stream_->Send(queue);
+  }
+}
+
+void Agent::SendDevices() {
+  if (stream_ == nullptr) return;
+  const std::uint64_t attached = client_->AttachedDevices();
+  const Vendor& vendor = client_->GetVendor();
+  for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
+    const std::uint64_t bit = std::uint64_t{1} << slot;
+    if ((attached & ~reported_devices_ & bit) == 0) continue;
+    reported_devices_ |= bit;
+    const int device = static_cast<int>(slot);
+    char text[256] = "";
+    DeviceMessage message;
+    message.slot = slot;
+    message.vendor = vendor.vendor;
+    InRuntime([&] {
+      if (vendor.pci_address(device, text, sizeof text)) message.pci_address = text;
+      if (vendor.device_name(device, text, sizeof text)) message.name = text;
+      message.compute_units = vendor.compute_units(device);
+      if (vendor.device_uuid(device, text, sizeof text)) message.uuid = text;
+      stream_->Send(message);
+    });
+  }
+}
+
+void Agent::SendMessages() {
+  std::vector<OutgoingMessage> outbox;
+  {
+    const std::lock_guard lock(mutex_);
+    outbox.swap(outbox_);
+  }
+  if (stream_ == nullptr) return;
+  for (const OutgoingMessage& message : outbox) {
+    if (IsNews(message)) stream_->Send(message);
+  }
+}
+
+// A stream that comes or goes while the daemon is greeted is in both, or in neither, of what it is told and the outbox.
+bool Agent::IsNews(const OutgoingMessage& message) {
+  if (const auto* created = std::get_if<QueueCreatedMessage>(&message))
+    return reported_queues_.insert(created->queue).second;
+  if (const auto* destroyed = std::get_if<QueueDestroyedMessage>(&message))
+    return reported_queues_.erase(destroyed->queue) != 0;
+  return true;
+}
+
+void Agent::SendActivity(std::uint64_t now_ns) {
+  next_activity_ns_ = now_ns + activity_interval_ns_;
+  ActivityMessage activity = client_->TakeActivity();
+  const bool is_empty = activity.queues.empty() && activity.passed.empty();
+  has_activity_ = !is_empty || is_watching_.load(std::memory_order_relaxed);
+  if (is_empty) return;
+  activity.time_ns = now_ns;
+  stream_->Send(activity);
+}
+
+void Agent::Handle(const IncomingMessage& message) {
+  const auto configure = [this](const SessionConfiguration& configuration) {
+    activity_interval_ns_ = std::uint64_t{configuration.activity_interval_ms} * 1'000'000;
+    client_->SetPassthrough(configuration.passthrough);
+  };
+  if (const auto* welcome = std::get_if<WelcomeMessage>(&message)) {
+    backoff_ns_ = 0;
+    reported_refusal_ = false;
+    session_->SetClockOffset(ClockOffset(welcome->monotonic_ns, greeted_ns_, MonotonicNs()));
+    client_->SetDescription(welcome->client_id, welcome->effective_priority);
+    if (client_->AwaitsWordUntilNs() != 0) client_->AwaitWordUntil(MonotonicNs() + Client::kFirstWordNs);
+    configure(welcome->configuration);
+    Info("scheduled as client " + std::to_string(welcome->client_id) + " at priority " +
+         std::to_string(welcome->effective_priority));
+  } else if (const auto* notice = std::get_if<NoticeMessage>(&message)) {
+    Warn(notice->text);
+  } else if (const auto* configuration = std::get_if<SessionConfiguration>(&message)) {
+    configure(*configuration);
+  } else if (const auto* end = std::get_if<EndMessage>(&message)) {
+    DropSession(*end);
+  }
+}
+
+void Agent::DropSession(const EndMessage& end) {
+  if (stream_ == nullptr) return;
+  ended_streams_.push_back(std::move(stream_));
+  const std::uint64_t now = MonotonicNs();
+  if (end.is_refusal || !session_->IsAlive()) {
+    EndSession();
+  } else {
+    kept_until_ns_ = now + kKeptNs;
+  }
+  const std::string reason = end.reason.empty() ? "the daemon closed the session" : end.reason;
+  if (end.is_refusal) {
+    if (!reported_refusal_) Warn("this process runs unscheduled: " + reason);
+    reported_refusal_ = true;
+    backoff_ns_ = kRefusedBackoffNs;
+  } else {
+    Info("this process runs unscheduled for now: " + reason);
+    // Not anew for one that never came to a welcome.
+    if (backoff_ns_ == 0) hurry_until_ns_ = now + kHurryNs;
+    BackOff();
+  }
+  next_attempt_ns_ = now + backoff_ns_;
+}
+
+void Agent::EndSession() {
+  kept_until_ns_ = 0;
+  slices_due_ns_ = 0;
+  client_->EndSession();
+}
+
+void Agent::BackOff() {
+  const bool is_first = backoff_ns_ == 0 || MonotonicNs() < hurry_until_ns_;
+  backoff_ns_ = is_first ? kFirstBackoffNs : std::min(backoff_ns_ * 2, kLongestBackoffNs);
+}
+
+}  // namespace xschedd::shim

@@ -1,0 +1,63 @@
+// Primary contexts: one of a device, which goes with the last of those who have retained it. The core forgets the
+// device before, as what is destroyed must not be touched; afterwards, where not all were seen.
+// Thread rule: any thread.
+#pragma once
+
+#include <atomic>
+
+#include "client-shim/cuda/vendor.h"
+#include "client-shim/stub/wrapper_families.h"
+
+namespace xschedd::shim::cuda {
+
+// How often the program has retained each device's, as far as it was seen.
+class Retained {
+ public:
+  // relaxed: a program that releases in one thread what another uses has put these in order.
+  void Add(int device) {
+    if (IsKept(device)) counts_[device].fetch_add(1, std::memory_order_relaxed);
+  }
+  // One fewer; returns how many there were. 0: more are released than were seen to be retained.
+  int Remove(int device) {
+    int count = IsKept(device) ? counts_[device].load(std::memory_order_relaxed) : 0;
+    while (count > 0 && !counts_[device].compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) {
+    }
+    return count;
+  }
+
+ private:
+  static bool IsKept(int device) { return device >= 0 && device < static_cast<int>(abi::kMaxDevices); }
+  std::atomic<int> counts_[abi::kMaxDevices] = {};
+};
+inline Retained g_retained;
+
+struct Retaining : Family {
+  template <typename Way, typename Row, typename... Arguments>
+  static void After(Result result, const void*, Arguments... arguments) {
+    if (result == kSuccess) g_retained.Add(Row::DeviceOf(arguments...));
+  }
+};
+
+// Counted without a client, too, because one that comes later needs to know: hence a frame of its own.
+struct Releasing : Family {};
+template <typename Way, typename Row, typename Family, typename Function = typename Row::Function>
+struct Around;
+template <typename Way, typename Row, typename... Parameters>
+struct Around<Way, Row, Releasing, Result (*)(Parameters...)> {
+  static Result Call(Parameters... arguments) {
+    const void* const caller = __builtin_return_address(0);
+    const ClientTable* client = FindClient<Way, Releasing>(caller);
+    const auto real = RealOrAbsent<Way, Row>(caller);
+    const int device = Row::DeviceOf(arguments...);
+    const int retained = g_retained.Remove(device);
+    const Inside inside;
+    if (retained == 1 && client != nullptr) ForgetDevice<Way>(client, device);
+    const Result result = real(arguments...);
+    if (result != kSuccess && retained > 0) g_retained.Add(device);
+    const bool may_be_gone = result == kSuccess && retained != 1 && client != nullptr;
+    if (may_be_gone && !IsPrimaryActive(device)) ForgetDevice<Way>(client, device);
+    return result;
+  }
+};
+
+}  // namespace xschedd::shim::cuda

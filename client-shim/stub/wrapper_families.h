@@ -1,0 +1,332 @@
+// What a wrapper of an entry point does, once for all vendors.
+//
+// Each line of a vendor's entry_points.def becomes a Row (wrapper_rows.inc): its number, its type, and what has to be
+// known of its arguments. A Way is a trait: how calls of a vendor come in, and whatever is different about them
+// (hip/wrappers.cc has two, one for each route; cuda/wrappers.cc has one). A wrapper is a frame, filled by a family:
+//
+//   Gated    while the word is zero, a jump to the real function; otherwise the family is asked
+//   Always   the family is asked whether or not anything is gated, because what it missed it could not learn later
+//   Behind   the real call first; the family sees its result
+//
+// The launch path of a gated wrapper is: load a pointer, load a word, test it, jump to the real function with all
+// arguments where they were. Only a non-zero word leads to the `Slow` function behind it.
+//
+// Rules of the families: the real call is made by the calling thread, once, with the caller's arguments, and its result
+// is returned unchanged. Calls of the runtime that the core makes come before the real call, or after one that
+// succeeded: up to ROCm 6 every call overwrites what hipGetLastError returns, so a "not ready" of ours must be
+// overwritten in turn, and a success of ours must not hide the caller's error. CUDA's driver keeps no last error.
+// Thread rule: any thread.
+#pragma once
+
+#include "client-shim/core/interface.h"
+#include "client-shim/stub/client.h"
+#include "client-shim/stub/front_end.h"
+#include "client-shim/stub/launch_path.h"
+#include "client-shim/stub/past_handles.h"
+#include "client-shim/stub/runtime_types.h"
+#include "client-shim/stub/submission.h"
+
+namespace xschedd::shim {
+
+// ---- what a Way has
+//
+//   kFrontEnd                          the vendor's FrontEnd
+//   IsOpen()                           launch path: nothing is gated, started or looked for by this way
+//   Real<Function>(entry)              launch path: the real function
+//   RealFor<Function>(entry, caller)   the real function of whoever is at `caller`; null: no runtime is loaded
+//   Resolve(caller)                    afterwards the real functions are known
+//   IsOurs(caller)                     the call is the application's own, and of the runtime that is scheduled
+//   LookForOthers()                    another runtime may have been loaded since
+//   MayTime<entry>(arguments...), Timed<entry>(stop, arguments...)
+//                                      whether the same launch can be made with a stop event of ours, and that launch
+//   TakenEvents                        the events that a launch takes itself
+//   OnBehalfOf                         while it lives, the core is told of another device than the current one
+//   DeviceCount()
+//   PastEvents()                       PastHandles of events
+
+// Devices as a row gives them, beside ordinals.
+inline constexpr int kUnknownDevice = -1;
+inline constexpr int kCurrentDevice = -2;
+
+// What a row says of its arguments.
+struct Work {
+  bool submits;
+  Stream stream;
+  bool drains;  // as in Submission
+  bool reads;
+};
+template <typename Item>
+struct List {
+  const Item* items;
+  int64_t count;
+};
+struct MadeStream {
+  Stream* stream;
+  int priority;
+  unsigned flags;
+};
+// Uses what a row does not need.
+template <typename... Arguments>
+void Named(const Arguments&...) {}
+
+// The real function. A process that calls it with no runtime loaded was linked against the shim itself.
+template <typename Way, typename Row>
+typename Row::Function RealOrAbsent(const void* caller) {
+  using Function = typename Row::Function;
+  const auto real = Way::template RealFor<Function>(Row::kEntry, caller);
+  static_assert(sizeof(Function) == sizeof(void*));
+  if (real != nullptr) return real;
+  return reinterpret_cast<Function>(reinterpret_cast<void*>(+[]() -> Result { return kErrorNotSupported; }));
+}
+
+// ---- the frames
+
+// The client if the call is to be looked at; a family that is a reason to start it does so on the way. The real
+// functions are known afterwards.
+template <typename Way, typename Family>
+const ClientTable* FindClient(const void* caller) {
+  Way::Resolve(caller);
+  if (!Way::IsOurs(caller)) return nullptr;
+  return Family::kStartsClient ? StartClient(Way::kFrontEnd) : RunningClient(Way::kFrontEnd);
+}
+
+// A call for which the family is asked, if it is the application's own and there is a client. `caller` is where the
+// application called from.
+template <typename Way, typename Row, typename Family, typename... Arguments>
+[[gnu::always_inline]] inline Result Ask(const void* caller, Arguments... arguments) {
+  Family::template Before<Way>(arguments...);
+  const ClientTable* client = FindClient<Way, Family>(caller);
+  const typename Row::Function real = RealOrAbsent<Way, Row>(caller);
+  if (client == nullptr || !Family::template Concerns<Row>(arguments...)) return real(arguments...);
+  const Inside inside;
+  return Family::template Call<Way, Row>(client, real, caller, arguments...);
+}
+
+template <typename Way, typename Row, typename Family, typename Function = typename Row::Function>
+struct Gated;
+template <typename Way, typename Row, typename Family, typename... Parameters>
+struct Gated<Way, Row, Family, Result (*)(Parameters...)> {
+  // Reached by a jump, so its return address is the application's.
+  [[gnu::noinline, gnu::cold]] static Result Slow(Parameters... arguments) {
+    return Ask<Way, Row, Family, Parameters...>(__builtin_return_address(0), arguments...);
+  }
+  [[gnu::always_inline]] static inline Result Call(Parameters... arguments) {
+    if (Way::IsOpen()) [[likely]] {
+      return Way::template Real<typename Row::Function>(Row::kEntry)(arguments...);
+    }
+    return Slow(arguments...);
+  }
+};
+
+template <typename Way, typename Row, typename Family, typename Function = typename Row::Function>
+struct Always;
+template <typename Way, typename Row, typename Family, typename... Parameters>
+struct Always<Way, Row, Family, Result (*)(Parameters...)> {
+  static Result Call(Parameters... arguments) {
+    return Ask<Way, Row, Family, Parameters...>(__builtin_return_address(0), arguments...);
+  }
+};
+
+template <typename Way, typename Row, typename Family, typename Function = typename Row::Function>
+struct Behind;
+template <typename Way, typename Row, typename Family, typename... Parameters>
+struct Behind<Way, Row, Family, Result (*)(Parameters...)> {
+  static Result Call(Parameters... arguments) {
+    const void* const caller = __builtin_return_address(0);
+    Family::template Before<Way>(arguments...);
+    Way::Resolve(caller);
+    const Result result = RealOrAbsent<Way, Row>(caller)(arguments...);
+    Family::template After<Way, Row>(result, caller, arguments...);
+    return result;
+  }
+};
+
+// ---- the families
+
+struct Family {
+  static constexpr bool kStartsClient = false;
+  template <typename Way, typename... Arguments>
+  static void Before(Arguments...) {}
+  template <typename Row, typename... Arguments>
+  static bool Concerns(Arguments...) {
+    return true;
+  }
+};
+
+struct Submitting : Family {
+  static constexpr bool kStartsClient = true;
+  template <typename Row, typename... Arguments>
+  static bool Concerns(Arguments... arguments) {
+    return Row::WorkOf(arguments...).submits;
+  }
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void* caller,
+                     Arguments... arguments) {
+    const Work work = Row::WorkOf(arguments...);
+    Submission submission = MakeSubmission(work.stream, Row::kEntry, work.drains, work.reads, caller);
+    submission.key = Row::KeyOf(arguments...);
+    submission.kernel = Row::LaunchedBy(arguments...);
+    submission.may_time = Way::template MayTime<Row::kEntry>(arguments...);
+    client->submit_begin(&submission);
+    const typename Way::TakenEvents events(client, arguments...);
+    const Result result = submission.stop == nullptr ? real(arguments...)
+                                                     : Way::template Timed<Row::kEntry>(submission.stop, arguments...);
+    client->submit_end(&submission, result == kSuccess);
+    if (result == kSuccess) events.Recorded(client, work.stream);
+    return result;
+  }
+};
+
+struct SubmittingList : Family {
+  static constexpr bool kStartsClient = true;
+  // More streams than this in one call are launched all the same, the rest uncounted.
+  static constexpr unsigned kMost = 16;
+
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void* caller,
+                     Arguments... arguments) {
+    const auto list = Row::ListOf(arguments...);
+    // More entries than devices are an error, which the runtime finds before it reads the list: it may not be that
+    // long.
+    if (list.items == nullptr || list.count < 0 || list.count > Way::DeviceCount()) return real(arguments...);
+    Submission submissions[kMost];
+    unsigned used = 0;
+    for (; used < list.count && used < kMost; ++used) {
+      const auto& item = list.items[used];
+      submissions[used] = MakeSubmission(item.stream, Row::kEntry, false, false, caller);
+      submissions[used].key = Row::KeyOf(item);
+      submissions[used].kernel = Row::LaunchedBy(item);
+      client->submit_begin(&submissions[used]);
+    }
+    const Result result = real(arguments...);
+    while (used > 0)
+      client->submit_end(&submissions[--used], result == kSuccess);
+    return result;
+  }
+};
+
+struct Synchronising : Family {
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    Sync sync;
+    {
+      const typename Way::OnBehalfOf device(Row::DeviceOf(arguments...));
+      client->sync_begin(&sync, Row::kScope, Row::ObjectOf(arguments...));
+    }
+    Result result = real(arguments...);
+    while (Row::kScope == SyncScope::kQuery && result == kErrorNotReady && client->query_again(&sync))
+      result = real(arguments...);
+    client->sync_end(&sync, result == kSuccess);
+    return result;
+  }
+};
+
+struct RecordingEvent : Family {
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    const Result result = real(arguments...);
+    if (result == kSuccess) client->event_recorded(Row::EventOf(arguments...), Row::StreamOf(arguments...));
+    return result;
+  }
+};
+
+struct DestroyingEvent : Family {
+  // A marker may be made at any time from now on.
+  template <typename Way, typename... Arguments>
+  static void Before(Event event, Arguments...) {
+    Way::PastEvents().Add(event);
+  }
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    client->event_destroyed(Row::EventOf(arguments...));
+    return real(arguments...);
+  }
+};
+
+struct MakingStream : Family {
+  static constexpr bool kStartsClient = true;
+  template <typename Way, typename... Arguments>
+  static void Before(Arguments...) {
+    Way::LookForOthers();
+  }
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    const Result result = real(arguments...);
+    const MadeStream made = Row::MadeOf(arguments...);
+    if (result == kSuccess && made.stream != nullptr) {
+      const typename Way::OnBehalfOf device(Row::DeviceOf(arguments...));
+      client->stream_created(*made.stream, made.priority, made.flags);
+    }
+    return result;
+  }
+};
+
+struct DestroyingStream : Family {
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    client->stream_destroying(Row::StreamOf(arguments...));
+    return real(arguments...);
+  }
+};
+
+// A program that works on a device's default stream makes no stream there: this call is all that shows the device.
+struct MakingCurrent : Family {
+  template <typename Way, typename... Arguments>
+  static void Before(Arguments...) {
+    Way::LookForOthers();
+  }
+  template <typename Way, typename Row, typename... Arguments>
+  static void After(Result result, const void* caller, Arguments... arguments) {
+    if (result == kSuccess && Way::IsOurs(caller)) NoteDevice(Way::kFrontEnd, Row::DeviceOf(arguments...));
+  }
+};
+
+// What was made on `device` is about to go.
+template <typename Way>
+void ForgetDevice(const ClientTable* client, int device) {
+  if (device == kUnknownDevice) return;
+  const typename Way::OnBehalfOf other(device);
+  client->device_reset();
+}
+
+struct ResettingDevice : Family {
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    ForgetDevice<Way>(client, Row::DeviceOf(arguments...));
+    return real(arguments...);
+  }
+};
+
+// Told before the real call: from then on a marker that is recorded elsewhere could break the capture. Counted always,
+// because a capture may outlive a change of the gate.
+struct BeginningCapture : Family {
+  static constexpr bool kStartsClient = true;
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    client->capture_begun(Row::StreamOf(arguments...));
+    const Result result = real(arguments...);
+    if (result != kSuccess) client->capture_ended(Row::StreamOf(arguments...));
+    return result;
+  }
+};
+
+// A capture that the wrong thread tries to end goes on.
+struct EndingCapture : Family {
+  template <typename Way, typename Row, typename... Arguments>
+  static Result Call(const ClientTable* client, typename Row::Function real, const void*, Arguments... arguments) {
+    const Result result = real(arguments...);
+    if (result != kErrorWrongThread) client->capture_ended(Row::StreamOf(arguments...));
+    return result;
+  }
+};
+
+// The runtime's answer to a request for a function's address stands, unless it is one of the entry points: then the
+// program is given our wrapper of it.
+struct GivingAddress : Family {
+  template <typename Way, typename Row, typename... Arguments>
+  static void After(Result result, const void*, Arguments... arguments) {
+    if (result == kSuccess && !IsInert() && !IsDisabled()) Row::Replace(arguments...);
+  }
+};
+
+}  // namespace xschedd::shim
