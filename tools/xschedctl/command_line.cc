@@ -17,13 +17,13 @@ TextStyle GlobalOptions::Style() const {
   return {TerminalWidth(), !no_header, HasColour(STDOUT_FILENO)};
 }
 
-void AddSelectorOptions(CommandSyntax& command, SelectorOptions& options) {
+void AddSelectorOptions(CommandSyntax& command, SelectorOptions& options, const std::string& all) {
   command.AddOption("pid,--pid", options.pids, "process id; may be repeated");
   command.AddOption("--uid", options.uid, "user name or number");
   command.AddOption("--group", options.group, "name of a group");
   command.AddOption("--cgroup", options.cgroup, "this cgroup or one below it");
   command.AddOption("--exe", options.exe, "executable: path, or file name without a slash");
-  command.AddFlag("--all", options.all, "every client");
+  command.AddFlag("--all", options.all, all);
 }
 
 namespace {

@@ -1,5 +1,7 @@
 // `xschedctl ps`: who is on which device, with which priority and in which state.
 #include <memory>
+#include <optional>
+#include <set>
 
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/pager.h"
@@ -11,7 +13,7 @@ Command AddPs(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddCommand("ps", "List clients: priority, state, held time, GPU time");
   auto selector = std::make_shared<SelectorOptions>();
   auto devices = std::make_shared<bool>(false);
-  AddSelectorOptions(command, *selector);
+  AddSelectorOptions(command, *selector, "every client, and programs on the GPU that are not scheduled");
   command.AddFlag("--devices", *devices, "list devices instead of clients");
   return {&command, [=, &global]() -> Outcome<ExitCode> {
             const Result<v1::Selector> chosen = ParseSelector(*selector, WhenEmpty::kMeansAll);
@@ -22,11 +24,22 @@ Command AddPs(CommandSyntax& program, const GlobalOptions& global) {
             *request.mutable_selector() = *chosen;
             const auto answer = client->Call(&v1::Admin::Stub::ListClients, request);
             if (!answer) return tl::unexpected<Failure>(answer.error());
-            if (global.json) {
-              Page(Document("ps", ToJson(*answer)), global);
-            } else {
-              Page(*devices ? RenderDevices(*answer, global.Style()) : RenderClients(*answer, global.Style()), global);
+            std::optional<UnscheduledProcesses> unscheduled;
+            if (selector->all && !*devices) {
+              std::set<std::uint64_t> pids;
+              for (const v1::Client& one : answer->clients())
+                pids.insert(one.pid());
+              unscheduled = FindUnscheduled(pids, answer->left_out() == 0);
             }
+            if (global.json) {
+              Json json = ToJson(*answer);
+              json["unscheduled"] = unscheduled ? ToJson(*unscheduled) : Json();
+              Page(Document("ps", json), global);
+              return ExitCode::kOk;
+            }
+            Page(*devices ? RenderDevices(*answer, global.Style())
+                          : RenderClients(*answer, global.Style(), unscheduled ? &*unscheduled : nullptr),
+                 global);
             return ExitCode::kOk;
           }};
 }

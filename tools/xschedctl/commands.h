@@ -48,8 +48,8 @@ Command AddDoctor(CommandSyntax& program, const GlobalOptions& global);
 Command AddCompletion(CommandSyntax& program, const GlobalOptions& global);
 Command AddVersion(CommandSyntax& program, const GlobalOptions& global);
 
-// Pids, also without --pid, --uid --group --cgroup --exe --all.
-void AddSelectorOptions(CommandSyntax& command, SelectorOptions& options);
+// Pids, also without --pid, --uid --group --cgroup --exe --all. `all`: what the last one says of itself.
+void AddSelectorOptions(CommandSyntax& command, SelectorOptions& options, const std::string& all = "every client");
 
 // A wrong command line, as a Failure.
 inline tl::unexpected<Failure> UsageFailure(Error error) {

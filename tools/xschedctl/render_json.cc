@@ -106,6 +106,15 @@ Json ToJson(const v1::ListClientsResponse& answer) {
   return json;
 }
 
+Json ToJson(const UnscheduledProcesses& unscheduled) {
+  Json json = {{"complete", unscheduled.is_complete}, {"processes", Json::array()}};
+  for (const UnscheduledProcess& process : unscheduled.processes) {
+    json["processes"].push_back(
+        {{"pid", process.pid}, {"uid", process.uid}, {"command", process.command}, {"reason", process.reason}});
+  }
+  return json;
+}
+
 Json ToJson(const v1::ChangeResponse& answer, bool dry_run) {
   Json json = {{"dry_run", dry_run},
                {"applied_ns", answer.applied_ns()},

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin.pb.h"
+#include "tools/xschedctl/unscheduled.h"
 
 namespace xschedd::ctl {
 
@@ -13,6 +14,7 @@ namespace xschedd::ctl {
 using Json = nlohmann::ordered_json;
 
 Json ToJson(const v1::ListClientsResponse& answer);
+Json ToJson(const UnscheduledProcesses& unscheduled);
 Json ToJson(const v1::ChangeResponse& answer, bool dry_run);
 Json ToJson(const v1::Policy& policy);
 Json ToJson(const v1::Event& event);

@@ -53,7 +53,8 @@ constexpr int kSpansShown = 8;
 
 }  // namespace
 
-std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style) {
+std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style,
+                          const UnscheduledProcesses* unscheduled) {
   const bool any_late = std::any_of(answer.clients().begin(), answer.clients().end(),
                                     [](const v1::Client& client) { return client.late() != 0; });
   const auto others = [](const v1::Client& client) {
@@ -125,11 +126,23 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       add(&device);
     if (client.devices().empty()) add(nullptr);
   }
+  std::string_view not_seen;
+  if (unscheduled != nullptr) {
+    for (const UnscheduledProcess& process : unscheduled->processes) {
+      std::vector<std::string> cells(columns.size(), "-");
+      cells[0] = fmt::format("{}", process.pid);
+      cells[1] = fmt::format("{}", process.uid);
+      cells[7] = "unscheduled";
+      cells.back() = process.command + (process.reason.empty() ? "" : " (" + process.reason + ")");
+      table.Add(std::move(cells));
+    }
+    if (!unscheduled->is_complete) not_seen = "processes of other users could not be looked into: run it as root\n";
+  }
   const std::string_view notice =
       answer.observes_only()
           ? "observing only ([daemon] enforce = false): nobody is held; HELD is what would have been\n"
           : "";
-  return table.Render(style) + LeftOut(answer.left_out(), "not shown") + std::string(notice);
+  return table.Render(style) + LeftOut(answer.left_out(), "not shown") + std::string(not_seen) + std::string(notice);
 }
 
 std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle& style) {

@@ -6,10 +6,13 @@
 
 #include "admin.pb.h"
 #include "tools/xschedctl/table.h"
+#include "tools/xschedctl/unscheduled.h"
 
 namespace xschedd::ctl {
 
-std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style);
+// `unscheduled`: rows behind the clients; null: not asked for.
+std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style,
+                          const UnscheduledProcesses* unscheduled = nullptr);
 std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle& style);
 std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const TextStyle& style);
 std::string RenderPolicy(const v1::Policy& policy);

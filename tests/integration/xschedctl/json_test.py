@@ -99,6 +99,8 @@ class Answers(WithDaemon):
         high, low = self.held_pair()
         self.check("ps", "ps")
         self.check("ps", "ps", "--devices")
+        unscheduled = self.check("ps", "ps", "--all")["unscheduled"]
+        self.assertFalse({high, low} & {process["pid"] for process in unscheduled["processes"]})
         for change in (["set", "--priority", "-7", "--pid", low], ["set", "--reset", "--pid", low, "--dry-run"],
                        ["hold", "--pid", high], ["release", "--all"]):
             self.check("change", *map(str, change))

@@ -1,0 +1,29 @@
+// Programs that compute on a GPU without being clients of the daemon, by what /proc and KFD say: who has /dev/kfd or
+// /dev/nvidia-uvm open. (Monitors and desktops have other files of the drivers open, and are not meant.)
+// Thread rule: reads files; main thread.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace xschedd::ctl {
+
+struct UnscheduledProcess {
+  std::uint64_t pid = 0;
+  std::uint32_t uid = 0;
+  std::string command;  // its name, without its words
+  std::string reason;   // "shim not preloaded"; empty: not known
+};
+
+struct UnscheduledProcesses {
+  std::vector<UnscheduledProcess> processes;  // by pid
+  bool is_complete = true;                    // false: this user may not look into some processes
+};
+
+// `clients`: their pids, and whether these are all that the daemon has. `root`: of the folders proc and sys.
+UnscheduledProcesses FindUnscheduled(const std::set<std::uint64_t>& clients, bool are_all_clients,
+                                     const std::string& root = {});
+
+}  // namespace xschedd::ctl
