@@ -490,7 +490,7 @@ void RunTrace(Name name, std::uint32_t seed, std::set<Why>& reasons, Waits::Reac
 
 }  // namespace
 
-TEST_CASE("policy properties on random traces") {
+TEST_CASE("policy properties on random traces", "[properties]") {
   const std::set<Why> common{Why::kOpen, Why::kGuard, Why::kHold, Why::kPriority, Why::kLinger, Why::kGang, Why::kTurn};
   const std::map<Name, Why> own{{Name::kPriority, Why::kShare},
                                 {Name::kShare, Why::kShare},
@@ -519,7 +519,7 @@ TEST_CASE("policy properties on random traces") {
   }
 }
 
-TEST_CASE("the order of simultaneous events does not matter") {
+TEST_CASE("the order of simultaneous events does not matter", "[properties]") {
   // Whatever happens between two decisions is one State: the only order left is that of lists, above. What remains is
   // that a decision made between two events of one instant changes nothing of the one after both.
   for (const std::string_view text : NameTexts()) {
