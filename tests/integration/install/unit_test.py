@@ -43,6 +43,7 @@ class Unit(WithFolder):
         self.unit = self.folder / "xschedd.service"
         self.unit.write_text("\n".join(f"ExecStart={XSCHEDD}" if line.startswith("ExecStart=") else line for line in lines),
                              encoding="utf-8")
+        self.target = shutil.copy(UNIT.with_name("xschedd.target"), self.folder)
         for socket in SOCKETS.glob("*.socket"):
             shutil.copy(socket, self.folder)
 
@@ -57,8 +58,23 @@ class Unit(WithFolder):
         print(said.stdout.strip().splitlines()[-1])
 
     def test_verify(self) -> None:
-        said = self.analyze("verify", str(self.unit), *(str(path) for path in sorted(self.folder.glob("*.socket"))))
+        said = self.analyze("verify", str(self.target), str(self.unit), *(str(path) for path in sorted(self.folder.glob("*.socket"))))
         self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "", ""))
+
+
+    def test_the_target_stops_all_and_starts_what_is_needed(self) -> None:
+        def values(unit: pathlib.Path, key: str) -> set[str]:
+            lines = unit.read_text(encoding="utf-8").splitlines()
+            return {word for line in lines if line.startswith(key + "=") for word in line.partition("=")[2].split()}
+
+        others = [unit for unit in self.folder.iterdir() if unit.suffix in (".socket", ".service")]
+        self.assertEqual(len(others), 4)
+        for unit in others:
+            self.assertIn("xschedd.target", values(unit, "PartOf"), unit.name)
+        target = pathlib.Path(self.target)
+        self.assertEqual(values(target, "Wants"), {unit.name for unit in others} - {"xschedd-metrics.socket"})
+        self.assertEqual(values(target, "Also"), values(target, "Wants"))
+        self.assertIn(target.name, values(self.folder / "xschedd-metrics.socket", "WantedBy"))
 
 
 class InSandbox(WithFolder):

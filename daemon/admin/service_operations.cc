@@ -1,0 +1,47 @@
+// What concerns the daemon as a whole: its configuration, whether it schedules at all.
+#include "daemon/admin/admin_operations.h"
+#include "daemon/admin/conversion.h"
+#include "daemon/config/conversion.h"
+
+namespace xschedd {
+namespace {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+}  // namespace
+
+Status AdminOperations::GetConfig(const Actor&, const v1::GetConfigRequest&, v1::GetConfigResponse& response) {
+  FillConfiguration(core_.Source().path,
+                    DescribeLive(core_.Settings(), core_.FilePolicy(), !core_.Source().policy_override.empty(),
+                                 core_.Source().software_gpu),
+                    response);
+  return Status::OK;
+}
+
+Status AdminOperations::Reload(const Actor& by, const v1::ReloadRequest& request, v1::ReloadResponse& response) {
+  const std::vector<Setting> before = Describe(core_.Settings());
+  if (request.dry_run()) {
+    const auto fresh = core_.Source().Load();
+    if (!fresh) return {StatusCode::FAILED_PRECONDITION, fresh.error().Line() + "; a reload would change nothing"};
+    FillChanges(before, Describe(*fresh), response);
+    return Status::OK;
+  }
+  const auto notes = core_.Reload(by);
+  if (!notes) return {StatusCode::FAILED_PRECONDITION, notes.error().Line() + "; the old configuration stays"};
+  for (const std::string& note : *notes)
+    response.add_notes(note);
+  FillChanges(before, Describe(core_.Settings()), response);
+  return Status::OK;
+}
+
+Status AdminOperations::Drain(const Actor& by, const v1::DrainRequest& request, v1::DrainResponse& response) {
+  if (!request.dry_run()) {
+    connections_.Drain();
+    core_.Drain(by);
+  }
+  response.set_clients(static_cast<std::uint32_t>(core_.Clients().Clients().size()));
+  return Status::OK;
+}
+
+}  // namespace xschedd

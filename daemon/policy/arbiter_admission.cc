@@ -1,0 +1,171 @@
+// In which order groups are admitted, what each waits for, and what one that is admitted takes. Thread rule: arbiter.h.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <tuple>
+
+#include "daemon/policy/arbiter.h"
+
+namespace xschedd::policy {
+namespace {
+
+// Above any time that a clock gives.
+constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
+
+}  // namespace
+
+// Highest rank first. Groups that are idle claim nothing and need no place.
+void Arbiter::Order() {
+  order_.clear();
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    const GroupView& view = groups_[group];
+    if (!view.tracked || !view.present) continue;
+    const GroupMemory& memory = decision_->memory[group];
+    const bool has_turn = memory.turn_since_ns != 0;
+    order_.push_back(
+        {.rank = view.rank,
+         .share = share_.Keeps(group) ? share_.Order(group, has_turn) : std::numeric_limits<double>::infinity(),
+         .turn = (has_turn ? 0 : kWaits) + memory.last_turn_ns,
+         .group = group});
+  }
+  std::sort(order_.begin(), order_.end(), [this](const Place& a, const Place& b) {
+    if (a.rank != b.rank) return a.rank > b.rank;
+    if (a.share != b.share) return a.share < b.share;
+    if (a.turn != b.turn) return a.turn < b.turn;
+    return state_->groups[a.group].id < state_->groups[b.group].id;
+  });
+  if (share_.KeepsAny()) Interleave();
+}
+
+// Inside a rank, who is kept to a share on one of its devices and who is not may share a device where turns are taken:
+// of the first of each, whoever has waited longer for its turn goes first. Each kind keeps its order.
+void Arbiter::Interleave() {
+  interleaved_.clear();
+  for (auto from = order_.begin(); from != order_.end();) {
+    const auto to = std::find_if(from, order_.end(), [&](const Place& place) { return place.rank != from->rank; });
+    const auto others = std::find_if(from, to, [](const Place& place) { return std::isinf(place.share); });
+    std::uint64_t latest = 0;
+    for (auto place = from; place != others; ++place)
+      place->turn = latest = std::max(latest, place->turn);
+    std::merge(from, others, others, to, std::back_inserter(interleaved_),
+               [](const Place& a, const Place& b) { return a.turn < b.turn; });
+    from = to;
+  }
+  order_.swap(interleaved_);
+}
+
+void Arbiter::Admit(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  WaitForClaims(group);
+  if (view.blocked == Why::kOpen && share_.Keeps(group) && share_.MustWait(group)) {
+    view.blocked = Why::kShare;
+    view.blocked_for = share_.HeldFor(group);
+  }
+  if (view.blocked == Why::kOpen) WaitForTurn(group);
+  if (view.blocked == Why::kOpen) return Claim(group);
+  // Who gives way inside its class gives its turn back; for a higher rank it would keep it.
+  const bool gives_way = view.blocked == Why::kShare || view.blocked == Why::kTurn;
+  if (gives_way && share_.Keeps(group)) turns_.NoteIdle(decision_->memory[group]);
+}
+
+void Arbiter::WaitForClaims(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  Rank strongest;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[i];
+    const DeviceView& device = devices_[tenant.device];
+    if (!tenant.busy || device.claim <= view.rank) continue;
+    // Of several claims, the answer to "for whom?" must not depend on the order of tenants.
+    const bool says_more =
+        device.claim > strongest || (device.claim == strongest && device.claimant < view.blocked_for);
+    if (!says_more) continue;
+    strongest = device.claim;
+    view.blocked = WhyClaimed(device, view.rank);
+    view.blocked_for = device.claimant;
+  }
+}
+
+void Arbiter::WaitForTurn(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[i];
+    DeviceView& device = devices_[tenant.device];
+    if (!tenant.busy || !TakesTurns(i) || !IsFull(device)) continue;
+    device.awaited = true;
+    if (view.blocked == Why::kOpen || device.turn_client < view.blocked_for) view.blocked_for = device.turn_client;
+    view.blocked = Why::kTurn;
+  }
+  if (view.blocked == Why::kTurn) SpeakFor(group);
+}
+
+// Turns on several devices end at different times. Those who would begin one here before the group has all its devices
+// run until then without a turn, so that they do not go before it when the last of the others' ends.
+void Arbiter::SpeakFor(std::uint32_t group) {
+  const Rank& rank = groups_[group].rank;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    DeviceView& device = devices_[state_->tenants[i].device];
+    if (!state_->tenants[i].busy || !TakesTurns(i) || device.next_group == group) continue;
+    device.next_group = group;
+    device.next_in_turn = device.next_rank == rank ? device.next_in_turn + 1 : 1;
+    device.next_rank = rank;
+  }
+}
+
+void Arbiter::Claim(std::uint32_t group) {
+  const GroupView& view = groups_[group];
+  bool takes_turn = false;
+  bool fills_in = false;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    const Tenant& tenant = state_->tenants[i];
+    const bool lingers = Lingers(tenant);
+    const bool keeps_turn = KeepsTurn(tenant);
+    if (!tenant.busy && !lingers && !keeps_turn) continue;
+    DeviceView& device = devices_[tenant.device];
+    if (keeps_turn) LookAt(TurnKeptUntil(tenant));
+    if (lingers && device.second_group != kNobody) LookAt(LingerEnd(tenant));
+    if (tenant.busy || lingers) ClaimDevice(i, lingers);
+    if (!(tenant.busy || keeps_turn) || !TakesTurns(i)) continue;
+    takes_turn = true;
+    if (device.turn_client == 0 || tenant.client < device.turn_client) device.turn_client = tenant.client;
+    if (device.counted_group == group) continue;
+    fills_in = fills_in || IsSpokenFor(device, view.rank);
+    ++device.groups_in_turn;
+    device.counted_group = group;
+  }
+  if (takes_turn && !fills_in) turns_.NoteOpen(decision_->memory[group]);
+  if (share_.Keeps(group)) share_.Admit(group);
+}
+
+// Holds those below on the device, or is beside them.
+void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
+  const Tenant& tenant = state_->tenants[index];
+  const GroupView& view = groups_[tenant.group];
+  DeviceView& device = devices_[tenant.device];
+  if (!holders_.HoldsNow(tenant.group)) {
+    const auto named = std::tuple(view.rank.priority, tenant.client);
+    if (tenant.busy && named > std::tuple(device.beside, device.beside_client))
+      std::tie(device.beside, device.beside_client) = named;
+    return;
+  }
+  // Of several of one rank, who is named must not depend on the order of anything: one with work, then the oldest.
+  const bool first = device.claimant == 0;
+  const bool names_better = device.claim == view.rank &&
+                            std::tuple(lingers, tenant.client) < std::tuple(device.claim_lingers, device.claimant);
+  if (!first && !names_better) return;
+  device.claim = view.rank;
+  device.claimant = tenant.client;
+  device.claim_lingers = lingers;
+}
+
+// The turns that somebody waits for must be looked at when they end.
+void Arbiter::WatchTurns(std::uint32_t group) {
+  if (groups_[group].blocked != Why::kOpen) return;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    if (devices_[state_->tenants[i].device].awaited) {
+      turns_.NoteAwaited(decision_->memory[group], decision_->next_look_ns);
+    }
+  }
+}
+
+}  // namespace xschedd::policy

@@ -1,0 +1,136 @@
+// What each tenant's gate says once groups are admitted: held or open and why, its window, its time slice. Thread rule:
+// arbiter.h.
+#include <algorithm>
+
+#include "daemon/policy/arbiter.h"
+#include "daemon/policy/slices.h"
+
+namespace xschedd::policy {
+namespace {
+
+// Long kernels on several streams of the most important client must be able to run side by side: a HIP process has four
+// hardware queues (GPU_MAX_HW_QUEUES).
+constexpr std::uint32_t kTopFloor = 4;
+// A second launch in flight keeps the pipeline of one tenant full between two long kernels; several keep the device
+// full together.
+constexpr std::uint32_t kPipelineFloor = 2;
+// With the default's 500 µs so many keep an H200 busy for one of its time slices between processes, 2 ms, and who has
+// them does not notice that he is tracked.
+constexpr std::uint32_t kWideWindows = WindowsBelow(BenefitMemory::Mode::kBeside);
+
+}  // namespace
+
+void Arbiter::CountWindows() {
+  for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
+    const Tenant& tenant = state_->tenants[i];
+    const GroupView& view = groups_[tenant.group];
+    const bool open = view.blocked == Why::kOpen || guard_.HasSlot(tenant.group);
+    if (!tenant.busy || !open || state_->groups[tenant.group].hold) continue;
+    DeviceView& device = devices_[tenant.device];
+    ++(CanBeOvertaken(i) ? device.background_clients : device.top_clients);
+  }
+}
+
+Why Arbiter::WhyClaimed(const DeviceView& device, const Rank& rank) const {
+  if (device.claim_lingers) return Why::kLinger;
+  return device.claim.priority == rank.priority ? why_ : Why::kPriority;
+}
+
+bool Arbiter::IsInTurnOn(std::uint32_t group, std::uint32_t device) const {
+  const auto tenants = roster_.TenantsOf(group);
+  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
+    const Tenant& tenant = state_->tenants[i];
+    return tenant.device == device && (tenant.busy || KeepsTurn(tenant));
+  });
+}
+
+Gate Arbiter::GateOf(std::uint32_t index) const {
+  const auto held = [](Why why, std::uint64_t held_for) {
+    return Gate{.held = true, .tracked = true, .why = why, .held_for = held_for};
+  };
+  const Tenant& tenant = state_->tenants[index];
+  const GroupView& view = groups_[tenant.group];
+  const DeviceView& device = devices_[tenant.device];
+  if (state_->groups[tenant.group].hold) return held(Why::kHold, 0);
+  if (!view.tracked) return Gate{};
+  const bool guarded = guard_.HasSlot(tenant.group);
+  if (!guarded) {
+    if (device.claim > view.rank) return held(WhyClaimed(device, view.rank), device.claimant);
+    if (view.blocked == Why::kTurn || view.blocked == Why::kShare) return held(view.blocked, view.blocked_for);
+    if (view.blocked != Why::kOpen) return held(Why::kGang, view.blocked_for);
+    if (share_.KeepsTenant(index) && share_.WouldWait(tenant.group)) {
+      return held(Why::kShare, share_.HeldFor(tenant.group));
+    }
+    if (IsFull(device) && TakesTurns(index) && !IsInTurnOn(tenant.group, tenant.device)) {
+      return held(Why::kTurn, device.turn_client);
+    }
+  }
+  Gate gate{.tracked = true, .why = guarded ? Why::kGuard : Why::kOpen};
+  if (!guarded && device.beside > view.rank.priority) {
+    gate.why = Why::kBeside;
+    gate.held_for = device.beside_client;
+  }
+  gate.window_us = WindowOf(index, gate.window_floor);
+  gate.tells_waits = view.rank.priority > device.bottom_priority && holders_.WantsWaits(tenant.group);
+  return gate;
+}
+
+std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
+  const Tenant& tenant = state_->tenants[index];
+  const DeviceView& device = devices_[tenant.device];
+  return SliceOf({.enabled = HasSlices(device),
+                  .tracked = gate.tracked && !state_->groups[tenant.group].hold,
+                  .guarded = gate.why == Why::kGuard,
+                  .runs_beside = RunsBeside(tenant),
+                  .several_beside = device.several_beside,
+                  .can_be_held = CanBeHeld(index),
+                  .takes_turns = TakesTurns(index),
+                  .somebody_can_be = device.can_be_held});
+}
+
+// In µs; 0: no limit.
+std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const {
+  const Tenant& tenant = state_->tenants[index];
+  const DeviceView& device = devices_[tenant.device];
+  const Settings& settings = state_->settings;
+  if (CanBeOvertaken(index)) {
+    if (settings.window_us == 0) return 0;
+    const Rank& rank = groups_[tenant.group].rank;
+    const bool is_held = CanBeHeld(index);
+    const std::uint32_t clients = is_held || rank < device.waiter ? std::max(1u, device.background_clients) : 1;
+    const std::uint32_t windows = !holders_.Measures() || rank < device.one_window ? 1
+                                  : rank < device.two_windows                      ? 2
+                                                                                   : kWideWindows;
+    floor = clients == 1 ? kPipelineFloor : 1;
+    return std::max(1u, windows * settings.window_us / clients);
+  }
+  const bool shares = share_.KeepsTenant(index);
+  const std::uint32_t budget = shares ? settings.share_slack_us : settings.top_window_us;
+  if (budget == 0) return 0;
+  const std::uint32_t clients = std::max(1u, device.top_clients);
+  const std::uint32_t part = std::max(1u, budget / clients);
+  const auto room_ns = shares ? share_.Room(index) : std::nullopt;
+  floor = room_ns ? kPipelineFloor : kTopFloor;
+  if (!room_ns) return part;
+  // Never less than it would have in the background.
+  const std::uint32_t least = settings.window_us == 0 ? part : std::max(1u, settings.window_us / clients);
+  return std::min(part, std::max(static_cast<std::uint32_t>(*room_ns / kNsPerUs), least));
+}
+
+// Of several who go before, one is named (ClaimDevice): the next one is when that one is idle.
+void Arbiter::FindAwaited() {
+  awaited_.clear();
+  for (std::uint32_t i = 0; i < decision_->gates.size(); ++i) {
+    const Gate& gate = decision_->gates[i];
+    if (!gate.held || gate.held_for == 0 || !state_->tenants[i].busy) continue;
+    if (std::find(awaited_.begin(), awaited_.end(), gate.held_for) == awaited_.end()) awaited_.push_back(gate.held_for);
+  }
+  if (awaited_.empty()) return;
+  for (std::uint32_t i = 0; i < decision_->gates.size(); ++i) {
+    Gate& gate = decision_->gates[i];
+    gate.awaited = gate.tracked && !gate.held &&
+                   std::find(awaited_.begin(), awaited_.end(), state_->tenants[i].client) != awaited_.end();
+  }
+}
+
+}  // namespace xschedd::policy

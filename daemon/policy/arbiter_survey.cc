@@ -1,0 +1,214 @@
+// Who is attached where and how each group stands, who is tracked, and who holds others: what is known before anybody
+// is admitted. Thread rule: arbiter.h.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "daemon/policy/arbiter.h"
+
+namespace xschedd::policy {
+namespace {
+
+// Keeps the lowest, ascending.
+template <typename Value, std::size_t kCount>
+void AddLowest(std::array<Value, kCount>& lowest, Value value) {
+  for (Value& each : lowest)
+    if (value < each) std::swap(value, each);
+}
+
+// Sums of these tell sets apart; not a sum of the numbers themselves.
+std::uint64_t HashOf(std::uint64_t client) {
+  const std::uint64_t mixed = client * 0x9e3779b97f4a7c15ull;
+  return (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93ull;
+}
+
+}  // namespace
+
+// Who is attached where, and how each group stands.
+void Arbiter::Survey(const Rules& rules) {
+  devices_.assign(state_->devices.size(), DeviceView{});
+  for (std::size_t i = 0; i < devices_.size(); ++i)
+    devices_[i].limit = ConcurrentLimit(state_->settings, state_->devices[i]);
+  overtaken_.assign(state_->tenants.size(), 0);
+  groups_.assign(state_->groups.size(), GroupView{});
+  decision_->memory.assign(state_->groups.size(), GroupMemory{});
+  for (std::uint32_t index = 0; index < groups_.size(); ++index) {
+    const Group& group = state_->groups[index];
+    if (group.hold) continue;
+    GroupView& view = groups_[index];
+    const auto tenants = roster_.TenantsOf(index);
+    for (const std::uint32_t i : tenants) {
+      const Tenant& tenant = state_->tenants[i];
+      view.busy = view.busy || tenant.busy;
+      view.present = view.present || tenant.busy || Lingers(tenant);
+      if (!IsRecent(tenant)) continue;
+      DeviceView& device = devices_[tenant.device];
+      AddLowest(device.lowest, {group.priority, tenant.client});
+      if (tenant.busy) device.lowest_busy = std::min(device.lowest_busy, group.priority);
+    }
+    Standing standing;
+    if (rules.standing != nullptr) {
+      standing = rules.standing({*state_, group, tenants, view.busy, now_ns_}, decision_->memory[index]);
+    }
+    view.rank = {group.priority, standing.level};
+    view.next_look_ns = standing.next_look_ns;
+    Attach(index, {group.priority, standing.potential}, standing.ranked);
+  }
+}
+
+void Arbiter::Attach(std::uint32_t group, Rank potential, bool ranked) {
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    DeviceView& device = devices_[state_->tenants[i].device];
+    device.bottom_priority = std::min(device.bottom_priority, potential.priority);
+    device.ranked = device.ranked || ranked;
+    if (device.top_group == group) continue;
+    if (device.top_group == kNobody || potential > device.top) {
+      device.second = device.top;
+      device.second_group = device.top_group;
+      device.top = potential;
+      device.top_group = group;
+    } else if (device.second_group == kNobody || potential > device.second) {
+      device.second = potential;
+      device.second_group = group;
+    }
+  }
+}
+
+bool Arbiter::IsMixed(const DeviceView& device) const {
+  if (device.second_group == kNobody) return false;
+  return device.ranked || device.bottom_priority != device.top.priority;
+}
+
+bool Arbiter::FindOvertaken(const Tenant& tenant) const {
+  const DeviceView& device = devices_[tenant.device];
+  const Rank& top = device.top_group == tenant.group ? device.second : device.top;
+  return groups_[tenant.group].rank < top;
+}
+
+void Arbiter::FindTracked() {
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    if (state_->groups[group].hold) continue;
+    GroupView& view = groups_[group];
+    view.tracked = share_.Keeps(group);
+    for (const std::uint32_t i : roster_.TenantsOf(group)) {
+      view.tracked = view.tracked || IsMixed(devices_[state_->tenants[i].device]);
+      overtaken_[i] = FindOvertaken(state_->tenants[i]) ? 1 : 0;
+    }
+    if (view.tracked) {
+      Remember(group);
+    } else {
+      Forget(group);
+    }
+  }
+}
+
+// Whoever is untracked is open, and nothing is known of its work. Only a case for the guard, and what is known of
+// holding others for it, stay, so that a neighbour that is held or gone for a moment does not begin them anew.
+void Arbiter::Forget(std::uint32_t group) {
+  const GroupMemory& before = state_->groups[group].memory;
+  GroupMemory& next = decision_->memory[group];
+  next = GroupMemory{.benefit = before.benefit};
+  next.benefit.open = false;
+  if (before.starved_since_ns == 0) return;
+  next.open_since_ns = before.open_since_ns;
+  next.starved_since_ns = before.starved_since_ns;
+  next.had_ns = before.had_ns;
+  next.guard_until_ns = before.guard_until_ns;
+  if (next.open_since_ns == 0) next.open_since_ns = now_ns_;
+}
+
+// Carries forward what belongs to no policy.
+void Arbiter::Remember(std::uint32_t group) {
+  GroupView& view = groups_[group];
+  const GroupMemory& before = state_->groups[group].memory;
+  GroupMemory& next = decision_->memory[group];
+  next.turn_since_ns = before.turn_since_ns;
+  next.last_turn_ns = before.last_turn_ns == 0 ? now_ns_ : before.last_turn_ns;
+  turns_.Expire(next);
+  if (view.busy) {
+    next.open_since_ns = before.open_since_ns;
+    next.starved_since_ns = before.starved_since_ns;
+    next.had_ns = before.had_ns;
+    next.guard_until_ns = before.guard_until_ns;
+  } else if (share_.Keeps(group)) {
+    turns_.NoteIdle(next);
+  } else if (next.turn_since_ns != 0) {
+    const auto tenants = roster_.TenantsOf(group);
+    view.keeps_turn = std::any_of(tenants.begin(), tenants.end(),
+                                  [this](std::uint32_t i) { return TurnKeptUntil(state_->tenants[i]) > now_ns_; });
+    view.present = view.present || view.keeps_turn;
+    if (!view.keeps_turn) turns_.NoteIdle(next);
+  }
+  LookAt(view.next_look_ns);
+}
+
+// Whether there is anybody whom it could hold.
+bool Arbiter::IsContended(std::uint32_t group) const {
+  const auto tenants = roster_.TenantsOf(group);
+  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
+    const Tenant& tenant = state_->tenants[i];
+    return tenant.busy && devices_[tenant.device].lowest_busy < groups_[group].rank.priority;
+  });
+}
+
+// As many as there are on one device.
+Others Arbiter::OthersBelow(std::uint32_t group) const {
+  Others others;
+  for (const std::uint32_t i : roster_.TenantsOf(group)) {
+    std::uint32_t here = 0;
+    for (const auto& low : devices_[state_->tenants[i].device].lowest) {
+      if (low.priority >= groups_[group].rank.priority) break;
+      ++here;
+      others.who += HashOf(low.client);
+    }
+    others.count = std::max(others.count, here);
+  }
+  return others;
+}
+
+void Arbiter::FindHolders() {
+  if (holders_.Measures()) {
+    for (std::uint32_t group = 0; group < groups_.size(); ++group)
+      if (groups_[group].tracked) holders_.Look(group, groups_[group].busy, IsContended(group), OthersBelow(group));
+    holders_.Choose();
+  }
+  for (const Tenant& tenant : state_->tenants) {
+    if (state_->groups[tenant.group].hold) continue;
+    DeviceView& device = devices_[tenant.device];
+    const Rank& rank = groups_[tenant.group].rank;
+    const BenefitMemory::Mode mode = holders_.ModeOf(tenant.group);
+    if (IsRecent(tenant)) NoteActive(tenant, mode == BenefitMemory::Mode::kHeld);
+    if (mode == BenefitMemory::Mode::kHeld) device.holder = std::max(device.holder, rank);
+    if (IsWhileItWaits(mode)) device.waiter = std::max(device.waiter, rank);
+    if (WindowsBelow(mode) == 1) device.one_window = std::max(device.one_window, rank);
+    if (WindowsBelow(mode) == 2) device.two_windows = std::max(device.two_windows, rank);
+  }
+  for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
+    const Tenant& tenant = state_->tenants[i];
+    if (state_->groups[tenant.group].hold) continue;
+    if (CanBeHeld(i)) devices_[tenant.device].can_be_held = true;
+    if (RunsBeside(tenant) && IsRecent(tenant)) CountBeside(tenant);
+  }
+  for (const DeviceView& device : devices_)
+    if (HasSlices(device) && !device.active_holds) LookAt(device.active_until_ns);
+}
+
+void Arbiter::NoteActive(const Tenant& tenant, bool holds) {
+  DeviceView& device = devices_[tenant.device];
+  const Rank& rank = groups_[tenant.group].rank;
+  if (rank < device.active) return;
+  const std::uint64_t until_ns = tenant.busy ? kNever : tenant.idle_since_ns + kRecentNs;
+  const bool is_equal = rank == device.active;
+  device.active_holds = holds || (is_equal && device.active_holds);
+  device.active_until_ns = is_equal ? std::max(device.active_until_ns, until_ns) : until_ns;
+  device.active = rank;
+}
+
+void Arbiter::CountBeside(const Tenant& tenant) {
+  DeviceView& device = devices_[tenant.device];
+  if (device.first_beside == kNobody) device.first_beside = tenant.group;
+  device.several_beside = device.several_beside || device.first_beside != tenant.group;
+  if (!tenant.busy && HasSlices(device)) LookAt(tenant.idle_since_ns + kRecentNs);
+}
+
+}  // namespace xschedd::policy
