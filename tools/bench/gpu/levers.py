@@ -15,10 +15,16 @@ from scenarios import LOW, SCENARIOS, Scenario, programs_of
 STRETCH_S = 3.0
 LEARN_S = 30.0  # the daemon tries other ways for some bursts of work, each two to thirty times (daemon/policy/benefit.h)
 
-# Each lever, as keys of `xschedctl policy set`, of one daemon that decides nothing itself.
-LEVERS = {"held": ("--tolerance", "0", "--time-slices", "off"), "beside": ("--tolerance", "100", "--time-slices", "off"),
-          "held, slices": ("--tolerance", "0", "--time-slices", "auto"),
-          "beside, slices": ("--tolerance", "100", "--time-slices", "auto")}
+# Each lever, as words of `xschedctl policy set`, of one daemon that decides nothing itself. `fifo` is the reference in the same
+# processes: of a loop that its host bounds, another process natively may have a slower core.
+LEVERS = {
+    "fifo": ("fifo", "--time-slices", "off", "--window", "500us"),
+    "held": ("priority", "--tolerance", "0", "--time-slices", "off", "--window", "500us"),
+    "beside": ("priority", "--tolerance", "100", "--time-slices", "off", "--window", "500us"),
+    "beside, 2 ms": ("priority", "--tolerance", "100", "--time-slices", "off", "--window", "2ms"),
+    "beside, 20 ms": ("priority", "--tolerance", "100", "--time-slices", "off", "--window", "20ms"),
+    "held, slices": ("priority", "--tolerance", "0", "--time-slices", "auto", "--window", "500us"),
+    "beside, slices": ("priority", "--tolerance", "100", "--time-slices", "auto", "--window", "500us")}
 USUAL = ("held", "beside")  # the others are asked for: each costs every scenario a stretch in every round
 # Another one decides, as it is installed or as --policy says.
 DECIDED = "xschedd"
