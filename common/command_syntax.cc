@@ -59,7 +59,7 @@ OptionDescription DescribeOption(const CLI::Option& option) {
 }
 
 CommandDescription DescribeCommand(const CLI::App& app) {
-  CommandDescription description{app.get_name(), app.get_description(), {}, {}};
+  CommandDescription description{app.get_name(), app.get_description(), {}, {}, app.get_group().empty()};
   for (const CLI::Option* option : app.get_options({}))
     description.options.push_back(DescribeOption(*option));
   for (const CLI::App* command : app.get_subcommands({}))
@@ -120,6 +120,12 @@ CommandSyntax& CommandSyntax::AddCommand(const std::string& name, const std::str
   state_->commands.push_back(
       std::unique_ptr<CommandSyntax>(new CommandSyntax(std::make_unique<State>(State{nullptr, app}))));
   return *state_->commands.back();
+}
+
+CommandSyntax& CommandSyntax::AddHiddenCommand(const std::string& name, const std::string& help) {
+  CommandSyntax& command = AddCommand(name, help);
+  command.state_->app->group("");
+  return command;
 }
 
 void CommandSyntax::RequireCommand() {

@@ -50,6 +50,7 @@ struct CommandDescription {
   std::string help;
   std::vector<OptionDescription> options;  // positionals, too
   std::vector<CommandDescription> commands;
+  bool is_hidden = false;
 };
 
 // What became of the words of a command line.
@@ -84,6 +85,8 @@ class CommandSyntax {
 
   // The command is valid for as long as this.
   CommandSyntax& AddCommand(const std::string& name, const std::string& help);
+  // Likewise, but neither in --help nor in completion: an old name.
+  CommandSyntax& AddHiddenCommand(const std::string& name, const std::string& help);
   // One of the commands must be given.
   void RequireCommand();
   // One may be given, and what is added to this may stand behind it, too. Before the first AddCommand.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "common/clock.h"
 
@@ -301,11 +302,21 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
   return notes;
 }
 
-void Core::Drain(const Actor& by) {
-  if (draining_) return;
-  draining_ = true;
-  Journal::Draining(by);
-  scheduler_.OpenAll();
+void Core::Disable(const Actor& by) {
+  if (std::exchange(enabled_, false)) {
+    journal_.Disabled(by);
+    scheduler_.OpenAll();
+  }
+  // Also where nothing changed: it may not be saved yet.
+  NoteChange(Urgency::kNow);
+}
+
+void Core::Enable(const Actor& by) {
+  if (!std::exchange(enabled_, true)) {
+    journal_.Enabled(by);
+    scheduler_.DecideAgain();
+    loop_.DecideNow();
+  }
   NoteChange(Urgency::kNow);
 }
 

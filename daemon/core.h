@@ -52,7 +52,7 @@ class CoreObserver {
   virtual void ClientGone(const Client& client) = 0;
   // What is saved of it. kNow: by an administrator, who is answered next.
   virtual void ClientChanged(const Client& client, Urgency urgency) = 0;
-  // What is no client's: policy, draining.
+  // What is no client's: the policy, whether it is in force at all.
   virtual void Changed(Urgency urgency) = 0;
 };
 
@@ -96,7 +96,9 @@ class Core {
   void SetPolicy(const policy::Settings& settings, const Actor& by);
   // Keeps the old configuration if the new one is wrong. The notes say what changed.
   Result<std::vector<std::string>> Reload(const Actor& by);
-  void Drain(const Actor& by);
+  // All gates open, and no new clients, until Enable; also over a restart.
+  void Disable(const Actor& by);
+  void Enable(const Actor& by);
   // Opens all gates; nothing is decided afterwards.
   void Stop();
 
@@ -114,8 +116,6 @@ class Core {
   // It has told again of all queues that it has, as it does before anything else: the others were destroyed meanwhile.
   void ResumeDone(Client& client);
   void RestoreSettings(Client& client, const SetByOthers& set);
-  // For the state that is saved last: draining is not for the next daemon.
-  void EndDraining() { draining_ = false; }
 
   // Whose a uid is in what is limited for each user, for clients from now on; at first everybody's own. `owner_of`
   // outlives this.
@@ -125,7 +125,7 @@ class Core {
   void Refused(std::uint32_t uid, const std::string& why);
   // The same for one that was logged already.
   void CountRefused() { ++refused_total_; }
-  bool IsDraining() const { return draining_; }
+  bool IsEnabled() const { return enabled_; }
 
   Registry& Clients() { return registry_; }
   const Registry& Clients() const { return registry_; }
@@ -198,7 +198,7 @@ class Core {
   std::function<void()> on_reload_;
   std::function<std::uint32_t(std::uint32_t)> owner_of_;
   CoreObserver* observer_ = nullptr;
-  bool draining_ = false;
+  bool enabled_ = true;
   std::uint64_t refused_total_ = 0;
   std::uint64_t started_ns_;
   std::uint64_t restarts_ = 0;

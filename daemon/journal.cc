@@ -175,8 +175,14 @@ void Journal::Reloaded(const std::string& file, std::size_t clients_changed, std
   events_.Add(EventNow(EventKind::kReloaded, Text(by)));
 }
 
-void Journal::Draining(const Actor& by) {
-  SPDLOG_INFO("draining: all gates open, no new clients {}", Fields(by));
+void Journal::Disabled(const Actor& by) {
+  SPDLOG_INFO("disabled: all gates open, no new clients {}", Fields(by));
+  events_.Add(EventNow(EventKind::kPolicy, "scheduling disabled " + Text(by)));
+}
+
+void Journal::Enabled(const Actor& by) {
+  SPDLOG_INFO("enabled: the policy is in force again {}", Fields(by));
+  events_.Add(EventNow(EventKind::kPolicy, "scheduling enabled " + Text(by)));
 }
 
 void Journal::Refused(std::uint32_t owner, const std::string& why) {

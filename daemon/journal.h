@@ -49,7 +49,8 @@ class Journal {
   static void ObservesOnly();
   static void ReloadFailed(const Error& error);
   void Reloaded(const std::string& file, std::size_t clients_changed, std::size_t clients_moved, const Actor& by);
-  static void Draining(const Actor& by);
+  void Disabled(const Actor& by);
+  void Enabled(const Actor& by);
   void Refused(std::uint32_t owner, const std::string& why);
 
   // Lines and events that were kept out.

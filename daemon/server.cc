@@ -83,7 +83,7 @@ void Server::GiveBack(Connection& connection) {
 Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
   // First of all: gates bind again from here on.
   keeper_.Restore(std::move(passed));
-  if (core_.IsDraining()) connections_.Drain();
+  connections_.TakeShims(core_.IsEnabled());
   auto serving = StartServing(clients_, [this](std::string peer) {
     host_.Post([this, peer = std::move(peer)] {
       if (const auto connection = connections_.Find(peer, false)) connection->Charge(cost::kCallNs);

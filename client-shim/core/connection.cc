@@ -87,7 +87,7 @@ tl::expected<Connection, ConnectError> ConnectToDaemon(int timeout_ms, HostDescr
       return Refused("the daemon takes no more clients of this user",
                      "end some, or raise the quota in its configuration");
     case PreambleStatus::kDraining:
-      return Refused("the daemon takes no new clients at the moment", "xschedctl shows why");
+      return Refused("the daemon takes no new clients at the moment", "xschedctl enable ends that");
     case PreambleStatus::kNotVisible:
       return Refused("the daemon cannot see this process, which is outside its pid namespace",
                      "run xschedd in the host's pid namespace");

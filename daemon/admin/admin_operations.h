@@ -32,6 +32,8 @@ class AdminOperations {
   grpc::Status Explain(const Actor& by, const v1::ExplainRequest& request, v1::ExplainResponse& response);
   grpc::Status GetConfig(const Actor& by, const v1::GetConfigRequest& request, v1::GetConfigResponse& response);
   grpc::Status Reload(const Actor& by, const v1::ReloadRequest& request, v1::ReloadResponse& response);
+  grpc::Status Disable(const Actor& by, const v1::DisableRequest& request, v1::DisableResponse& response);
+  grpc::Status Enable(const Actor& by, const v1::EnableRequest& request, v1::EnableResponse& response);
   grpc::Status Drain(const Actor& by, const v1::DrainRequest& request, v1::DrainResponse& response);
 
  private:

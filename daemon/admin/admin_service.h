@@ -36,6 +36,8 @@ class AdminService final : public v1::Admin::CallbackService {
   XSCHEDD_UNARY(Explain, ExplainRequest, ExplainResponse)
   XSCHEDD_UNARY(GetConfig, GetConfigRequest, GetConfigResponse)
   XSCHEDD_UNARY(Reload, ReloadRequest, ReloadResponse)
+  XSCHEDD_UNARY(Disable, DisableRequest, DisableResponse)
+  XSCHEDD_UNARY(Enable, EnableRequest, EnableResponse)
   XSCHEDD_UNARY(Drain, DrainRequest, DrainResponse)
 #undef XSCHEDD_UNARY
 

@@ -35,13 +35,33 @@ Status AdminOperations::Reload(const Actor& by, const v1::ReloadRequest& request
   return Status::OK;
 }
 
-Status AdminOperations::Drain(const Actor& by, const v1::DrainRequest& request, v1::DrainResponse& response) {
+Status AdminOperations::Disable(const Actor& by, const v1::DisableRequest& request, v1::DisableResponse& response) {
+  response.set_was_disabled(!core_.IsEnabled());
   if (!request.dry_run()) {
-    connections_.Drain();
-    core_.Drain(by);
+    connections_.TakeShims(false);
+    core_.Disable(by);
   }
   response.set_clients(static_cast<std::uint32_t>(core_.Clients().Clients().size()));
   return Status::OK;
+}
+
+Status AdminOperations::Enable(const Actor& by, const v1::EnableRequest& request, v1::EnableResponse& response) {
+  response.set_was_enabled(core_.IsEnabled());
+  if (!request.dry_run()) {
+    core_.Enable(by);
+    connections_.TakeShims(true);
+  }
+  response.set_clients(static_cast<std::uint32_t>(core_.Clients().Clients().size()));
+  return Status::OK;
+}
+
+Status AdminOperations::Drain(const Actor& by, const v1::DrainRequest& request, v1::DrainResponse& response) {
+  v1::DisableRequest same;
+  same.set_dry_run(request.dry_run());
+  v1::DisableResponse answer;
+  const Status status = Disable(by, same, answer);
+  response.set_clients(answer.clients());
+  return status;
 }
 
 }  // namespace xschedd

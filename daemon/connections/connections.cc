@@ -150,9 +150,9 @@ void Connections::LetIn(const std::shared_ptr<Connection>& connection, PreambleS
 }
 
 bool Connections::WelcomeShim(Connection& connection, int socket, const PreambleHello& hello) {
-  if (draining_) {
+  if (!takes_shims_) {
     SendWelcome(socket, PreambleStatus::kDraining, connection.token, nullptr);
-    Refuse(connection, "the daemon drains");
+    Refuse(connection, "the daemon is disabled");
     return false;
   }
   const abi::Layout* const layout = abi::FindSpoken(hello.abi_version, hello.layout_hash);

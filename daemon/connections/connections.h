@@ -73,8 +73,8 @@ class Connections {
   // `quotas` must outlive this.
   Connections(boost::asio::io_context& io, Quotas& quotas, Callbacks callbacks);
 
-  // New shims are refused with kDraining.
-  void Drain() { draining_ = true; }
+  // Whether new shims are welcome, or refused with kDraining; at first they are.
+  void TakeShims(bool takes) { takes_shims_ = takes; }
 
   // A fresh, non-blocking connection.
   void Accept(UniqueFd socket, bool is_admin);
@@ -120,7 +120,7 @@ class Connections {
   std::uint64_t clients_open_ = 0;                   // accepted on client.sock, open or in handshake
   std::uint64_t capacity_;                           // of these
   std::uint64_t total_ = 0;
-  bool draining_ = false;
+  bool takes_shims_ = true;
   bool closing_ = false;
 };
 

@@ -109,9 +109,13 @@ constexpr MetricWriter kWriters[] = {
      [](const Sources& from, Place, Exposition& out) {
        out.Sample({{"policy", policy::Text(from.core.Settings().policy.name)}}, 1u);
      }},
-    {{"xschedd_draining", MetricType::kGauge, "", "1 while all gates are open and no new clients are taken."},
+    {{"xschedd_enabled", MetricType::kGauge, "",
+      "0 while xschedctl disable is in force: all gates are open and no new clients are taken."},
      Each::kOnce,
-     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.IsDraining() ? 1u : 0u); }},
+     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.IsEnabled() ? 1u : 0u); }},
+    {{"xschedd_draining", MetricType::kGauge, "", "1 - xschedd_enabled; its name in 0.1.0."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.IsEnabled() ? 0u : 1u); }},
     {{"xschedd_enforcing", MetricType::kGauge, "",
       "0 where the daemon observes only: nobody is held, and what is counted as held would have been."},
      Each::kOnce,

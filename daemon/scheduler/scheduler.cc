@@ -88,15 +88,21 @@ void Scheduler::Leaving(Client& client) {
 }
 
 void Scheduler::OpenAll() {
-  open_for_good_ = true;
+  all_open_ = true;
   const std::uint64_t now = clock_();
   for (const auto& [id, client] : registry_.Clients()) {
     if (client->channel == nullptr) continue;
-    for (const auto& [slot, attachment] : client->attachments) {
-      recorder_.EndHold(*attachment, now);
-      WriteGate(*attachment, policy::Gate{}, now);
-      recorder_.NotePhase(*attachment, now);
-    }
+    for (const auto& [slot, attachment] : client->attachments)
+      Apply(*attachment, policy::Gate{}, now);
+  }
+}
+
+void Scheduler::DecideAgain() {
+  all_open_ = false;
+  // What was gathered still has the gates from before they were opened.
+  for (const auto& [address, device] : registry_.Devices()) {
+    gatherer_.Forget(*device);
+    MarkDirty(*device);
   }
 }
 
@@ -269,7 +275,7 @@ void Scheduler::DecideFrom(Device& start, std::uint64_t now_ns) {
   Cluster& cluster = gatherer_.Gather(start, decides_by_, now_ns);
   for (Device* device : cluster.devices)
     device->dirty = false;
-  if (open_for_good_) return;
+  if (all_open_) return;
   const policy::Decision& decision = decider_.Decide(cluster.state, now_ns);
   ++counts_.decisions;
   for (std::size_t i = 0; i < cluster.groups.size(); ++i) {
@@ -390,7 +396,7 @@ double Scheduler::PartOf(const Client& client) {
 }
 
 std::uint64_t Scheduler::NextLookNs() const {
-  return open_for_good_ || looks_.empty() ? policy::kNever : looks_.begin()->first;
+  return all_open_ || looks_.empty() ? policy::kNever : looks_.begin()->first;
 }
 
 }  // namespace xschedd

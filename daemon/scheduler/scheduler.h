@@ -47,8 +47,9 @@ class Scheduler {
   void Changed(Client& client);
   // Opens the client's gates for good. Call before Registry::Remove.
   void Leaving(Client& client);
-  // Opens all gates and decides nothing any more.
+  // Opens all gates and decides nothing, until DecideAgain.
   void OpenAll();
+  void DecideAgain();
   // After the first decision about a client whose board is from before a restart: whatever that board still says of
   // other slots, or of slots that nothing has to be decided about, it says what was decided.
   void AlignBoard(Client& client);
@@ -118,7 +119,7 @@ class Scheduler {
   // many devices there are.
   std::set<std::pair<std::uint64_t, Device*>> looks_;
   std::vector<std::uint32_t> changed_;  // of one decision; kept for its memory
-  bool open_for_good_ = false;
+  bool all_open_ = false;
   bool enforces_ = true;
   std::uint64_t last_write_ns_ = 0;
   SchedulerCounts counts_;

@@ -147,7 +147,9 @@ class SessionReactor final : public Stream, public ConfigurationSink {
       return refuse(grpc::StatusCode::INVALID_ARGUMENT, "the first message is not hello; send hello first");
     }
     const v1::Hello& hello = message_.hello();
-    if (host_.core.IsDraining()) return refuse(grpc::StatusCode::UNAVAILABLE, "the daemon drains; try again later");
+    if (!host_.core.IsEnabled()) {
+      return refuse(grpc::StatusCode::UNAVAILABLE, "the daemon is disabled; xschedctl enable ends that");
+    }
     if (connection_->waiting_id == 0 &&
         host_.core.Clients().Clients().size() + host_.keeper.Expected() >= kMostClients) {
       return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED,

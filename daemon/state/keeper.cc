@@ -53,7 +53,7 @@ void StateKeeper::Restore(std::vector<PassedDescriptor> passed) {
     // Nor is a number given again that only the store knows: what was saved last may be from before it.
     const std::uint64_t stored_next = stored.channels.empty() ? 0 : stored.channels.rbegin()->first + 1;
     core_.Clients().Continue(std::max(saved.next_client(), stored_next), PartitionsFrom(saved));
-    if (saved.draining()) core_.Drain({});
+    if (saved.draining()) core_.Disable({});
     RestoreClients(saved, std::move(stored.channels));
   } else {
     if (!stored.channels.empty()) {
@@ -159,11 +159,7 @@ void StateKeeper::RestoreClients(const state::SavedState& saved,
   for (const auto& [number, descriptors] : channels)
     store_.RemoveChannel(number);
   core_.RestoreDone();
-  in_grace_ = true;
-  grace_.expires_after(kGrace);
-  grace_.async_wait([this](const error_code& error) {
-    if (!error) EndGrace();
-  });
+  BeginGrace();
   SPDLOG_INFO("taken over from version={} clients={} without_memory={} ended_meanwhile={}{}", saved.daemon_version(),
               taken_over, without_memory, dead, why_not.empty() ? "" : " reason=\"" + why_not + "\"");
 }
@@ -205,8 +201,6 @@ void StateKeeper::Serving() {
 
 void StateKeeper::Freeze() {
   if (frozen_) return;
-  // Draining ends with the daemon that was told to.
-  core_.EndDraining();
   if (writer_) {
     NoteAll();
     Save();
@@ -270,9 +264,17 @@ void StateKeeper::RemoveWaiting(std::uint64_t id, const std::string& why) {
   waiting_.erase(id);
 }
 
+void StateKeeper::BeginGrace() {
+  in_grace_ = true;
+  grace_.expires_after(kGrace);
+  grace_.async_wait([this](const error_code& error) {
+    if (!error) EndGrace();
+  });
+}
+
 void StateKeeper::EndGrace() {
-  // Nobody can come back to a daemon that takes nobody; what was set for them is kept for the next one.
-  if (core_.IsDraining()) return;
+  // Nobody can come back to a daemon that takes nobody: all have their time again when it is enabled (Changed).
+  if (!core_.IsEnabled()) return;
   in_grace_ = false;
   for (const state::Client& client : std::exchange(expected_, {}))
     NoteChange(client.id(), Urgency::kSoon);
@@ -330,6 +332,8 @@ void StateKeeper::ClientChanged(const Client& client, Urgency urgency) {
 }
 
 void StateKeeper::Changed(Urgency urgency) {
+  const bool grace_is_over = grace_.expiry() <= std::chrono::steady_clock::now();
+  if (!frozen_ && in_grace_ && grace_is_over && core_.IsEnabled()) BeginGrace();
   NoteChange(kHead, urgency);
 }
 

@@ -93,6 +93,7 @@ class StateKeeper final : public CoreObserver {
   void Expect(const state::Client& saved);
   void Supersede(Client& client);
   void RemoveWaiting(std::uint64_t id, const std::string& why);
+  void BeginGrace();
   void EndGrace();
   void NoteChange(std::uint64_t part, Urgency urgency);
   void NoteAll();

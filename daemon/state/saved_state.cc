@@ -157,7 +157,7 @@ void FillSaved(const Core& core, state::SavedState& saved) {
   saved.set_next_client(core.Clients().NextId());
   *saved.mutable_policy() = ToSaved(core.Settings().policy);
   *saved.mutable_file_policy() = ToSaved(core.FilePolicy());
-  saved.set_draining(core.IsDraining());
+  saved.set_draining(!core.IsEnabled());
   saved.set_restarts(core.Restarts());
 }
 

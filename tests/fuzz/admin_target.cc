@@ -97,7 +97,8 @@ class World {
           Call(input, &AdminOperations::Reload);
           break;
         case 11:
-          if (op < 32) Call(input, &AdminOperations::Drain);
+          if (op < 32) Call(input, &AdminOperations::Disable);
+          if (op >= 224) Call(input, &AdminOperations::Enable);
           break;
         case 12:
           Connect(input);

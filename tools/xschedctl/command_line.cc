@@ -83,7 +83,7 @@ std::optional<Error> Mistyped(const CommandDescription& program, const std::vect
     if (found == commands.end()) {
       std::vector<std::string> known;
       for (const CommandDescription& command : commands)
-        known.push_back(command.name);
+        if (!command.is_hidden) known.push_back(command.name);
       return Error{"there is no command \"" + (typed.empty() ? "" : typed.substr(1) + " ") + word + "\"",
                    Advice(Nearest(word, known), typed)};
     }
@@ -115,8 +115,9 @@ Outcome<std::function<Outcome<ExitCode>()>> CommandLine::Parse(const std::vector
   for (Command& command : AddConfig(syntax_, global_))
     commands.push_back(std::move(command));
   commands.push_back(AddRun(syntax_, global_, rest_));
-  for (const auto add : {AddPs, AddTop, AddSet, AddHold, AddRelease, AddEvents, AddTrace, AddExplain, AddStats,
-                         AddMetrics, AddReload, AddDrain, AddDoctor, AddCompletion, AddVersion}) {
+  for (const auto add :
+       {AddPs, AddTop, AddSet, AddHold, AddRelease, AddEvents, AddTrace, AddExplain, AddStats, AddMetrics, AddReload,
+        AddDisable, AddEnable, AddDrain, AddDoctor, AddCompletion, AddVersion}) {
     commands.push_back(add(syntax_, global_));
   }
 

@@ -1,6 +1,8 @@
-// `xschedctl stats`, `reload`, `drain`, `version`: what concerns the daemon itself.
+// `xschedctl stats`, `reload`, `disable`, `enable`, `version`; and `drain`, the old name of `disable`: what concerns
+// the daemon itself.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
 
 #include "common/versions.h"
@@ -52,10 +54,22 @@ Outcome<ExitCode> Version(const GlobalOptions& global) {
   return outcome;
 }
 
-std::string ShowDrain(std::uint32_t clients, bool dry_run) {
-  const std::string connected = fmt::format("{} client{} still connected", clients, clients == 1 ? "" : "s");
-  if (!dry_run) return "draining: all gates are open; " + connected + "\n";
-  return "would open all gates and take no new clients; " + connected + "\n(dry run: nothing was changed)\n";
+constexpr const char* kDryRun = "(dry run: nothing was changed)\n";
+
+std::string Connected(std::uint64_t clients) {
+  return fmt::format("{} client{} connected\n", clients, clients == 1 ? "" : "s");
+}
+
+std::string ShowDisable(std::uint64_t clients, bool was_disabled, bool dry_run) {
+  if (was_disabled) return "was disabled already; " + Connected(clients) + (dry_run ? kDryRun : "");
+  if (dry_run) return "would open all gates and take no new clients; " + Connected(clients) + kDryRun;
+  return "disabled: all gates are open, and no new clients are taken until xschedctl enable; " + Connected(clients);
+}
+
+std::string ShowEnable(std::uint64_t clients, bool was_enabled, bool dry_run) {
+  if (was_enabled) return "was enabled already; " + Connected(clients) + (dry_run ? kDryRun : "");
+  if (dry_run) return "would put the policy in force again and take new clients; " + Connected(clients) + kDryRun;
+  return "enabled: the policy is in force again; " + Connected(clients);
 }
 
 }  // namespace
@@ -85,17 +99,55 @@ Command AddReload(CommandSyntax& program, const GlobalOptions& global) {
           }};
 }
 
-Command AddDrain(CommandSyntax& program, const GlobalOptions& global) {
-  CommandSyntax& command = program.AddCommand("drain", "Open all gates and take no new clients");
+Command AddDisable(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command =
+      program.AddCommand("disable", "Open all gates and take no new clients, until enable; a restart does not end it");
   const auto dry_run = std::make_shared<bool>(false);
   command.AddFlag("--dry-run", *dry_run, "say whom it would concern, change nothing");
   return {&command, [=, &global] {
+            v1::DisableRequest request;
+            request.set_dry_run(*dry_run);
+            return Ask<v1::DisableRequest, v1::DisableResponse>(
+                &v1::Admin::Stub::Disable, request, global, [&](const v1::DisableResponse& answer) {
+                  return global.json ? Document("disable", {{"dry_run", *dry_run},
+                                                            {"clients", answer.clients()},
+                                                            {"was_disabled", answer.was_disabled()}})
+                                     : ShowDisable(answer.clients(), answer.was_disabled(), *dry_run);
+                });
+          }};
+}
+
+Command AddEnable(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command =
+      program.AddCommand("enable", "End disable: the policy is in force again, new clients are taken");
+  const auto dry_run = std::make_shared<bool>(false);
+  command.AddFlag("--dry-run", *dry_run, "say whom it would concern, change nothing");
+  return {&command, [=, &global] {
+            v1::EnableRequest request;
+            request.set_dry_run(*dry_run);
+            return Ask<v1::EnableRequest, v1::EnableResponse>(
+                &v1::Admin::Stub::Enable, request, global, [&](const v1::EnableResponse& answer) {
+                  return global.json ? Document("enable", {{"dry_run", *dry_run},
+                                                           {"clients", answer.clients()},
+                                                           {"was_enabled", answer.was_enabled()}})
+                                     : ShowEnable(answer.clients(), answer.was_enabled(), *dry_run);
+                });
+          }};
+}
+
+// Its name in 0.1.0.
+Command AddDrain(CommandSyntax& program, const GlobalOptions& global) {
+  CommandSyntax& command = program.AddHiddenCommand("drain", "The old name of disable");
+  const auto dry_run = std::make_shared<bool>(false);
+  command.AddFlag("--dry-run", *dry_run, "say whom it would concern, change nothing");
+  return {&command, [=, &global] {
+            fmt::print(stderr, "xschedctl: drain is the old name of disable; xschedctl enable ends it\n");
             v1::DrainRequest request;
             request.set_dry_run(*dry_run);
             return Ask<v1::DrainRequest, v1::DrainResponse>(
                 &v1::Admin::Stub::Drain, request, global, [&](const v1::DrainResponse& answer) {
                   return global.json ? Document("drain", {{"dry_run", *dry_run}, {"clients", answer.clients()}})
-                                     : ShowDrain(answer.clients(), *dry_run);
+                                     : ShowDisable(answer.clients(), false, *dry_run);
                 });
           }};
 }

@@ -43,6 +43,8 @@ Command AddExplain(CommandSyntax& program, const GlobalOptions& global);
 Command AddStats(CommandSyntax& program, const GlobalOptions& global);
 Command AddMetrics(CommandSyntax& program, const GlobalOptions& global);
 Command AddReload(CommandSyntax& program, const GlobalOptions& global);
+Command AddDisable(CommandSyntax& program, const GlobalOptions& global);
+Command AddEnable(CommandSyntax& program, const GlobalOptions& global);
 Command AddDrain(CommandSyntax& program, const GlobalOptions& global);
 Command AddDoctor(CommandSyntax& program, const GlobalOptions& global);
 Command AddCompletion(CommandSyntax& program, const GlobalOptions& global);

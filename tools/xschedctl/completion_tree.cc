@@ -60,7 +60,7 @@ CompletedCommand CompletionTree(const CommandDescription& command, const std::st
     if (option.is_positional) completed.positionals.push_back(found);
   }
   for (const CommandDescription& inner : command.commands)
-    completed.commands.push_back(CompletionTree(inner, path + " " + inner.name));
+    if (!inner.is_hidden) completed.commands.push_back(CompletionTree(inner, path + " " + inner.name));
   return completed;
 }
 

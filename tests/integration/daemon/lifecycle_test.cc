@@ -1,4 +1,4 @@
-// Starting, reloading, draining, stopping and killing the real daemon.
+// Starting, reloading, disabling, stopping and killing the real daemon.
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -206,7 +206,7 @@ TEST_CASE("sockets that systemd hands over are used and left in place") {
   CHECK(ReadFile(refused).find("\"other\" that is not expected") != std::string::npos);
 }
 
-TEST_CASE("draining opens all gates and takes nobody new") {
+TEST_CASE("disable opens all gates and takes nobody new, enable undoes it") {
   DaemonProcess daemon;
   FakeShim high(daemon.Dir(), 50);
   FakeShim low(daemon.Dir(), 0);
@@ -216,14 +216,27 @@ TEST_CASE("draining opens all gates and takes nobody new") {
   high.Report(0, true);
   REQUIRE(Eventually([&] { return low.IsHeld(0); }));
   grpc::ClientContext context;
-  v1::DrainResponse response;
-  REQUIRE(daemon.Admin().Drain(&context, {}, &response).ok());
+  v1::DisableResponse response;
+  REQUIRE(daemon.Admin().Disable(&context, {}, &response).ok());
   CHECK(response.clients() == 2);
+  CHECK(!response.was_disabled());
   CHECK(!low.IsHeld(0));
   const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
   const auto welcomed = SayHello(socket.Get(), MakeHello(), kAnswerLimitMs);
   REQUIRE(welcomed);
   CHECK(welcomed->welcome.status == PreambleStatus::kDraining);
+
+  grpc::ClientContext undo;
+  v1::EnableResponse enabled;
+  REQUIRE(daemon.Admin().Enable(&undo, {}, &enabled).ok());
+  CHECK(!enabled.was_enabled());
+  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+  high.Report(0, true);
+  CHECK(Eventually([&] { return low.IsHeld(0); }));
+  // Who came meanwhile is scheduled when it comes again.
+  FakeShim late(daemon.Dir(), -10);
+  late.Attach(0, kGpu);
+  CHECK(Eventually([&] { return late.IsHeld(0); }));
 }
 
 TEST_CASE("SIGTERM opens all gates, removes the sockets and exits 0") {

@@ -232,17 +232,17 @@ TEST_CASE("a client that does not read is let go, and nobody waits for it") {
   CHECK(deaf.Finish().error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
-TEST_CASE("while the daemon drains, no session begins") {
+TEST_CASE("while the daemon is disabled, no session begins") {
   DaemonProcess daemon;
   PlainConnection connection(daemon);
   grpc::ClientContext context;
-  v1::DrainResponse response;
-  REQUIRE(daemon.Admin().Drain(&context, {}, &response).ok());
+  v1::DisableResponse response;
+  REQUIRE(daemon.Admin().Disable(&context, {}, &response).ok());
   const auto stream = connection.Open();
   stream->Send(Hello());
   const grpc::Status status = stream->End();
   CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
-  CHECK(status.error_message().find("the daemon drains") == 0);
+  CHECK(status.error_message().find("the daemon is disabled") == 0);
 }
 
 TEST_CASE("what the ledger says of a held client shows whether it passes by") {

@@ -152,9 +152,9 @@ class Scraped(WithMetrics):
         for rule in self.rules:
             with self.subTest(rule["name"]):
                 self.assertEqual((rule["health"], rule.get("lastError", ""), rule["state"]), ("ok", "", "inactive"))
-        self.ctl("drain")
+        self.ctl("disable")
         wait_until(lambda: "pending" in {rule["state"] for rule in self.get("rules")["groups"][0]["rules"]
-                                         if rule["name"] == "XscheddDraining"}, "XscheddDraining")
+                                         if rule["name"] == "XscheddDisabled"}, "XscheddDisabled")
 
     def test_promtool_finds_nothing_wrong_with_what_is_exposed(self) -> None:
         self.two_clients()

@@ -170,9 +170,12 @@ class Values(WithMetrics):
         self.assertLess(abs(seen.one("process_resident_memory_bytes") - resident), resident / 2)
         self.assertGreater(seen.one("process_cpu_seconds_total"), 0)
         self.assertEqual(seen.one("xschedd_restarts_total"), 0)
-        self.assertEqual(seen.one("xschedd_draining"), 0)
-        self.ctl("drain")
-        self.assertEqual(self.scrape().one("xschedd_draining"), 1)
+        self.assertEqual((seen.one("xschedd_enabled"), seen.one("xschedd_draining")), (1, 0))
+        self.ctl("disable")
+        seen = self.scrape()
+        self.assertEqual((seen.one("xschedd_enabled"), seen.one("xschedd_draining")), (0, 1))
+        self.ctl("enable")
+        self.assertEqual(self.scrape().one("xschedd_enabled"), 1)
 
     def test_what_scrapes_cost_is_told(self) -> None:
         for _ in range(3):

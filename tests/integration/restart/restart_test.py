@@ -296,14 +296,16 @@ class Kept(Restart):
         self.assertEqual(high.ask("connect"), "ok")
         self.assertEqual(len(self.manager.stored()), 7)
 
-    def test_drain_lasts_through_a_crash_and_ends_with_an_upgrade(self):
+    def test_disable_lasts_through_a_crash_and_an_upgrade_until_enable(self):
         low, high = self.held_pair()
-        self.ctl("drain")
+        self.ctl("disable")
         wait_for(lambda: not low.look()["held"], "all gates are open")
         self.kill()
         self.assertFalse(low.look()["held"])
-        self.assertIn("status 3", low.ask("connect"))  # draining
+        self.assertIn("status 3", low.ask("connect"))  # disabled
         self.manager.restart()
+        self.assertIn("status 3", low.ask("connect"))
+        self.ctl("enable")
         self.assertEqual(low.ask("connect"), "ok")
         self.assertEqual(high.ask("connect"), "ok")
         high.ask("busy")

@@ -23,7 +23,7 @@ DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."
 
 # How to ask about one client; of a call that is about nobody, anything that is valid.
 REQUESTS = {
-    "GetVersion": "", "GetCeiling": "", "GetPolicy": "", "GetStats": "", "GetMetrics": "", "Reload": "", "Drain": "",
+    "GetVersion": "", "GetCeiling": "", "GetPolicy": "", "GetStats": "", "GetMetrics": "", "Reload": "", "Drain": "", "Disable": "", "Enable": "",
     "ListClients": "selector { pid: %d }",
     "Set": "selector { pid: %d } priority: 3",
     "Hold": "selector { pid: %d } dry_run: true",
@@ -72,7 +72,7 @@ class Table(WithDaemon):
                                  check=True).stdout.split()
         table = documented()
         self.assertEqual(sorted(table), sorted(methods), "docs/explanation/security-model.md: a row for each call")
-        for method in sorted(methods, key=lambda name: name == "Drain"):
+        for method in sorted(methods, key=lambda name: {"Disable": 1, "Drain": 2, "Enable": 3}.get(name, 0)):
             found = [self.verdict(method, own.pid, "client", ALICE), self.verdict(method, others.pid, "client", ALICE),
                      self.verdict(method, others.pid, "client", READER), self.verdict(method, others.pid, "admin", 0)]
             self.assertEqual(found, [cell.split(";")[0] for cell in table[method]], method)
@@ -151,7 +151,7 @@ class Readers(WithDaemon):
             self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}")
         other = str(min(pids))
         for words in (["set", "--priority", "-1", "--pid", other], ["hold", "--pid", other], ["release", "--pid", other],
-                      ["drain"], ["reload"], ["policy", "set", "fifo"], ["set", "--priority", "-1", "--all"]):
+                      ["disable"], ["enable"], ["reload"], ["policy", "set", "fifo"], ["set", "--priority", "-1", "--all"]):
             done = self.ctl(*words, uid=READER, also_in=groups)
             self.assertEqual(done.returncode, 4, f"{words}: {done.stderr}")
         self.assertEqual({client["priority_effective"] for client in self.clients()}, {0})
@@ -378,7 +378,7 @@ class Ctl(WithDaemon):
 
     def test_what_needs_the_other_says_so_and_why(self) -> None:
         self.client(uid=BOB)
-        for words in (["stats"], ["reload"], ["drain"], ["policy", "set", "fifo"], ["set", "--priority", "1", "--all"]):
+        for words in (["stats"], ["reload"], ["disable"], ["enable"], ["policy", "set", "fifo"], ["set", "--priority", "1", "--all"]):
             done = self.ctl(*words, uid=ALICE)
             self.assertEqual(done.returncode, 4, f"{words}: {done.stderr}")
             self.assertEqual(len(done.stderr.splitlines()), 1)

@@ -17,7 +17,7 @@ from ctl_world import WithDaemon, WithFolder
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SELECTORS = {"--pid", "--uid", "--group", "--cgroup", "--exe", "--all"}
 BY_SELECTOR = ("ps", "top", "set", "hold", "release", "explain", "events")
-CHANGING = (["set"], ["hold"], ["release"], ["policy", "set"], ["reload"], ["drain"], ["run"])
+CHANGING = (["set"], ["hold"], ["release"], ["policy", "set"], ["reload"], ["disable"], ["enable"], ["run"])
 COLOUR = re.compile(r"\x1b\[\d+m")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""xschedctl config check and show, and what reload and drain would do. Usage: see ctl_world.py"""
+"""xschedctl config check and show, and what reload, disable and enable would do. Usage: see ctl_world.py"""
 
 import os
 import pathlib
@@ -141,10 +141,25 @@ class Show(WithDaemon):
         self.assertEqual((done.returncode, done.stdout), (4, ""))
         self.assertIn("GetConfig is for administrators", done.stderr)
 
-    def test_drain_says_whom_it_would_concern(self):
+    def test_disable_and_enable_say_whom_they_would_concern(self):
         self.client()
-        self.assertEqual(self.json("drain", "--dry-run")["clients"], 1)
+        self.assertEqual(self.json("disable", "--dry-run"), {
+            "schema": "xschedctl/disable/1", "dry_run": True, "clients": 1, "was_disabled": False})
         self.client()  # still let in
+        self.assertIn("until xschedctl enable", self.ctl("disable").stdout)
+        self.assertIn("was disabled already", self.ctl("disable").stdout)
+        self.assertTrue(self.json("enable", "--dry-run")["dry_run"])
+        self.assertTrue(self.json("disable")["was_disabled"])
+        self.assertIn("in force again", self.ctl("enable").stdout)
+        self.assertTrue(self.json("enable")["was_enabled"])
+        self.client()
+
+    def test_drain_is_the_old_name_of_disable(self):
+        said = self.ctl("drain")
+        self.assertIn("disabled: all gates are open", said.stdout)
+        self.assertEqual(said.stderr, "xschedctl: drain is the old name of disable; xschedctl enable ends it\n")
+        self.assertTrue(self.json("disable")["was_disabled"])
+        self.assertNotIn("drain", self.ctl("--help").stdout)
 
 
 if __name__ == "__main__":

@@ -124,6 +124,9 @@ class Answers(WithDaemon):
         status = self.ctl("doctor").returncode
         self.check("doctor", "doctor", status=status)
         self.check("drain", "drain", "--dry-run")
+        for command in ("disable", "enable"):
+            self.check(command, command, "--dry-run")
+            self.check(command, command)
         self.check("drain", "drain")
         self.check("event", "events")
         kinds = {event["kind"] for event in self.seen["event"]}

@@ -335,19 +335,19 @@ TEST_CASE("without descriptors a connection is refused with the remedy") {
   CHECK(table.adopted.empty());
 }
 
-TEST_CASE("a shim is welcomed, and refused while the daemon drains") {
+TEST_CASE("a shim is welcomed, and refused while the daemon is disabled") {
   Table table;
   Pair pair;
-  const bool drains = GENERATE(false, true);
-  if (drains) table.connections.Drain();
+  const bool is_disabled = GENERATE(false, true);
+  if (is_disabled) table.connections.TakeShims(false);
   SayHelloOf(pair.peers);
   SECTION("and waits for its answer") {
     table.connections.Accept(std::move(pair.ours), false);
     PreambleWelcome welcome{};
     const auto answered = [&] { return ::recv(pair.peers.Get(), &welcome, sizeof welcome, MSG_DONTWAIT) > 0; };
     REQUIRE(RunUntil(table.io, answered));
-    CHECK(welcome.status == (drains ? PreambleStatus::kDraining : PreambleStatus::kOk));
-    CHECK(RunUntil(table.io, [&] { return table.adopted.size() == (drains ? 0 : 1); }));
+    CHECK(welcome.status == (is_disabled ? PreambleStatus::kDraining : PreambleStatus::kOk));
+    CHECK(RunUntil(table.io, [&] { return table.adopted.size() == (is_disabled ? 0 : 1); }));
   }
   SECTION("and has gone meanwhile") {
     table.connections.Accept(std::move(pair.ours), false);
@@ -355,7 +355,7 @@ TEST_CASE("a shim is welcomed, and refused while the daemon drains") {
     RunAWhile(table.io);
     CHECK(table.adopted.empty());
   }
-  CHECK(table.refused.size() == (drains ? 1 : 0));
+  CHECK(table.refused.size() == (is_disabled ? 1 : 0));
 }
 
 TEST_CASE("a shim whose layout has the right number and another content is told so") {

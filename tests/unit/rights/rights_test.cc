@@ -8,7 +8,7 @@
 using namespace xschedd;
 
 TEST_CASE("client.sock refuses each call that is not meant for users, also one that is not known") {
-  for (const char* rpc : {"SetPolicy", "Reload", "Drain", "NewInALaterVersion", "", "set", "Set2"})
+  for (const char* rpc : {"SetPolicy", "Reload", "Drain", "Disable", "Enable", "NewInALaterVersion", "", "set", "Set2"})
     CHECK(RightOnClientSocket(rpc) == Right::kRefused);
   CHECK(RightOnClientSocket("GetVersion") == Right::kAnybody);
   CHECK(RightOnClientSocket("Set") == Right::kOwnClients);
