@@ -47,6 +47,7 @@ Command AddDisable(CommandSyntax& program, const GlobalOptions& global);
 Command AddEnable(CommandSyntax& program, const GlobalOptions& global);
 Command AddDrain(CommandSyntax& program, const GlobalOptions& global);
 Command AddDoctor(CommandSyntax& program, const GlobalOptions& global);
+Command AddSupportBundle(CommandSyntax& program, const GlobalOptions& global);
 Command AddCompletion(CommandSyntax& program, const GlobalOptions& global);
 Command AddVersion(CommandSyntax& program, const GlobalOptions& global);
 

@@ -167,11 +167,11 @@ class ZshFunctions(unittest.TestCase):
         script = run(CTL, "completion", "zsh").stdout
         everywhere, _ = help_of()
         for command in commands():
-            body = re.search(rf"^_{'_'.join(('xschedctl', *command))}\(\) \{{\n(.*?)^\}}", script, re.MULTILINE | re.DOTALL).group(1)
+            body = re.search(rf"^_{'_'.join(('xschedctl', *command)).replace('-', '_')}\(\) \{{\n(.*?)^\}}", script, re.MULTILINE | re.DOTALL).group(1)
             options, inner = help_of(*command)
             wanted = options | (everywhere - {"-h", "--help", "--version"})
             self.assertEqual(set(re.findall(r"^    '\*?(--?[a-z-]+)", body, re.MULTILINE)), wanted, command)
-            self.assertEqual(re.findall(r"^        '([a-z]+):", body, re.MULTILINE), inner, command)
+            self.assertEqual(re.findall(r"^        '([a-z-]+):", body, re.MULTILINE), inner, command)
 
 
 if __name__ == "__main__":

@@ -277,7 +277,7 @@ class Commands(Case):
         described = sections(sections(read("docs/man/xschedctl.1"), "Sh")["COMMANDS"], "Ss")
         self.assertEqual({heading.split()[0] for heading in described}, set(code))
         reference = read("docs/reference/xschedctl.md").split("## Commands")[1].split("\n## ")[0]
-        listed = {word for row in re.findall(r"^\| (`.*?) \|", reference, re.MULTILINE) for word in re.findall(r"`([a-z]+)\b", row)}
+        listed = {word for row in re.findall(r"^\| (`.*?) \|", reference, re.MULTILINE) for word in re.findall(r"`([a-z]+(?:-[a-z]+)*)\b", row)}
         self.assertEqual(set(code) - listed, set())
 
     def test_each_option_is_in_the_reference(self):
@@ -297,13 +297,13 @@ class Commands(Case):
                 line = line.split(" -- ")[0].split("#")[0].split(";")[0]
                 words = line.split()
                 options = re.findall(r"(?<![\w-])--[a-z][\w-]*", line)
-                command = next((word for word in words if re.fullmatch(r"[a-z]+", word)), None)
+                command = next((word for word in words if re.fullmatch(r"[a-z]+(?:-[a-z]+)*", word)), None)
                 if options and command in code:
                     looked_at += 1
                     wrong += [f"{at}: xschedctl {line}: {one}" for one in options if one not in code[command]]
                 elif options and command is None:
                     wrong += [f"{at}: xschedctl {line}: {one}" for one in options if one not in everywhere]
-            for command in re.findall(r"`xschedctl ([a-z]+)\b", text):
+            for command in re.findall(r"`xschedctl ([a-z]+(?:-[a-z]+)*)\b", text):
                 looked_at += 1
                 if command not in code:
                     wrong.append(f"{at}: there is no xschedctl {command}")

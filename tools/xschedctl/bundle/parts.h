@@ -1,0 +1,28 @@
+// The parts of a support bundle, each a file, and a line for each that could not be had. Thread rule: main thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/xschedctl/bundle/redact.h"
+#include "tools/xschedctl/bundle/tar.h"
+#include "tools/xschedctl/doctor/facts.h"
+
+namespace xschedd::ctl {
+
+struct Parts {
+  std::vector<TarEntry> files;
+  std::vector<std::string> missing;  // "journal: why"
+
+  void Add(std::string name, std::string text) { files.push_back({std::move(name), std::move(text)}); }
+  void Miss(const std::string& name, const std::string& why) { missing.push_back(name + ": " + why); }
+};
+
+// The log and the units. Starts programs: before gRPC has threads.
+void AddSystem(const Redactor& redactor, Parts* parts);
+void AddVersions(const Facts& facts, Parts* parts);
+// What the daemon answers, and its configuration's file.
+void AddDaemon(const std::string& runtime_dir, Redactor* redactor, Parts* parts);
+std::string Readme(const Parts& parts, const std::string& when);
+
+}  // namespace xschedd::ctl
