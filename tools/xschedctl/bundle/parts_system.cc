@@ -16,7 +16,8 @@
 namespace xschedd::ctl {
 namespace {
 
-constexpr std::string_view kUnits = "xschedd.service xschedd-client.socket xschedd-admin.socket xschedd-metrics.socket";
+constexpr std::string_view kUnits =
+    "xschedd.target xschedd.service xschedd-client.socket xschedd-admin.socket xschedd-metrics.socket";
 
 // What a command prints, and its exit status.
 struct Said {
