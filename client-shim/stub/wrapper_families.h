@@ -40,7 +40,7 @@ namespace xschedd::shim {
 //   MayTime<entry>(arguments...), Timed<entry>(stop, arguments...)
 //                                      whether the same launch can be made with a stop event of ours, and that launch
 //   TakenEvents                        the events that a launch takes itself
-//   OnBehalfOf                         while it lives, the core is told of another device than the current one
+//   OnBehalfOf                         while it lives, what the core learns is about this device, not the current one
 //   DeviceCount()
 //   PastEvents()                       PastHandles of events
 

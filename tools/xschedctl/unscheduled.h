@@ -1,5 +1,5 @@
-// Programs that compute on a GPU without being clients of the daemon, by what /proc and KFD say: who has /dev/kfd or
-// /dev/nvidia-uvm open. (Monitors and desktops have other files of the drivers open, and are not meant.)
+// Programs that compute on a GPU without being clients of the daemon, as /proc and KFD show them: processes with
+// /dev/kfd or /dev/nvidia-uvm open. (Monitors and desktops have other files of the drivers open, and are not meant.)
 // Thread rule: reads files; main thread.
 #pragma once
 
