@@ -75,7 +75,7 @@ class WithoutDaemon(WithFolder):
     def test_no_socket_is_no_daemon_and_comes_at_once(self) -> None:
         begun = time.monotonic()
         for words in (["ps"], ["set", "--priority", "5", "--pid", "1"], ["hold", "--all"], ["policy", "get"], ["stats"],
-                      ["events"], ["trace", "-o", "/dev/null"], ["explain", "1"], ["reload"], ["drain"], ["ps", "--json"]):
+                      ["events"], ["trace", "-o", "/dev/null"], ["explain", "1"], ["reload"], ["disable"], ["enable"], ["ps", "--json"]):
             self.one_line(ctl(self.folder, *words), 3, "admin.sock", "start xschedd")
         self.assertLess(time.monotonic() - begun, 10)
 
@@ -470,7 +470,7 @@ class WithDaemon(WithFolder):
     def test_everything_answers_in_json(self) -> None:
         pid = self.client("--busy")
         for words in (["ps"], ["ps", "--devices"], ["policy", "get"], ["stats"], ["version"], ["reload"],
-                      ["explain", str(pid)], ["drain"]):
+                      ["explain", str(pid)], ["disable"], ["enable"]):
             self.assertIsInstance(self.json(*words), dict)
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv to become somebody else")
