@@ -1,7 +1,6 @@
 // `xschedctl ps`: who is on which device, with which priority and in which state.
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/pager.h"
@@ -25,12 +24,7 @@ Command AddPs(CommandSyntax& program, const GlobalOptions& global) {
             const auto answer = client->Call(&v1::Admin::Stub::ListClients, request);
             if (!answer) return tl::unexpected<Failure>(answer.error());
             std::optional<UnscheduledProcesses> unscheduled;
-            if (selector->all && !*devices) {
-              std::set<std::uint64_t> pids;
-              for (const v1::Client& one : answer->clients())
-                pids.insert(one.pid());
-              unscheduled = FindUnscheduled(pids, answer->left_out() == 0);
-            }
+            if (selector->all && !*devices) unscheduled = FindUnscheduled(*answer);
             if (global.json) {
               Json json = ToJson(*answer);
               json["unscheduled"] = unscheduled ? ToJson(*unscheduled) : Json();

@@ -10,8 +10,6 @@
 #include "tools/xschedctl/doctor/gather.h"
 #include "tools/xschedctl/doctor/report.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration)
-
 namespace xschedd::ctl {
 namespace {
 
@@ -22,25 +20,15 @@ std::string LocalTime(std::time_t now, const char* format) {
   return {text, std::strftime(text, sizeof text, format, &local)};
 }
 
-std::map<std::string, std::string> Environment() {
-  std::map<std::string, std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text(*entry);
-    if (const auto equals = text.find('='); equals != std::string::npos)
-      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return environment;
-}
-
 Outcome<ExitCode> SupportBundle(const std::string& given, const GlobalOptions& global) {
   const std::time_t now = std::time(nullptr);
   const std::string path = given.empty() ? LocalTime(now, "xschedd-support-%Y%m%d-%H%M%S.tar") : given;
-  Redactor redactor(Environment());
   Parts parts;
-  AddSystem(redactor, &parts);
+  AddSystem(&parts);
   DoctorOptions options;
   options.runtime_dir = global.runtime_dir;
   const Facts facts = Gather(options);
+  Redactor redactor(facts.environment);
   parts.Add("doctor", Render(Examine(facts), TextStyle()));
   AddVersions(facts, &parts);
   AddDaemon(global.runtime_dir, &redactor, &parts);

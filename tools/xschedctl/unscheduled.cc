@@ -5,19 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "tools/xschedctl/doctor/gather_process.h"
+#include "tools/xschedctl/file_text.h"
 
 namespace xschedd::ctl {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string Content(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 enum class HasGpuOpen { kNo, kYes, kCannotSee };
 
@@ -47,7 +42,7 @@ std::string ReasonOf(const fs::path& process, const std::set<std::uint64_t>& cli
   if (const std::uint64_t parent = ParentOf(process); clients.contains(parent)) {
     return "child of pid " + std::to_string(parent);
   }
-  const std::string maps = Content(process / "maps");
+  const std::string maps = FileText(process / "maps");
   if (maps.empty()) return {};
   ProcessFacts facts;
   ReadMaps(maps, &facts);
@@ -80,13 +75,20 @@ UnscheduledProcesses FindUnscheduled(const std::set<std::uint64_t>& clients, boo
     }
     struct stat status {};
     if (has_gpu != HasGpuOpen::kYes || ::stat(path.c_str(), &status) != 0) continue;
-    std::string command = Content(path / "comm");
+    std::string command = FileText(path / "comm");
     if (!command.empty() && command.back() == '\n') command.pop_back();
     found.processes.push_back({pid, status.st_uid, command, ReasonOf(path, clients)});
   }
   std::sort(found.processes.begin(), found.processes.end(),
             [](const UnscheduledProcess& a, const UnscheduledProcess& b) { return a.pid < b.pid; });
   return found;
+}
+
+UnscheduledProcesses FindUnscheduled(const v1::ListClientsResponse& answer) {
+  std::set<std::uint64_t> clients;
+  for (const v1::Client& client : answer.clients())
+    clients.insert(client.pid());
+  return FindUnscheduled(clients, answer.left_out() == 0);
 }
 
 }  // namespace xschedd::ctl

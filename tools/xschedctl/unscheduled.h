@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "admin.pb.h"
+
 namespace xschedd::ctl {
 
 struct UnscheduledProcess {
@@ -25,5 +27,7 @@ struct UnscheduledProcesses {
 // `clients`: their pids, and whether these are all that the daemon has. `root`: of the folders proc and sys.
 UnscheduledProcesses FindUnscheduled(const std::set<std::uint64_t>& clients, bool are_all_clients,
                                      const std::string& root = {});
+// Beside all clients, as the daemon has listed them.
+UnscheduledProcesses FindUnscheduled(const v1::ListClientsResponse& answer);
 
 }  // namespace xschedd::ctl

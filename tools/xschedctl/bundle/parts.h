@@ -19,7 +19,7 @@ struct Parts {
 };
 
 // The log and the units. Starts programs: before gRPC has threads.
-void AddSystem(const Redactor& redactor, Parts* parts);
+void AddSystem(Parts* parts);
 void AddVersions(const Facts& facts, Parts* parts);
 // What the daemon answers, and its configuration's file.
 void AddDaemon(const std::string& runtime_dir, Redactor* redactor, Parts* parts);

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <set>
-
 #include "daemon/install_paths.h"
 #include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/bundle/parts.h"
@@ -55,11 +53,8 @@ class Asker {
 };
 
 Json ClientsJson(const v1::ListClientsResponse& answer, Redactor* redactor) {
-  std::set<std::uint64_t> pids;
-  for (const v1::Client& one : answer.clients())
-    pids.insert(one.pid());
   Json json = ToJson(answer);
-  json["unscheduled"] = ToJson(FindUnscheduled(pids, answer.left_out() == 0));
+  json["unscheduled"] = ToJson(FindUnscheduled(answer));
   redactor->Clients(&json);
   return json;
 }

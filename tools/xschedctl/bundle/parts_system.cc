@@ -4,13 +4,12 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
 
 #include "common/versions.h"
 #include "tools/xschedctl/bundle/parts.h"
+#include "tools/xschedctl/file_text.h"
 #include "tools/xschedctl/table.h"
 
 namespace xschedd::ctl {
@@ -52,18 +51,13 @@ std::string FirstLine(const std::string& text) {
   return Harmless(text.substr(0, text.find('\n')));
 }
 
-std::string Content(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 }  // namespace
 
-void AddSystem(const Redactor& redactor, Parts* parts) {
+void AddSystem(Parts* parts) {
   const Said log = Ask("journalctl -u xschedd -n 2000 --no-pager --quiet");
   const std::string why = log.text.empty() ? "journalctl has none that this user may read" : FirstLine(log.text);
   if (log.status == 0 && !log.text.empty()) {
-    parts->Add("log", EachLine(log.text, [&](const std::string& line) { return redactor.LogLine(line); }));
+    parts->Add("log", EachLine(log.text, &Redactor::LogLine));
   } else {
     parts->Miss("log", why + "; run it as root or as a member of group systemd-journal");
   }
@@ -71,7 +65,7 @@ void AddSystem(const Redactor& redactor, Parts* parts) {
     parts->Miss("units", "systemd does not run here");
     return;
   }
-  const auto line = [&](const std::string& text) { return redactor.LogLine(Redactor::UnitLine(text)); };
+  const auto line = [](const std::string& text) { return Redactor::LogLine(Redactor::UnitLine(text)); };
   // `status` ends with 3 where a unit does not run, and says so.
   parts->Add("units-status",
              EachLine(Ask(fmt::format("systemctl status --no-pager --full -n 0 {}", kUnits)).text, line));
@@ -103,10 +97,10 @@ void AddVersions(const Facts& facts, Parts* parts) {
       {"NVIDIA's driver", "/proc/driver/nvidia/version"},
   };
   for (const auto& [name, path] : kFiles) {
-    const std::string said = FirstLine(Content(path));
+    const std::string said = FirstLine(FileText(path));
     text += fmt::format("{}: {}\n", name, said.empty() ? "no " + std::string(path) : said);
   }
-  const std::string release = Content("/etc/os-release");
+  const std::string release = FileText("/etc/os-release");
   if (release.empty()) parts->Miss("os-release", "/etc/os-release cannot be read");
   parts->Add("versions", text + "\n" + release);
 }

@@ -69,7 +69,7 @@ void Redactor::Event(Json* event) {
   (*event)["reason"] = reason;
 }
 
-std::string Redactor::LogLine(const std::string& line) const {
+std::string Redactor::LogLine(const std::string& line) {
   std::size_t first = line.size();
   for (const std::string_view field : {" exe=\"", " cgroup=\"", " group=\"", " command=\""})
     first = std::min(first, line.find(field));

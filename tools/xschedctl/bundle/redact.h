@@ -18,7 +18,7 @@ class Redactor {
   void Clients(Json* ps);
   void Event(Json* event);
   // A line of the daemon's log.
-  std::string LogLine(const std::string& line) const;
+  static std::string LogLine(const std::string& line);
   // What a unit says of itself: without values of its environment.
   static std::string UnitLine(const std::string& line);
   // A text of ours that may quote the environment.

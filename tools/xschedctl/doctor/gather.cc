@@ -18,7 +18,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "client-shim/core/interface.h"
@@ -30,6 +29,7 @@
 #include "tools/xschedctl/doctor/elf_file.h"
 #include "tools/xschedctl/doctor/gather_process.h"
 #include "tools/xschedctl/doctor/load_probe.h"
+#include "tools/xschedctl/file_text.h"
 #include "tools/xschedctl/preload.h"
 
 extern char** environ;
@@ -305,8 +305,7 @@ Facts Gather(const DoctorOptions& options) {
   LookForDevices(&facts);
   facts.kernel = LookAtKernel();
   facts.service = LookAtService();
-  std::ifstream for_all("/etc/ld.so.preload");
-  facts.preloaded_for_all.assign(std::istreambuf_iterator<char>(for_all), {});
+  facts.preloaded_for_all = FileText("/etc/ld.so.preload");
   std::sscanf(gnu_get_libc_version(), "%d.%d", &facts.glibc.emplace().first, &facts.glibc->second);
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text(*entry);

@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "tools/xschedctl/doctor/elf_file.h"
+#include "tools/xschedctl/file_text.h"
 #include "tools/xschedctl/preload.h"
 
 namespace xschedd::ctl {
@@ -30,12 +29,6 @@ std::optional<GlibcVersion> GlibcBelow(const std::string& dir) {
   return std::nullopt;
 }
 
-std::string Content(const std::string& path, bool* is_readable) {
-  std::ifstream file(path, std::ios::binary);
-  *is_readable = file.is_open();
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 bool IsSameFile(const std::string& a, const std::string& b) {
   struct stat one;
   struct stat other;
@@ -47,8 +40,7 @@ bool IsSameFile(const std::string& a, const std::string& b) {
 
 bool IsSoftwareGpu(const std::string& path) {
   // The real one has no word of it.
-  bool is_readable = false;
-  return Content(path, &is_readable).find("SOFTGPU_NAME") != std::string::npos;
+  return FileText(path).find("SOFTGPU_NAME") != std::string::npos;
 }
 
 void ReadMaps(const std::string& maps, ProcessFacts* facts) {
@@ -103,8 +95,8 @@ ProcessFacts GatherProcess(std::uint64_t pid, const std::string& shim, const std
   facts.exe = std::filesystem::read_symlink(proc + "/exe", ignored).string();
   bool has_maps = false;
   bool has_environment = false;
-  const std::string maps = Content(proc + "/maps", &has_maps);
-  facts.environment = ParseEnvironment(Content(proc + "/environ", &has_environment));
+  const std::string maps = FileText(proc + "/maps", &has_maps);
+  facts.environment = ParseEnvironment(FileText(proc + "/environ", &has_environment));
   facts.is_readable = has_maps && has_environment && !facts.exe.empty();
   if (!facts.is_readable) return facts;
   ReadMaps(maps, &facts);
