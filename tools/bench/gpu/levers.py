@@ -21,6 +21,7 @@ LEVERS = {
     "fifo": ("fifo", "--time-slices", "off", "--window", "500us"),
     "held": ("priority", "--tolerance", "0", "--time-slices", "off", "--window", "500us"),
     "beside": ("priority", "--tolerance", "100", "--time-slices", "off", "--window", "500us"),
+    "beside, 1 ms": ("priority", "--tolerance", "100", "--time-slices", "off", "--window", "1ms"),
     "beside, 2 ms": ("priority", "--tolerance", "100", "--time-slices", "off", "--window", "2ms"),
     "beside, 20 ms": ("priority", "--tolerance", "100", "--time-slices", "off", "--window", "20ms"),
     "held, slices": ("priority", "--tolerance", "0", "--time-slices", "auto", "--window", "500us"),
