@@ -75,7 +75,7 @@ void FillPassed(const PassedCounts& counts, List& out) {
 }
 
 void FillBenefit(const policy::BenefitMemory& memory, v1::Benefit& out) {
-  const policy::BenefitMemory::Comparison& beside = memory.Of(policy::BenefitMemory::Mode::kBeside);
+  const policy::BenefitMemory::Comparison& beside = memory.Of(policy::kCheapest);
   out.set_mode(std::string(policy::ModeText(memory.settled)));
   out.set_slower_percent(policy::SlowerPercent(beside.typical));
   out.set_tail_percent(policy::SlowerPercent(beside.tail));
@@ -123,8 +123,7 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   FillPassed(client.passed, *out.mutable_passed());
   const policy::BenefitMemory& benefit = client.group->memory.benefit;
   const bool is_measured = scheduler.Settings().tolerance_percent != 0 && client.effective.latency == Latency::kAuto;
-  if (is_measured && benefit.Of(policy::BenefitMemory::Mode::kBeside).pairs != 0)
-    FillBenefit(benefit, *out.mutable_benefit());
+  if (is_measured && benefit.Of(policy::kCheapest).pairs != 0) FillBenefit(benefit, *out.mutable_benefit());
 }
 
 void FillDevice(const Device& device, v1::Device& out) {

@@ -20,6 +20,8 @@
 // Thread rule: pure in meaning; an object has one user.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <compare>
 #include <vector>
 
@@ -45,6 +47,7 @@ class Arbiter {
   void Decide(const State& state, const Rules& rules, std::uint64_t now_ns, Decision& decision);
 
  private:
+  using Mode = BenefitMemory::Mode;
   static constexpr std::uint32_t kNobody = ~0u;
   // Whoever had work within this time counts among the others of a more important group, and as active.
   static constexpr std::uint64_t kRecentNs = kNsPerS;
@@ -85,17 +88,13 @@ class Arbiter {
     std::uint32_t next_group = kNobody;    // the one that was added last to next_in_turn
     std::uint32_t background_clients = 0;  // busy, open and can be overtaken: these divide its window
     std::uint32_t top_clients = 0;         // busy, open and cannot: likewise
-    // The highest ranks of attached groups that hold those below: whenever they are busy; only while their hosts wait;
-    // and of all whose mode gives those below one window together, or two (WindowsBelow).
-    Rank holder;
-    Rank waiter;
-    Rank one_window;
-    Rank two_windows;
+    // The highest rank of an attached group, by its mode: what that means for those below (AllowanceOf).
+    std::array<Rank, BenefitMemory::kModes> by_mode;
     bool can_be_held = false;  // somebody attached is below one that holds whenever it is busy
-    // The highest rank among attached groups that have work here, or have just had some, and whether one of that rank
-    // holds whenever it is busy.
+    // The highest rank among attached groups that have work here, or have just had some, and of those of that rank the
+    // mode that costs those below most.
     Rank active;
-    bool active_holds = false;
+    BenefitMemory::Mode active_mode = kCheapest;
     std::uint64_t active_until_ns = kNever;  // when the last of that rank has had none for kRecentNs
     // Of those below, while none of that rank holds: the first group with work lately, and whether there is another.
     std::uint32_t first_beside = kNobody;
@@ -140,13 +139,14 @@ class Arbiter {
   void ClaimDevice(std::uint32_t tenant, bool lingers);
   void FinishShares();
   void WatchTurns(std::uint32_t group);
+  bool OthersWork(std::uint32_t group) const;
   bool IsContended(std::uint32_t group) const;
   Others OthersBelow(std::uint32_t group) const;
   void NoteBenefits();
   void FindAwaited();
   void CountWindows();
   Gate GateOf(std::uint32_t tenant) const;
-  void NoteActive(const Tenant& tenant, bool holds);
+  void NoteActive(const Tenant& tenant, Mode mode);
   void CountBeside(const Tenant& tenant);
   std::uint32_t SliceFor(std::uint32_t tenant, const Gate& gate) const;
   Why WhyClaimed(const DeviceView& device, const Rank& rank) const;
@@ -157,7 +157,14 @@ class Arbiter {
   // Somebody attached would hold it whenever he is busy.
   bool CanBeHeld(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
-    return CanBeOvertaken(tenant) && (!holders_.Measures() || groups_[own.group].rank < devices_[own.device].holder);
+    return CanBeOvertaken(tenant) &&
+           (!holders_.Measures() || StrictestAbove(devices_[own.device], groups_[own.group].rank) == Mode::kHeld);
+  }
+  // Of attached groups of a higher rank, the mode that costs those below most.
+  static Mode StrictestAbove(const DeviceView& device, const Rank& rank) {
+    const auto found =
+        std::find_if(device.by_mode.begin(), device.by_mode.end(), [&rank](const Rank& above) { return rank < above; });
+    return found == device.by_mode.end() ? kCheapest : static_cast<Mode>(found - device.by_mode.begin());
   }
   // Those below run beside it for the better part: its pace is what counts, and in turns it would wait for theirs.
   bool LetsOthersRun(std::uint32_t tenant) const {
@@ -173,7 +180,7 @@ class Arbiter {
   // The most important one that has work here, or has just had some, does not hold it throughout.
   bool RunsBeside(const Tenant& tenant) const {
     const DeviceView& device = devices_[tenant.device];
-    return groups_[tenant.group].rank < device.active && !device.active_holds;
+    return groups_[tenant.group].rank < device.active && device.active_mode != Mode::kHeld;
   }
   // With short ones where several have work in flight none of these gets on (slices.h).
   bool HasSlices(const DeviceView& device) const { return state_->settings.time_slices && device.limit == 1; }

@@ -14,9 +14,6 @@ constexpr std::uint32_t kTopFloor = 4;
 // A second launch in flight keeps the pipeline of one tenant full between two long kernels; several keep the device
 // full together.
 constexpr std::uint32_t kPipelineFloor = 2;
-// With the default's 500 µs so many keep an H200 busy for one of its time slices between processes, 2 ms, and who has
-// them does not notice that he is tracked.
-constexpr std::uint32_t kWideWindows = WindowsBelow(BenefitMemory::Mode::kBeside);
 
 }  // namespace
 
@@ -78,14 +75,17 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
 std::uint32_t Arbiter::SliceFor(std::uint32_t index, const Gate& gate) const {
   const Tenant& tenant = state_->tenants[index];
   const DeviceView& device = devices_[tenant.device];
-  return SliceOf({.enabled = HasSlices(device),
-                  .tracked = gate.tracked && !state_->groups[tenant.group].hold,
-                  .guarded = gate.why == Why::kGuard,
-                  .runs_beside = RunsBeside(tenant),
-                  .several_beside = device.several_beside,
-                  .can_be_held = CanBeHeld(index),
-                  .takes_turns = TakesTurns(index),
-                  .somebody_can_be = device.can_be_held});
+  SliceCase of{.enabled = HasSlices(device),
+               .tracked = gate.tracked && !state_->groups[tenant.group].hold,
+               .guarded = gate.why == Why::kGuard,
+               .can_be_held = CanBeHeld(index),
+               .takes_turns = TakesTurns(index),
+               .somebody_can_be = device.can_be_held};
+  if (RunsBeside(tenant)) {
+    const Allowance beside = AllowanceOf(device.active_mode);
+    of.beside_us = device.several_beside ? beside.slice_of_several_us : beside.slice_us;
+  }
+  return SliceOf(of);
 }
 
 // In µs; 0: no limit.
@@ -96,13 +96,11 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
   if (CanBeOvertaken(index)) {
     if (settings.window_us == 0) return 0;
     const Rank& rank = groups_[tenant.group].rank;
-    const bool is_held = CanBeHeld(index);
-    const std::uint32_t clients = is_held || rank < device.waiter ? std::max(1u, device.background_clients) : 1;
-    const std::uint32_t windows = !holders_.Measures() || rank < device.one_window ? 1
-                                  : rank < device.two_windows                      ? 2
-                                                                                   : kWideWindows;
-    floor = clients == 1 ? kPipelineFloor : 1;
-    return std::max(1u, windows * settings.window_us / clients);
+    const Mode mode = holders_.Measures() ? StrictestAbove(device, rank) : Mode::kHeld;
+    const Allowance allowance = AllowanceOf(mode);
+    const std::uint32_t clients = allowance.is_each ? 1 : std::max(1u, device.background_clients);
+    floor = clients == 1 || IsBeside(mode) ? kPipelineFloor : 1;
+    return std::max(1u, allowance.windows * settings.window_us / clients);
   }
   const bool shares = share_.KeepsTenant(index);
   const std::uint32_t budget = shares ? settings.share_slack_us : settings.top_window_us;

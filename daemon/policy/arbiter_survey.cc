@@ -142,7 +142,15 @@ void Arbiter::Remember(std::uint32_t group) {
   LookAt(view.next_look_ns);
 }
 
-// Whether there is anybody whom it could hold.
+// Somebody less important has work on one of its devices.
+bool Arbiter::OthersWork(std::uint32_t group) const {
+  const auto tenants = roster_.TenantsOf(group);
+  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
+    return devices_[state_->tenants[i].device].lowest_busy < groups_[group].rank.priority;
+  });
+}
+
+// Likewise, where it has some itself: there is somebody whom it could hold.
 bool Arbiter::IsContended(std::uint32_t group) const {
   const auto tenants = roster_.TenantsOf(group);
   return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
@@ -169,19 +177,18 @@ Others Arbiter::OthersBelow(std::uint32_t group) const {
 void Arbiter::FindHolders() {
   if (holders_.Measures()) {
     for (std::uint32_t group = 0; group < groups_.size(); ++group)
-      if (groups_[group].tracked) holders_.Look(group, groups_[group].busy, IsContended(group), OthersBelow(group));
+      if (groups_[group].tracked)
+        holders_.Look(group, groups_[group].busy, OthersWork(group), IsContended(group), OthersBelow(group));
     holders_.Choose();
   }
   for (const Tenant& tenant : state_->tenants) {
     if (state_->groups[tenant.group].hold) continue;
     DeviceView& device = devices_[tenant.device];
     const Rank& rank = groups_[tenant.group].rank;
-    const BenefitMemory::Mode mode = holders_.ModeOf(tenant.group);
-    if (IsRecent(tenant)) NoteActive(tenant, mode == BenefitMemory::Mode::kHeld);
-    if (mode == BenefitMemory::Mode::kHeld) device.holder = std::max(device.holder, rank);
-    if (IsWhileItWaits(mode)) device.waiter = std::max(device.waiter, rank);
-    if (WindowsBelow(mode) == 1) device.one_window = std::max(device.one_window, rank);
-    if (WindowsBelow(mode) == 2) device.two_windows = std::max(device.two_windows, rank);
+    const Mode mode = holders_.ModeOf(tenant.group);
+    if (IsRecent(tenant)) NoteActive(tenant, mode);
+    Rank& highest = device.by_mode[static_cast<std::size_t>(mode)];
+    highest = std::max(highest, rank);
   }
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
     const Tenant& tenant = state_->tenants[i];
@@ -190,16 +197,16 @@ void Arbiter::FindHolders() {
     if (RunsBeside(tenant) && IsRecent(tenant)) CountBeside(tenant);
   }
   for (const DeviceView& device : devices_)
-    if (HasSlices(device) && !device.active_holds) LookAt(device.active_until_ns);
+    if (HasSlices(device) && device.active_mode != Mode::kHeld) LookAt(device.active_until_ns);
 }
 
-void Arbiter::NoteActive(const Tenant& tenant, bool holds) {
+void Arbiter::NoteActive(const Tenant& tenant, Mode mode) {
   DeviceView& device = devices_[tenant.device];
   const Rank& rank = groups_[tenant.group].rank;
   if (rank < device.active) return;
   const std::uint64_t until_ns = tenant.busy ? kNever : tenant.idle_since_ns + kRecentNs;
   const bool is_equal = rank == device.active;
-  device.active_holds = holds || (is_equal && device.active_holds);
+  device.active_mode = is_equal ? std::min(mode, device.active_mode) : mode;
   device.active_until_ns = is_equal ? std::max(device.active_until_ns, until_ns) : until_ns;
   device.active = rank;
 }

@@ -28,7 +28,8 @@ constexpr float kFollowedWeight = 8;
 // Of the time in which the cost of holding is reckoned.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
-constexpr Mode kFromCheapest[] = {Mode::kBeside, Mode::kWaitsWide, Mode::kWaitsWider, Mode::kWaitsNarrow};
+constexpr Mode kFromCheapest[] = {Mode::kFree,      Mode::kBesideWide, Mode::kBeside,
+                                  Mode::kWaitsWide, Mode::kWaitsWider, Mode::kWaitsNarrow};
 
 // Whether it is another mode than held (benefit.h).
 bool IsPossible(const BenefitMemory& memory, Mode mode) {
@@ -98,6 +99,10 @@ double Error(double variance, std::uint32_t pairs) {
   return pairs < 2 ? std::numeric_limits<double>::infinity() : std::sqrt(variance / std::min(pairs, Benefit::kPairs));
 }
 
+float Part(std::uint64_t ns, std::uint64_t of_ns) {
+  return static_cast<float>(static_cast<double>(ns) / static_cast<double>(of_ns));
+}
+
 float Clip(double ratio) {
   return static_cast<float>(std::clamp(ratio, -kMostRatio, kMostRatio));
 }
@@ -114,8 +119,8 @@ Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
     : tolerance_percent_(tolerance_percent), now_ns_(now_ns) {}
 
 double Benefit::ToleranceOf(const BenefitMemory& memory) const {
-  return std::log1p(tolerance_percent_ / 100.0 *
-                    std::clamp(std::min(memory.others.count, memory.known_with.count), 1u, kMostOthers));
+  const std::uint32_t others = std::clamp(std::min(memory.others.count, memory.known_with.count), 1u, kMostOthers);
+  return std::log1p(std::min(tolerance_percent_ / 100.0 * others, static_cast<double>(memory.longest)));
 }
 
 bool Benefit::IsLowerBound(double ratio) {
@@ -137,6 +142,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   memory.deadline_ns = work.deadline_ns;
   Count(memory, work);
   memory.contended = work.contended;
+  memory.others_work = work.others_work;
   NoteOthers(memory, work.others);
   const bool has_waited = memory.waits;
   memory.waits = work.busy && work.waits;
@@ -157,7 +163,7 @@ void Benefit::NoteOthers(BenefitMemory& memory, const Others& others) const {
   if (memory.relearnt_ns != 0 && now_ns_ - memory.relearnt_ns < memory.relearn_wait_ns) return;
   if (memory.known_with.who != 0) {
     // What is cheapest is measured first.
-    const bool is_same = memory.Of(Mode::kBeside).is_known && memory.settled == memory.relearnt_from;
+    const bool is_same = memory.Of(kCheapest).is_known && memory.settled == memory.relearnt_from;
     memory.relearn_wait_ns =
         is_same ? std::clamp(2 * memory.relearn_wait_ns, kRelearnNs, kLongestRelearnNs) : kRelearnNs;
     memory.relearnt_from = memory.settled;
@@ -194,9 +200,18 @@ void Benefit::Begin(BenefitMemory& memory) const {
   memory.place = 1;
   if (memory.surprises == 0) memory.trial = NextTrial(memory);
   // Each mode comes first in every other pair: others catch up in the block after they were held.
-  memory.mode = memory.Of(memory.trial).pairs % 2 == 0 ? Mode::kHeld : memory.trial;
+  SetMode(memory, memory.Of(memory.trial).pairs % 2 == 0 ? Mode::kHeld : memory.trial);
   // At a burst's beginning what it has launched by now is counted already, and was for no block.
-  if (memory.burst_ns == 0) memory.block.launches = memory.burst_launches;
+  if (memory.burst_ns == 0 && !memory.skips) memory.block.launches = memory.burst_launches;
+}
+
+// Of a block that begins.
+void Benefit::SetMode(BenefitMemory& memory, Mode mode) const {
+  if (mode == Mode::kHeld && IsBeside(memory.mode)) {
+    memory.settles_until_ns = now_ns_ + kSettleNs;
+    memory.skips = memory.burst_ns < kLongestBlockNs;
+  }
+  memory.mode = mode;
 }
 
 void Benefit::SetHolds(BenefitMemory& memory) const {
@@ -207,7 +222,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   const std::uint64_t passed = memory.seen_ns == 0 ? 0 : now_ns_ - memory.seen_ns;
   memory.seen_ns = now_ns_;
   Block unused;
-  Block& block = memory.skips ? unused : memory.block;
+  Block& block = memory.skips || now_ns_ <= memory.settles_until_ns ? unused : memory.block;
   block.launches += work.launched;
   memory.burst_launches += work.launched;
   if (memory.open) {
@@ -215,6 +230,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     memory.burst_ns += passed;
     if (memory.waits) block.waits_ns += passed;
     if (memory.contended) block.contended_ns += passed;
+    if (memory.contended) memory.contended_ns += passed;
     if (memory.contended && memory.holds) memory.waited_ns += passed;
     // It may be one that never ends.
     memory.skips = memory.skips && memory.burst_ns < kLongestBlockNs;
@@ -223,16 +239,21 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   if (!counts && memory.next_trial_ns > now_ns_ - passed && memory.next_trial_ns != kNever) {
     memory.next_trial_ns += passed;
   }
+  if (memory.others_work) memory.others_ns += passed;
+  if (memory.others_ns >= kCostNs) {
+    memory.longest = Part(memory.contended_ns, memory.others_ns);
+    memory.others_ns = memory.contended_ns = 0;
+  }
   if (memory.cost_since_ns == 0) memory.cost_since_ns = now_ns_;
   if (const std::uint64_t time = now_ns_ - memory.cost_since_ns; time >= kCostNs) {
-    memory.cost = static_cast<float>(static_cast<double>(memory.waited_ns) / static_cast<double>(time));
+    memory.cost = Part(memory.waited_ns, time);
     memory.cost_since_ns = now_ns_;
     memory.waited_ns = 0;
   }
   if (work.busy) return;
   if (memory.burst_launches != 0) AddBurst(memory, block);
   memory.burst_ns = memory.burst_launches = 0;
-  memory.skips = false;
+  memory.skips = now_ns_ < memory.settles_until_ns;
 }
 
 void Benefit::EndBlock(BenefitMemory& memory) const {
@@ -252,7 +273,7 @@ void Benefit::EndBlock(BenefitMemory& memory) const {
     block = {};
     memory.skips = memory.burst_launches != 0 && memory.burst_ns < kLongestBlockNs;
     memory.place = 2;
-    memory.mode = memory.mode == Mode::kHeld ? memory.trial : Mode::kHeld;
+    SetMode(memory, memory.mode == Mode::kHeld ? memory.trial : Mode::kHeld);
     return;
   }
   AddPair(memory);
@@ -329,7 +350,7 @@ Mode Benefit::AnswerOf(const BenefitMemory& memory) const {
 
 // What is to be looked at beside that answer: the cheapest that is not known, else the next cheaper one.
 Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
-  Mode cheaper = Mode::kBeside;
+  Mode cheaper = kCheapest;
   for (const Mode mode : kFromCheapest) {
     if (mode <= answer) break;
     if (!IsPossible(memory, mode)) continue;
@@ -339,14 +360,14 @@ Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
   return cheaper;
 }
 
-// The candidate until it is known; then it, the answer and kBeside by turns. kBeside shows best that a program is
+// The candidate until it is known; then it, the answer and the cheapest by turns. That one shows best that a program is
 // another than before.
 Mode Benefit::NextTrial(const BenefitMemory& memory) const {
   const Mode answer = AnswerOf(memory);
   const Mode candidate = CandidateOf(memory, answer);
   if (VerdictOf(memory, candidate) == Verdict::kUnknown) return candidate;
   if (memory.trial == candidate && answer != Mode::kHeld) return answer;
-  return memory.trial == Mode::kBeside ? candidate : Mode::kBeside;
+  return memory.trial == kCheapest ? candidate : kCheapest;
 }
 
 // What is known was forgotten if the last pair was a surprise.
@@ -367,7 +388,7 @@ void Benefit::Settle(BenefitMemory& memory, Mode mode) const {
   }
   if (changes) memory.changed_ns = now_ns_;
   memory.settled = mode;
-  const bool costs_much = mode == Mode::kHeld && IsLowerBound(memory.Of(Mode::kBeside).typical);
+  const bool costs_much = mode == Mode::kHeld && IsLowerBound(memory.Of(kCheapest).typical);
   const std::uint64_t first_ns = costs_much ? kDearWaitNs : kShortestWaitNs;
   memory.wait_ns = changes || memory.wait_ns == 0 ? first_ns : std::min(2 * memory.wait_ns, kLongestWaitNs);
   memory.next_trial_ns = now_ns_ + memory.wait_ns;

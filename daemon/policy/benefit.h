@@ -4,7 +4,7 @@
 //
 //   - Only while it waits: a host that launches runs ahead of the device, and makes up for what others delayed. What
 //     counts is that the device is its own when the host waits for it, so what others may have in flight then is
-//     bounded (WindowsBelow). Only for one whose client says when it waits, and does not do so nearly all the time
+//     bounded (AllowanceOf). Only for one whose client says when it waits, and does not do so nearly all the time
 //     (kMostlyWaits): that would be no other mode than held.
 //   - Waits come in rows: a token of a language model ends with three in a millisecond, and then none for ten. Others
 //     stay held for kLingerNs behind a wait, unless the next one seldom follows so soon (kFollowed) at its place in the
@@ -21,14 +21,18 @@
 //     a pair are compared: a core's speed, and what a program does, change by more than the tolerance within seconds.
 //   - A pair says the logarithm of a ratio, the other mode to held. Two averages count: of all pairs, and of what is
 //     outside twice the tolerance (the tail). Pairs follow one another until the mode is clear, kPairs at most.
-//   - `beside` comes first, then what costs the others more, until a mode is not too slow. Then the answer, the next
-//     cheaper mode and `beside` are looked at by turns: after kShortestWaitNs (kDearWaitNs where a look costs the group
+//   - `free` comes first, then what costs the others more, until a mode is not too slow. Then the answer, the next
+//     cheaper mode and `free` are looked at by turns: after kShortestWaitNs (kDearWaitNs where a look costs the group
 //     much), and each time that the answer stays the same after twice as long, up to kLongestWaitNs.
+//   - What others had in flight takes a part of the block behind it in which they are held: it counts from kSettleNs
+//   on.
 //   - A block that is not held ends, within a burst, too, as soon as it is clearly slower than the last one that was.
 //     Two pairs that say so are an answer.
 //   - A pair that says otherwise, and fits to nothing known, is made again at once; if that one does so as well, all
 //     begins anew.
-//   - Where holding costs the others less than kCheap of the time nothing is tried: they are held.
+//   - Where holding costs the others less than kCheap of the time nothing is tried: they are held. Where it costs them
+//     a smaller part of the time than the tolerance, that part is the tolerance: nobody is made slower by more than the
+//     others can gain.
 //   - The tolerance counts once for each of the others that have work, up to kMostOthers: what is given up for one
 //     may be given up for another, too. Of a number that is larger than it was when the group was measured, that one.
 //   - What is known was measured beside certain others. When these have been others for kOthersLastNs all is measured
@@ -61,6 +65,7 @@ class Benefit {
   static constexpr double kCheap = 0.05;
   static constexpr double kDeadlineReserve = 0.1;
   static constexpr double kMostlyWaits = 0.9;
+  static constexpr std::uint64_t kSettleNs = 20 * kNsPerMs;
   static constexpr std::uint64_t kLingerNs = 500 * kNsPerUs;
   static constexpr float kFollowed = 0.25F;
   static constexpr std::uint32_t kMostOthers = 4;
@@ -82,7 +87,8 @@ class Benefit {
     std::uint64_t launched = 0;  // since the last decision
     bool busy = false;           // it has some now
     bool waits = false;          // and its host waits for it
-    bool contended = false;      // and somebody less important has some on one of its devices
+    bool others_work = false;    // somebody less important has some on one of its devices
+    bool contended = false;      // both
     Others others{};             // such clients, with those who have just had some
     std::uint64_t deadline_ns = 0;
   };
@@ -104,6 +110,7 @@ class Benefit {
   void NoteWait(BenefitMemory& memory) const;
   bool Lingers(const BenefitMemory& memory) const;
   void EndBlock(BenefitMemory& memory) const;
+  void SetMode(BenefitMemory& memory, Mode mode) const;
   void AddPair(BenefitMemory& memory) const;
   enum class Verdict { kUnknown, kFine, kSlower };
   static bool IsSurelySlower(const BenefitMemory::Comparison& known, double tolerance);
@@ -122,16 +129,39 @@ class Benefit {
 };
 
 // In a word, when others are held for a group that is busy; by mode.
-inline constexpr std::string_view kModeWords[] = {"held", "waits-narrow", "waits-wider", "waits-wide", "beside"};
+inline constexpr std::string_view kModeWords[BenefitMemory::kModes] = {
+    "held", "waits-narrow", "waits-wider", "waits-wide", "beside", "beside-wide", "free"};
+// What costs the others least; it is the first that is tried.
+inline constexpr BenefitMemory::Mode kCheapest = BenefitMemory::Mode::kFree;
 inline constexpr std::string_view ModeText(BenefitMemory::Mode mode) {
   return kModeWords[static_cast<std::size_t>(mode)];
 }
-inline constexpr bool IsWhileItWaits(BenefitMemory::Mode mode) {
-  return mode != BenefitMemory::Mode::kHeld && mode != BenefitMemory::Mode::kBeside;
+// It holds nobody, whether it is busy or not.
+inline constexpr bool IsBeside(BenefitMemory::Mode mode) {
+  return mode >= BenefitMemory::Mode::kBeside;
 }
-// How many of the windows that those who can be held have together those have who are below one of that mode.
-inline constexpr std::uint32_t WindowsBelow(BenefitMemory::Mode mode) {
-  return mode <= BenefitMemory::Mode::kWaitsNarrow ? 1 : mode == BenefitMemory::Mode::kWaitsWider ? 2 : 4;
+inline constexpr bool IsWhileItWaits(BenefitMemory::Mode mode) {
+  return mode != BenefitMemory::Mode::kHeld && !IsBeside(mode);
+}
+
+// What those have who are below a group of some mode and not held.
+struct Allowance {
+  std::uint32_t windows;  // of Settings::window_us, in flight
+  bool is_each;           // each of them has so many, or all that are busy together
+  // Time slices, where these are a lever (slices.h): of one that runs beside it alone, and of each of several. 0: the
+  // driver's own.
+  std::uint32_t slice_us;
+  std::uint32_t slice_of_several_us;
+};
+inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
+  // On an H200 (driver 580.159.04), whose own slices between processes are 2 ms: with more than that in flight the
+  // others lose nothing, with less they lose the rest of each slice; and a change of context costs about 0.3 ms. All
+  // that is in flight together is far less than a block, so that one with others held is not spent on it (kSettleNs).
+  constexpr Allowance kAllowances[BenefitMemory::kModes] = {
+      {1, false, 200, 1'000}, {1, false, 200, 1'000}, {2, false, 200, 1'000}, {4, false, 200, 1'000},
+      {4, true, 200, 1'000},  {8, true, 500, 0},      {32, false, 0, 0},
+  };
+  return kAllowances[static_cast<std::size_t>(mode)];
 }
 // By how many percent another mode is slower than held; `ratio`: one of the memory's.
 double SlowerPercent(float ratio);

@@ -26,10 +26,10 @@ void Holders::Begin(const State& state, const Roster& roster, bool measures, std
   forced_.assign(state.groups.size(), 0);
 }
 
-void Holders::Look(std::uint32_t group, bool busy, bool contended, const Others& others) {
+void Holders::Look(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others) {
   BenefitMemory& memory = MemoryOf(group);
   memory = state_->groups[group].memory.benefit;
-  Benefit::Work work{.busy = busy, .contended = contended, .others = others};
+  Benefit::Work work{.busy = busy, .others_work = others_work, .contended = contended, .others = others};
   std::uint64_t soonest = kNever;
   for (const std::uint32_t i : roster_->TenantsOf(group)) {
     const Tenant& tenant = state_->tenants[i];
@@ -54,11 +54,11 @@ void Holders::Choose() {
     holds_now_[group] = memory.holds ? 1 : 0;
   }
   for (const std::uint32_t group : trying_) {
+    const BenefitMemory::Mode mode = std::max(MemoryOf(group).mode, BenefitMemory::Mode::kBeside);
     if (MemoryOf(group).mode == BenefitMemory::Mode::kHeld) continue;
     for (std::uint32_t equal = 0; equal < modes_.size(); ++equal) {
-      const bool holds = modes_[equal] != BenefitMemory::Mode::kBeside;
-      if (equal == group || PriorityOf(equal) != PriorityOf(group) || !holds) continue;
-      modes_[equal] = BenefitMemory::Mode::kBeside;
+      if (equal == group || PriorityOf(equal) != PriorityOf(group) || modes_[equal] >= mode) continue;
+      modes_[equal] = mode;
       holds_now_[equal] = 0;
       MemoryOf(equal).holds = false;
       forced_[equal] = 1;

@@ -2,7 +2,7 @@
 // scheduling between processes is a lever that clients pull for themselves (docs/explanation/policies.md, Time slices).
 //
 //   it runs beside the most important one that has had
-//   work lately: it alone; with others                  kShortSliceUs; kBesideSliceUs
+//   work lately                                         what that one's mode allows (benefit.h, AllowanceOf)
 //   somebody attached may hold it, and it takes turns   kShortSliceUs: work of it that runs gives way inside a kernel
 //   somebody may, and it takes none                     0, the driver's own
 //   nobody may, and somebody else is so                 kLongSliceUs: it is not interrupted for those
@@ -19,19 +19,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace xschedd::policy {
 
 inline constexpr std::uint32_t kShortSliceUs = 200;
-inline constexpr std::uint32_t kBesideSliceUs = 1'000;
 inline constexpr std::uint32_t kLongSliceUs = 20'000;
 
 struct SliceCase {
-  bool enabled = false;          // Settings::time_slices, and one group at a time has its turn on its device
-  bool tracked = false;          // and not held by an administrator
-  bool guarded = false;          // open by the guard
-  bool runs_beside = false;      // the most important one above it that has had work lately does not hold it throughout
-  bool several_beside = false;   // so run several groups that have had work lately
+  bool enabled = false;  // Settings::time_slices, and one group at a time has its turn on its device
+  bool tracked = false;  // and not held by an administrator
+  bool guarded = false;  // open by the guard
+  // In µs, where the most important one above it that has had work lately does not hold it throughout.
+  std::optional<std::uint32_t> beside_us = std::nullopt;
   bool can_be_held = false;      // by somebody attached to its device
   bool takes_turns = false;      // with others of those
   bool somebody_can_be = false;  // any client attached to its device
@@ -39,7 +39,7 @@ struct SliceCase {
 
 inline std::uint32_t SliceOf(const SliceCase& of) {
   if (!of.enabled || !of.tracked || of.guarded) return 0;
-  if (of.runs_beside) return of.several_beside ? kBesideSliceUs : kShortSliceUs;
+  if (of.beside_us) return *of.beside_us;
   if (of.can_be_held) return of.takes_turns ? kShortSliceUs : 0;
   return of.somebody_can_be ? kLongSliceUs : 0;
 }

@@ -78,8 +78,10 @@ struct Others {
 // What benefit.h keeps of a group.
 struct BenefitMemory {
   // When others are held for it, beginning with what costs them most: whenever it is busy; only while its host waits
-  // for the device, with a narrow, a wider and a wide window in between; never.
-  enum class Mode : std::uint8_t { kHeld, kWaitsNarrow, kWaitsWider, kWaitsWide, kBeside };
+  // for the device, with a narrow, a wider and a wide window in between; never, with a wide window and short time
+  // slices, with a wider one and longer slices, or with nothing that they would notice (benefit.h, Allowance).
+  enum class Mode : std::uint8_t { kHeld, kWaitsNarrow, kWaitsWider, kWaitsWide, kBeside, kBesideWide, kFree };
+  static constexpr std::size_t kModes = 7;
   struct Block {
     std::uint64_t busy_ns = 0;
     std::uint64_t waits_ns = 0;      // of these, while its host waited
@@ -104,11 +106,12 @@ struct BenefitMemory {
   };
   Mode settled = Mode::kHeld;  // the answer as known
   Mode mode = Mode::kHeld;     // now: another while a pair is measured
-  Mode trial = Mode::kBeside;  // what the present pair, or the last one, compares with kHeld
+  Mode trial = Mode::kFree;    // what the present pair, or the last one, compares with kHeld
   std::uint8_t place = 0;      // of the present block in its pair; 0: none is measured
   std::uint8_t surprises = 0;  // the last pair fitted to nothing known
   // How the time until the next decision counts.
   bool open = false;                  // busy, and not held itself
+  bool others_work = false;           // somebody less important has work on one of its devices
   bool contended = false;             // busy, and somebody less important has work on one of its devices
   bool waits = false;                 // its host waits
   Others others;                      // less important clients that have work there, or had some just now
@@ -121,19 +124,23 @@ struct BenefitMemory {
   std::uint8_t waits_in_row = 0;      // with this one; 0: there was none yet
   // How often a wait was followed by the next of its row: by place in the row, the last for all behind it.
   std::array<float, 4> followed = {1, 1, 1, 1};
-  bool holds = true;                      // others are held for it now, if it is busy
-  float cost = 0;                         // the part of the time in which others were held for it
-  std::array<Comparison, 4> comparisons;  // by mode, from kWaitsNarrow on
-  bool skips = false;  // the rest of a burst in which a block was ended for being slow: it belongs to no block
+  bool holds = true;  // others are held for it now, if it is busy
+  float cost = 0;     // the part of the time in which others were held for it
+  float longest = 1;  // of the time in which they have work, that in which they would be held whenever it is busy
+  std::array<Comparison, kModes - 1> comparisons;  // by mode, from kWaitsNarrow on
+  bool skips = false;  // the rest of this burst belongs to no block: one was ended for being slow, or others settle
   Block block;
-  Block first;                 // of the pair
-  float held_ns = 0;           // busy time per launch in the last block with others held; 0: not known
-  float held_waits_ns = 0;     // of that, while its host waited
-  std::uint64_t burst_ns = 0;  // of the present burst, while it was open
+  Block first;                         // of the pair
+  float held_ns = 0;                   // busy time per launch in the last block with others held; 0: not known
+  float held_waits_ns = 0;             // of that, while its host waited
+  std::uint64_t settles_until_ns = 0;  // what is done by then belongs to no block
+  std::uint64_t burst_ns = 0;          // of the present burst, while it was open
   std::uint64_t burst_launches = 0;
-  std::uint64_t deadline_ns = 0;  // of a burst, from its beginning; 0: none
-  std::uint64_t seen_ns = 0;      // the time of the last decision
-  std::uint64_t waited_ns = 0;
+  std::uint64_t deadline_ns = 0;   // of a burst, from its beginning; 0: none
+  std::uint64_t seen_ns = 0;       // the time of the last decision
+  std::uint64_t waited_ns = 0;     // others did, for it
+  std::uint64_t others_ns = 0;     // they had work
+  std::uint64_t contended_ns = 0;  // and it was busy
   std::uint64_t cost_since_ns = 0;
   std::uint64_t wait_ns = 0;  // until the next look at the answer; 0: there is none yet
   std::uint64_t next_trial_ns = 0;

@@ -23,29 +23,31 @@ std::string Slower(const policy::BenefitMemory& memory, Mode mode) {
 }  // namespace
 
 std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t tolerance_percent) {
-  if (tolerance_percent == 0 || memory.Of(Mode::kBeside).pairs == 0) return {};
-  if (memory.settled == Mode::kBeside) {
-    return fmt::format("it lets those below it run beside it: holding them would make it {} faster",
-                       Slower(memory, Mode::kBeside));
+  if (tolerance_percent == 0 || memory.Of(policy::kCheapest).pairs == 0) return {};
+  const std::string beside =
+      fmt::format("it would be {} slower (tolerance_percent={})", Slower(memory, policy::kCheapest), tolerance_percent);
+  if (policy::IsBeside(memory.settled)) {
+    const std::string text = fmt::format("it lets those below it run beside it: holding them would make it {} faster",
+                                         Slower(memory, memory.settled));
+    return memory.settled == policy::kCheapest ? text
+                                               : text + "; without a limit on what they have in flight " + beside;
   }
   if (policy::IsWhileItWaits(memory.settled)) {
     return fmt::format(
         "it holds those below it only while its host waits for the device, for {:.0f} % of the time: holding them "
-        "whenever it is busy would make it {} faster, and beside them it would be {} slower (tolerance_percent={})",
-        100 * memory.cost, Slower(memory, memory.settled), Slower(memory, Mode::kBeside), tolerance_percent);
+        "whenever it is busy would make it {} faster, and beside them {}",
+        100 * memory.cost, Slower(memory, memory.settled), beside);
   }
   if (!memory.IsSettled()) {
     return fmt::format("it holds those below it; whether that helps is being measured ({} comparisons so far)",
                        memory.Of(memory.trial).pairs);
   }
-  return fmt::format(
-      "it holds those below it, for {:.0f} % of the time: beside them it would be {} slower (tolerance_percent={})",
-      100 * memory.cost, Slower(memory, Mode::kBeside), tolerance_percent);
+  return fmt::format("it holds those below it, for {:.0f} % of the time: beside them {}", 100 * memory.cost, beside);
 }
 
 std::string CostText(const policy::BenefitMemory& memory, std::uint64_t pid) {
-  if (!memory.IsSettled() || memory.settled == Mode::kBeside) return {};
-  return fmt::format("beside it pid {} would be {} slower", pid, Slower(memory, Mode::kBeside));
+  if (!memory.IsSettled() || policy::IsBeside(memory.settled)) return {};
+  return fmt::format("beside it pid {} would be {} slower", pid, Slower(memory, policy::kCheapest));
 }
 
 }  // namespace xschedd

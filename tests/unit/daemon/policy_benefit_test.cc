@@ -17,13 +17,13 @@ TEST_CASE("others run beside an important group that holding does not make faste
     Mode settled;
   };
   const Row rows[] = {
-      {"bound by its host", {}, Mode::kBeside},
-      {"the same, on a core whose speed changes by a half", {.noise = 0.2, .drift = 0.3}, Mode::kBeside},
-      {"a loop that never synchronises", {.launches = 1'000'000'000, .pause_us = 0}, Mode::kBeside},
-      {"a little faster beside others", {.beside_us = 95}, Mode::kBeside},
+      {"bound by its host", {}, Mode::kFree},
+      {"the same, on a core whose speed changes by a half", {.noise = 0.2, .drift = 0.3}, Mode::kFree},
+      {"a loop that never synchronises", {.launches = 1'000'000'000, .pause_us = 0}, Mode::kFree},
+      {"a little faster beside others", {.beside_us = 95}, Mode::kFree},
       {"waits for others at its end", Chat(2000, 300), Mode::kWaitsWide},
       {"the same, on a core whose speed changes by a half", Chat(2000, 300, kUnsteady), Mode::kWaitsWide},
-      {"waits for others, but not for long, on such a core", Chat(400, 300, kUnsteady), Mode::kBeside},
+      {"waits for others, but not for long, on such a core", Chat(400, 300, kUnsteady), Mode::kFree},
       {"waits too long all the same", Chat(5000, 3000), Mode::kHeld},
       {"does nothing but wait",
        {.launches = 5,
@@ -74,10 +74,37 @@ TEST_CASE("of the windows below one that waits, the widest that is not too slow"
   }
 }
 
+TEST_CASE("of the modes in which it holds nobody, the freest that is not too slow") {
+  struct Row {
+    double percent;  // slower for each ms that others may have in flight
+    Mode settled;
+  };
+  // 2, 4 and 16 ms of them.
+  for (const Row& row :
+       {Row{0.1, Mode::kFree}, Row{0.6, Mode::kBesideWide}, Row{1.8, Mode::kBeside}, Row{5, Mode::kHeld}}) {
+    INFO(row.percent << " % for each ms in flight");
+    Pair pair(5);
+    pair.Run({.beside_for_window = row.percent / 1000, .noise = 0.02}, 90);
+    CHECK(pair.Settled() == row.settled);
+  }
+}
+
+TEST_CASE("nobody is made slower by more than others can gain") {
+  // Requests of 3.3 ms that are 12 % slower beside five others, which by itself would be tolerated.
+  for (const std::uint64_t each_ms : {50, 10}) {
+    INFO("one each " << each_ms << " ms");
+    Pair pair(5);
+    for (std::uint64_t id = 11; id <= 14; ++id)
+      pair.AddOther(id);
+    pair.Run({.launches = 33, .beside_us = 112, .noise = 0.02, .pause_us = each_ms * 1000 - 3300}, 120);
+    CHECK(pair.Settled() == (each_ms == 50 ? Mode::kHeld : Mode::kFree));
+  }
+}
+
 TEST_CASE("time in which nobody could be held brings no look nearer") {
   Pair pair(5);
   pair.Run({}, 60);
-  REQUIRE(pair.Settled() == Mode::kBeside);
+  REQUIRE(pair.Settled() == Mode::kFree);
   pair.ForgetTimes();
   for (int i = 0; i < 50; ++i) {
     pair.Rest(40);
@@ -95,9 +122,9 @@ TEST_CASE("with a deadline, early is nothing and late is late") {
   };
   // Bursts of 10 ms while others are held.
   const Row rows[] = {
-      {"twice as slow, and in time", 30, 200, Mode::kBeside},
+      {"twice as slow, and in time", 30, 200, Mode::kFree},
       {"twice as slow, and too late", 15, 200, Mode::kHeld},
-      {"late either way, and no slower", 5, 100, Mode::kBeside},
+      {"late either way, and no slower", 5, 100, Mode::kFree},
       {"late either way, and slower", 5, 200, Mode::kHeld},
       {"none", 0, 200, Mode::kHeld},
   };
@@ -113,7 +140,7 @@ TEST_CASE("with a deadline, early is nothing and late is late") {
 TEST_CASE("what was found out is not forgotten while nothing is tolerated") {
   Pair pair(5);
   pair.Run({}, 20);
-  REQUIRE(pair.Settled() == Mode::kBeside);
+  REQUIRE(pair.Settled() == Mode::kFree);
   pair.SetTolerance(0);
   pair.ForgetTimes();
   pair.Run({}, 5);
@@ -200,11 +227,11 @@ TEST_CASE("equals find out together: one that holds does not hide from another t
     Equals hosts(limit, {false, false, false});
     hosts.Run(120);
     for (std::size_t i = 0; i < 3; ++i)
-      CHECK(hosts.Settled(i) == Mode::kBeside);
+      CHECK(hosts.Settled(i) == Mode::kFree);
   }
   Equals mixed(0, {false, true});
   mixed.Run(120);
-  CHECK(mixed.Settled(0) == Mode::kBeside);
+  CHECK(mixed.Settled(0) == Mode::kFree);
   CHECK(mixed.Settled(1) == Mode::kHeld);
   // While one tries, the other does not hold the third for it.
   for (const std::uint32_t seed : {1u, 2u, 3u, 4u, 5u}) {
@@ -243,11 +270,11 @@ TEST_CASE("to find out that others slow it down costs an important tenant a part
 TEST_CASE("the answer follows a tenant that changes, both ways") {
   Pair pair(5);
   pair.Run({}, 60);
-  REQUIRE(pair.Settled() == Mode::kBeside);
+  REQUIRE(pair.Settled() == Mode::kFree);
   pair.Run({.beside_us = 200}, 150);
   CHECK(pair.Settled() == Mode::kHeld);
   pair.Run({}, 300);
-  CHECK(pair.Settled() == Mode::kBeside);
+  CHECK(pair.Settled() == Mode::kFree);
 }
 
 TEST_CASE("the answer does not flap where it is close") {
@@ -281,17 +308,17 @@ TEST_CASE("a block has the launches of its first burst, and none of the rest of 
   // Two bursts of 25 ms while others were held, with all of their launches.
   CHECK(memory.place == 2);
   CHECK(memory.first.launches == 16);
-  CHECK(memory.mode == Mode::kBeside);
+  CHECK(memory.mode == Mode::kFree);
   // The first one beside them is clearly slower after half as long again: the pair ends within it.
   at(1, 8, true);
   at(60, 0, true);
   CHECK(memory.place == 0);
-  REQUIRE(memory.Of(Mode::kBeside).pairs == 1);
+  REQUIRE(memory.Of(Mode::kFree).pairs == 1);
   at(20, 0, false);
   // Of the next pair the block beside others is the first one; what is left of the burst that ends it is in neither.
   at(1, 8, true);
   REQUIRE(memory.place == 1);
-  REQUIRE(memory.mode == Mode::kBeside);
+  REQUIRE(memory.mode == Mode::kFree);
   at(60, 0, true);
   REQUIRE(memory.place == 2);
   at(20, 0, false);
@@ -304,7 +331,7 @@ TEST_CASE("a block has the launches of its first burst, and none of the rest of 
   at(1, 8, true);
   for (int i = 0; i < 30; ++i)
     at(10, 100, true);
-  CHECK(memory.Of(Mode::kBeside).pairs > 1);
+  CHECK(memory.Of(Mode::kFree).pairs > 1);
 }
 
 TEST_CASE("a block is not looked at again and again") {
@@ -326,7 +353,7 @@ TEST_CASE("of one that is strict others are held whatever that gives") {
   CHECK(pair.BesidePart() == 0);
   pair.SetStrict(false);
   pair.Run({}, 20);
-  CHECK(pair.Settled() == Mode::kBeside);
+  CHECK(pair.Settled() == Mode::kFree);
 }
 
 TEST_CASE("without a tolerance others are always held") {

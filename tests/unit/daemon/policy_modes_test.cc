@@ -62,7 +62,8 @@ TEST_CASE("windows below one that holds others whenever it is busy, only while i
     bool is_divided;
   };
   for (const Row& row : {Row{Mode::kHeld, 1, true}, Row{Mode::kWaitsNarrow, 1, true}, Row{Mode::kWaitsWider, 2, true},
-                         Row{Mode::kWaitsWide, 4, true}, Row{Mode::kBeside, 4, false}}) {
+                         Row{Mode::kWaitsWide, 4, true}, Row{Mode::kBeside, 4, false}, Row{Mode::kBesideWide, 8, false},
+                         Row{Mode::kFree, 32, true}}) {
     INFO("mode " << ModeText(row.mode));
     World world = Below(row.mode, 2, false, 0);
     world.At(kNow);

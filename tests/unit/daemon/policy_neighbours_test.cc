@@ -16,7 +16,7 @@ TEST_CASE("what it may lose for one of the others it may lose for each of four, 
       for (std::uint32_t i = 1; i < others; ++i)
         pair.AddOther(10 + i);
       pair.Run({.beside_us = 100 + percent, .noise = 0.02}, 60);
-      CHECK(pair.Settled() == (percent < 5 * std::min(others, 4u) ? Mode::kBeside : Mode::kHeld));
+      CHECK(pair.Settled() == (percent < 5 * std::min(others, 4u) ? Mode::kFree : Mode::kHeld));
     }
   }
 }
@@ -57,7 +57,7 @@ TEST_CASE("neighbours that come and go while nothing is measured put nothing off
     pair.Run(seldom, 2);
   }
   pair.Run({}, 20);
-  REQUIRE(pair.Settled() == Mode::kBeside);
+  REQUIRE(pair.Settled() == Mode::kFree);
   pair.ReplaceOther(400);
   pair.Run({.beside_us = 110, .noise = 0.02}, 12);
   CHECK(pair.Settled() == Mode::kHeld);
@@ -74,13 +74,13 @@ TEST_CASE("until it was measured beside them, four others are worth no more than
   pair.Run({.beside_us = 112, .noise = 0.02}, 3);
   CHECK(pair.Settled() == Mode::kHeld);
   pair.Run({.beside_us = 112, .noise = 0.02}, 20);
-  CHECK(pair.Settled() == Mode::kBeside);
+  CHECK(pair.Settled() == Mode::kFree);
 }
 
 TEST_CASE("the answer stays while it is looked at again beside another neighbour") {
   Pair pair(5);
   pair.Run({}, 60);
-  REQUIRE(pair.Settled() == Mode::kBeside);
+  REQUIRE(pair.Settled() == Mode::kFree);
   pair.ForgetTimes();
   pair.ReplaceOther(300);
   pair.Run({}, 20);

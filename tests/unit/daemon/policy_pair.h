@@ -18,6 +18,7 @@ struct Behaviour {
   std::uint64_t launches = 100;  // of a burst
   double held_us = 100;          // busy time of a launch
   double beside_us = 100;
+  double beside_for_window = 0;  // more than that, for each µs that others may have in flight
   // If its client says when its host waits, it does so at a burst's end: while others are held, while they run beside
   // it, and if they are held from then on.
   double waits_held_us = 0;
@@ -95,7 +96,8 @@ class Pair {
     double left = static_cast<double>(behaviour.launches);
     // As long as nothing is decided anew, one way of running goes on.
     while (left > 0) {
-      const double us = own * (besides_ ? behaviour.beside_us : behaviour.held_us);
+      const double beside_us = behaviour.beside_us + behaviour.beside_for_window * window_us_;
+      const double us = own * (besides_ ? beside_us : behaviour.held_us);
       const double until = static_cast<double>(next_look_ - now_) / 1e3 / us;
       const double count = std::min(left, std::max(1.0, until));
       const auto passed = static_cast<std::uint64_t>(count * us * 1e3) + 1;

@@ -139,7 +139,7 @@ BenefitMemory::Mode ModeOf(const State& state, const Decision& decision, std::ui
     const BenefitMemory& other = decision.memory[i].benefit;
     if (i != group && state.groups[i].priority == state.groups[group].priority && other.place != 0 &&
         other.mode != BenefitMemory::Mode::kHeld)
-      return BenefitMemory::Mode::kBeside;
+      return std::max({own.mode, other.mode, BenefitMemory::Mode::kBeside});
   }
   return own.mode;
 }
@@ -153,7 +153,7 @@ Wrong Inversions(const State& state, const Decision& decision) {
     const Gate& gate = decision.gates[i];
     if (gate.held) continue;
     bool background = false;
-    auto mode = BenefitMemory::Mode::kBeside;  // of those above it, what gives it least
+    auto mode = kCheapest;  // of those above it, what gives it least
     for (std::size_t j = 0; j < state.tenants.size(); ++j) {
       const Tenant& other = state.tenants[j];
       const Gate& others = decision.gates[j];
@@ -171,9 +171,9 @@ Wrong Inversions(const State& state, const Decision& decision) {
     }
     if (!background || state.settings.name == Name::kFifo) continue;
     if (gate.window_us == 0) return "no window below a more important one";
-    if (gate.window_us > WindowsBelow(mode) * state.settings.window_us) return "a window larger than the budget";
-    if (tenant.busy && mode != BenefitMemory::Mode::kBeside)
-      windows[tenant.device] += gate.window_us / WindowsBelow(mode);
+    const Allowance most = AllowanceOf(mode);
+    if (gate.window_us > most.windows * state.settings.window_us) return "a window larger than the budget";
+    if (tenant.busy && !most.is_each) windows[tenant.device] += gate.window_us / most.windows;
   }
   for (const std::uint64_t sum : windows)
     if (sum > state.settings.window_us) return "windows exceed the budget";

@@ -27,10 +27,9 @@ TEST_CASE("slices: every case") {
       {{.can_be_held = false, .takes_turns = false, .somebody_can_be = true}, kLongSliceUs},
       {{.can_be_held = false, .takes_turns = true, .somebody_can_be = true}, kLongSliceUs},  // a sharer
       {{.can_be_held = false, .takes_turns = false, .somebody_can_be = false}, 0},
-      {{.runs_beside = true}, kShortSliceUs},
-      {{.runs_beside = true, .several_beside = true}, kBesideSliceUs},
-      {{.runs_beside = true, .several_beside = true, .can_be_held = true, .takes_turns = true, .somebody_can_be = true},
-       kBesideSliceUs},
+      {{.beside_us = 500}, 500},
+      {{.beside_us = 0}, 0},
+      {{.beside_us = 1'000, .can_be_held = true, .takes_turns = true, .somebody_can_be = true}, 1'000},
   };
   for (auto [of, us] : cases) {
     for (const bool enabled : {true, false})
@@ -101,6 +100,30 @@ TEST_CASE("slices: who lets those below run beside it has the driver's own") {
   world.state.groups[1].memory.benefit.settled = BenefitMemory::Mode::kBeside;
   world.state.groups[1].memory.benefit.next_trial_ns = kNow + kNsPerS;
   CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, 0, 200});
+}
+
+TEST_CASE("slices: beside one that holds nobody, as its mode says") {
+  const struct {
+    BenefitMemory::Mode mode;
+    std::uint32_t alone_us;
+    std::uint32_t several_us;
+  } rows[] = {{BenefitMemory::Mode::kWaitsWide, 200, 1'000},
+              {BenefitMemory::Mode::kBeside, 200, 1'000},
+              {BenefitMemory::Mode::kBesideWide, 500, 0},
+              {BenefitMemory::Mode::kFree, 0, 0}};
+  for (const auto& row : rows) {
+    INFO("mode " << ModeText(row.mode));
+    World world(1, 1);
+    world.state.settings.tolerance_percent = 5;
+    world.Add(1, 20, 0, true);
+    world.Add(2, 0, 0, true);
+    world.At(kNow);
+    world.state.groups[0].memory.benefit.settled = row.mode;
+    world.state.groups[0].memory.benefit.next_trial_ns = kNow + 100 * kNsPerS;
+    CHECK(Slices(world.At(kNow + 1)) == Expected{0, row.alone_us});
+    world.Add(3, 0, 0, true);
+    CHECK(Slices(world.At(kNow + 2)) == Expected{0, row.several_us, row.several_us});
+  }
 }
 
 TEST_CASE("slices: of several beside one that holds nobody they are 1 ms, as long as it and they have work") {

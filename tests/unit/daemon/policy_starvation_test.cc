@@ -199,7 +199,7 @@ TEST_CASE("below one that holds nobody no turns are taken, and each has the whol
       CHECK(beside.gates[i].why == (busy ? Why::kBeside : Why::kOpen));
       CHECK(beside.gates[i].window_us == 4 * world.state.settings.window_us);
       CHECK(beside.gates[i].window_floor == 2);
-      CHECK(beside.gates[i].slice_us == (busy ? kBesideSliceUs : 0));
+      CHECK(beside.gates[i].slice_us == (busy ? 1'000 : 0));
     }
     // Between them somebody who may hold the lowest: these take turns as ever.
     world.Add(5, 10, 0, false);

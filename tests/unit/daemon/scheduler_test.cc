@@ -15,13 +15,13 @@ using namespace xschedd::test;
 TEST_CASE("what holding others gives a client is said in words with its figures") {
   const auto memory = [](float typical, float tail, std::uint32_t pairs, bool settled, bool beside) {
     policy::BenefitMemory known;
-    auto& beside_them = known.Of(policy::BenefitMemory::Mode::kBeside);
+    auto& beside_them = known.Of(policy::BenefitMemory::Mode::kFree);
     beside_them.pairs = pairs;
     beside_them.typical = typical;
     beside_them.tail = tail;
     known.wait_ns = settled ? 2 * policy::kNsPerS : 0;
     known.cost = 0.44F;
-    known.settled = beside ? policy::BenefitMemory::Mode::kBeside : policy::BenefitMemory::Mode::kHeld;
+    known.settled = beside ? policy::BenefitMemory::Mode::kFree : policy::BenefitMemory::Mode::kHeld;
     return known;
   };
   CHECK(BenefitText({}, 5).empty());

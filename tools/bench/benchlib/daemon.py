@@ -27,7 +27,7 @@ class Levers:
     time_ns: int
     held_ns: int  # until then, all clients together
     clients: int
-    settled: str  # "held", "waits-…", "beside": what it has measured to be right; "-": not known
+    settled: str  # a mode of daemon/policy/benefit.h, what it has measured to be right; "-": not known
 
     def held_since(self, before: "Levers") -> float:
         """The part of the time in which one of them was held."""

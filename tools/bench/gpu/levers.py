@@ -38,6 +38,14 @@ def decided(rig: Rig) -> Dict[str, dict]:
             for client in rig.daemon.ask("ps")["clients"] if client["pid"] in names}
 
 
+def only_of(scenario: Scenario, rig: Rig) -> None:
+    """Nobody who is not part of the scenario is above anybody of it: an idle one that is would keep their windows small."""
+    parts = {asked.program for asked in scenario.asked}
+    for tenant in rig.tenants:
+        priority = tenant.program.priority if tenant.name in parts | set(scenario.background) else LOW
+        rig.daemon.ask("set", str(tenant.child.pid), "--priority", str(priority))
+
+
 def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dict[str, str]]], scheduled: Dict[str, Rig],
              low: Dict[str, str], levers: Dict[str, Tuple[str, ...]]) -> None:
     """`unscheduled`: by way, its rig and the environment of its tenants of low priority; `scheduled`: the rig whose daemon has
@@ -58,6 +66,9 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
         return rigs[place].stretch([tenants[place][name] for name in [*loads, *scenario.background]], seconds, loads)
 
     for scenario in scenarios:
+        for place in ("levers", DECIDED):
+            if place in rigs:
+                only_of(scenario, rigs[place])
         high = scenario.high.program
         ways = [*unscheduled, *levers, DECIDED]
         rounds: List[Dict[str, dict]] = []

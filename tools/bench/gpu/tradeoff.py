@@ -15,7 +15,8 @@ from benchlib.picture import GRID, INK, MUTED, Canvas
 PANEL_WIDTH, PANEL_HEIGHT, COLUMNS = 330, 270, 3
 LEFT, RIGHT, TOP, BOTTOM = 58, 20, 34, 46  # within a panel
 HEAD, FOOT = 84, 16  # of the picture
-COLORS = {**distribution.COLORS, "fifo": "#57606a", "held": "#1a7f37", "beside": "#bf3989", "beside, 2 ms": "#cf222e",
+COLORS = {**distribution.COLORS, "fifo": "#57606a", "held": "#1a7f37", "beside": "#bf3989", "beside, 1 ms": "#fb8500",
+          "beside, 2 ms": "#cf222e",
           "beside, 20 ms": "#953800", "held, slices": "#0598bc", "beside, slices": "#d4a72c"}
 # Coarse ones first: a finer one is drawn where it has room.
 TICKS = [factor * 10.0**exponent for factors in ((1,), (2, 5), (1.5, 3, 7), (1.1, 1.2, 1.3, 4, 6, 8, 9))
