@@ -4,21 +4,32 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
-#include <type_traits>
 
 namespace xschedd::shim {
 
 // At the beginning. What has no value of its own has none yet.
 template <typename Part, std::size_t size>
 Part& Make(std::byte (&core)[size]) {
-  static_assert(sizeof(Part) <= size && alignof(Part) <= alignof(std::uint64_t) && std::is_trivially_copyable_v<Part>);
+  static_assert(sizeof(Part) <= size && alignof(Part) <= alignof(std::uint64_t));
   return *::new (core) Part;
 }
-// At the end.
+// In between.
 template <typename Part, std::size_t size>
 const Part& Made(const std::byte (&core)[size]) {
   return *std::launder(reinterpret_cast<const Part*>(core));
+}
+// At the end: ends with what this returns.
+struct EndPart {
+  template <typename Part>
+  void operator()(Part* part) const {
+    std::destroy_at(part);
+  }
+};
+template <typename Part, std::size_t size>
+std::unique_ptr<Part, EndPart> Last(std::byte (&core)[size]) {
+  return std::unique_ptr<Part, EndPart>(std::launder(reinterpret_cast<Part*>(core)));
 }
 
 }  // namespace xschedd::shim

@@ -121,10 +121,10 @@ void Client::SyncBegin(Sync* sync, SyncScope scope, void* object) {
 }
 
 void Client::SyncEnd(Sync* sync, bool ok) {
-  const auto& carried = Made<CarriedSync>(sync->core);
-  for (std::uint64_t left = carried.implicit; left != 0; left &= left - 1)
+  const auto carried = Last<CarriedSync>(sync->core);
+  for (std::uint64_t left = carried->implicit; left != 0; left &= left - 1)
     trackers_[static_cast<std::size_t>(std::countr_zero(left))].load(std::memory_order_acquire)->EndImplicitSync(ok);
-  if (carried.tracker != nullptr) carried.tracker->EndSync(carried.snapshot, ok);
+  if (carried->tracker != nullptr) carried->tracker->EndSync(carried->snapshot, ok);
   if (meets_markers_.load(std::memory_order_relaxed)) LookForMarkers(MonotonicNs());
 }
 

@@ -148,11 +148,11 @@ class Client {
   }
   // The same, or that of a stream below others, if it is smaller.
   Window WindowFor(const Session* session, std::uint32_t slot, std::uint32_t word, void* stream) const;
-  void Wait(const Submission& submission, std::uint32_t slot, bool is_turn, TrackedLaunch* launch);
+  bool EnterAndWaitForTurn(const Submission& submission, std::uint32_t slot, std::uint64_t now_ns,
+                           TrackedLaunch* launch);
   bool WaitForTurn(Session* session, std::uint32_t slot, const Submission& submission);
+  void WaitForRoomAndStart(const Submission& submission, std::uint32_t slot, bool passes, TrackedLaunch* launch);
   void WaitForRoom(const Submission& submission, std::uint32_t slot, TrackedLaunch* launch);
-  void BeginWait(const Submission& submission, TrackedLaunch* launch);
-  void EndWait(const Submission& submission, const TrackedLaunch& launch, bool ok);
   void TellDeadlines();
   bool NeverWaits(const Submission& submission);
   void WaitWhileOwnHeld(const Submission& submission);

@@ -1,6 +1,8 @@
 // Sessions come and go with daemons; what they take up does not.
 #include <deque>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "client-shim/core/session.h"
 #include "common/board.h"
@@ -73,13 +75,10 @@ TEST_CASE("a session that a thread uses stays what it is") {
   Brought first;
   first.writer.Set(0, GateSetting{true, true, 11, 1});
   published.store(first.Take(&sessions, nullptr));
-  Session* used = nullptr;
-  {
-    SessionUse use(published);
-    used = use.Get();
-    REQUIRE(used == published.load());
-    use.Keep();
-  }
+  SessionUse use(published);
+  Session* const used = use.Get();
+  REQUIRE(used == published.load());
+  auto handed_on = std::make_optional<SessionUse>(std::move(use));
   published.store(nullptr);
   std::set<const Session*> seen;
   for (int daemon = 0; daemon < 10; ++daemon)
@@ -87,7 +86,7 @@ TEST_CASE("a session that a thread uses stays what it is") {
   CHECK(seen.size() == 1);
   CHECK(seen.count(used) == 0);
   CHECK(used->Board().WindowUs(0) == 11);
-  SessionUse::End(used);
+  handed_on.reset();
   seen.clear();
   for (int daemon = 0; daemon < 10; ++daemon)
     seen.insert(Brought().Take(&sessions, nullptr));
