@@ -6,30 +6,45 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 
 namespace xschedd::shim {
 
-// At the beginning. What has no value of its own has none yet.
-template <typename Part, std::size_t size>
-Part& Make(std::byte (&core)[size]) {
-  static_assert(sizeof(Part) <= size && alignof(Part) <= alignof(std::uint64_t));
-  return *::new (core) Part;
-}
-// In between.
-template <typename Part, std::size_t size>
-const Part& Made(const std::byte (&core)[size]) {
-  return *std::launder(reinterpret_cast<const Part*>(core));
-}
-// At the end: ends with what this returns.
-struct EndPart {
-  template <typename Part>
-  void operator()(Part* part) const {
-    std::destroy_at(part);
+// A Part in such bytes, or nothing.
+template <typename Part>
+class Carried {
+ public:
+  // At the beginning of the call: nothing.
+  template <std::size_t size>
+  static Carried& Begin(std::byte (&core)[size]) {
+    static_assert(sizeof(Carried) <= size && alignof(Carried) <= alignof(std::uint64_t));
+    auto& carried = *::new (core) Carried;
+    carried.part_ = nullptr;
+    return carried;
   }
+  // Once.
+  template <typename... Arguments>
+  Part& Put(Arguments&&... arguments) {
+    part_ = ::new (bytes_) Part(std::forward<Arguments>(arguments)...);
+    return *part_;
+  }
+  // In between. Null: nothing.
+  template <std::size_t size>
+  static const Part* In(const std::byte (&core)[size]) {
+    return std::launder(reinterpret_cast<const Carried*>(core))->part_;
+  }
+  // At the end of the call. The part ends with what this returns.
+  template <std::size_t size>
+  static auto End(std::byte (&core)[size]) {
+    return std::unique_ptr<Part, Destroy>(std::launder(reinterpret_cast<Carried*>(core))->part_);
+  }
+
+ private:
+  struct Destroy {
+    void operator()(Part* part) const { std::destroy_at(part); }
+  };
+  Part* part_;
+  alignas(Part) std::byte bytes_[sizeof(Part)];
 };
-template <typename Part, std::size_t size>
-std::unique_ptr<Part, EndPart> Last(std::byte (&core)[size]) {
-  return std::unique_ptr<Part, EndPart>(std::launder(reinterpret_cast<Part*>(core)));
-}
 
 }  // namespace xschedd::shim

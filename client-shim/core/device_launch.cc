@@ -121,15 +121,6 @@ void DeviceLaunch::BeginWait(bool drains) {
   tracker_->UpdateWaits();
 }
 
-void DeviceLaunch::EndWait(Stage from, bool ok) {
-  if (from == Stage::kDrains)
-    return tracker_->EndSync(Snapshot{SyncScope::kStream, stream_, drained_batch_, epoch_}, ok);
-  const std::lock_guard lock(tracker_->mutex_);
-  if (IsVoid()) return;
-  --tracker_->blocked_;
-  tracker_->UpdateWaits();
-}
-
 // ---- left ----------------------------------------------------------------------------------------------------------
 
 // The first launch may take long: when it ends is when its stream has something to do.
@@ -146,9 +137,9 @@ void DeviceLaunch::EndWait(Stage from, bool ok) {
 }
 
 // Of what was not admitted, has failed, or has finished already, nothing is in flight.
-[[gnu::noinline]] void DeviceLaunch::LeaveWithNothing(Stage from, bool ok) {
+[[gnu::noinline]] void DeviceLaunch::LeaveWithNothing(bool was_admitted, bool ok) {
   DeviceTracker& tracker = *tracker_;
-  if (from >= Stage::kAdmitted) {
+  if (was_admitted) {
     TrackedStream& stream = State();
     Admission::Leave(&stream);
     tracker.admission_.Remove(&stream, InFlight{1, weight_ns_});
@@ -162,6 +153,21 @@ void DeviceLaunch::EndWait(Stage from, bool ok) {
   }
   tracker.markers_.Give(stop_);
   tracker.AfterSettling();
+}
+
+// What was not admitted, or whose call may have waited.
+[[gnu::noinline]] void DeviceLaunch::LeaveOtherwise(bool ok, bool finished) {
+  const Stage from = std::exchange(stage_, Stage::kLeft);
+  {
+    const std::lock_guard lock(tracker_->mutex_);
+    LeaveLocked(from >= Stage::kAdmitted, ok, finished);
+    if (from == Stage::kMayWait && !IsVoid()) {
+      --tracker_->blocked_;
+      tracker_->UpdateWaits();
+    }
+  }
+  if (from == Stage::kDrains)
+    tracker_->EndSync(Snapshot{SyncScope::kStream, false, stream_, drained_batch_, epoch_}, ok);
 }
 
 // Where memory has run out, a marker may be lost; what was entered is left all the same.

@@ -31,7 +31,7 @@ class DeviceLaunch {
   DeviceLaunch(DeviceTracker* tracker, const StreamKey& stream, LaunchKey key, LaunchKey function = 0)
       : tracker_(tracker), stream_(stream), key_(key), function_(function) {}
   ~DeviceLaunch() {
-    if (stage_ != Stage::kMade && stage_ != Stage::kLeft) [[unlikely]]
+    if (stage_ > Stage::kMade) [[unlikely]]
       Abandon();
   }
   DeviceLaunch(const DeviceLaunch&) = delete;
@@ -67,22 +67,22 @@ class DeviceLaunch {
     Relock& operator=(const Relock&) = delete;
     Lock lock;
   };
-  enum class Stage : std::uint8_t { kMade, kEntered, kAdmitted, kMayWait, kDrains, kLeft };
+  enum class Stage : std::uint8_t { kLeft, kMade, kEntered, kAdmitted, kMayWait, kDrains };
 
   // The parts, with the lock held.
   void EnterLocked(std::uint64_t now_ns);
   bool AdmitLocked(TrackedStream& stream, const Window& window, bool force);
   bool HasRoomBeside(const TrackedStream& stream, const Window& window, std::uint64_t cost_ns) const;
   void StartLocked(TrackedStream& stream, bool may_time);
-  void LeaveLocked(Stage from, bool ok, bool finished);
-  void LeaveWithNothing(Stage from, bool ok);
+  void LeaveLocked(bool was_admitted, bool ok, bool finished);
+  void LeaveWithNothing(bool was_admitted, bool ok);
   void NewDeadline(TrackedStream* stream);
   void UnlockToMarkStart(TrackedStream& stream, bool may_be_timed, bool is_first_of_batch);
   void UnlockToAnchor(Lock& lock, TrackedStream& stream);
   // `is_due`: also for another reason than that the launch was timed.
   void UnlockToMarkEnd(const TrackedStream& stream, bool is_due);
   void BecomeBusy(TrackedStream* stream);
-  void EndWait(Stage from, bool ok);
+  void LeaveOtherwise(bool ok, bool finished);
   void Abandon() noexcept;
 
   // The session has been replaced since it entered, or the device was reset.
@@ -181,22 +181,20 @@ class DeviceLaunch {
 // ---- left
 
 [[gnu::always_inline]] inline void DeviceLaunch::Leave(bool ok, bool finished) {
-  const Stage from = std::exchange(stage_, Stage::kLeft);
-  {
-    const std::lock_guard lock(tracker_->mutex_);
-    LeaveLocked(from, ok, finished);
-  }
-  if (from > Stage::kAdmitted) [[unlikely]]
-    EndWait(from, ok);
+  if (stage_ != Stage::kAdmitted) [[unlikely]]
+    return LeaveOtherwise(ok, finished);
+  stage_ = Stage::kLeft;
+  const std::lock_guard lock(tracker_->mutex_);
+  LeaveLocked(true, ok, finished);
 }
 
-[[gnu::always_inline]] inline void DeviceLaunch::LeaveLocked(Stage from, bool ok, bool finished) {
+[[gnu::always_inline]] inline void DeviceLaunch::LeaveLocked(bool was_admitted, bool ok, bool finished) {
   DeviceTracker& tracker = *tracker_;
   if (IsVoid()) [[unlikely]]
     return tracker.markers_.Give(stop_);
   --tracker.entered_;
-  if (!ok || finished || from < Stage::kAdmitted) [[unlikely]]
-    return LeaveWithNothing(from, ok);
+  if (!ok || finished || !was_admitted) [[unlikely]]
+    return LeaveWithNothing(was_admitted, ok);
   TrackedStream& stream = State();
   Admission::Leave(&stream);
   ++stream.activity.launches;

@@ -81,7 +81,7 @@ Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
     ++blocked_;
     UpdateWaits();
   }
-  return Snapshot{is_query ? SyncScope::kStream : scope, key, next_batch_ - 1, epoch_, is_query};
+  return Snapshot{is_query ? SyncScope::kStream : scope, is_query, key, next_batch_ - 1, epoch_};
 }
 
 void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
@@ -193,7 +193,7 @@ void DeviceTracker::EventRecorded(void* event, const StreamKey& key) {
     return;
   }
   if (events_.size() >= kMaxEvents) events_.clear();
-  events_[event] = Snapshot{SyncScope::kEvent, key, CloseOpen(*stream), epoch_};
+  events_[event] = Snapshot{SyncScope::kEvent, false, key, CloseOpen(*stream), epoch_};
 }
 
 void DeviceTracker::EventDestroyed(void* event) {

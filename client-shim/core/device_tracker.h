@@ -58,10 +58,10 @@ namespace xschedd::shim {
 // What a call that proves completion covers.
 struct Snapshot {
   SyncScope scope = SyncScope::kDevice;
+  bool is_query = false;  // the call asks, and does not wait
   StreamKey stream;
   std::uint64_t last_batch = 0;  // batches up to this one; 0: none
   std::uint64_t epoch = 0;
-  bool is_query = false;  // the call asks, and does not wait
 };
 
 class DeviceTracker {

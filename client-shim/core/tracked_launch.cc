@@ -14,7 +14,6 @@
 #include "client-shim/core/tracked_launch.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "client-shim/core/carried.h"
@@ -39,11 +38,11 @@ LaunchKey FunctionOf(const Submission& submission) {
 }  // namespace
 
 void Client::SubmitBegin(Submission* submission) {
-  auto& place = Make<std::optional<TrackedLaunch>>(submission->core);  // nothing, as long as it is not counted
+  auto& place = Carried<TrackedLaunch>::Begin(submission->core);  // nothing, as long as it is not counted
   submission->stop = nullptr;
 
   // ---- asked
-  if (own_holds_.Any()) [[unlikely]]
+  if (requests_.HoldsAny()) [[unlikely]]
     WaitWhileOwnHeld(*submission);
   // Then everything is counted, without a daemon as well.
   const bool orders_streams = stream_gate_.IsOn();
@@ -61,8 +60,8 @@ void Client::SubmitBegin(Submission* submission) {
   const std::uint32_t word = GateWord(session, slot);
   const std::uint64_t now = MonotonicNs();
   if (!orders_streams && !IsCounted(*session, word, now)) return LookForMarkersNowAndThen();
-  TrackedLaunch& launch = place.emplace(std::move(use), Tracker(device), KeyOf(submission->stream), submission->key,
-                                        FunctionOf(*submission));
+  TrackedLaunch& launch = place.Put(std::move(use), trackers_.Of(device), KeyOf(submission->stream), submission->key,
+                                    FunctionOf(*submission));
 
   // ---- waited, admitted
   // Nothing is configured to pass, and nobody is held: the gate is as it was a moment ago, when it was asked.
@@ -84,11 +83,11 @@ void Client::SubmitBegin(Submission* submission) {
 }
 
 void Client::SubmitEnd(Submission* submission, bool ok) {
-  const auto place = Last<std::optional<TrackedLaunch>>(submission->core);
-  if (!*place) return;
+  const auto launch = Carried<TrackedLaunch>::End(submission->core);
+  if (launch == nullptr) return;
 
   // ---- counted
-  (*place)->on_device.Leave(ok, submission->drains);
+  launch->on_device.Leave(ok, submission->drains);
   agent_.WorkSubmitted();
 }
 
@@ -112,8 +111,7 @@ bool Client::NeverWaits(const Submission& submission) {
 // Before the client is busy: what the program holds itself holds nobody else back.
 void Client::WaitWhileOwnHeld(const Submission& submission) {
   if (NeverWaits(submission)) return;
-  const int device = DeviceOf(submission.stream);
-  if (own_holds_.Wait(device, ByOneName(submission.stream))) PointSummary();
+  requests_.WaitWhileHeld(DeviceOf(submission.stream), submission.stream);
 }
 
 // ---- waited --------------------------------------------------------------------------------------------------------

@@ -25,6 +25,10 @@ inline constexpr std::uintptr_t kLegacyHandle = 1;
 inline bool IsDefaultStream(const void* stream) {
   return reinterpret_cast<std::uintptr_t>(stream) <= kPerThreadHandle;
 }
+// The legacy default stream goes by one name among us, whatever the program calls it.
+inline void* ByOneName(void* stream) {
+  return reinterpret_cast<std::uintptr_t>(stream) == kLegacyHandle ? nullptr : stream;
+}
 
 // A stream on one device. `thread` tells the per-thread default streams apart.
 struct StreamKey {
