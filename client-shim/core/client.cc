@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include "client-shim/core/session_status.h"
+#include "client-shim/core/working_thread.h"
 #include "common/clock.h"
 
 namespace xschedd::shim {
@@ -10,25 +12,6 @@ namespace {
 // How long the first GPU call of a process waits for its session. A daemon that is there answers in a few milliseconds,
 // one that is not is known at once.
 constexpr int kFirstAttemptMs = 100;
-
-// A thread that has worked on a default stream of its own: its number, which no other thread of the process gets, and
-// at its end word to the client, because that stream ends with it.
-class WorkingThread {
- public:
-  explicit WorkingThread(Client* client) : client_(client), number_(Next()) {}
-  ~WorkingThread() { client_->ThreadEnded(number_); }
-  WorkingThread(const WorkingThread&) = delete;
-  WorkingThread& operator=(const WorkingThread&) = delete;
-  std::uint64_t Number() const { return number_; }
-
- private:
-  static std::uint64_t Next() {
-    static std::atomic<std::uint64_t> last{0};
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;
-  }
-  Client* const client_;
-  const std::uint64_t number_;
-};
 
 // The launch path looks at this instead of the board's summary while the program holds work of its own, and while a
 // query may meet a marker of ours.
@@ -284,16 +267,7 @@ int Client::GetStatus(xschedd_status* status) {
   if (session == nullptr) return XSCHEDD_OK;
   status->client_id = client_id_.load(std::memory_order_relaxed);
   status->effective_priority = effective_priority_.load(std::memory_order_relaxed);
-  for (std::uint32_t slot = 0; slot < abi::kMaxDevices; ++slot) {
-    const abi::LedgerDevice& device = session->Ledger().Device(slot);
-    // relaxed: statistics.
-    // acquire: what was submitted is read later, and so is no less.
-    status->completed += device.completed.load(std::memory_order_acquire);
-    status->submitted += device.submitted.load(std::memory_order_relaxed);
-    status->held_ns += device.held_ns.load(std::memory_order_relaxed);
-    status->passthrough += device.passthrough.load(std::memory_order_relaxed);
-    status->gpu_time_ns += device.gpu_time_ns.load(std::memory_order_relaxed);
-  }
+  AddCounters(session, status);
   return XSCHEDD_OK;
 }
 
@@ -302,22 +276,7 @@ int Client::GetDeviceStatus(int device, xschedd_device_status* status) {
   const SessionUse use(session_);
   Session* const session = use.Get();
   if (session == nullptr) return XSCHEDD_ERROR_NOT_CONNECTED;
-  const auto slot = static_cast<std::uint32_t>(device);
-  const std::uint32_t word = session->Board().Word(slot);
-  const bool binds = MonotonicNs() < session->LeaseUntilNs();
-  status->held = binds && (word & abi::kHeld) != 0;
-  status->tracked = binds && (word & abi::kFlagMask) != 0;
-  status->window_us = session->Board().WindowUs(slot);
-  const abi::LedgerDevice& ledger = session->Ledger().Device(slot);
-  // relaxed: statistics.
-  status->in_flight = ledger.in_flight.load(std::memory_order_relaxed);
-  status->window_limit = ledger.window_limit.load(std::memory_order_relaxed);
-  // acquire: what was submitted is read later, and so is no less.
-  status->completed = ledger.completed.load(std::memory_order_acquire);
-  status->submitted = ledger.submitted.load(std::memory_order_relaxed);
-  status->gpu_time_ns = ledger.gpu_time_ns.load(std::memory_order_relaxed);
-  status->held_ns = ledger.held_ns.load(std::memory_order_relaxed);
-  status->passthrough = ledger.passthrough.load(std::memory_order_relaxed);
+  ReadDevice(session, static_cast<std::uint32_t>(device), MonotonicNs(), status);
   return XSCHEDD_OK;
 }
 
