@@ -1,6 +1,6 @@
-// Client's third part: its streams scheduled against each other (stream_order.h, stream_gate.h). What they have is the
-// trackers' to say; while streams are ordered, everything is counted, whether or not the daemon asks for it, and
-// without a daemon as well.
+// The client's streams scheduled against each other (stream_order.h, stream_gate.h). What they have is the trackers' to
+// say; while streams are ordered, everything is counted, whether or not the daemon asks for it, and without a daemon as
+// well.
 #include <algorithm>
 
 #include "client-shim/core/client.h"

@@ -47,7 +47,7 @@ void DeviceLaunch::Start(bool may_time) {
   const std::lock_guard lock(tracker_->mutex_);
   if (IsVoid()) return;
   tracker_->last_submit_ns_ = MonotonicNs();  // it may have waited
-  StartLocked(State(), may_time);
+  UnlockToStart(State(), may_time);
 }
 
 [[gnu::noinline]] void DeviceLaunch::UnlockToMarkStart(TrackedStream& stream, bool may_be_timed,
@@ -155,12 +155,13 @@ void DeviceLaunch::BeginWait(bool drains) {
   tracker.AfterSettling();
 }
 
-// What was not admitted, or whose call may have waited.
+// What was not admitted, or whose call may have waited. What could not even enter, for want of memory, leaves nothing.
 [[gnu::noinline]] void DeviceLaunch::LeaveOtherwise(bool ok, bool finished) {
   const Stage from = std::exchange(stage_, Stage::kLeft);
+  if (from <= Stage::kMade) return;
   {
     const std::lock_guard lock(tracker_->mutex_);
-    LeaveLocked(from >= Stage::kAdmitted, ok, finished);
+    UnlockToLeave(from >= Stage::kAdmitted, ok, finished);
     if (from == Stage::kMayWait && !IsVoid()) {
       --tracker_->blocked_;
       tracker_->UpdateWaits();

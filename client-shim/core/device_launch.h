@@ -6,15 +6,13 @@
 //
 //   entered    the client is busy, and the launch counts for nothing else yet
 //   admitted   it is in flight, by the window's measure
-//   left       what succeeded is counted; of what was not admitted or has failed nothing stays. So it is, too, where
-//   the
-//              object ends without Leave
+//   left       what succeeded is counted; of what was not admitted or has failed nothing stays, nor of an object that
+//              ends without Leave
 //
 // A launch whose tracker counts for another session by now, or whose device was reset, is void: all that is left to it
 // does nothing. One whose stream was destroyed counts on the new stream of that name.
 //
-// Thread rule: the thread that launches. The hot ones are in line: what most launches need and no more; what is rare is
-// in device_launch.cc.
+// Thread rule: the thread that launches. What most launches need is in line here; what is rare is in device_launch.cc.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +36,7 @@ class DeviceLaunch {
   DeviceLaunch& operator=(const DeviceLaunch&) = delete;
 
   DeviceTracker* Tracker() const { return tracker_; }
+
   // Enter, Admit without force, and Start, for who need not wait for its turn. `now_ns`: the time. False: entered, but
   // there is no room; Admit and Start are still to come.
   bool Begin(const Window& window, bool may_time, std::uint64_t now_ns);
@@ -69,12 +68,13 @@ class DeviceLaunch {
   };
   enum class Stage : std::uint8_t { kLeft, kMade, kEntered, kAdmitted, kMayWait, kDrains };
 
-  // The parts, with the lock held.
+  // The parts, with the lock held. What is called Unlock... may let it go for a call of the runtime, and has it again
+  // when it returns.
   void EnterLocked(std::uint64_t now_ns);
   bool AdmitLocked(TrackedStream& stream, const Window& window, bool force);
   bool HasRoomBeside(const TrackedStream& stream, const Window& window, std::uint64_t cost_ns) const;
-  void StartLocked(TrackedStream& stream, bool may_time);
-  void LeaveLocked(bool was_admitted, bool ok, bool finished);
+  void UnlockToStart(TrackedStream& stream, bool may_time);
+  void UnlockToLeave(bool was_admitted, bool ok, bool finished);
   void LeaveWithNothing(bool was_admitted, bool ok);
   void NewDeadline(TrackedStream* stream);
   void UnlockToMarkStart(TrackedStream& stream, bool may_be_timed, bool is_first_of_batch);
@@ -120,7 +120,7 @@ class DeviceLaunch {
   const std::lock_guard lock(tracker_->mutex_);
   EnterLocked(now_ns);
   if (!AdmitLocked(*state_, window, false)) return false;
-  StartLocked(*state_, may_time);
+  UnlockToStart(*state_, may_time);
   return true;
 }
 
@@ -166,7 +166,7 @@ class DeviceLaunch {
   return true;
 }
 
-[[gnu::always_inline]] inline void DeviceLaunch::StartLocked(TrackedStream& stream, bool may_time) {
+[[gnu::always_inline]] inline void DeviceLaunch::UnlockToStart(TrackedStream& stream, bool may_time) {
   // A thread that launches on the stream at the same time could come before the stop event and be counted behind it.
   const bool may_be_timed = may_time && stream.admitted == 1 && stream_.thread == 0 && tracker_->times_.MayTime();
   // What is not known is told from what else is in its batch: so it is the last of many kinds, and the first of others.
@@ -185,10 +185,10 @@ class DeviceLaunch {
     return LeaveOtherwise(ok, finished);
   stage_ = Stage::kLeft;
   const std::lock_guard lock(tracker_->mutex_);
-  LeaveLocked(true, ok, finished);
+  UnlockToLeave(true, ok, finished);
 }
 
-[[gnu::always_inline]] inline void DeviceLaunch::LeaveLocked(bool was_admitted, bool ok, bool finished) {
+[[gnu::always_inline]] inline void DeviceLaunch::UnlockToLeave(bool was_admitted, bool ok, bool finished) {
   DeviceTracker& tracker = *tracker_;
   if (IsVoid()) [[unlikely]]
     return tracker.markers_.Give(stop_);

@@ -67,6 +67,17 @@ TEST_CASE_METHOD(Fixture, "what has left does not leave again at its end", "[lau
   CHECK(sink.submitted == (ok ? 1 : 0));
 }
 
+TEST_CASE_METHOD(Fixture, "what could not enter has nothing to leave", "[launch]") {
+  const Entered other(&tracker, Key(kStream));
+  {
+    DeviceLaunch launch(&tracker, Key(kStream), kKind);
+    launch.Leave(true, false);
+  }
+  CHECK(tracker.IsBusy());
+  CHECK(sink.submitted == 0);
+  CHECK(tracker.InFlightNs() == 0);
+}
+
 TEST_CASE_METHOD(Waiting, "a launch that has become void is not counted, nor taken from others", "[launch]") {
   const int stage = GENERATE(range(0, int{kStages}));
   const bool is_reset = GENERATE(false, true);
@@ -79,7 +90,7 @@ TEST_CASE_METHOD(Waiting, "a launch that has become void is not counted, nor tak
   Entered other(&tracker, Key(kStream));
   REQUIRE(other.Admit(kWindow, false));
   other.BeginWait(false);
-  if (leaves && stage >= kEntered) launch->Leave(true, false);
+  if (leaves) launch->Leave(true, false);
   launch.reset();
   CHECK(sink.reports.back() == kWaits);
   CHECK(sink.submitted == 0);
