@@ -2,8 +2,9 @@
 //
 //   asked     is it ours to count? A launch of a program that holds its own work, or to a stream below others of its
 //             own, waits here, and counts as nothing yet
-//   waited    at the gate while the client is held, then for room in the window; a client that waits is busy
-//   admitted  in flight, with the tracker's lock taken once if there was nothing to wait for
+//   waited    at the gate, while the client is held; a client that waits is busy
+//   admitted  in flight, once there is room in the window; with the tracker's lock taken once if there was nothing to
+//             wait for
 //   called    by the stub, between SubmitBegin and SubmitEnd
 //   counted   or taken back if it failed, with the lock taken once more
 //
@@ -141,6 +142,7 @@ bool Client::WaitForTurn(Session* session, std::uint32_t slot, const Submission&
 
 // ---- admitted ------------------------------------------------------------------------------------------------------
 
+// What passes finds room in any case.
 void Client::WaitForRoomAndStart(const Submission& submission, std::uint32_t slot, bool passes, TrackedLaunch* launch) {
   Session* const session = launch->use.Get();
   const Window window = WindowFor(session, slot, GateWord(session, slot), submission.stream);
