@@ -19,32 +19,34 @@ class Carried {
   static Carried& Begin(std::byte (&core)[size]) {
     static_assert(sizeof(Carried) <= size && alignof(Carried) <= alignof(std::uint64_t));
     auto& carried = *::new (core) Carried;
-    carried.part_ = nullptr;
+    carried.is_there_ = false;
     return carried;
   }
   // Once.
   template <typename... Arguments>
   Part& Put(Arguments&&... arguments) {
-    part_ = ::new (bytes_) Part(std::forward<Arguments>(arguments)...);
-    return *part_;
+    Part& part = *::new (bytes_) Part(std::forward<Arguments>(arguments)...);
+    is_there_ = true;
+    return part;
   }
   // In between. Null: nothing.
   template <std::size_t size>
   static const Part* In(const std::byte (&core)[size]) {
-    return std::launder(reinterpret_cast<const Carried*>(core))->part_;
+    const auto& carried = *std::launder(reinterpret_cast<const Carried*>(core));
+    return carried.is_there_ ? std::launder(reinterpret_cast<const Part*>(carried.bytes_)) : nullptr;
   }
   // At the end of the call. The part ends with what this returns.
   template <std::size_t size>
   static auto End(std::byte (&core)[size]) {
-    return std::unique_ptr<Part, Destroy>(std::launder(reinterpret_cast<Carried*>(core))->part_);
+    return std::unique_ptr<Part, Destroy>(const_cast<Part*>(In(core)));
   }
 
  private:
   struct Destroy {
     void operator()(Part* part) const { std::destroy_at(part); }
   };
-  Part* part_;
   alignas(Part) std::byte bytes_[sizeof(Part)];
+  bool is_there_;  // and no pointer: what a launch does at its end would wait for it to be loaded
 };
 
 }  // namespace xschedd::shim

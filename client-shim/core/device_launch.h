@@ -26,6 +26,7 @@ namespace xschedd::shim {
 class DeviceLaunch {
  public:
   // `key` is what is launched; `function`: the same with whatever grid. 0: not known. `tracker` outlives it.
+  // NOLINTNEXTLINE(clang-analyzer-optin.cplusplus.UninitializedObject): the stages set the rest
   DeviceLaunch(DeviceTracker* tracker, const StreamKey& stream, LaunchKey key, LaunchKey function = 0)
       : tracker_(tracker), stream_(stream), key_(key), function_(function) {}
   ~DeviceLaunch() {

@@ -69,14 +69,14 @@ class DeviceTracker {
   // All three outlive the tracker. Once the process exits, the runtime is left alone: nothing is recorded, queried or
   // measured, and the window lets everybody in, because nothing could be waited for.
   DeviceTracker(int device, const Vendor* vendor, Captures* captures, const Deadlines* deadlines)
-      : device_(device),
+      : times_(vendor),
         vendor_(vendor),
         captures_(captures),
         deadlines_(deadlines),
         markers_(device, vendor),
         admission_(&streams_),
-        times_(vendor),
-        measuring_(vendor, captures, &markers_, &streams_, &times_) {}
+        measuring_(vendor, captures, &markers_, &streams_, &times_),
+        device_(device) {}
 
   // ---- session
   // Starts counting from nothing for a new session, or, with null, drops everything. `sink` outlives its use here.
@@ -221,7 +221,8 @@ class DeviceTracker {
   void UpdateDeadline();
   void PublishLimit() { reports_.PublishLimit(LaunchLimit(admission_.LastWindow(), times_.Average())); }
 
-  const int device_;
+  DeviceTimes times_;
+  DeviceReports reports_;
   const Vendor* const vendor_;
   Captures* const captures_;
   const Deadlines* const deadlines_;
@@ -230,12 +231,11 @@ class DeviceTracker {
   TrackedStreams streams_;
   MarkerPool markers_;
   Admission admission_;
-  DeviceTimes times_;
   Measuring measuring_;
-  DeviceReports reports_;
   std::unordered_map<void*, Snapshot> events_;
   std::uint64_t epoch_ = 1;  // a launch or a snapshot of another one is void
   std::uint64_t next_batch_ = 1;
+  const int device_;
   std::uint32_t marking_legacy_ = 0;  // threads that record on the legacy default stream outside of a launch
   std::uint32_t entered_ = 0;         // launches that have entered and not left
   std::uint32_t syncing_ = 0;         // threads in a call that will settle

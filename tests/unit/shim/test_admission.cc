@@ -41,41 +41,41 @@ TEST_CASE("a launch has room beside what of other streams counts", "[admission]"
     const char* name;
     std::vector<Load> loads;
     Window window;
-    std::uint64_t cost_ns;
     bool has_room;
+    std::uint64_t cost_ns;
   };
-  constexpr std::uint64_t kStill = kStreamStillNs + 2 * 500'000 + 1;
+  constexpr std::uint64_t kStill = kStreamStillNs + 1'000'001;
   const Case cases[] = {
-      {"nothing in flight, however long it is", {}, kGuarded, 50'000'000, true},
-      {"it fits", {{1, {400'000}}}, kGuarded, 100'000, true},
-      {"it does not", {{1, {400'000}}}, kGuarded, 100'001, false},
-      {"without a window", {{1, {400'000'000}}}, Window{}, 0, true},
-      {"unknown, at the floor", {{1, {400'000}}}, Window{500, 2, true}, 0, true},
-      {"unknown, above it", {{1, {400'000}}}, kGuarded, 0, false},
-      {"the other stream with most does not count", {{2, {500'000}}}, kGuarded, 100'000, true},
-      {"one of two others does", {{2, {500'000}}, {3, {450'000}}}, kGuarded, 100'000, false},
-      {"that with less of two", {{2, {500'000}}, {3, {300'000}}}, kGuarded, 200'000, true},
+      {"nothing in flight, however long it is", {}, kGuarded, true, 50'000'000},
+      {"it fits", {{1, {400'000}}}, kGuarded, true, 100'000},
+      {"it does not", {{1, {400'000}}}, kGuarded, false, 100'001},
+      {"without a window", {{1, {400'000'000}}}, Window{}, true, 0},
+      {"unknown, at the floor", {{1, {400'000}}}, Window{500, 2, true}, true, 0},
+      {"unknown, above it", {{1, {400'000}}}, kGuarded, false, 0},
+      {"the other stream with most does not count", {{2, {500'000}}}, kGuarded, true, 100'000},
+      {"one of two others does", {{2, {500'000}}, {3, {450'000}}}, kGuarded, false, 100'000},
+      {"that with less of two", {{2, {500'000}}, {3, {300'000}}}, kGuarded, true, 200'000},
       {"those that stand still do not",
        {{2, {500'000}, kStill}, {3, {500'000}, kStill}, {4, {500'000}, kStill}},
        kGuarded,
-       100'000,
-       true},
+       true,
+       100'000},
       {"those that have moved do",
        {{2, {500'000}, kStill - 1}, {3, {500'000}, kStill - 1}, {4, {500'000}}},
        kGuarded,
-       100'000,
-       false},
-      {"its own stream counts, though it stands still", {{1, {500'000}, kStill}}, kGuarded, 100'000, false},
-      {"one long launch on each of others does not", {{2, {2'000'000}}, {3, {2'000'000}}}, kWindow, 100'000, true},
+       false,
+       100'000},
+      {"its own stream counts, though it stands still", {{1, {500'000}, kStill}}, kGuarded, false, 100'000},
+      {"one long launch on each of others does not", {{2, {2'000'000}}, {3, {2'000'000}}}, kWindow, true, 100'000},
       {"two on one do",
        {{2, {2'000'000}}, {3, {1'000'000, 1'000'000}}, {4, {1'000'000, 1'000'000}}},
        kWindow,
-       100'000,
-       false},
-      {"nor while somebody more important is busy", {{2, {2'000'000}}, {3, {2'000'000}}}, kGuarded, 100'000, false},
-      {"a long one beside others", {{2, {400'000, 1}}, {3, {400'000, 1}}}, kWindow, 2'000'000, true},
-      {"one not much longer than the window", {{2, {400'000, 1}}, {3, {400'000, 1}}}, kWindow, 1'999'999, false},
-      {"a long one behind one of its own", {{1, {1}}, {2, {400'000, 1}}, {3, {400'000, 1}}}, kWindow, 2'000'000, false},
+       false,
+       100'000},
+      {"nor while somebody more important is busy", {{2, {2'000'000}}, {3, {2'000'000}}}, kGuarded, false, 100'000},
+      {"a long one beside others", {{2, {400'000, 1}}, {3, {400'000, 1}}}, kWindow, true, 2'000'000},
+      {"one not much longer than the window", {{2, {400'000, 1}}, {3, {400'000, 1}}}, kWindow, false, 1'999'999},
+      {"a long one behind one of its own", {{1, {1}}, {2, {400'000, 1}}, {3, {400'000, 1}}}, kWindow, false, 2'000'000},
   };
   for (const Case& each : cases) {
     CAPTURE(std::string(each.name));
