@@ -93,9 +93,9 @@ bool Agent::StartStream(UniqueFd socket) {
 void Agent::Greet(const std::string& token) {
   const Vendor& vendor = client_->GetVendor();
   greeted_ns_ = MonotonicNs();
-  stream_->Send(HelloMessage{token, client_->GetEnvironment().group, client_->PriorityHint(), vendor.runtime,
-                             vendor.route, client_->WeightHint(), client_->DeadlineHint(),
-                             client_->GetEnvironment().latency});
+  stream_->Send(HelloMessage{token, client_->GetEnvironment().group, client_->Requests().Priority().Highest(),
+                             vendor.runtime, vendor.route, client_->Requests().Weight().Highest(),
+                             client_->Requests().DeadlineHint(), client_->GetEnvironment().latency});
   reported_devices_ = 0;
   SendDevices();
   reported_queues_.clear();

@@ -4,21 +4,49 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
-#include <type_traits>
+#include <utility>
 
 namespace xschedd::shim {
 
-// At the beginning. What has no value of its own has none yet.
-template <typename Part, std::size_t size>
-Part& Make(std::byte (&core)[size]) {
-  static_assert(sizeof(Part) <= size && alignof(Part) <= alignof(std::uint64_t) && std::is_trivially_copyable_v<Part>);
-  return *::new (core) Part;
-}
-// At the end.
-template <typename Part, std::size_t size>
-const Part& Made(const std::byte (&core)[size]) {
-  return *std::launder(reinterpret_cast<const Part*>(core));
-}
+// A Part in such bytes, or nothing.
+template <typename Part>
+class Carried {
+ public:
+  // At the beginning of the call: nothing.
+  template <std::size_t size>
+  static Carried& Begin(std::byte (&core)[size]) {
+    static_assert(sizeof(Carried) <= size && alignof(Carried) <= alignof(std::uint64_t));
+    auto& carried = *::new (core) Carried;
+    carried.is_there_ = false;
+    return carried;
+  }
+  // Once.
+  template <typename... Arguments>
+  Part& Put(Arguments&&... arguments) {
+    Part& part = *::new (bytes_) Part(std::forward<Arguments>(arguments)...);
+    is_there_ = true;
+    return part;
+  }
+  // In between. Null: nothing.
+  template <std::size_t size>
+  static const Part* In(const std::byte (&core)[size]) {
+    const auto& carried = *std::launder(reinterpret_cast<const Carried*>(core));
+    return carried.is_there_ ? std::launder(reinterpret_cast<const Part*>(carried.bytes_)) : nullptr;
+  }
+  // At the end of the call. The part ends with what this returns.
+  template <std::size_t size>
+  static auto End(std::byte (&core)[size]) {
+    return std::unique_ptr<Part, Destroy>(const_cast<Part*>(In(core)));
+  }
+
+ private:
+  struct Destroy {
+    void operator()(Part* part) const { std::destroy_at(part); }
+  };
+  alignas(Part) std::byte bytes_[sizeof(Part)];
+  bool is_there_;  // and no pointer: what a launch does at its end would wait for it to be loaded
+};
 
 }  // namespace xschedd::shim

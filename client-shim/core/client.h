@@ -9,7 +9,6 @@
 // Thread rule: any thread, except for what is marked as the agent's.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -17,21 +16,20 @@
 
 #include "client-shim/core/agent.h"
 #include "client-shim/core/captures.h"
-#include "client-shim/core/device_tracker.h"
 #include "client-shim/core/environment.h"
-#include "client-shim/core/hints.h"
 #include "client-shim/core/interface.h"
-#include "client-shim/core/own_holds.h"
 #include "client-shim/core/passthrough.h"
+#include "client-shim/core/program_requests.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/stream_gate.h"
 #include "client-shim/core/stream_table.h"
+#include "client-shim/core/trackers.h"
 
 namespace xschedd::shim {
 
 struct TrackedLaunch;
 
-class Client {
+class Client : private ProgramRequests::Effects {
  public:
   explicit Client(const StubTable& stub);
 
@@ -58,16 +56,10 @@ class Client {
   void Forked();
   // The calling thread, by the number that its default stream goes by here, ends.
   void ThreadEnded(std::uint64_t thread);
-  int SetPriority(int priority);
-  int SetWeight(unsigned weight);
-  int SetDeadline(std::uint64_t us);
-  int SetStreamPriority(void* stream, int priority);
-  int SetStreamWeight(void* stream, unsigned weight);
-  int SetStreamDeadline(void* stream, std::uint64_t us);
-  int Hold(int device, std::uint64_t max_us);
-  int Release(int device);
-  int HoldStream(void* stream, std::uint64_t max_us);
-  int ReleaseStream(void* stream);
+  ProgramRequests& Requests() { return requests_; }
+  int SetStreamDeadline(void* stream, std::uint64_t us) {
+    return requests_.SetStreamDeadline(stream, QueueId(KeyOf(ByOneName(stream))), us);
+  }
   int ScheduleStreams(bool on);
   int GetStatus(xschedd_status* status);
   int GetDeviceStatus(int device, xschedd_device_status* status);
@@ -77,9 +69,7 @@ class Client {
   // ---- the agent's
   const Vendor& GetVendor() const { return *stub_.vendor; }
   const Environment& GetEnvironment() const { return environment_; }
-  std::optional<int> PriorityHint() const { return priority_.Highest(); }
-  std::optional<std::uint32_t> WeightHint() const { return weight_.Highest(); }
-  std::optional<std::uint64_t> DeadlineHint() const;
+  const ProgramRequests& Requests() const { return requests_; }
   // A new session: from here on it is the one that threads obey. EndSession: they run freely again.
   void BeginSession(Session* session);
   void EndSession();
@@ -93,7 +83,7 @@ class Client {
   void SetDescription(std::uint64_t client_id, int effective_priority);
   // What the daemon wants passed through, in addition to the environment's. Threads that wait at a gate ask again.
   void SetPassthrough(const std::vector<std::string>& entries);
-  std::uint64_t TickTrackers(std::uint64_t now_ns);
+  std::uint64_t TickTrackers(std::uint64_t now_ns) const { return trackers_.Tick(now_ns, PublishedSession()); }
   ActivityMessage TakeActivity();
   std::uint64_t AttachedDevices() const { return attached_.load(std::memory_order_relaxed); }
   std::vector<QueueCreatedMessage> LiveQueues() const;
@@ -115,24 +105,12 @@ class Client {
     return reinterpret_cast<std::uintptr_t>(stream) == kPerThreadHandle ? KeyOfThread(stream) : StreamKey{};
   }
   StreamKey KeyOfThread(void* stream);
-  // By which the daemon knows it.
-  static std::uint64_t QueueId(const StreamKey& key);
-  // The default stream goes by one name among us, whatever the program calls it.
-  static void* ByOneName(void* stream);
   // Of a device that there is.
   void Attach(int device) {
     // relaxed: a set that only grows.
     if ((attached_.load(std::memory_order_relaxed) >> device & 1) == 0) AttachNew(device);
   }
   void AttachNew(int device);
-  DeviceTracker* Tracker(int device) {
-    DeviceTracker* tracker = ExistingTracker(device);
-    return tracker != nullptr ? tracker : MakeTracker(device);
-  }
-  DeviceTracker* MakeTracker(int device);
-  DeviceTracker* ExistingTracker(int device) const {
-    return trackers_[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
-  }
   // A launch's way, in this order (tracked_launch.cc).
   bool IsCounted(const Session& session, std::uint32_t word, std::uint64_t now_ns) const {
     return AwaitsWordUntilNs() != 0 || ((word & abi::kFlagMask) != 0 && now_ns < session.LeaseUntilNs());
@@ -148,12 +126,11 @@ class Client {
   }
   // The same, or that of a stream below others, if it is smaller.
   Window WindowFor(const Session* session, std::uint32_t slot, std::uint32_t word, void* stream) const;
-  void Wait(const Submission& submission, std::uint32_t slot, bool is_turn, TrackedLaunch* launch);
+  bool EnterAndWaitForTurn(const Submission& submission, std::uint32_t slot, std::uint64_t now_ns,
+                           TrackedLaunch* launch);
   bool WaitForTurn(Session* session, std::uint32_t slot, const Submission& submission);
+  void WaitForRoomAndStart(const Submission& submission, std::uint32_t slot, bool passes, TrackedLaunch* launch);
   void WaitForRoom(const Submission& submission, std::uint32_t slot, TrackedLaunch* launch);
-  void BeginWait(const Submission& submission, TrackedLaunch* launch);
-  void EndWait(const Submission& submission, const TrackedLaunch& launch, bool ok);
-  void TellDeadlines();
   bool NeverWaits(const Submission& submission);
   void WaitWhileOwnHeld(const Submission& submission);
   void WaitForStreams(const Submission& submission);
@@ -165,18 +142,17 @@ class Client {
   void MayMeetMarkers();
   void LookForMarkers(std::uint64_t now_ns);
   void LookForMarkersNowAndThen();
-  bool HasOwnMarkers(std::uint64_t now_ns) const;
-  int TellPriority(bool changed);
-  int TellWeight(bool changed);
-  int Tell(const HintMessage& hint, bool changed = true);
+  // ProgramRequests::Effects
+  int Tell(const HintMessage& hint) override;
+  int MayTell() const override;
+  void StreamPrioritiesChanged() override { OrderStreams(); }
+  void DeadlinesChanged() override;
+  void HoldsChanged() override { PointSummary(); }
 
   const StubTable stub_;
   const Environment environment_;
   Captures captures_;
-  Hint<int> priority_;
-  Hint<std::uint32_t> weight_;
-  Deadlines deadlines_;
-  OwnHolds own_holds_;
+  ProgramRequests requests_;
   std::atomic<bool> schedules_streams_;  // relaxed: OrderStreams makes of it what threads obey
   std::mutex order_mutex_;               // one order of the streams is made after the other
   StreamGate stream_gate_;
@@ -184,10 +160,9 @@ class Client {
   std::atomic<std::uint64_t> asked_trackers_ns_{0};  // relaxed: one more time is no harm
   std::mutex summary_mutex_;  // orders what the launch path looks at; only trackers are locked under it
   StreamTable streams_;
+  Trackers trackers_;
   Passthrough passthrough_;
-  std::mutex session_mutex_;  // orders making a tracker against a change of session
   std::atomic<Session*> session_{nullptr};
-  std::array<std::atomic<DeviceTracker*>, abi::kMaxDevices> trackers_{};
   std::atomic<std::uint64_t> attached_{0};
   std::atomic<std::uint64_t> client_id_{0};
   std::atomic<int> effective_priority_{0};

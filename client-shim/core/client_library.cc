@@ -52,22 +52,24 @@ const ClientTable kTable = {
     [](void* stream) { Guarded([&] { g_client->CaptureEnded(stream); }); },
     [] { Guarded([] { g_client->Exiting(); }); },
     [] { g_client->Forked(); },
-    [](int priority) { return GuardedResult([&] { return g_client->SetPriority(priority); }); },
-    [](unsigned weight) { return GuardedResult([&] { return g_client->SetWeight(weight); }); },
-    [](std::uint64_t us) { return GuardedResult([&] { return g_client->SetDeadline(us); }); },
+    [](int priority) { return GuardedResult([&] { return g_client->Requests().SetPriority(priority); }); },
+    [](unsigned weight) { return GuardedResult([&] { return g_client->Requests().SetWeight(weight); }); },
+    [](std::uint64_t us) { return GuardedResult([&] { return g_client->Requests().SetDeadline(us); }); },
     [](void* stream, int priority) {
-      return GuardedResult([&] { return g_client->SetStreamPriority(stream, priority); });
+      return GuardedResult([&] { return g_client->Requests().SetStreamPriority(stream, priority); });
     },
     [](void* stream, unsigned weight) {
-      return GuardedResult([&] { return g_client->SetStreamWeight(stream, weight); });
+      return GuardedResult([&] { return g_client->Requests().SetStreamWeight(stream, weight); });
     },
     [](void* stream, std::uint64_t us) {
       return GuardedResult([&] { return g_client->SetStreamDeadline(stream, us); });
     },
-    [](int device, std::uint64_t us) { return GuardedResult([&] { return g_client->Hold(device, us); }); },
-    [](int device) { return GuardedResult([&] { return g_client->Release(device); }); },
-    [](void* stream, std::uint64_t us) { return GuardedResult([&] { return g_client->HoldStream(stream, us); }); },
-    [](void* stream) { return GuardedResult([&] { return g_client->ReleaseStream(stream); }); },
+    [](int device, std::uint64_t us) { return GuardedResult([&] { return g_client->Requests().Hold(device, us); }); },
+    [](int device) { return GuardedResult([&] { return g_client->Requests().Release(device); }); },
+    [](void* stream, std::uint64_t us) {
+      return GuardedResult([&] { return g_client->Requests().HoldStream(stream, us); });
+    },
+    [](void* stream) { return GuardedResult([&] { return g_client->Requests().ReleaseStream(stream); }); },
     [](bool on) { return GuardedResult([&] { return g_client->ScheduleStreams(on); }); },
     [](xschedd_status* status) { return GuardedResult([&] { return g_client->GetStatus(status); }); },
     [](int device, xschedd_device_status* status) {

@@ -1,6 +1,6 @@
-// Client's third part: its streams scheduled against each other (stream_order.h, stream_gate.h). What they have is the
-// trackers' to say; while streams are ordered, everything is counted, whether or not the daemon asks for it, and
-// without a daemon as well.
+// The client's streams scheduled against each other (stream_order.h, stream_gate.h). What they have is the trackers' to
+// say; while streams are ordered, everything is counted, whether or not the daemon asks for it, and without a daemon as
+// well.
 #include <algorithm>
 
 #include "client-shim/core/client.h"
@@ -45,7 +45,7 @@ void Client::OrderStreams() {
     const std::lock_guard lock(order_mutex_);
     std::unordered_map<void*, int> priorities;
     if (schedules_streams_.load(std::memory_order_relaxed)) {
-      priorities = priority_.OfStreams();
+      priorities = requests_.Priority().OfStreams();
       // What the program says by the C API is there already, and stays.
       for (const auto& [stream, info] : streams_.All())
         priorities.try_emplace(stream, StreamPriorityFrom(info.priority));
@@ -61,7 +61,7 @@ void Client::WaitForStreams(const Submission& submission) {
   if (!stream_gate_.MayWait(stream) || NeverWaits(submission)) return;
   const int device = DeviceOf(submission.stream);
   if (!IsDevice(device)) return;
-  DeviceTracker* const tracker = ExistingTracker(device);
+  DeviceTracker* const tracker = trackers_.Existing(device);
   if (tracker == nullptr) return;  // nothing was submitted yet
   TrackedWork work(tracker);
   stream_gate_.Wait(device, stream, &work);

@@ -3,9 +3,11 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "client-shim/core/device_tracker.h"
+#include "client-shim/core/polling.h"
 #include "common/clock.h"
 
 namespace xschedd::shim {
@@ -25,6 +27,9 @@ constexpr std::uint64_t kOversleepNs = 60'000;
 // The longest sleep of a thread that waits for the window without looking for itself.
 constexpr std::chrono::milliseconds kLongestWait{10};
 
+// Streams looked at with the lock released once; there may be more rounds.
+constexpr std::size_t kRound = 16;
+
 // Between two looks of a thread that spins: about a microsecond, in which others get the lock.
 constexpr int kPauses = 20;
 
@@ -42,6 +47,63 @@ class PreciseSleep {
 
 }  // namespace
 
+// ---- one look ------------------------------------------------------------------------------------------------------
+
+void DeviceTracker::UnlockToPoll(Lock& lock) {
+  struct Candidate {
+    StreamKey key;
+    std::uint64_t id;
+    void* marker;
+    MarkerState state;
+  };
+  if (is_polling_ || captures_->Forbid()) return;
+  is_polling_ = true;
+  const std::uint64_t epoch = epoch_;
+  std::array<Candidate, kRound> candidates;
+  std::optional<StreamKey> last;
+  while (epoch == epoch_) {
+    std::size_t count = 0;
+    auto next = streams_.After(last);
+    for (; next != streams_.end() && count < kRound; ++next) {
+      const Batch* const oldest = next->second.work.OldestMarked();
+      if (oldest != nullptr) candidates[count++] = {next->first, oldest->id, oldest->marker, MarkerState::kPending};
+    }
+    const bool is_last = next == streams_.end();
+    if (count == 0) break;
+    const StreamKey reached = candidates[count - 1].key;
+    lock.unlock();
+    {
+      const RelaxedThread relaxed(*vendor_);
+      for (std::size_t i = 0; i < count; ++i)
+        candidates[i].state = vendor_->query_marker(candidates[i].marker);
+    }
+    lock.lock();
+    if (epoch != epoch_) break;
+    bool is_any_done = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (candidates[i].state == MarkerState::kPending) continue;
+      TrackedStream* const stream = streams_.Known(candidates[i].key);
+      if (stream == nullptr) continue;
+      // Settled meanwhile, and the marker in use again: then the answer may be about its new use. The batch is gone, so
+      // nothing is settled by it.
+      // A marker that cannot be queried any more will never say anything: what it stood for is let go.
+      Settle(candidates[i].key, *stream, candidates[i].id);
+      if (stream->work.IsIdle() && stream->pins == 0) stream->own_marker = 0;
+      is_any_done = true;
+    }
+    if (is_any_done) continue;  // the same streams again: behind a marker that is done there may be others that are
+    if (is_last) break;
+    last = reached;
+  }
+  is_polling_ = false;
+  UnlockToFinishSettling(lock);
+}
+
+void DeviceTracker::Poll() {
+  Lock lock(mutex_);
+  UnlockToPoll(lock);
+}
+
 // ---- a thread that waits for the window ----------------------------------------------------------------------------
 
 void DeviceTracker::PollForRoom(std::uint64_t nap_ns) {
@@ -54,14 +116,14 @@ void DeviceTracker::UnlockToPollForRoom(Lock& lock, std::uint64_t nap_ns) {
   UnlockToPoll(lock);
   // Each by itself: the marker of one that stands still tells nothing about the others.
   UnlockToMarkEach(
-      lock, [](const StreamState& stream) { return !stream.work.IsIdle() && stream.work.OldestMarked() == nullptr; });
+      lock, [](const TrackedStream& stream) { return !stream.work.IsIdle() && stream.work.OldestMarked() == nullptr; });
 }
 
-void DeviceTracker::AwaitRoom(const Ticket& ticket) {
+void DeviceTracker::AwaitRoom(std::uint64_t epoch, std::uint32_t rooms) {
   Lock lock(mutex_);
-  const auto is_as_seen = [&] { return room_waiters_.Rooms() == ticket.rooms; };
-  if (ticket.epoch != epoch_ || !is_as_seen()) return;
-  RoomWaiters::Waiting waiting(&room_waiters_);
+  const auto is_as_seen = [&] { return admission_.Waiters().Rooms() == rooms; };
+  if (epoch != epoch_ || !is_as_seen()) return;
+  RoomWaiters::Waiting waiting(&admission_.Waiters());
   if (!waiting.Polls()) return waiting.UnlockToSleep(lock, kLongestWait);
   UnlockToPollForRoom(lock, 0);
   if (!is_as_seen()) return;
@@ -85,7 +147,13 @@ void DeviceTracker::AwaitRoom(const Ticket& ticket) {
 
 void DeviceTracker::WakeWaiting() {
   const Lock lock(mutex_);
-  room_waiters_.Wake();
+  admission_.Waiters().Wake();
+}
+
+void DeviceTracker::NoteHostAhead() {
+  const Lock lock(mutex_);
+  admission_.NoteHostAhead();
+  UpdateWaits();
 }
 
 // By the stream whose oldest marker is due first: its batch began when the one before it was settled.
@@ -106,23 +174,23 @@ std::uint64_t DeviceTracker::NapForRoomNs(std::uint64_t now_ns) const {
 std::uint64_t DeviceTracker::Tick(std::uint64_t now_ns, bool is_awaited) {
   Lock lock(mutex_);
   now_ns = std::max(now_ns, last_submit_ns_);  // since the caller looked at the clock
-  const bool is_used = submitted_ != looked_at_;
-  looked_at_ = submitted_;
+  const bool is_used = reports_.Submitted() != looked_at_;
+  looked_at_ = reports_.Submitted();
   // Of a client that launches all the time, the launch behind each short pause would wake the agent for nothing.
   is_awaited_ = is_awaited;
   const std::uint64_t if_idle_ns = is_used && !is_awaited ? now_ns + kLazyNs : kNever;
   if (captures_->Forbid()) return kNever;
-  if (launched_ == 0) return if_idle_ns;
+  if (reports_.Launched() == 0) return if_idle_ns;
   // A thread in a synchronising call settles; one that waits for the window polls. The agent only stands by.
   const bool others_look = now_ns < others_look_ns_ || (syncing_ > 0 && now_ns < last_poll_ns_ + kSyncPollNs);
   if (!others_look) {
     if (syncing_ > 0) {
       last_poll_ns_ = now_ns;
     } else if (now_ns - last_submit_ns_ >= QuietNs()) {
-      UnlockToMarkEach(lock, [](const StreamState& stream) { return !stream.work.IsMarked() && stream.pins == 0; });
+      UnlockToMarkEach(lock, [](const TrackedStream& stream) { return !stream.work.IsMarked() && stream.pins == 0; });
     }
     UnlockToPoll(lock);
-    if (launched_ == 0) return if_idle_ns;
+    if (reports_.Launched() == 0) return if_idle_ns;
   }
   return NextLookNs(now_ns);
 }

@@ -1,4 +1,5 @@
-// DeviceTracker's third part: calls whose success proves that work has finished, and what a query may meet of ours.
+// DeviceTracker's proofs that work has finished: what settles by them, the calls of the program that give them, and
+// what a query may meet of ours.
 #include <algorithm>
 #include <chrono>
 
@@ -15,22 +16,72 @@ constexpr std::size_t kMaxEvents = 4096;
 // ever, because one may stand behind a full queue.
 constexpr std::chrono::milliseconds kLongestRecording{20};
 
+bool IsOpen(const TrackedStream& stream) {
+  return stream.work.HasOpen();
+}
+
 }  // namespace
+
+// ---- what has finished is settled ----------------------------------------------------------------------------------
+
+void DeviceTracker::Settle(const StreamKey& key, TrackedStream& stream, std::uint64_t last_batch) {
+  if (stream.work.HasSettledBy(last_batch)) {
+    stream.progress_ns = MonotonicNs();
+    admission_.Waiters().MoreRoom();
+  }
+  const auto measured = [&](const SettledWork& done) { measuring_.Push(key, done); };
+  const auto unmeasured = [this](const InFlight& work, const LaunchMix& mix, TimedFrom from) {
+    times_.AccountUnmeasured(work, mix, from);
+  };
+  const InFlight settled = stream.work.Settle(last_batch, measured, unmeasured);
+  admission_.Remove(&stream, settled);
+  reports_.AddSettled(settled.launches);
+  stream.activity.completions += settled.launches;
+  if (!stream.work.IsIdle() || stream.admitted > 0) return;
+  markers_.Give(stream.work.EndTime());  // the gap until the next launch is not ours
+  stream.busy_since_ns = 0;
+}
+
+void DeviceTracker::UnlockToFinishSettling(Lock& lock) {
+  measuring_.UnlockToMeasure(lock);
+  unpinned_.notify_all();
+  PublishLimit();
+  AfterSettling();
+}
+
+// What launches cost has changed a lot: what is in flight is weighed anew, or a kind that has become long would fill
+// the window many times over before its first launch has settled.
+void DeviceTracker::Reprice() {
+  const auto reprice = [this](TrackedStream* stream, InFlight* work, const LaunchMix& mix) {
+    std::uint64_t cost_ns = times_.Costs().SettledCostNs(mix);
+    // What is reckoned only counts against the window.
+    if (cost_ns == 0) cost_ns = std::max(work->cost_ns, times_.Costs().ReckonedCostNs(mix));
+    if (cost_ns == work->cost_ns) return;
+    admission_.Reweigh(stream, work->cost_ns, cost_ns);
+    work->cost_ns = cost_ns;
+  };
+  for (auto& entry : streams_)
+    entry.second.work.ForEach([&](InFlight* work, const LaunchMix& mix) { reprice(&entry.second, work, mix); });
+}
+
+// ---- calls of the program ------------------------------------------------------------------------------------------
 
 Snapshot DeviceTracker::BeginSync(SyncScope scope, const StreamKey& key) {
   Lock lock(mutex_);
   const std::uint64_t epoch = epoch_;
   if (scope == SyncScope::kDevice) UnlockToMarkEach(lock, IsOpen);
-  const auto own = streams_.find(key);
-  if (scope == SyncScope::kStream && own != streams_.end() && IsOpen(own->second))
-    UnlockToMark(lock, key, 0, In::kElsewhere);
+  const TrackedStream* const own = streams_.Known(key);
+  if (scope == SyncScope::kStream && own != nullptr && IsOpen(*own)) UnlockToMark(lock, key, 0, In::kElsewhere);
   if (epoch != epoch_) return Snapshot{};
   for (auto& [other, stream] : streams_)
     CloseOpen(stream);
   if (syncing_++ == 0) last_poll_ns_ = MonotonicNs();
   const bool is_query = scope == SyncScope::kQuery;
-  if (!is_query) BeginWaitLocked();
-  return Snapshot{is_query ? SyncScope::kStream : scope, key, next_batch_ - 1, epoch_, is_query};
+  if (!is_query) {
+    ++blocked_;
+    UpdateWaits();
+  }
+  return Snapshot{is_query ? SyncScope::kStream : scope, is_query, key, next_batch_ - 1, epoch_};
 }
 
 void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
@@ -40,22 +91,22 @@ void DeviceTracker::EndSync(const Snapshot& snapshot, bool ok) {
   if (!snapshot.is_query && blocked_ > 0) --blocked_;
   if (!ok) return UpdateWaits();
   for (auto& [key, stream] : streams_) {
-    const bool is_covered =
-        snapshot.scope == SyncScope::kEvent ? key == snapshot.stream : IsWaitedFor(snapshot.stream, key, stream);
+    const bool is_covered = snapshot.scope == SyncScope::kEvent
+                                ? key == snapshot.stream
+                                : TrackedStreams::IsWaitedFor(snapshot.stream, key, stream);
     if (snapshot.scope == SyncScope::kDevice || is_covered) {
       Settle(key, stream, snapshot.last_batch);
       if (snapshot.scope != SyncScope::kEvent && stream.own_marker <= snapshot.last_batch) stream.own_marker = 0;
     }
   }
-  UnlockToMeasure(lock);
-  AfterSettling();
+  UnlockToFinishSettling(lock);
 }
 
 void DeviceTracker::BeginImplicitSync() {
   Lock lock(mutex_);
   UnlockToMarkEach(lock, IsOpen);
   ++implicit_syncs_;
-  unpinned_.wait_for(lock, kLongestRecording, [this] { return !IsAnyPinned(); });
+  unpinned_.wait_for(lock, kLongestRecording, [this] { return !streams_.IsAnyPinned(); });
 }
 
 void DeviceTracker::EndImplicitSync(bool ok) {
@@ -65,20 +116,19 @@ void DeviceTracker::EndImplicitSync(bool ok) {
     return;  // the runtime keeps an error for the program, and a call of ours would overwrite it
   }
   UnlockForEach(
-      [this](const StreamKey& key, const StreamState& stream) {
-        return MayMarkElsewhere(key) && (!stream.work.IsIdle() || stream.own_marker != 0);
+      [this](const StreamKey& key, const TrackedStream& stream) {
+        return streams_.MayMarkElsewhere(key) && (!stream.work.IsIdle() || stream.own_marker != 0);
       },
       [&](const StreamKey& key) { UnlockToAsk(lock, key); });
   --implicit_syncs_;
-  UnlockToMeasure(lock);
-  AfterSettling();
+  UnlockToFinishSettling(lock);
 }
 
 // Settles what the stream has, if it has finished.
 void DeviceTracker::UnlockToAsk(Lock& lock, const StreamKey& key) {
   const Captures::Elsewhere elsewhere(captures_);
   if (captures_->Forbid() || !elsewhere.IsAllowed()) return;
-  StreamState& stream = Find(key);
+  TrackedStream& stream = streams_.Find(key);
   const Pin pin(this, &stream);
   const std::uint64_t epoch = epoch_;
   CloseOpen(stream);
@@ -95,20 +145,21 @@ void DeviceTracker::UnlockToAsk(Lock& lock, const StreamKey& key) {
   if (stream.own_marker <= last) stream.own_marker = 0;
 }
 
+// ---- markers of ours in a query's way ------------------------------------------------------------------------------
+
 bool DeviceTracker::IsFreshlyMarked(const StreamKey& key, std::uint64_t now_ns) const {
   const Lock lock(mutex_);
-  const auto found = streams_.find(key);
-  if (found == streams_.end()) return false;
-  const StreamState& stream = found->second;
-  if (stream.pins > 0) return true;  // one is being recorded
-  return stream.admitted == 0 && stream.work.IsMarked() && now_ns < stream.recorded_ns + kFreshNs;
+  const TrackedStream* const stream = streams_.Known(key);
+  if (stream == nullptr) return false;
+  if (stream->pins > 0) return true;  // one is being recorded
+  return stream->admitted == 0 && stream->work.IsMarked() && now_ns < stream->recorded_ns + kFreshNs;
 }
 
 bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) const {
   const Lock lock(mutex_);
   bool is_behind = false;
   for (const auto& [other, stream] : streams_) {
-    if (!IsWaitedFor(key, other, stream)) continue;
+    if (!TrackedStreams::IsWaitedFor(key, other, stream)) continue;
     if (stream.admitted > 0 || stream.in_flight.launches > 0) return false;
     is_behind = is_behind || stream.own_marker != 0;
   }
@@ -117,10 +168,10 @@ bool DeviceTracker::IsBehindOwnMarker(const StreamKey& key) const {
 
 bool DeviceTracker::HasOwnMarkers(std::uint64_t now_ns) const {
   const Lock lock(mutex_);
-  if (entered_ > 0 || launched_ > 0) return true;
+  if (entered_ > 0 || reports_.Launched() > 0) return true;
   return std::any_of(streams_.begin(), streams_.end(), [now_ns](const auto& entry) {
-    const StreamState& stream = entry.second;
-    const bool is_new = now_ns < stream.recorded_ns + kMarkerIsOldNs || stream.own_marker == kRecording;
+    const TrackedStream& stream = entry.second;
+    const bool is_new = now_ns < stream.recorded_ns + kMarkerIsOldNs || stream.own_marker == TrackedStream::kRecording;
     return stream.own_marker != 0 && is_new;
   });
 }
@@ -128,19 +179,21 @@ bool DeviceTracker::HasOwnMarkers(std::uint64_t now_ns) const {
 void DeviceTracker::LeaveOwnMarker(const StreamKey& key) {
   const Lock lock(mutex_);
   for (auto& [other, stream] : streams_) {
-    if (IsWaitedFor(key, other, stream)) stream.own_marker = 0;
+    if (TrackedStreams::IsWaitedFor(key, other, stream)) stream.own_marker = 0;
   }
 }
 
+// ---- events --------------------------------------------------------------------------------------------------------
+
 void DeviceTracker::EventRecorded(void* event, const StreamKey& key) {
   const Lock lock(mutex_);
-  const auto found = streams_.find(key);
-  if (found == streams_.end() || found->second.work.IsIdle()) {
+  TrackedStream* const stream = streams_.Known(key);
+  if (stream == nullptr || stream->work.IsIdle()) {
     events_.erase(event);
     return;
   }
   if (events_.size() >= kMaxEvents) events_.clear();
-  events_[event] = Snapshot{SyncScope::kEvent, key, CloseOpen(found->second), epoch_};
+  events_[event] = Snapshot{SyncScope::kEvent, false, key, CloseOpen(*stream), epoch_};
 }
 
 void DeviceTracker::EventDestroyed(void* event) {
@@ -153,27 +206,13 @@ Snapshot DeviceTracker::BeginEventSync(void* event, bool is_query) {
   const auto found = events_.find(event);
   if (found == events_.end()) return Snapshot{};
   ++syncing_;
-  if (!is_query) BeginWaitLocked();
+  if (!is_query) {
+    ++blocked_;
+    UpdateWaits();
+  }
   Snapshot snapshot = found->second;
   snapshot.is_query = is_query;
   return snapshot;
-}
-
-void DeviceTracker::BeginWait() {
-  const Lock lock(mutex_);
-  BeginWaitLocked();
-}
-
-void DeviceTracker::NoteHostAhead() {
-  const Lock lock(mutex_);
-  is_host_ahead_ = true;
-  UpdateWaits();
-}
-
-void DeviceTracker::EndWait() {
-  const Lock lock(mutex_);
-  if (blocked_ > 0) --blocked_;
-  UpdateWaits();
 }
 
 }  // namespace xschedd::shim

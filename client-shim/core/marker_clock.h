@@ -1,6 +1,6 @@
 // One time base for all markers of a device. The runtime only tells the time between two markers, as a float of
 // milliseconds; measured from an origin that is moved on every half second, that is exact to some 30 ns.
-// Thread rule: one thread at a time (DeviceTracker::UnlockToMeasure). TimeOf calls the runtime.
+// Thread rule: one thread at a time (Measuring). TimeOf calls the runtime.
 #pragma once
 
 #include <cstdint>

@@ -1,19 +1,46 @@
-// Markers that are free, for use again. They are never destroyed: their number is that of markers pending at once.
-// Thread rule: guarded by its device's lock; calls no runtime.
+// The markers of one device: taken from those that are free or made, recorded, given back for use again. They are never
+// destroyed: their number is that of markers pending at once.
+// Thread rule: guarded by its device's lock. What is called Unlock... lets it go for a call of the runtime, and has it
+// again when it returns.
 #pragma once
 
+#include <mutex>
 #include <vector>
+
+#include "client-shim/core/captures.h"
+#include "client-shim/core/interface.h"
 
 namespace xschedd::shim {
 
 class MarkerPool {
  public:
-  // Null: none is free, and one has to be made, without the lock.
-  void* Take() {
-    if (free_.empty()) return nullptr;
-    void* const marker = free_.back();
-    free_.pop_back();
+  MarkerPool(int device, const Vendor* vendor) : device_(device), vendor_(vendor) {}
+
+  // Null: none is free, and none can be made.
+  void* UnlockToTake(std::unique_lock<std::mutex>& lock) {
+    if (!free_.empty()) {
+      void* const marker = free_.back();
+      free_.pop_back();
+      return marker;
+    }
+    lock.unlock();
+    void* marker = nullptr;
+    {
+      const RelaxedThread relaxed(*vendor_);
+      marker = vendor_->create_marker(device_);
+    }
+    lock.lock();
     return marker;
+  }
+  bool UnlockToRecord(std::unique_lock<std::mutex>& lock, void* marker, void* stream) {
+    lock.unlock();
+    bool is_recorded = false;
+    {
+      const RelaxedThread relaxed(*vendor_);
+      is_recorded = vendor_->record_marker(device_, marker, stream);
+    }
+    lock.lock();
+    return is_recorded;
   }
   // Of one that is not used any more. Null: nothing.
   void Give(void* marker) {
@@ -26,6 +53,8 @@ class MarkerPool {
   // Not in the way of a launch, which has none to give as a rule.
   [[gnu::noinline]] void Keep(void* marker) { free_.push_back(marker); }
 
+  const int device_;
+  const Vendor* const vendor_;
   std::vector<void*> free_;
 };
 

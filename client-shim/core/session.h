@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "client-shim/core/device_tracker.h"
+#include "client-shim/core/device_reports.h"
 #include "common/board.h"
 #include "common/ledger.h"
 #include "common/shared_memory.h"
@@ -112,17 +112,14 @@ class SessionUse {
       session_->users_.fetch_sub(1);
     }
   }
+  // release: what this thread did with it is over for who sees it unused.
   ~SessionUse() {
-    if (session_ != nullptr) End(session_);
+    if (session_ != nullptr) session_->users_.fetch_sub(1, std::memory_order_release);
   }
-  SessionUse(const SessionUse&) = delete;
-  SessionUse& operator=(const SessionUse&) = delete;
+  SessionUse(SessionUse&& other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
+  SessionUse& operator=(SessionUse&&) = delete;
 
   Session* Get() const { return session_; }
-  // The use goes on until End(Get()).
-  void Keep() { session_ = nullptr; }
-  // release: what this thread did with it is over for who sees it unused.
-  static void End(Session* session) { session->users_.fetch_sub(1, std::memory_order_release); }
 
  private:
   Session* session_;

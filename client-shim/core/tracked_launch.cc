@@ -2,10 +2,14 @@
 //
 //   asked     is it ours to count? A launch of a program that holds its own work, or to a stream below others of its
 //             own, waits here, and counts as nothing yet
-//   waited    at the gate while the client is held, then for room in the window; a client that waits is busy
-//   admitted  counted in, with the tracker's lock taken once if there was nothing to wait for
+//   waited    at the gate, while the client is held; a client that waits is busy
+//   admitted  in flight, once there is room in the window; with the tracker's lock taken once if there was nothing to
+//             wait for
 //   called    by the stub, between SubmitBegin and SubmitEnd
-//   counted   with the lock taken once more
+//   counted   or taken back if it failed, with the lock taken once more
+//
+// SubmitBegin and SubmitEnd are all of it, from top to bottom; below are the rooms that most launches pass by. What the
+// way holds ends with the TrackedLaunch, also where it is left by an exception.
 //
 // Thread rule: any thread; a launch begins and ends on one.
 #include "client-shim/core/tracked_launch.h"
@@ -15,7 +19,7 @@
 
 #include "client-shim/core/carried.h"
 #include "client-shim/core/client.h"
-#include "client-shim/core/device_launching.h"
+#include "client-shim/core/stream_order.h"
 #include "common/clock.h"
 
 namespace xschedd::shim {
@@ -35,12 +39,11 @@ LaunchKey FunctionOf(const Submission& submission) {
 }  // namespace
 
 void Client::SubmitBegin(Submission* submission) {
-  auto& launch = Make<TrackedLaunch>(submission->core);
-  launch.tracker = nullptr;
+  auto& place = Carried<TrackedLaunch>::Begin(submission->core);  // nothing, as long as it is not counted
   submission->stop = nullptr;
 
   // ---- asked
-  if (own_holds_.Any()) [[unlikely]]
+  if (requests_.HoldsAny()) [[unlikely]]
     WaitWhileOwnHeld(*submission);
   // Then everything is counted, without a daemon as well.
   const bool orders_streams = stream_gate_.IsOn();
@@ -58,40 +61,34 @@ void Client::SubmitBegin(Submission* submission) {
   const std::uint32_t word = GateWord(session, slot);
   const std::uint64_t now = MonotonicNs();
   if (!orders_streams && !IsCounted(*session, word, now)) return LookForMarkersNowAndThen();
-  launch.tracker = Tracker(device);
-  launch.session = session;
-  launch.ticket.stream = KeyOf(submission->stream);
-  launch.ticket.key = submission->key;
-  launch.ticket.function = FunctionOf(*submission);
-  use.Keep();  // until SubmitEnd
+  TrackedLaunch& launch = place.Put(std::move(use), trackers_.Of(device), KeyOf(submission->stream), submission->key,
+                                    FunctionOf(*submission));
 
   // ---- waited, admitted
   // Nothing is configured to pass, and nobody is held: the gate is as it was a moment ago, when it was asked.
   const bool is_turn = !passthrough_.Any() && (word & abi::kHeld) == 0;
   const Window window =
       orders_streams ? WindowFor(session, slot, word, submission->stream) : WindowOf(*session, slot, word);
-  if (!is_turn || !launch.tracker->Begin(&launch.ticket, window, submission->may_time, now)) [[unlikely]] {
-    Wait(*submission, slot, is_turn, &launch);
+  if (!is_turn || !launch.on_device.Begin(window, submission->may_time, now)) [[unlikely]] {
+    const bool passes = !is_turn && EnterAndWaitForTurn(*submission, slot, now, &launch);
+    WaitForRoomAndStart(*submission, slot, passes, &launch);
   }
 
   // ---- called
   // After it was counted: see LookForMarkers.
   if (!meets_markers_.load(std::memory_order_relaxed)) [[unlikely]]
     MayMeetMarkers();
-  submission->stop = launch.ticket.stop;
+  submission->stop = launch.on_device.StopMarker();
   if (submission->drains || submission->reads) [[unlikely]]
-    BeginWait(*submission, &launch);
+    launch.on_device.BeginWait(submission->drains);
 }
 
 void Client::SubmitEnd(Submission* submission, bool ok) {
-  const auto& launch = Made<TrackedLaunch>(submission->core);
-  if (launch.tracker == nullptr) return;
+  const auto launch = Carried<TrackedLaunch>::End(submission->core);
+  if (launch == nullptr) return;
 
   // ---- counted
-  launch.tracker->Leave(launch.ticket, ok, submission->drains);
-  if (submission->drains || submission->reads) [[unlikely]]
-    EndWait(*submission, launch, ok);
-  if (launch.session != nullptr) SessionUse::End(launch.session);
+  launch->on_device.Leave(ok, submission->drains);
   agent_.WorkSubmitted();
 }
 
@@ -115,27 +112,17 @@ bool Client::NeverWaits(const Submission& submission) {
 // Before the client is busy: what the program holds itself holds nobody else back.
 void Client::WaitWhileOwnHeld(const Submission& submission) {
   if (NeverWaits(submission)) return;
-  const int device = DeviceOf(submission.stream);
-  if (own_holds_.Wait(device, ByOneName(submission.stream))) PointSummary();
+  requests_.WaitWhileHeld(DeviceOf(submission.stream), submission.stream);
 }
 
 // ---- waited --------------------------------------------------------------------------------------------------------
 
-// `is_turn`: the launch has been entered already, and found no room.
-void Client::Wait(const Submission& submission, std::uint32_t slot, bool is_turn, TrackedLaunch* launch) {
-  Ticket* const ticket = &launch->ticket;
-  // What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as
-  // the program launches it.
-  bool passes = false;
-  bool is_admitted = false;
-  if (!is_turn) {
-    *ticket = launch->tracker->Enter(ticket->stream, ticket->key, ticket->function);
-    passes = WaitForTurn(launch->session, slot, submission);
-    const std::uint32_t word = GateWord(launch->session, slot);
-    is_admitted = launch->tracker->Admit(ticket, WindowFor(launch->session, slot, word, submission.stream), passes);
-  }
-  if (!is_admitted) WaitForRoom(submission, slot, launch);
-  launch->tracker->Start(ticket, submission.may_time && !passes);
+// What passes is GPU time like any other, and makes the client busy; it only waits for nothing, and is launched as the
+// program launches it. Whether it does.
+bool Client::EnterAndWaitForTurn(const Submission& submission, std::uint32_t slot, std::uint64_t now_ns,
+                                 TrackedLaunch* launch) {
+  launch->on_device.Enter(now_ns);
+  return WaitForTurn(launch->use.Get(), slot, submission);
 }
 
 // Waits at the gate, unless configuration lets the call pass: then it is counted, and the answer is true.
@@ -153,10 +140,20 @@ bool Client::WaitForTurn(Session* session, std::uint32_t slot, const Submission&
   }
 }
 
-// For a ticket that was not admitted.
+// ---- admitted ------------------------------------------------------------------------------------------------------
+
+// What passes finds room in any case.
+void Client::WaitForRoomAndStart(const Submission& submission, std::uint32_t slot, bool passes, TrackedLaunch* launch) {
+  Session* const session = launch->use.Get();
+  const Window window = WindowFor(session, slot, GateWord(session, slot), submission.stream);
+  if (!launch->on_device.Admit(window, passes)) WaitForRoom(submission, slot, launch);
+  launch->on_device.Start(submission.may_time && !passes);
+}
+
+// For what was not admitted.
 void Client::WaitForRoom(const Submission& submission, std::uint32_t slot, TrackedLaunch* launch) {
-  Session* const session = launch->session;
-  DeviceTracker* const tracker = launch->tracker;
+  Session* const session = launch->use.Get();
+  DeviceTracker* const tracker = launch->on_device.Tracker();
   // Work in flight may itself be waiting for what this thread is about to submit (a stream that waits for a value, a
   // kernel that waits for the host). So the wait is bounded: by the lease, or by what launches are known to take.
   const auto patience_from = [&](std::uint64_t now) {
@@ -168,7 +165,7 @@ void Client::WaitForRoom(const Submission& submission, std::uint32_t slot, Track
   std::uint32_t seen = GateWord(session, slot);
   tracker->NoteHostAhead();
   for (;;) {
-    tracker->AwaitRoom(launch->ticket);
+    launch->on_device.AwaitRoom();
     const std::uint32_t word = GateWord(session, slot);
     const std::uint64_t now = MonotonicNs();
     const bool is_gated = (word & abi::kFlagMask) != 0 && session->IsAlive();
@@ -178,25 +175,9 @@ void Client::WaitForRoom(const Submission& submission, std::uint32_t slot, Track
     const bool passes = is_held && WaitForTurn(session, slot, submission);
     if (is_held) patience = patience_from(MonotonicNs());  // that was the gate's time, not the window's
     const Window window = WindowFor(session, slot, word, submission.stream);
-    if (tracker->Admit(&launch->ticket, window, passes || !is_bound)) break;
+    if (launch->on_device.Admit(window, passes || !is_bound)) break;
   }
   tracker->WakeWaiting();
-}
-
-// ---- called --------------------------------------------------------------------------------------------------------
-
-// A call that drains its stream proves what was before it, and like one that reads it may wait.
-void Client::BeginWait(const Submission& submission, TrackedLaunch* launch) {
-  if (!submission.drains) return launch->tracker->BeginWait();
-  const Snapshot before = launch->tracker->BeginSync(SyncScope::kStream, launch->ticket.stream);
-  launch->drained_batch = before.last_batch;
-  launch->drained_epoch = before.epoch;
-}
-
-void Client::EndWait(const Submission& submission, const TrackedLaunch& launch, bool ok) {
-  if (!submission.drains) return launch.tracker->EndWait();
-  launch.tracker->EndSync(
-      Snapshot{SyncScope::kStream, launch.ticket.stream, launch.drained_batch, launch.drained_epoch}, ok);
 }
 
 }  // namespace xschedd::shim

@@ -1,20 +1,22 @@
-// What a launch of a tracked client carries along its way (tracked_launch.cc). It lives in the Submission, from its
-// beginning to its end. Thread rule: the thread that launches.
+// A launch of a tracked client, from the time that it is known to count until its call has returned
+// (tracked_launch.cc). It lives in the Submission, or is not there: then the launch is not counted. Its end leaves the
+// device, and then the session. Thread rule: the thread that launches.
 #pragma once
 
-#include <cstdint>
+#include <utility>
 
-#include "client-shim/core/device_tracker.h"
+#include "client-shim/core/device_launch.h"
 #include "client-shim/core/session.h"
 
 namespace xschedd::shim {
 
 struct TrackedLaunch {
-  DeviceTracker* tracker;  // null: the launch is not counted, and there is nothing to do at its end
-  Session* session;        // in use until then; null: there is none, and streams are ordered all the same
-  Ticket ticket;
-  std::uint64_t drained_batch;  // what a call that drains its stream proves, as in a Snapshot
-  std::uint64_t drained_epoch;
+  TrackedLaunch(SessionUse session_use, DeviceTracker* device, const StreamKey& stream, LaunchKey key,
+                LaunchKey function)
+      : use(std::move(session_use)), on_device(device, stream, key, function) {}
+
+  SessionUse use;  // of null: there is no session, and streams are ordered all the same
+  DeviceLaunch on_device;
 };
 
 }  // namespace xschedd::shim

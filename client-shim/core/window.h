@@ -62,8 +62,9 @@ inline std::uint64_t WeightNs(const Window& window, std::uint64_t cost_ns) {
 
 // Whether a launch of `cost_ns` (0: unknown) may join what is in flight.
 inline bool HasRoom(const Window& window, const InFlight& in_flight, std::uint64_t cost_ns) {
-  if (window.us == 0 || in_flight.launches < Floor(window)) return true;
-  return cost_ns != 0 && in_flight.cost_ns + cost_ns <= std::uint64_t{window.us} * 1000;
+  if (window.us == 0) return true;
+  if (cost_ns != 0 && in_flight.cost_ns + cost_ns <= std::uint64_t{window.us} * 1000) return true;
+  return in_flight.launches < Floor(window);
 }
 
 // Whether a launch on a stream that has nothing in flight may go beside those of other streams, whatever they have in

@@ -3,9 +3,10 @@
 // flight is let in; what is not held is not waited for.
 #include <memory>
 
-#include "client-shim/core/device_launching.h"
+#include "client-shim/core/device_launch.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/window.h"
+#include "common/clock.h"
 #include "tests/fuzz/input.h"
 #include "tests/unit/shim/fake_vendor.h"
 
@@ -82,16 +83,17 @@ class World {
     const std::uint8_t how = input.Byte();
     const Window window = ReadWindow(slot);
     const std::uint32_t in_flight = shared_->ledger.devices[slot].in_flight;
-    Ticket ticket = tracker.Enter(stream, how % 5u);
-    const bool admitted = tracker.Admit(&ticket, window, false);
+    DeviceLaunch launch(&tracker, stream, how % 5u);
+    launch.Enter(MonotonicNs());
+    const bool admitted = launch.Admit(window, false);
     FUZZ_CHECK(admitted || (in_flight >= Floor(window) && window.us != 0));
-    const bool forced = !admitted && (how & 8) != 0 && tracker.Admit(&ticket, window, true);
+    const bool forced = !admitted && (how & 8) != 0 && launch.Admit(window, true);
     if (!admitted && !forced) tracker.PollForRoom(1000);
     if (admitted || forced) {
-      tracker.Start(&ticket, (how & 16) != 0);
-      if (ticket.stop != nullptr) vendor_.LaunchTimed(ticket.stop, stream.handle);
+      launch.Start((how & 16) != 0);
+      if (launch.StopMarker() != nullptr) vendor_.LaunchTimed(launch.StopMarker(), stream.handle);
     }
-    tracker.Leave(ticket, (admitted || forced) && (how & 32) == 0, (how & 64) != 0);
+    launch.Leave((admitted || forced) && (how & 32) == 0, (how & 64) != 0);
     (void)LaunchLimit(window, DurationEstimate());
   }
 

@@ -70,11 +70,13 @@ class FakeVendor {
   }
 
   std::function<void()> while_recording;  // what another thread does during the next call that records
+  std::function<void()> while_asking;     // the same, during the next call that asks for a time
   bool refuses_to_record = false;
   bool is_idle = false;      // what its streams say when they are asked
   bool keeps_record = true;  // for TakeRecorded
   int capture_mode = 0;      // global, as threads begin
   bool is_relaxed_in_calls = true;
+  std::size_t created = 0;
   std::size_t records = 0;
   std::size_t queries = 0;
   std::vector<Stamp> stamps;  // that the runtime has read of timed kernels
@@ -89,6 +91,7 @@ class FakeVendor {
 
   void* Create() {
     const std::lock_guard lock(mutex);
+    ++created;
     return markers.emplace_back(std::make_unique<Marker>()).get();
   }
   bool Record(void* marker, void* stream) {
@@ -117,6 +120,7 @@ class FakeVendor {
     return true;
   }
   bool Elapsed(void* from, void* to, std::int64_t* out) {
+    if (while_asking) std::exchange(while_asking, nullptr)();
     const std::lock_guard lock(mutex);
     const auto* first = static_cast<Marker*>(from);
     const auto* last = static_cast<Marker*>(to);

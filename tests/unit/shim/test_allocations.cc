@@ -6,7 +6,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "client-shim/core/device_launching.h"
+#include "client-shim/core/device_launch.h"
+#include "common/clock.h"
 #include "fake_vendor.h"
 #include "tests/catch.h"
 
@@ -52,15 +53,16 @@ TEST_CASE("launches, markers, waits and synchronisations of a tracked client all
   const auto work = [&] {
     for (std::uint64_t i = 0; i < 2000; ++i) {
       const StreamKey stream{reinterpret_cast<void*>(16 + i % 3 * 16), 0};
-      Ticket ticket = tracker.Enter(stream, 1 + i % 5);
-      while (!tracker.Admit(&ticket, window, false)) {
+      DeviceLaunch launch(&tracker, stream, 1 + i % 5);
+      launch.Enter(xschedd::MonotonicNs());
+      while (!launch.Admit(window, false)) {
         tracker.PollForRoom(0);
         for (std::uintptr_t handle = 16; handle <= 48; handle += 16)
           vendor.Finish(reinterpret_cast<void*>(handle), now += 1000);
       }
-      tracker.Start(&ticket, true);
-      if (ticket.stop != nullptr) vendor.LaunchTimed(ticket.stop, stream.handle);
-      tracker.Leave(ticket, true, false);
+      launch.Start(true);
+      if (launch.StopMarker() != nullptr) vendor.LaunchTimed(launch.StopMarker(), stream.handle);
+      launch.Leave(true, false);
       if (i % 16 == 15) {
         const Snapshot snapshot = tracker.BeginSync(SyncScope::kDevice, StreamKey{});
         for (std::uintptr_t handle = 16; handle <= 48; handle += 16)
@@ -79,7 +81,7 @@ TEST_CASE("launches, markers, waits and synchronisations of a tracked client all
   CHECK(is_steady);
 }
 
-TEST_CASE("a stream of a client that has run out of memory can be destroyed", "[tracker]") {
+TEST_CASE("where memory has run out each launch leaves, and its stream can be destroyed", "[tracker]") {
   constexpr std::uintptr_t kStream = 16;
   bool has_failed = true;
   for (std::size_t number = 1; has_failed; ++number) {
@@ -94,16 +96,18 @@ TEST_CASE("a stream of a client that has run out of memory can be destroyed", "[
     g_refused.store(g_allocations.load() + number);
     try {
       for (int i = 0; i < 20; ++i) {
-        Ticket ticket = tracker.Enter(StreamKey{reinterpret_cast<void*>(kStream), 0}, 1);
-        tracker.Admit(&ticket, Window{500, 2}, true);
-        tracker.Start(&ticket, false);
-        tracker.Leave(ticket, true, false);
+        DeviceLaunch launch(&tracker, StreamKey{reinterpret_cast<void*>(kStream), 0}, 1);
+        launch.Enter(xschedd::MonotonicNs());
+        launch.Admit(Window{500, 2}, true);
+        launch.Start(false);
+        launch.Leave(true, false);
       }
     } catch (const std::bad_alloc&) {
       has_failed = true;
     }
     g_refused.store(0);
     tracker.ForgetStream(reinterpret_cast<void*>(kStream));  // comes back
+    REQUIRE_FALSE(tracker.IsBusy());                         // what had entered has left
     REQUIRE(number < 1000);
   }
 }

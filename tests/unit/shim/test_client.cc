@@ -185,7 +185,7 @@ TEST_CASE("without a daemon, a stream below others waits while they have work, a
   process.Launch(&high);
   process.Launch(nullptr);
   // What the program says of a stream goes before what it was made with.
-  REQUIRE(process.client.SetStreamPriority(&low, 50) == XSCHEDD_ERROR_NOT_CONNECTED);
+  REQUIRE(process.client.Requests().SetStreamPriority(&low, 50) == XSCHEDD_ERROR_NOT_CONNECTED);
   process.Launch(&low);
   CHECK(waited() - before < kLongestHoldNs);
   process.client.StreamDestroying(&low);

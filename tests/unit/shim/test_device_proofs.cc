@@ -132,12 +132,11 @@ TEST_CASE_METHOD(Fixture, "an event proves what was launched before it was recor
 TEST_CASE_METHOD(Fixture, "a copy that drains its stream proves itself and what was before it, not what came meanwhile",
                  "[tracker]") {
   TryLaunch(Key(16));
-  Ticket ticket = tracker.Enter(Key(16), 0);
-  tracker.Admit(&ticket, kNoWindow, false);
-  const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
+  Entered launch(&tracker, Key(16));
+  REQUIRE(launch.Admit(kNoWindow, false));
+  launch.BeginWait(true);
   TryLaunch(Key(16));
-  tracker.Leave(ticket, true, true);
-  tracker.EndSync(snapshot, true);
+  launch.Leave(true, true);
   CHECK(sink.submitted == 3);
   CHECK(sink.completed == 2);
   CHECK(sink.in_flight == 1);

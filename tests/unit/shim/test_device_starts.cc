@@ -79,12 +79,12 @@ TEST_CASE_METHOD(Starts, "what is not known has a marker in front of it behind w
   BeginWithout(kKnown);
   const std::uint64_t before = sink.gpu_time_ns;
   const std::size_t records = vendor.Recorded();
-  Ticket ticket = tracker.Enter(Key(16), kUnknown);
-  REQUIRE(tracker.Admit(&ticket, kNoWindow, false));
-  tracker.Start(&ticket, false);
+  Entered launch(&tracker, Key(16), kUnknown);
+  REQUIRE(launch.Admit(kNoWindow, false));
+  launch.Start(false);
   CHECK(vendor.Recorded() == records + 1);
   vendor.Finish(stream, now += kCostNs);
-  tracker.Leave(ticket, true, false);
+  launch.Leave(true, false);
   TryLaunch(Key(16), kNoWindow, true, kUnknown);  // behind that marker, too
   CHECK(vendor.Recorded() == records + 1);
   End(6 * kCostNs);

@@ -61,12 +61,12 @@ TEST_CASE_METHOD(Fixture, "of several threads that wait for the window one looks
   threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
-      Ticket ticket = tracker.Enter(Key(16), 0);
-      while (!tracker.Admit(&ticket, window, false)) {
-        tracker.AwaitRoom(ticket);
+      Entered launch(&tracker, Key(16), 0);
+      while (!launch.Admit(window, false)) {
+        launch.AwaitRoom();
         ++waits;
       }
-      tracker.Leave(ticket, true, true);
+      launch.Leave(true, true);
     });
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -95,13 +95,13 @@ TEST_CASE_METHOD(Fixture, "who is awaited is looked at soon, and who is not a th
   CHECK(tracker.Tick(now + 8'000'000, false) > now + 9'000'000);
 }
 
-TEST_CASE_METHOD(Fixture, "a ticket that is forced is counted like any other", "[tracker]") {
+TEST_CASE_METHOD(Fixture, "a launch that is forced in is counted like any other", "[tracker]") {
   const Window window{500, 1};
   TryLaunch(Key(16), window);
-  Ticket ticket = tracker.Enter(Key(16), 0);
-  CHECK_FALSE(tracker.Admit(&ticket, window, false));
-  CHECK(tracker.Admit(&ticket, window, true));
-  tracker.Leave(ticket, true, false);
+  Entered launch(&tracker, Key(16), 0);
+  CHECK_FALSE(launch.Admit(window, false));
+  CHECK(launch.Admit(window, true));
+  launch.Leave(true, false);
   CHECK(sink.in_flight == 2);
 }
 
@@ -166,11 +166,11 @@ TEST_CASE_METHOD(Fixture, "one long launch on each of other streams leaves the w
   constexpr LaunchKey kShort = 1, kLong = 2;
   auto learn = [this, time_ns = std::uint64_t{1000}](LaunchKey kind, std::uint64_t ns) mutable {
     void* stream = reinterpret_cast<void*>(96);
-    Ticket ticket = tracker.Enter(Key(96), kind);
-    tracker.Admit(&ticket, kNoWindow, true);
-    tracker.Start(&ticket, false);
+    Entered launch(&tracker, Key(96), kind);
+    launch.Admit(kNoWindow, true);
+    launch.Start(false);
     vendor.Finish(stream, time_ns);
-    tracker.Leave(ticket, true, false);
+    launch.Leave(true, false);
     const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(96));
     vendor.Finish(stream, time_ns += ns);
     tracker.EndSync(snapshot, true);
@@ -195,23 +195,22 @@ TEST_CASE_METHOD(Fixture, "while somebody more important is busy they do not", "
 TEST_CASE_METHOD(Fixture, "GPU time is measured from the start marker, then from marker to marker", "[tracker]") {
   const Window window{500, 4};
   void* stream = reinterpret_cast<void*>(16);
-  Ticket ticket = tracker.Enter(Key(16), 0);
-  tracker.Admit(&ticket, window, false);
-  tracker.Start(&ticket, false);
-  vendor.Finish(stream, 10'000);  // the start marker
-  tracker.Leave(ticket, true, false);
+  const auto launch_at = [&](std::uint64_t start_ns) {
+    Entered launch(&tracker, Key(16));
+    REQUIRE(launch.Admit(window, false));
+    launch.Start(false);
+    vendor.Finish(stream, start_ns);  // the start marker
+    launch.Leave(true, false);
+  };
+  launch_at(10'000);
   TryLaunch(Key(16), window);
   vendor.Finish(stream, 110'000);
   tracker.Poll();
   CHECK(sink.gpu_time_ns == 100'000);
   CHECK_FALSE(tracker.IsBusy());
   // Idle time is nobody's: the next interval begins at its own start marker.
-  ticket = tracker.Enter(Key(16), 0);
-  tracker.Admit(&ticket, window, false);
-  tracker.Start(&ticket, false);
-  vendor.Finish(stream, 900'000);
-  tracker.Leave(ticket, true, false);
-  Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
+  launch_at(900'000);
+  const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
   vendor.Finish(stream, 905'000);
   tracker.EndSync(snapshot, true);
   CHECK(sink.gpu_time_ns == 105'000);
@@ -331,20 +330,6 @@ TEST_CASE_METHOD(Fixture, "beside blocking streams the legacy default stream is 
   CHECK(vendor.TakeRecorded().size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a call that drains its stream is no longer under way after a change of session",
-                 "[tracker]") {
-  Ticket ticket = tracker.Enter(Key(16), 0);
-  tracker.Reset(&sink);
-  const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
-  tracker.Leave(ticket, true, true);
-  tracker.EndSync(snapshot, true);
-  // The agent looks after what comes next.
-  TryLaunch(Key(16));
-  const std::size_t before = vendor.Recorded();
-  tracker.Tick(xschedd::MonotonicNs() + 1'000'000);
-  CHECK(vendor.Recorded() == before + 1);
-}
-
 TEST_CASE_METHOD(Fixture, "a marker that cannot be recorded is waited for by nobody", "[tracker]") {
   vendor.refuses_to_record = true;
   TryLaunch(Key(16), Window{500, 1});
@@ -362,22 +347,6 @@ TEST_CASE_METHOD(Fixture, "a destroyed stream is let go", "[tracker]") {
   tracker.ForgetDevice();
   CHECK(sink.in_flight == 0);
   CHECK_FALSE(tracker.IsBusy());
-}
-
-TEST_CASE_METHOD(Fixture, "tickets and snapshots of an ended session are void", "[tracker]") {
-  Ticket ticket = tracker.Enter(Key(16), 0);
-  tracker.Admit(&ticket, kNoWindow, false);
-  TryLaunch(Key(16));
-  const Snapshot snapshot = tracker.BeginSync(SyncScope::kDevice, StreamKey{});
-  Sink second;
-  tracker.Reset(nullptr);
-  tracker.Reset(&second);
-  TryLaunch(Key(16));
-  tracker.EndSync(snapshot, true);
-  tracker.Leave(ticket, true, false);
-  CHECK(second.in_flight == 1);
-  CHECK(second.submitted == 1);
-  CHECK(second.reports == std::vector{kBusy});
 }
 
 TEST_CASE_METHOD(Fixture, "a per-thread default stream is marked by its own launches only", "[tracker]") {
@@ -408,13 +377,13 @@ TEST_CASE_METHOD(Fixture, "a launch that is timed gets a stop event and a marker
   constexpr LaunchKey kKind = 101;
   void* stream = reinterpret_cast<void*>(16);
   for (std::uint64_t i = 0; i < 4; ++i) {
-    Ticket ticket = tracker.Enter(Key(16), kKind);
-    REQUIRE(tracker.Admit(&ticket, window, false));
-    tracker.Start(&ticket, true);
-    CHECK((ticket.stop != nullptr) == (i > 0));  // a kind has to have been launched before
+    Entered launch(&tracker, Key(16), kKind);
+    REQUIRE(launch.Admit(window, false));
+    launch.Start(true);
+    CHECK((launch.StopMarker() != nullptr) == (i > 0));  // a kind has to have been launched before
     vendor.Finish(stream, 10'000 * i);
-    if (ticket.stop != nullptr) vendor.LaunchTimed(ticket.stop, stream);
-    tracker.Leave(ticket, true, false);
+    if (launch.StopMarker() != nullptr) vendor.LaunchTimed(launch.StopMarker(), stream);
+    launch.Leave(true, false);
     const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
     // The device took 2 us of these 9.
     vendor.stamps.push_back({500'000 + 10'000 * i + 7'000, 500'000 + 10'000 * i + 9'000});

@@ -1,4 +1,5 @@
 // That a tracker says when the host waits for the device, if it is asked to. Thread rule: one thread.
+#include <optional>
 #include <utility>
 
 #include "tests/catch.h"
@@ -47,13 +48,12 @@ TEST_CASE_METHOD(Asked, "a host waits while it is in a call that waits, and work
     CHECK(Reports() == std::vector{kBusy, kWaits, kIdle});
   }
   SECTION("a copy to the host, whose call may wait") {
-    Ticket ticket = tracker.Enter(Key(16), 0);
-    REQUIRE(tracker.Admit(&ticket, kNoWindow, false));
-    tracker.Start(&ticket, false);
-    tracker.BeginWait();
+    Entered launch(&tracker, Key(16), 0);
+    REQUIRE(launch.Admit(kNoWindow, false));
+    launch.Start(false);
+    launch.BeginWait(false);
     CHECK(Reports() == std::vector{kBusy, kWaits});
-    tracker.Leave(ticket, true, false);
-    tracker.EndWait();
+    launch.Leave(true, false);
     CHECK(Reports() == std::vector{kBusy});
   }
   SECTION("two threads: until neither waits") {
@@ -89,11 +89,11 @@ TEST_CASE_METHOD(Asked,
   constexpr LaunchKey kKind = 7;
   constexpr Window kTop{4'000, 1};
   for (std::uint64_t ns : {1'000'000, 2'000'000}) {  // what it takes: 1 ms
-    Ticket ticket = tracker.Enter(Key(16), kKind);
-    tracker.Admit(&ticket, kNoWindow, true);
-    tracker.Start(&ticket, false);
+    Entered launch(&tracker, Key(16), kKind);
+    REQUIRE(launch.Admit(kNoWindow, true));
+    launch.Start(false);
     vendor.Finish(Key(16).handle, ns - 1'000'000);
-    tracker.Leave(ticket, true, false);
+    launch.Leave(true, false);
     const Snapshot snapshot = tracker.BeginSync(SyncScope::kStream, Key(16));
     vendor.Finish(Key(16).handle, ns);
     tracker.EndSync(snapshot, true);
@@ -101,23 +101,24 @@ TEST_CASE_METHOD(Asked,
   Reports();
   for (int i = 0; i < 4; ++i)
     CHECK(TryLaunch(Key(16), kTop, true, kKind));
-  Ticket refused = tracker.Enter(Key(16), kKind);
-  REQUIRE_FALSE(tracker.Admit(&refused, kTop, false));
+  std::optional<Entered> refused;
+  refused.emplace(&tracker, Key(16), kKind);
+  REQUIRE_FALSE(refused->Admit(kTop, false));
   tracker.NoteHostAhead();
   CHECK(Reports() == std::vector{kBusy, kWaits});
   // One after the other, with three in flight: nothing to report.
   for (int i = 0; i < 3; ++i) {
     tracker.NoteHostAhead();
-    REQUIRE(tracker.Admit(&refused, kTop, true));
-    tracker.Start(&refused, false);
-    tracker.Leave(refused, true, false);
-    refused = tracker.Enter(Key(16), kKind);
+    REQUIRE(refused->Admit(kTop, true));
+    refused->Start(false);
+    refused->Leave(true, false);
+    refused.emplace(&tracker, Key(16), kKind);
   }
   CHECK(Reports().empty());
   // Another stream's synchronisation finds all done; the next launch finds nothing in flight.
   Sync(SyncScope::kStream, Key(16));
   Reports();
-  REQUIRE(tracker.Admit(&refused, kTop, false));
+  REQUIRE(refused->Admit(kTop, false));
   CHECK(Reports() == std::vector{kBusy});
 }
 

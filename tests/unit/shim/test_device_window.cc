@@ -36,23 +36,23 @@ struct Device : Fixture {
   }
   // Returns how much of the device's time was queued before the launch was let in.
   std::uint64_t Launch(LaunchKey kind, const Window& window, LaunchKey function = 0) {
-    Ticket ticket = tracker.Enter(Key(kStream), kind, function);
-    while (!tracker.Admit(&ticket, window, false)) {
+    Entered launch(&tracker, Key(kStream), kind, function);
+    while (!launch.Admit(window, false)) {
       tracker.PollForRoom(0);
       CollectMarkers();
-      if (tracker.Admit(&ticket, window, false)) break;
+      if (launch.Admit(window, false)) break;
       REQUIRE_FALSE(marks.empty());
       WaitUntil(marks.front().first);
     }
     const std::uint64_t before = QueuedNs();
-    tracker.Start(&ticket, may_time);
+    launch.Start(may_time);
     CollectMarkers();
     free_at = std::max(free_at, now) + takes[kind];
-    if (ticket.stop != nullptr) {
-      vendor.LaunchTimed(ticket.stop, ticket.stream.handle);
+    if (launch.StopMarker() != nullptr) {
+      vendor.LaunchTimed(launch.StopMarker(), Key(kStream).handle);
       vendor.stamps.push_back({free_at - takes[kind] + 4'711, free_at + 4'711});
     }
-    tracker.Leave(ticket, true, false);
+    launch.Leave(true, false);
     CollectMarkers();
     return before;
   }

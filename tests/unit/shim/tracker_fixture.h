@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "client-shim/core/device_launching.h"
+#include "client-shim/core/device_launch.h"
+#include "common/clock.h"
 #include "tests/unit/shim/fake_vendor.h"
 
 namespace xschedd::shim {
@@ -34,6 +35,14 @@ inline StreamKey Key(std::uintptr_t handle) {
   return StreamKey{reinterpret_cast<void*>(handle), 0};
 }
 
+// A launch that has entered.
+struct Entered : DeviceLaunch {
+  Entered(DeviceTracker* tracker, const StreamKey& stream, LaunchKey key = 0, LaunchKey function = 0)
+      : DeviceLaunch(tracker, stream, key, function) {
+    Enter(MonotonicNs());
+  }
+};
+
 struct Fixture {
   FakeVendor vendor;
   Captures captures;
@@ -44,10 +53,10 @@ struct Fixture {
   Fixture() { tracker.Reset(&sink); }
 
   bool TryLaunch(const StreamKey& key, const Window& window = kNoWindow, bool ok = true, LaunchKey kind = 0) {
-    Ticket ticket = tracker.Enter(key, kind);
-    const bool admitted = tracker.Admit(&ticket, window, false);
-    if (admitted) tracker.Start(&ticket, false);
-    tracker.Leave(ticket, ok && admitted, false);
+    Entered launch(&tracker, key, kind);
+    const bool admitted = launch.Admit(window, false);
+    if (admitted) launch.Start(false);
+    launch.Leave(ok && admitted, false);
     return admitted;
   }
   void Sync(SyncScope scope, const StreamKey& key) {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "client-shim/core/client.h"
-#include "client-shim/core/device_launching.h"
+#include "client-shim/core/device_launch.h"
 #include "common/clock.h"
 #include "common/command_syntax.h"
 
@@ -180,13 +180,10 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
     for (unsigned i = 0; i < batch; ++i) {
       const std::uint64_t before = __rdtsc();
       const std::uint64_t at = __rdtsc();
-      Ticket ticket;
-      ticket.stream = key;
-      ticket.key = 1 + i % kKinds;
-      ticket.function = 1;
-      (void)tracker.Begin(&ticket, window, false, MonotonicNs());
+      DeviceLaunch launch(&tracker, key, 1 + i % kKinds, 1);
+      (void)launch.Begin(window, false, MonotonicNs());
       const std::uint64_t begun_at = __rdtsc();
-      tracker.Leave(ticket, true, false);
+      launch.Leave(true, false);
       const std::uint64_t left = __rdtsc();
       const std::uint64_t parts[kParts] = {at - before, begun_at - at, left - begun_at};
       for (int part = 0; part < kParts; ++part)

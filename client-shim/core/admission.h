@@ -1,0 +1,105 @@
+// Who may launch on a device now: what is in flight there beside the window (window.h), and the threads that wait for
+// room in it.
+//
+//   HasRoom ── yes ──────────────────────────► Admit ──► in flight ──► Remove
+//      │ no                                      ▲
+//   HasRoomBeside ── yes: only other streams ────┤
+//      │ no                are in the way        │
+//   Rooms() is noted; asked again once it has changed (RoomWaiters)
+//
+// A launch that finds no room says that the host is far ahead of the device (NoteHostAhead). It is until a launch finds
+// less than half a window in flight: not only while it waits, or each launch of a program that is bound by the device
+// would begin and end it.
+//
+// Pure but for RoomWaiters: no clock, no runtime. Thread rule: guarded by its device's lock.
+#pragma once
+
+#include <cstdint>
+
+#include "client-shim/core/room_waiters.h"
+#include "client-shim/core/tracked_streams.h"
+#include "client-shim/core/window.h"
+
+namespace xschedd::shim {
+
+class Admission {
+ public:
+  // `streams` outlives it; it keeps their `in_flight` and `admitted`.
+  explicit Admission(const TrackedStreams* streams) : streams_(streams) {}
+
+  // ---- may a launch of `cost_ns` (0: unknown) join
+  // Beside all that is in flight.
+  bool HasRoom(const Window& window, std::uint64_t cost_ns) const { return shim::HasRoom(window, in_flight_, cost_ns); }
+  // On `stream`, beside what of other streams has to be counted. Looks at each stream.
+  bool HasRoomBeside(const Window& window, const TrackedStream& stream, std::uint64_t cost_ns,
+                     std::uint64_t now_ns) const;
+
+  // ---- what is in flight
+  // Counts a launch in. Returns what it weighs.
+  std::uint64_t Admit(TrackedStream* stream, const Window& window, std::uint64_t cost_ns) {
+    const std::uint64_t weight_ns = WeightNs(window, cost_ns);
+    Add(stream, InFlight{1, weight_ns});
+    ++stream->admitted;
+    return weight_ns;
+  }
+  // The call of one that was admitted has returned. What it launched stays in flight.
+  static void Leave(TrackedStream* stream) {
+    if (stream->admitted > 0) --stream->admitted;  // 0: the stream was destroyed meanwhile, and this state is a new one
+  }
+  void Remove(TrackedStream* stream, const InFlight& part) {
+    in_flight_.Remove(part);
+    stream->in_flight.Remove(part);
+  }
+  // Of what is in flight on the stream, a part weighs another amount now.
+  void Reweigh(TrackedStream* stream, std::uint64_t before_ns, std::uint64_t now_ns) {
+    Add(stream, InFlight{0, now_ns});
+    Remove(stream, InFlight{0, before_ns});
+  }
+  std::uint64_t InFlightNs() const { return in_flight_.cost_ns; }
+  // Nothing is in flight, on any stream: they are forgotten, or their work is. Who waits asks again.
+  void Clear() {
+    in_flight_ = InFlight{};
+    is_host_ahead_ = false;
+    waiters_.MoreRoom();
+  }
+
+  // ---- the host ahead of the device
+  void NoteHostAhead() { is_host_ahead_ = true; }
+  bool IsHostAhead() const { return is_host_ahead_; }
+  // Before a launch is counted in. True: the host is no longer ahead, and was until now.
+  bool EndHostAhead(const Window& window) {
+    if (!is_host_ahead_ || in_flight_.cost_ns >= std::uint64_t{window.us} * 1000 / 2) [[likely]]
+      return false;
+    is_host_ahead_ = false;
+    return true;
+  }
+  // All is done.
+  void ForgetHostAhead() { is_host_ahead_ = false; }
+
+  // ---- the window that was asked for last, for display
+  // Whether it is another one, but for the guard.
+  bool SetWindow(const Window& window) {
+    if (window_.us == window.us && window_.floor == window.floor) [[likely]]
+      return false;
+    window_ = window;
+    return true;
+  }
+  const Window& LastWindow() const { return window_; }
+
+  RoomWaiters& Waiters() { return waiters_; }
+
+ private:
+  void Add(TrackedStream* stream, const InFlight& part) {
+    in_flight_.Add(part);
+    stream->in_flight.Add(part);
+  }
+  InFlight CountedFor(const TrackedStream& stream, const Window& window, std::uint64_t now_ns) const;
+
+  const TrackedStreams* const streams_;
+  InFlight in_flight_;  // of all streams
+  Window window_;
+  RoomWaiters waiters_;
+  bool is_host_ahead_ = false;
+};
+
+}  // namespace xschedd::shim

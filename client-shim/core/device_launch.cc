@@ -1,0 +1,183 @@
+// Launches that are not as most are: that have to wait, are marked, fail, or are the first.
+#include "client-shim/core/device_launch.h"
+
+#include "common/clock.h"
+
+namespace xschedd::shim {
+namespace {
+
+// For so long, and so many times in a row, a stream that becomes busy goes without a start marker: so that a change of
+// costs is noticed, it has one now and then, though it is known what its work costs.
+constexpr std::uint64_t kStartRestNs = 10'000'000;
+constexpr std::uint32_t kStartsLeftOut = 7;
+
+}  // namespace
+
+// ---- entered -------------------------------------------------------------------------------------------------------
+
+void DeviceLaunch::Enter(std::uint64_t now_ns) {
+  const std::lock_guard lock(tracker_->mutex_);
+  EnterLocked(now_ns);
+}
+
+void DeviceLaunch::NewDeadline(TrackedStream* stream) {
+  if (stream->busy_since_ns != 0) return;
+  stream->busy_since_ns = tracker_->last_submit_ns_;
+  tracker_->UpdateDeadline();
+}
+
+// ---- admitted ------------------------------------------------------------------------------------------------------
+
+bool DeviceLaunch::Admit(const Window& window, bool force) {
+  const std::lock_guard lock(tracker_->mutex_);
+  return IsVoid() || AdmitLocked(State(), window, force);
+}
+
+// Where there is room beside everything, the streams need not be looked at; here there is none.
+[[gnu::noinline]] bool DeviceLaunch::HasRoomBeside(const TrackedStream& stream, const Window& window,
+                                                   std::uint64_t cost_ns) const {
+  return tracker_->admission_.HasRoomBeside(window, stream, cost_ns, MonotonicNs()) || tracker_->captures_->Forbid();
+}
+
+void DeviceLaunch::AwaitRoom() {
+  tracker_->AwaitRoom(epoch_, rooms_);
+}
+
+void DeviceLaunch::Start(bool may_time) {
+  const std::lock_guard lock(tracker_->mutex_);
+  if (IsVoid()) return;
+  tracker_->last_submit_ns_ = MonotonicNs();  // it may have waited
+  UnlockToStart(State(), may_time);
+}
+
+[[gnu::noinline]] void DeviceLaunch::UnlockToMarkStart(TrackedStream& stream, bool may_be_timed,
+                                                       bool is_first_of_batch) {
+  DeviceTracker& tracker = *tracker_;
+  if (tracker.captures_->Forbid()) return;
+  Relock relock(tracker_);
+  Lock& lock = relock.lock;
+  const bool was_idle = stream.work.IsIdle();
+  const DeviceTracker::Pin pin(tracker_, &stream);
+  if (may_be_timed) {
+    CostTable& costs = tracker.times_.Costs();
+    const std::uint64_t now = tracker.last_submit_ns_;
+    const bool is_marked = !was_idle && IsMarkerDue(window_us_, stream.work.UnmarkedNs() + weight_ns_, weight_ns_,
+                                                    now - stream.marked_at_ns);
+    if (costs.IsTimingDue(key_, now, is_marked)) {
+      stop_ = tracker.markers_.UnlockToTake(lock);
+      if (stop_ != nullptr) costs.ChosenForTiming(key_, now);
+    }
+  }
+  if (is_first_of_batch) tracker.UnlockToMark(lock, stream_, 0, DeviceTracker::In::kOwnLaunch);
+  if (!IsVoid() && stream.work.From() != TimedFrom::kMarker) UnlockToAnchor(lock, stream);
+}
+
+// So that the time of what is launched now can be measured, if it has to be.
+void DeviceLaunch::UnlockToAnchor(Lock& lock, TrackedStream& stream) {
+  DeviceTracker& tracker = *tracker_;
+  const bool is_by_cost = IsSettled() && stop_ == nullptr;
+  if (!stream.work.IsIdle()) {
+    // What counts by its cost ends here, unless a marker is behind some of it already.
+    if (stream.work.From() == TimedFrom::kCost && !is_by_cost && stream.work.OldestMarked() == nullptr)
+      tracker.UnlockToMark(lock, stream_, 0, DeviceTracker::In::kOwnLaunch);
+    return;
+  }
+  const bool is_due = stream.left_out >= kStartsLeftOut || tracker.last_submit_ns_ - stream.started_ns >= kStartRestNs;
+  if (is_by_cost && !is_due) {
+    ++stream.left_out;
+    stream.work.TimeFrom(TimedFrom::kCost);
+    return;
+  }
+  if (stream.work.From() == TimedFrom::kCost && stream.admitted > 1) {
+    stream.work.TimeFrom(TimedFrom::kNowhere);  // another thread's launch may come before a start marker or behind it
+    return;
+  }
+  void* marker = tracker.markers_.UnlockToTake(lock);
+  const bool recorded = marker != nullptr && tracker.markers_.UnlockToRecord(lock, marker, stream_.handle);
+  if (recorded && !IsVoid() && stream.work.From() == TimedFrom::kNowhere) {
+    stream.work.TimeFrom(TimedFrom::kMarker, marker);
+    stream.marked_at_ns = stream.started_ns = tracker.last_submit_ns_;
+    stream.left_out = 0;
+    stream.recorded_ns = MonotonicNs();
+  } else {
+    tracker.markers_.Give(marker);
+  }
+}
+
+// ---- called --------------------------------------------------------------------------------------------------------
+
+void DeviceLaunch::BeginWait(bool drains) {
+  if (drains) {
+    const Snapshot before = tracker_->BeginSync(SyncScope::kStream, stream_);
+    if (before.epoch != epoch_) return tracker_->EndSync(before, false);  // void, which proves nothing
+    drained_batch_ = before.last_batch;
+    stage_ = Stage::kDrains;
+    return;
+  }
+  const std::lock_guard lock(tracker_->mutex_);
+  if (IsVoid()) return;
+  ++tracker_->blocked_;
+  stage_ = Stage::kMayWait;
+  tracker_->UpdateWaits();
+}
+
+// ---- left ----------------------------------------------------------------------------------------------------------
+
+// The first launch may take long: when it ends is when its stream has something to do.
+[[gnu::noinline]] void DeviceLaunch::BecomeBusy(TrackedStream* stream) {
+  stream->progress_ns = tracker_->last_submit_ns_ = MonotonicNs();
+}
+
+[[gnu::noinline]] void DeviceLaunch::UnlockToMarkEnd(const TrackedStream& stream, bool is_due) {
+  Relock relock(tracker_);
+  const bool is_timed = stop_ != nullptr && stream.turn == turn_;
+  if (is_timed || is_due)
+    tracker_->UnlockToMark(relock.lock, stream_, is_timed ? key_ : 0, DeviceTracker::In::kOwnLaunch);
+  tracker_->markers_.Give(stop_);  // what it was for is known by the marker behind it
+}
+
+// Of what was not admitted, has failed, or has finished already, nothing is in flight.
+[[gnu::noinline]] void DeviceLaunch::LeaveWithNothing(bool was_admitted, bool ok) {
+  DeviceTracker& tracker = *tracker_;
+  if (was_admitted) {
+    TrackedStream& stream = State();
+    Admission::Leave(&stream);
+    tracker.admission_.Remove(&stream, InFlight{1, weight_ns_});
+    if (ok) {
+      tracker.reports_.AddFinished();
+      ++stream.activity.launches;
+      ++stream.activity.completions;
+      tracker.times_.Costs().Launched(key_, function_, tracker.times_.Average().AverageNs(), place_);
+    }
+    if (stream.work.IsIdle() && stream.admitted == 0) stream.busy_since_ns = 0;
+  }
+  tracker.markers_.Give(stop_);
+  tracker.AfterSettling();
+}
+
+// What was not admitted, or whose call may have waited. What could not even enter, for want of memory, leaves nothing.
+[[gnu::noinline]] void DeviceLaunch::LeaveOtherwise(bool ok, bool finished) {
+  const Stage from = std::exchange(stage_, Stage::kLeft);
+  if (from <= Stage::kMade) return;
+  {
+    const std::lock_guard lock(tracker_->mutex_);
+    UnlockToLeave(from >= Stage::kAdmitted, ok, finished);
+    if (from == Stage::kMayWait && !IsVoid()) {
+      --tracker_->blocked_;
+      tracker_->UpdateWaits();
+    }
+  }
+  if (from == Stage::kDrains)
+    tracker_->EndSync(Snapshot{SyncScope::kStream, false, stream_, drained_batch_, epoch_}, ok);
+}
+
+// Where memory has run out, a marker may be lost; what was entered is left all the same.
+void DeviceLaunch::Abandon() noexcept {
+  try {
+    Leave(false, false);
+  } catch (...) {
+    return;
+  }
+}
+
+}  // namespace xschedd::shim

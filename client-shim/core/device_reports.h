@@ -1,0 +1,107 @@
+// What the daemon is told of one device: busy, waiting, idle, with the deadline that goes with it, and the counters of
+// its ledger. Says each only when it changes.
+//
+// Thread rule: guarded by its device's lock, so that reports reach the ring in order. relaxed, all counters:
+// statistics, which the lock keeps in order among themselves.
+#pragma once
+
+#include <cstdint>
+
+#include "common/abi.h"
+
+namespace xschedd::shim {
+
+// Where a tracker's reports and counters go: the ledger of the session. A test has its own.
+class TrackerSink {
+ public:
+  virtual ~TrackerSink() = default;
+  // Called in order; never blocks. `deadline_ns`: see abi::LedgerDevice.
+  virtual void Report(abi::TransitionKind kind, std::uint64_t deadline_ns) = 0;
+  // Where the tracker keeps in_flight, window_limit, submitted, completed and gpu_time_ns. Stays where it is.
+  virtual abi::LedgerDevice& Counters() = 0;
+  // Whether kWaits is to be reported now. Never blocks.
+  virtual bool WantsWaits() const = 0;
+};
+
+class DeviceReports {
+ public:
+  // Counts from nothing, for a new session or, with null, for nobody: then the one before hears that the device is
+  // idle. `sink` outlives its use here.
+  void Begin(TrackerSink* sink) {
+    if (busy_ && sink_ != nullptr && sink == nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
+    busy_ = waits_ = false;
+    launched_ = 0;
+    submitted_ = completed_ = deadline_ns_ = 0;
+    sink_ = sink;
+    ledger_ = sink != nullptr ? &sink->Counters() : &nobodys_;
+  }
+
+  // ---- busy, waiting, idle
+  bool IsBusy() const { return busy_; }
+  void SetBusy() {
+    busy_ = true;
+    ReportBusy();
+  }
+  void SetIdle() {
+    busy_ = waits_ = false;
+    if (sink_ != nullptr) sink_->Report(abi::TransitionKind::kIdle, 0);
+  }
+  // Whether the host waits for the device, as far as the daemon asks for it.
+  void SetWaits(bool waits) {
+    if (sink_ == nullptr || !busy_) return;
+    waits = waits && sink_->WantsWaits();
+    if (waits == waits_) return;
+    waits_ = waits;
+    ReportBusy();
+  }
+  // 0: none. `has_work`: a change is told at once.
+  void SetDeadline(std::uint64_t deadline_ns, bool has_work) {
+    if (deadline_ns == deadline_ns_) return;
+    deadline_ns_ = deadline_ns;
+    if (busy_ && has_work) ReportBusy();
+  }
+  bool HasDeadline() const { return deadline_ns_ != 0; }
+
+  // ---- counters
+  void AddLaunched() {
+    ledger_->submitted.store(++submitted_, std::memory_order_relaxed);
+    ledger_->in_flight.store(++launched_, std::memory_order_relaxed);
+  }
+  // The rest is in the ledger after the next Publish.
+  void AddFinished() {
+    ++submitted_;
+    ++completed_;
+  }
+  void AddSettled(std::uint32_t launches) {
+    launched_ -= launches;
+    completed_ += launches;
+  }
+  std::uint32_t Launched() const { return launched_; }  // and not settled
+  std::uint64_t Submitted() const { return submitted_; }
+  void Publish(std::uint64_t gpu_time_ns) {
+    ledger_->in_flight.store(launched_, std::memory_order_relaxed);
+    ledger_->submitted.store(submitted_, std::memory_order_relaxed);
+    // release: never more than was submitted, to whoever reads it first.
+    ledger_->completed.store(completed_, std::memory_order_release);
+    ledger_->gpu_time_ns.store(gpu_time_ns, std::memory_order_relaxed);
+  }
+  void PublishLimit(std::uint32_t launches) { ledger_->window_limit.store(launches, std::memory_order_relaxed); }
+
+ private:
+  void ReportBusy() {
+    if (sink_ != nullptr)
+      sink_->Report(waits_ ? abi::TransitionKind::kWaits : abi::TransitionKind::kBusy, deadline_ns_);
+  }
+
+  abi::LedgerDevice nobodys_{};  // counters while there is no sink
+  TrackerSink* sink_ = nullptr;
+  abi::LedgerDevice* ledger_ = &nobodys_;  // never null
+  std::uint32_t launched_ = 0;
+  std::uint64_t submitted_ = 0;
+  std::uint64_t completed_ = 0;
+  std::uint64_t deadline_ns_ = 0;
+  bool busy_ = false;
+  bool waits_ = false;  // reported of what is busy
+};
+
+}  // namespace xschedd::shim

@@ -1,0 +1,138 @@
+// What a program asks for: what is refused, what the daemon hears, and what follows for the rest of the client.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client-shim/core/program_requests.h"
+#include "client-shim/include/xschedd.h"
+#include "common/priority.h"
+#include "tests/catch.h"
+
+using namespace xschedd;
+using namespace xschedd::shim;
+
+namespace {
+
+struct Program : ProgramRequests::Effects {
+  Environment environment;
+  int state = XSCHEDD_OK;
+  std::vector<HintMessage> told;
+  std::string followed;  // a letter each: p priorities of streams, d deadlines, h holds
+
+  int Tell(const HintMessage& hint) override {
+    if (state == XSCHEDD_OK) told.push_back(hint);
+    return state;
+  }
+  int MayTell() const override { return state; }
+  void StreamPrioritiesChanged() override { followed += 'p'; }
+  void DeadlinesChanged() override { followed += 'd'; }
+  void HoldsChanged() override { followed += 'h'; }
+  std::string Followed() { return std::exchange(followed, {}); }
+};
+
+void* const kOne = reinterpret_cast<void*>(16);
+void* const kTwo = reinterpret_cast<void*>(32);
+void* const kLegacy = reinterpret_cast<void*>(1);
+
+}  // namespace
+
+TEST_CASE("what is out of range is refused and changes nothing", "[requests]") {
+  Program program;
+  ProgramRequests requests(program.environment, &program);
+  CHECK(requests.SetPriority(101) == XSCHEDD_ERROR_INVALID);
+  CHECK(requests.SetStreamPriority(kOne, -101) == XSCHEDD_ERROR_INVALID);
+  CHECK(requests.SetWeight(10'001) == XSCHEDD_ERROR_INVALID);
+  CHECK(requests.SetStreamWeight(kOne, 10'001) == XSCHEDD_ERROR_INVALID);
+  CHECK(requests.SetDeadline(3'600'000'001) == XSCHEDD_ERROR_INVALID);
+  CHECK(requests.SetStreamDeadline(kOne, 7, 3'600'000'001) == XSCHEDD_ERROR_INVALID);
+  CHECK(requests.Hold(-2, 1000) == XSCHEDD_ERROR_INVALID);
+  CHECK(requests.Hold(0, 0) == XSCHEDD_ERROR_INVALID);
+  CHECK(requests.HoldStream(kOne, 3'600'000'001) == XSCHEDD_ERROR_INVALID);
+  CHECK(requests.Release(64) == XSCHEDD_ERROR_INVALID);
+  CHECK(program.told.empty());
+  CHECK(program.Followed().empty());
+  CHECK_FALSE(requests.HoldsAny());
+  CHECK_FALSE(requests.DeadlinesSet().Any());
+}
+
+TEST_CASE("the daemon hears of the highest when that changes", "[requests]") {
+  Program program;
+  program.environment.priority = 5;
+  ProgramRequests requests(program.environment, &program);
+  CHECK(requests.Priority().Highest() == 5);
+  CHECK(requests.SetPriority(10) == XSCHEDD_OK);
+  REQUIRE(program.told.size() == 1);
+  CHECK(program.told[0].priority == 10);
+  CHECK(requests.SetStreamPriority(kOne, 3) == XSCHEDD_OK);  // below: nothing new for the daemon
+  CHECK(program.told.size() == 1);
+  CHECK(program.Followed() == "p");  // but the streams are ordered anew
+  CHECK(requests.SetStreamPriority(kOne, 30) == XSCHEDD_OK);
+  REQUIRE(program.told.size() == 2);
+  CHECK(program.told[1].priority == 30);
+  CHECK(requests.SetPriority(XSCHEDD_PRIORITY_NONE) == XSCHEDD_OK);
+  CHECK(program.told.size() == 2);
+  requests.ForgetStream(kOne);
+  REQUIRE(program.told.size() == 3);
+  CHECK(program.told[2].priority == 5);  // as the environment says
+  CHECK(requests.SetWeight(200) == XSCHEDD_OK);
+  CHECK(requests.SetStreamWeight(kOne, 100) == XSCHEDD_OK);
+  REQUIRE(program.told.size() == 4);
+  CHECK(program.told[3].weight == 200);
+  CHECK(requests.SetWeight(XSCHEDD_WEIGHT_NONE) == XSCHEDD_OK);
+  REQUIRE(program.told.size() == 5);
+  CHECK(program.told[4].weight == 100);
+}
+
+TEST_CASE("without a daemon a hint is kept, and the answer says so", "[requests]") {
+  Program program;
+  program.state = GENERATE(XSCHEDD_ERROR_NOT_CONNECTED, XSCHEDD_ERROR_INERT);
+  ProgramRequests requests(program.environment, &program);
+  CHECK(requests.SetPriority(10) == program.state);
+  CHECK(requests.SetPriority(10) == program.state);  // also where nothing changes
+  CHECK(requests.Priority().Highest() == 10);
+  CHECK(requests.SetDeadline(500) == program.state);
+  CHECK(requests.DeadlineHint() == 500u);
+}
+
+TEST_CASE("a deadline is told to the daemon and the trackers each time it is said", "[requests]") {
+  Program program;
+  program.environment.deadline_us = 700;
+  ProgramRequests requests(program.environment, &program);
+  CHECK(requests.DeadlineHint() == 700u);
+  CHECK(requests.SetStreamDeadline(kLegacy, 0, 900) == XSCHEDD_OK);
+  CHECK(requests.DeadlinesSet().Of(nullptr) == 900);  // the default stream goes by one name
+  REQUIRE(program.told.size() == 1);
+  CHECK(program.told[0].deadline_us == 900u);
+  CHECK(program.told[0].queue == 0u);
+  CHECK(requests.SetDeadline(0) == XSCHEDD_OK);
+  CHECK(requests.SetDeadline(0) == XSCHEDD_OK);
+  CHECK(program.told.size() == 3);
+  CHECK(program.Followed() == "ddd");
+  CHECK(requests.DeadlineHint() == std::nullopt);
+}
+
+TEST_CASE("holds are the program's own affair, and end with the stream", "[requests]") {
+  Program program;
+  program.state = XSCHEDD_ERROR_NOT_CONNECTED;
+  ProgramRequests requests(program.environment, &program);
+  CHECK(requests.HoldStream(kOne, 1'000'000) == XSCHEDD_OK);
+  CHECK(requests.HoldsAny());
+  requests.ForgetStream(kTwo);
+  CHECK(requests.HoldsAny());
+  requests.ForgetStream(kOne);
+  CHECK_FALSE(requests.HoldsAny());
+  CHECK(requests.HoldStream(kLegacy, 1'000'000) == XSCHEDD_OK);
+  CHECK(requests.ReleaseStream(nullptr) == XSCHEDD_OK);
+  CHECK_FALSE(requests.HoldsAny());
+  CHECK(program.Followed() == "hhhhh");
+  // One that is over by itself is found by who waits for it.
+  CHECK(requests.Hold(OwnHolds::kAllDevices, 1) == XSCHEDD_OK);
+  CHECK(program.Followed() == "h");
+  requests.WaitWhileHeld(0, kOne);
+  CHECK(program.Followed() == "h");
+  CHECK_FALSE(requests.HoldsAny());
+  program.state = XSCHEDD_ERROR_INERT;
+  CHECK(requests.Hold(0, 1'000'000) == XSCHEDD_ERROR_INERT);
+  CHECK(requests.HoldStream(kOne, 1'000'000) == XSCHEDD_ERROR_INERT);
+  CHECK_FALSE(requests.HoldsAny());
+}
