@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "daemon/registry/pci_address.h"
 
 namespace xschedd {
 namespace {
 
 // Self-tests that run at the same time; more are somebody's who has nothing to test.
-constexpr std::ptrdiff_t kMostPretended = 64;
+constexpr std::ptrdiff_t kMaxPretended = 64;
 
 // A user's are saved soon; an administrator is answered when they are saved.
 Urgency UrgencyFor(const Actor& by) {
@@ -50,7 +51,7 @@ Client& Core::AddClient(NewClient fresh) {
   fresh.identity.owner = OwnerOf(fresh.identity.uid);
   Client& client = registry_.Add(std::move(fresh), MonotonicNs());
   client.own = client.effective = EffectiveOf(client, config_);
-  registry_.Join(client, GroupNameOf(client, config_));
+  registry_.MoveToGroup(client, GroupNameOf(client, config_));
   journal_.Connected(client);
   if (client.channel != nullptr) loop_.Watch(client);
   // A member of a group may change what the group's others may do.
@@ -107,7 +108,7 @@ Result<void> Core::Confirm(const Client& client, NewDevice& device) const {
     const auto& known = registry_.Devices();
     const auto pretended =
         std::count_if(known.begin(), known.end(), [](const auto& d) { return IsPretended(d.first); });
-    if (known.contains(device.pci_address) || pretended < kMostPretended) return {};
+    if (known.contains(device.pci_address) || pretended < kMaxPretended) return {};
     return Fail("there are " + std::to_string(pretended) + " pretended devices already", "try again later");
   }
   auto confirmed = gpus_.Confirm(static_cast<pid_t>(client.identity.pid), std::move(device));
@@ -150,10 +151,10 @@ std::size_t Core::UpdateEffective(Client& client, const std::string& why, Journa
 }
 
 std::size_t Core::UpdateMembers(const Group& group, const std::string& why, Journal::LinesOf lines) {
-  const Together together = TogetherOf(group, [](const Client& member) -> const Effective& { return member.own; });
+  const GroupValues values = GroupValuesOf(group, [](const Client& member) -> const Effective& { return member.own; });
   std::size_t changed = 0;
   for (Client* member : group.clients)
-    changed += UpdateMember(*member, InGroup(*member, member->own, together), why, lines) ? 1 : 0;
+    changed += UpdateMember(*member, WithGroupValues(*member, member->own, values), why, lines) ? 1 : 0;
   return changed;
 }
 
@@ -173,7 +174,7 @@ bool Core::UpdateGroup(Client& client) {
   Client* stays = nullptr;
   for (Client* member : client.group->clients)
     if (member != &client) stays = member;
-  if (!registry_.Join(client, name)) return false;
+  if (!registry_.MoveToGroup(client, name)) return false;
   if (stays != nullptr) UpdateMembers(*stays->group, "a member has left the group");
   UpdateMembers(*client.group, "a client has joined the group");
   journal_.GroupChanged(client, before);
@@ -192,12 +193,12 @@ std::vector<Effective> Core::EffectiveIf(const std::vector<Client*>& clients,
     const auto found = own.find(&member);
     return found != own.end() ? found->second : member.own;
   };
-  std::unordered_map<const Group*, Together> together;
+  std::unordered_map<const Group*, GroupValues> by_group;
   std::vector<Effective> result;
   for (const Client* client : clients) {
-    auto found = together.find(client->group);
-    if (found == together.end()) found = together.emplace(client->group, TogetherOf(*client->group, own_of)).first;
-    result.push_back(InGroup(*client, own.at(client), found->second));
+    auto found = by_group.find(client->group);
+    if (found == by_group.end()) found = by_group.emplace(client->group, GroupValuesOf(*client->group, own_of)).first;
+    result.push_back(WithGroupValues(*client, own.at(client), found->second));
   }
   return result;
 }

@@ -36,7 +36,7 @@ Client& Core::RestoreClient(RestoredClient restored) {
   for (const Queue& queue : restored.queues)
     client.queues.emplace(queue.id, queue);
   client.own = client.effective = EffectiveOf(client, config_);
-  registry_.Join(client, GroupNameOf(client, config_));
+  registry_.MoveToGroup(client, GroupNameOf(client, config_));
   for (NewDevice& device : restored.devices) {
     const auto attachment = registry_.Attach(client, std::move(device));
     if (!attachment) continue;  // not one that we would have written

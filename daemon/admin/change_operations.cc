@@ -72,7 +72,7 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
   }
   std::optional<Latency> latency;
   if (!request.latency().empty()) {
-    const Result<Latency> parsed = ParseLatency(CleanText(request.latency(), kMostOfWord));
+    const Result<Latency> parsed = ParseLatency(CleanText(request.latency(), kMaxWordBytes));
     if (!parsed) return {StatusCode::INVALID_ARGUMENT, parsed.error().Line()};
     latency = *parsed;
   }

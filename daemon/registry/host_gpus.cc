@@ -239,10 +239,10 @@ Result<NewDevice> HostGpus::Confirm(pid_t pid, NewDevice claimed) const {
     return Fail("this machine has no GPU " + address,
                 "nothing, if it is a software GPU; its daemon is started with --software-gpu");
   }
-  claimed.most_partitions = gpu->partitions != 0 ? gpu->partitions : kGuessedPartitions;
+  claimed.max_partitions = gpu->partitions != 0 ? gpu->partitions : kGuessedPartitions;
   const std::uint64_t partition =
       slash == std::string::npos ? 0 : Number(std::string_view(claimed.pci_address).substr(slash + 1), 10);
-  if (partition >= claimed.most_partitions) {
+  if (partition >= claimed.max_partitions) {
     return Fail("GPU " + address + " has no partition " + std::to_string(partition), "name one that it has");
   }
   const auto is_used = IsUsedBy(pid, gpu->vendor);
@@ -253,7 +253,7 @@ Result<NewDevice> HostGpus::Confirm(pid_t pid, NewDevice claimed) const {
   }
   if (slash == std::string::npos) Place(*gpu, claimed);
   claimed.vendor = gpu->vendor;
-  claimed.name = CleanText(gpu->name, kMostOfName);
+  claimed.name = CleanText(gpu->name, kMaxNameBytes);
   if (gpu->compute_units != 0) claimed.compute_units = gpu->compute_units;
   return claimed;
 }

@@ -34,7 +34,7 @@ struct PeerIdentity {
 std::string ProcessText(std::uint64_t pid, std::uint32_t uid);
 
 // What the kernel and /proc say of a process by its number alone.
-struct ProcessLook {
+struct ProcessStatus {
   std::uint64_t start_ticks = 0;
   std::vector<uid_t> uids;  // real, effective, saved, of the file system
 };
@@ -43,7 +43,7 @@ struct ProcessLook {
 struct PeerCalls {
   std::function<int(int socket)> peer_pidfd;  // SO_PEERPIDFD; -1 and errno
   std::function<int(pid_t pid)> open_pidfd;   // the same
-  std::function<std::optional<ProcessLook>(pid_t pid)> look;
+  std::function<std::optional<ProcessStatus>(pid_t pid)> read_status;
 };
 const PeerCalls& SystemPeerCalls();
 

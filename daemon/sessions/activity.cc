@@ -38,7 +38,7 @@ CountedActivity CountActivity(const v1::ActivityBatch& batch, Client& client, Qu
       continue;
     }
     // What is not kept by rule is still in the ledger's total.
-    if (client.passed.size() >= kMostPassedRules) continue;
+    if (client.passed.size() >= kMaxPassedRules) continue;
     if (memory.Add(rule.size() + kMemoryOfRule)) {
       client.passed[rule] = part.count();
     } else {

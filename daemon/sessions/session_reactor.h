@@ -151,9 +151,9 @@ class SessionReactor final : public Stream, public ConfigurationSink {
       return refuse(grpc::StatusCode::UNAVAILABLE, "the daemon is disabled; xschedctl enable ends that");
     }
     if (connection_->waiting_id == 0 &&
-        host_.core.Clients().Clients().size() + host_.keeper.Expected() >= kMostClients) {
+        host_.core.Clients().Clients().size() + host_.keeper.Expected() >= kMaxClients) {
       return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                    "xschedd has " + std::to_string(kMostClients) + " clients, as many as it keeps; end some");
+                    "xschedd has " + std::to_string(kMaxClients) + " clients, as many as it keeps; end some");
     }
     const bool is_shim = connection_->channel != nullptr;
     const std::string token(connection_->token, is_shim ? sizeof connection_->token : 0);
@@ -263,7 +263,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
   // Looking at what the process has open takes its time, which is the client's.
   Result<void> AttachDevice(Client& client, NewDevice device) {
     const std::uint64_t began = MonotonicNs();
-    const std::string address = CleanText(device.pci_address, kMostOfName);
+    const std::string address = CleanText(device.pci_address, kMaxNameBytes);
     Result<void> attached = host_.core.AttachDevice(client, std::move(device));
     connection_->Charge(std::min(MonotonicNs() - began, kLongestLookNs));
     if (attached) return attached;

@@ -52,7 +52,7 @@ void StateKeeper::Restore(std::vector<PassedDescriptor> passed) {
     core_.SetRestarts(saved.restarts() + 1);
     // Nor is a number given again that only the store knows: what was saved last may be from before it.
     const std::uint64_t stored_next = stored.channels.empty() ? 0 : stored.channels.rbegin()->first + 1;
-    core_.Clients().Continue(std::max(saved.next_client(), stored_next), PartitionsFrom(saved));
+    core_.Clients().Restore(std::max(saved.next_client(), stored_next), PartitionsFrom(saved));
     if (saved.draining()) core_.Disable({});
     RestoreClients(saved, std::move(stored.channels));
   } else {
@@ -370,7 +370,7 @@ std::string StateKeeper::Serialise(std::uint64_t part) const {
   if (part == kHead) {
     FillSaved(core_, saved);
   } else if (part == kPartitions) {
-    FillPartitions(core_.Clients().KnownPartitions(), saved);
+    FillPartitions(core_.Clients().Names().Known(), saved);
   } else if (const Client* const client = core_.Clients().Find(part)) {
     const auto channel = channels_.find(part);
     *saved.add_clients() = ToSaved(*client, channel != channels_.end() ? std::optional(channel->second) : std::nullopt);
@@ -387,7 +387,7 @@ void StateKeeper::Save(StateWriter::Saved saved) {
   gather_.cancel();
   // With each: by which number the next client goes.
   changed_.insert(kHead);
-  if (std::exchange(partitions_version_, core_.Clients().PartitionsVersion()) != core_.Clients().PartitionsVersion()) {
+  if (std::exchange(partitions_version_, core_.Clients().Names().Version()) != core_.Clients().Names().Version()) {
     changed_.insert(kPartitions);
   }
   StateWriter::Parts parts;

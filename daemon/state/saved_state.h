@@ -19,14 +19,14 @@ namespace xschedd {
 inline constexpr std::size_t kMostOfNumber = 12;
 inline constexpr std::size_t kMostSavedQueues = 4;  // of a client: those with the shortest deadlines
 inline constexpr std::size_t kMostSavedOfQueue = 4 * kMostOfNumber;
-inline constexpr std::size_t kMostSavedOfDevice = 3 + 2 * 6 + (17 + 2) + (kMostOfName + 2) + (kMostOfVendor + 2);
+inline constexpr std::size_t kMostSavedOfDevice = 3 + 2 * 6 + (17 + 2) + (kMaxNameBytes + 2) + (kMaxVendorBytes + 2);
 // Without its devices.
 inline constexpr std::size_t kMostSavedOfClient =
-    30 * kMostOfNumber + (kMostOfGroup + 4) + 3 * (kMostOfWord + 3) + kMostSavedQueues * kMostSavedOfQueue;
-inline constexpr std::size_t kMostSavedOfPartition = (17 + 5) + (kMostOfName + 2);  // each at an address of its own
+    30 * kMostOfNumber + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMostSavedQueues * kMostSavedOfQueue;
+inline constexpr std::size_t kMostSavedOfPartition = (17 + 5) + (kMaxNameBytes + 2);  // each at an address of its own
 inline constexpr std::size_t kMostSavedOfHead = 4'096;
-inline constexpr std::size_t kMostSaved = kMostClients * kMostSavedOfClient + kMostAttachments * kMostSavedOfDevice +
-                                          kMostPartitions * kMostSavedOfPartition + kMostSavedOfHead;
+inline constexpr std::size_t kMostSaved = kMaxClients * kMostSavedOfClient + kMaxAttachments * kMostSavedOfDevice +
+                                          kMaxPartitions * kMostSavedOfPartition + kMostSavedOfHead;
 static_assert(kMostSaved <= StateFile::kCapacity);
 
 // `channel`: its number in the descriptor store.

@@ -199,7 +199,7 @@ class World {
       case 9: {
         Client& client = *hostile.client;
         scheduler_.Changed(client);
-        registry_.Join(client, input.Flag() ? "gang" : "");
+        registry_.MoveToGroup(client, input.Flag() ? "gang" : "");
         scheduler_.Changed(client);
         break;
       }

@@ -200,7 +200,7 @@ class World {
 
   void Check() {
     for (const auto& [id, client] : core_.Clients().Clients()) {
-      FUZZ_CHECK(client->queues.size() <= 8 && client->passed.size() <= kMostPassedRules);
+      FUZZ_CHECK(client->queues.size() <= 8 && client->passed.size() <= kMaxPassedRules);
       FUZZ_CHECK(client->attachments.size() <= abi::kMaxDevices);
       FUZZ_CHECK(IsPriority(client->effective.priority));
       for (const std::string& text :

@@ -176,7 +176,7 @@ TEST_CASE("a group weighs as much as its heaviest client") {
   second->client->effective.weight = 70;
   for (Client* client : {first->client, second->client}) {
     world.scheduler.Changed(*client);
-    world.registry.Join(*client, "job");
+    world.registry.MoveToGroup(*client, "job");
     world.scheduler.Changed(*client);
   }
   world.scheduler.Decide();

@@ -4,6 +4,7 @@
 #include "daemon/admin/selector.h"
 #include "daemon/config/match.h"
 #include "daemon/registry/effective.h"
+#include "daemon/registry/pci_address.h"
 #include "daemon/registry/registry.h"
 #include "tests/catch.h"
 
