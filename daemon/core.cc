@@ -68,7 +68,7 @@ void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   if (observer_ != nullptr) observer_->ClientGone(*client);
   loop_.Unwatch(client_id);
   scheduler_.Changed(*client);
-  scheduler_.Leaving(*client);
+  scheduler_.Remove(*client);
   const std::uint64_t pid = client->identity.pid;
   Client* stays = nullptr;
   for (Client* member : client->group->clients)
@@ -315,7 +315,7 @@ void Core::Disable(const Actor& by) {
 void Core::Enable(const Actor& by) {
   if (!std::exchange(enabled_, true)) {
     journal_.Enabled(by);
-    scheduler_.DecideAgain();
+    scheduler_.ResumeDeciding();
     loop_.DecideNow();
   }
   NoteChange(Urgency::kNow);

@@ -130,7 +130,7 @@ class Core {
   Registry& Clients() { return registry_; }
   const Registry& Clients() const { return registry_; }
   EventLog& Events() { return events_; }
-  const Scheduler& Sched() const { return scheduler_; }
+  const Scheduler& GetScheduler() const { return scheduler_; }
   Meter& Metrics() { return scheduler_.Records().Metrics(); }
   const Config& Settings() const { return config_; }
   const RoleGroups& Groups() const { return groups_; }

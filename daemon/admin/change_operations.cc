@@ -134,7 +134,7 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
   if (sets_priority) core_.SetPriority(clients, priority, by);
   if (sets_weight) core_.SetWeight(clients, weight, by);
   if (sets_latency) core_.SetLatency(clients, latency, by);
-  response.set_applied_ns(AppliedNs(core_.Sched(), began));
+  response.set_applied_ns(AppliedNs(core_.GetScheduler(), began));
   return Status::OK;
 }
 
@@ -182,7 +182,7 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
   if (dry_run) return Status::OK;
   ChargeFor(by, clients.size());
   core_.SetHold(clients, hold, by);
-  response.set_applied_ns(AppliedNs(core_.Sched(), began));
+  response.set_applied_ns(AppliedNs(core_.GetScheduler(), began));
   return Status::OK;
 }
 
