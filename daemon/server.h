@@ -25,7 +25,7 @@
 #include "daemon/service_manager/descriptor_store.h"
 #include "daemon/service_manager/service_manager.h"
 #include "daemon/sessions/session_service.h"
-#include "daemon/state/keeper.h"
+#include "daemon/state/persistent_state.h"
 
 namespace xschedd {
 
@@ -72,7 +72,7 @@ class Server {
   boost::asio::steady_timer watchdog_;
   Core core_;
   DescriptorStore store_;
-  StateKeeper keeper_;
+  PersistentState state_;
   Connections connections_;
   CommandReader commands_;
   Host host_;

@@ -151,7 +151,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
       return refuse(grpc::StatusCode::UNAVAILABLE, "the daemon is disabled; xschedctl enable ends that");
     }
     if (connection_->waiting_id == 0 &&
-        host_.core.Clients().Clients().size() + host_.keeper.Expected() >= kMaxClients) {
+        host_.core.Clients().Clients().size() + host_.state.AbsentClients() >= kMaxClients) {
       return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED,
                     "xschedd has " + std::to_string(kMaxClients) + " clients, as many as it keeps; end some");
     }
@@ -209,7 +209,7 @@ class SessionReactor final : public Stream, public ConfigurationSink {
     const std::uint64_t waiting_id = std::exchange(connection_->waiting_id, 0);
     Client* const waiting = waiting_id != 0 ? host_.core.Clients().Find(waiting_id) : nullptr;
     if (waiting == nullptr) return host_.core.AddClient(std::move(fresh));
-    host_.keeper.Arrived(waiting_id);
+    host_.state.Returned(waiting_id);
     connection_->channel->ForgetDescriptors();  // the store has them
     host_.core.ResumeClient(*waiting, std::move(fresh));
     is_resuming_ = true;

@@ -56,12 +56,12 @@ state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel
   for (const auto& [id, queue] : client.queues) {
     if (queue.deadline_us != 0) urgent.push_back(&queue);
   }
-  if (urgent.size() > kMostSavedQueues) {
+  if (urgent.size() > kMaxSavedQueues) {
     const auto shorter = [](const Queue* a, const Queue* b) {
       return std::pair(a->deadline_us, a->id) < std::pair(b->deadline_us, b->id);
     };
-    std::nth_element(urgent.begin(), urgent.begin() + kMostSavedQueues, urgent.end(), shorter);
-    urgent.resize(kMostSavedQueues);
+    std::nth_element(urgent.begin(), urgent.begin() + kMaxSavedQueues, urgent.end(), shorter);
+    urgent.resize(kMaxSavedQueues);
   }
   for (const Queue* queue : urgent) {
     state::Queue& to = *saved.add_queues();

@@ -204,9 +204,9 @@ TEST_CASE("the largest state that can come to be fits") {
   }
   state::SavedState one;
   *one.add_clients() = ToSaved(client, ~std::uint64_t{0});
-  CHECK(one.clients(0).queues_size() == static_cast<int>(kMostSavedQueues));
+  CHECK(one.clients(0).queues_size() == static_cast<int>(kMaxSavedQueues));
   const std::string client_bytes = one.SerializeAsString();
-  CHECK(client_bytes.size() <= kMostSavedOfClient + kDevices * kMostSavedOfDevice);
+  CHECK(client_bytes.size() <= kMaxSavedClientBytes + kDevices * kMaxSavedDeviceBytes);
 
   Partitions partitions;
   for (std::size_t i = 0; i < kMaxPartitions; ++i)
@@ -214,10 +214,10 @@ TEST_CASE("the largest state that can come to be fits") {
   state::SavedState shared;
   FillPartitions(partitions, shared);
   const std::string partition_bytes = shared.SerializeAsString();
-  CHECK(partition_bytes.size() <= kMaxPartitions * kMostSavedOfPartition);
+  CHECK(partition_bytes.size() <= kMaxPartitions * kMaxSavedPartitionBytes);
   state::SavedState head;
   FillSaved(core, head);
-  CHECK(head.SerializeAsString().size() <= kMostSavedOfHead);
+  CHECK(head.SerializeAsString().size() <= kMaxSavedHeadBytes);
 
   auto file = StateFile::Make().value();
   const UniqueFd copy(::fcntl(file.Fd(), F_DUPFD_CLOEXEC, 0));
