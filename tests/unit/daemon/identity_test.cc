@@ -144,7 +144,7 @@ TEST_CASE("a number that has become another process's is not taken for the one t
                                 ++opened;
                                 return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
                               },
-                          .look = [&, before, after](pid_t) { return looks++ == 0 ? before : after; }};
+                          .read_status = [&, before, after](pid_t) { return looks++ == 0 ? before : after; }};
     return ReadPeer(one.Get(), calls).has_value();
   };
   const ProcessStatus it{100, own};
