@@ -42,7 +42,7 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, Host
       loop_(io, scheduler_, config_.lease_ms),
       started_ns_(MonotonicNs()) {
   scheduler_.OnLate([this](const Client& client) { NoteChange(client, Urgency::kSoon); });
-  UsePolicy();
+  ApplyPolicy();
 }
 
 // ---- sessions
@@ -64,7 +64,7 @@ Client& Core::AddClient(NewClient fresh) {
 void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   Client* client = registry_.Find(client_id);
   if (client == nullptr) return;
-  journal_.Gone(*client, why);
+  journal_.Disconnected(*client, why);
   if (observer_ != nullptr) observer_->ClientGone(*client);
   loop_.Unwatch(client_id);
   scheduler_.Changed(*client);
@@ -245,7 +245,7 @@ void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& 
   loop_.DecideNow();
 }
 
-void Core::UsePolicy() {
+void Core::ApplyPolicy() {
   scheduler_.SetSettings(config_.policy);
   scheduler_.SetEnforcing(config_.enforce);
   if (!config_.enforce) Journal::ObservesOnly();
@@ -256,7 +256,7 @@ void Core::UsePolicy() {
 
 void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
   config_.policy = settings;
-  UsePolicy();
+  ApplyPolicy();
   journal_.PolicySet(settings, by);
   loop_.DecideNow();
   NoteChange(Urgency::kNow);
@@ -283,7 +283,7 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
     notes.push_back("passed through, for all clients: " + (all.empty() ? "nothing" : all));
   }
   loop_.SetLease(config_.lease_ms);
-  UsePolicy();
+  ApplyPolicy();
   std::size_t changed = 0;
   std::size_t moved = 0;
   for (const auto& [id, client] : registry_.Clients()) {

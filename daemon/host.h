@@ -1,4 +1,4 @@
-// What the gRPC services share: the way from gRPC's threads to the daemon's one thread, and what is there.
+// What the gRPC services share: the way from gRPC's threads to the daemon's one thread, and the parts that live there.
 // Thread rule: Post from any thread; all else on the daemon's one thread.
 #pragma once
 

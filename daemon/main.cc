@@ -42,15 +42,15 @@ struct Options {
 };
 
 // What the daemon itself opens, and some clients. gRPC ends the process where it gets no descriptor at its start.
-constexpr rlim_t kLeastDescriptors = 64;
+constexpr rlim_t kMinDescriptors = 64;
 
 // How many each client costs: kDescriptorsEach of connections/connections.cc.
 Result<void> RaiseDescriptorLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
-  if (limit.rlim_max < kLeastDescriptors) {
+  if (limit.rlim_max < kMinDescriptors) {
     return Fail("it may open " + std::to_string(limit.rlim_max) + " files",
-                "raise LimitNOFILE to " + std::to_string(kLeastDescriptors) + " or more");
+                "raise LimitNOFILE to " + std::to_string(kMinDescriptors) + " or more");
   }
   if (limit.rlim_cur == limit.rlim_max) return {};
   limit.rlim_cur = limit.rlim_max;
@@ -90,7 +90,7 @@ int Serve(const Options& options) {
     return kExitOk;
   }
   std::set_new_handler(&EndForWantOfMemory);
-  EndForWantOfThreads();
+  ExitWithoutThreads();
   // gRPC's many threads would each get a heap of their own, and keep what a thousand clients once needed.
   ::mallopt(M_ARENA_MAX, 2);
   PrepareGrpc();

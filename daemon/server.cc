@@ -83,7 +83,7 @@ void Server::GiveBack(Connection& connection) {
 Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
   // First of all: gates bind again from here on.
   state_.Restore(std::move(passed));
-  connections_.TakeShims(core_.IsEnabled());
+  connections_.AcceptShims(core_.IsEnabled());
   auto serving = StartServing(clients_, [this](std::string peer) {
     host_.Post([this, peer = std::move(peer)] {
       if (const auto connection = connections_.Find(peer, false)) connection->Charge(cost::kCallNs);

@@ -22,7 +22,7 @@ constexpr std::size_t kClientsForOneCall = 50;
 constexpr std::uint64_t kMoreForExplain = 4;
 
 bool MaySee(const Actor& by, const Client& client) {
-  return by.may_read_all || IsFor(by, client);
+  return by.may_read_all || MayChange(by, client);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::uint64_t AppliedNs(const Scheduler& scheduler, std::uint64_t began_ns) {
 }
 
 // For a user whose setting is kept, but does not count at present.
-void NoteWhatGoesBefore(const std::string& what, PrioritySource source, v1::ChangeResponse::Change& change) {
+void NoteOverridden(const std::string& what, PrioritySource source, v1::ChangeResponse::Change& change) {
   if (source == PrioritySource::kAdmin) change.set_note("kept; an administrator's " + what + " goes before it");
   if (source == PrioritySource::kGroup) change.set_note("kept; that of its group goes before it");
   if (source == PrioritySource::kRule) change.set_note("kept; a rule of the configuration sets the " + what);
@@ -42,7 +42,7 @@ Status AdminOperations::Select(const Actor& by, const v1::Selector& selector, Se
   const Client* other = nullptr;
   for (const auto& [id, client] : core_.Clients().Clients()) {
     if (!Matches(selector, *client)) continue;
-    if (IsFor(by, *client)) {
+    if (MayChange(by, *client)) {
       selected.clients.push_back(client.get());
     } else {
       other = client.get();
@@ -125,9 +125,9 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
       change.set_note("limited by " + CeilingText(uid, config.PriorityCeiling(uid).has_value()));
     }
     const auto others_decide = [&](PrioritySource source) { return !by.is_admin || source == PrioritySource::kGroup; };
-    if (latency && others_decide(after.latency_source)) NoteWhatGoesBefore("latency", after.latency_source, change);
-    if (weight && others_decide(after.weight_source)) NoteWhatGoesBefore("weight", after.weight_source, change);
-    if (priority && others_decide(after.source)) NoteWhatGoesBefore("priority", after.source, change);
+    if (latency && others_decide(after.latency_source)) NoteOverridden("latency", after.latency_source, change);
+    if (weight && others_decide(after.weight_source)) NoteOverridden("weight", after.weight_source, change);
+    if (priority && others_decide(after.source)) NoteOverridden("priority", after.source, change);
   }
   if (request.dry_run()) return Status::OK;
   ChargeFor(by, clients.size());

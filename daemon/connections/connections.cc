@@ -150,7 +150,7 @@ void Connections::LetIn(const std::shared_ptr<Connection>& connection, PreambleS
 }
 
 bool Connections::WelcomeShim(Connection& connection, int socket, const PreambleHello& hello) {
-  if (!takes_shims_) {
+  if (!accepts_shims_) {
     SendWelcome(socket, PreambleStatus::kDraining, connection.token, nullptr);
     Refuse(connection, "the daemon is disabled");
     return false;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kBurstSeconds = 4;  // saved up at most
 constexpr std::uint64_t kQuietNs = 10 * policy::kNsPerS;
-constexpr std::size_t kManyUids = 1024;
+constexpr std::size_t kForgetAbove = 1024;
 constexpr std::chrono::milliseconds kShortestPause{10};
 constexpr std::uint64_t kConnectionsPerPauseMs = 10;
 
@@ -102,7 +102,7 @@ std::uint64_t Quotas::Held(uid_t uid, QuotaKind kind) const {
 }
 
 bool Quotas::Has(uid_t uid, QuotaKind kind, std::uint64_t now_ns) {
-  if (accounts_.size() >= kManyUids) Forget(now_ns);
+  if (accounts_.size() >= kForgetAbove) Forget(now_ns);
   Rate& rate = RateOf(uid, kind);
   const auto per_second = static_cast<double>(Limit(uid, kind));
   const double full = per_second * kBurstSeconds;

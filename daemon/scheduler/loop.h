@@ -1,12 +1,12 @@
-// When the scheduler runs: on a client's eventfd, on a change, when a decision's time has come, and to renew leases.
-// Nothing runs while there is nothing to do: no client tracked, no timer.
+// Runs the scheduler: on a client's eventfd, on a change, when a decision is due, and to renew leases. While no client
+// is tracked, no timer runs.
 //
-// The clients' eventfds are watched by an epoll set of their own, edge-triggered: a wake-up costs neither a read nor
-// another registration, and those that came together are served together and decided about once.
+// The clients' eventfds are in an epoll set of their own, edge-triggered: a wake-up costs neither a read nor another
+// registration. Clients that wake together are served together, with one decision.
 //
-// A client that wakes the daemon more than kWakesPerSecond times a second, or takes more of its time than its share
-// when there is none to spare (ledger_cpu_share.h; reading its ledger and deciding about what it said count), is left
-// alone for some milliseconds at a time: its descriptor is taken out of the set, so that its writes cost the daemon
+// A client is paused for some milliseconds when it wakes the daemon more than kWakesPerSecond times a second, or uses
+// more than its share of the thread while there is none to spare (ledger_cpu_share.h; reading its ledger and deciding
+// about its reports count). Its descriptor is taken out of the set meanwhile, so that its writes cost the daemon
 // nothing. Thread rule: the daemon's one thread.
 #pragma once
 
@@ -33,9 +33,9 @@ class SchedulerLoop {
   void Watch(Client& client);
   void Unwatch(std::uint64_t client_id);
 
-  // Something changed: decides once the events at hand have been looked at.
+  // Something changed: decides after the events that are pending now.
   void DecideSoon();
-  // Decides before it returns: for an administrator's change, which is answered when it has been applied.
+  // Decides before it returns, for an administrator's change, which is answered once it is applied.
   void DecideNow();
 
   // Whether a gate binds or a client is tracked, as of the last renewal of leases.

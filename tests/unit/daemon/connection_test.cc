@@ -339,7 +339,7 @@ TEST_CASE("a shim is welcomed, and refused while the daemon is disabled") {
   Table table;
   Pair pair;
   const bool is_disabled = GENERATE(false, true);
-  if (is_disabled) table.connections.TakeShims(false);
+  if (is_disabled) table.connections.AcceptShims(false);
   SayHelloOf(pair.peers);
   SECTION("and waits for its answer") {
     table.connections.Accept(std::move(pair.ours), false);

@@ -40,7 +40,7 @@ v1::DaemonMessage Configuration() {
 TEST_CASE("one message is written at a time, in order") {
   Reader reader;
   CHECK(reader.outbox.Notice("one"));
-  CHECK(reader.outbox.Send(Configuration()) == Outbox::Full::kNot);
+  CHECK(reader.outbox.Send(Configuration()) == Outbox::Outcome::kTaken);
   REQUIRE(reader.read.size() == 1);
   CHECK(reader.Last() == "one");
   reader.ReadOne();
@@ -56,10 +56,10 @@ TEST_CASE("who does not read loses notices, then the session") {
   while (reader.outbox.Notice("again"))
     ++taken;
   CHECK(taken == 32);
-  while (reader.outbox.Send(Configuration()) == Outbox::Full::kNot)
+  while (reader.outbox.Send(Configuration()) == Outbox::Outcome::kTaken)
     ++taken;
   CHECK(taken == 64);
-  CHECK(reader.outbox.Send(Configuration()) == Outbox::Full::kUnread);
+  CHECK(reader.outbox.Send(Configuration()) == Outbox::Outcome::kUnread);
 }
 
 TEST_CASE("who reads loses notices when there are too many, and is told how many") {
@@ -82,10 +82,10 @@ TEST_CASE("what waits counts against the user's memory until it is written") {
   Reader reader(1);
   CHECK(reader.outbox.Notice(std::string(600, 'x')));
   CHECK_FALSE(reader.outbox.Notice(std::string(600, 'y')));
-  CHECK(reader.outbox.Send(Configuration()) == Outbox::Full::kNot);
+  CHECK(reader.outbox.Send(Configuration()) == Outbox::Outcome::kTaken);
   v1::DaemonMessage large;
   large.mutable_notice()->set_text(std::string(600, 'z'));
-  CHECK(reader.outbox.Send(large) == Outbox::Full::kMemory);
+  CHECK(reader.outbox.Send(large) == Outbox::Outcome::kMemory);
   reader.ReadOne();
-  CHECK(reader.outbox.Send(large) == Outbox::Full::kNot);
+  CHECK(reader.outbox.Send(large) == Outbox::Outcome::kTaken);
 }
