@@ -70,7 +70,7 @@ class Answer {
 
 }  // namespace
 
-TEST_CASE("text of others is well-formed UTF-8 without control characters and quotes") {
+TEST_CASE("clients' text becomes well-formed UTF-8 without control characters and quotes") {
   const struct {
     std::string_view from;
     std::string_view to;
@@ -122,7 +122,7 @@ TEST_CASE("the kernel says who is at the other end of a socket") {
   }
 }
 
-TEST_CASE("a number that has become another process's is not taken for the one that connected") {
+TEST_CASE("a reused pid is not taken for the process that connected") {
   int pair[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
   const UniqueFd one(pair[0]);
@@ -183,7 +183,7 @@ TEST_CASE("what the kernel writes about a process") {
   CHECK(!SystemPeerCalls().read_status(0x7fffffff));
 }
 
-TEST_CASE("what /proc says of a process that has exited is not believed") {
+TEST_CASE("/proc is not believed once the process has exited") {
   const DeadChild child;
   CHECK(HasExited(child.PidFdNumber()));
   const ProcessInfo info = ReadProcess(child.Pid(), child.PidFdNumber());

@@ -50,7 +50,7 @@ TEST_CASE("one message is written at a time, in order") {
   CHECK(reader.read.size() == 2);
 }
 
-TEST_CASE("who does not read loses notices, then the session") {
+TEST_CASE("a client that does not read loses notices, then its session") {
   Reader reader;
   int taken = 0;
   while (reader.outbox.Notice("again"))
@@ -62,7 +62,7 @@ TEST_CASE("who does not read loses notices, then the session") {
   CHECK(reader.outbox.Send(Configuration()) == Outbox::Outcome::kUnread);
 }
 
-TEST_CASE("who reads loses notices when there are too many, and is told how many") {
+TEST_CASE("a client with too many notices loses some, and is told how many") {
   Reader reader;
   int taken = 0;
   while (taken < 1000 && reader.outbox.Notice("again")) {
@@ -78,7 +78,7 @@ TEST_CASE("who reads loses notices when there are too many, and is told how many
   CHECK(reader.Last().ends_with(" notices before this were left out)"));
 }
 
-TEST_CASE("what waits counts against the user's memory until it is written") {
+TEST_CASE("unsent messages count against the user's memory until they are written") {
   Reader reader(1);
   CHECK(reader.outbox.Notice(std::string(600, 'x')));
   CHECK_FALSE(reader.outbox.Notice(std::string(600, 'y')));
