@@ -54,6 +54,12 @@ class WithFolder(unittest.TestCase):
                 child.wait()
             self.assertIn(child.returncode, (0, -signal.SIGKILL))
 
+    def start(self, *words):
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                 env=environment())
+        self.children.append(child)
+        return child
+
     def file(self, name, text):
         path = os.path.join(self.folder, name)
         with open(path, "w", encoding="utf-8") as file:
@@ -125,12 +131,6 @@ class WithDaemon(WithFolder):
     def start_daemon(self, *words):
         self.daemon = self.start(DAEMON, *self.DEVICES, "--runtime-dir", self.folder, "--config", self.config, *words)
         self.wait(lambda: self.ctl("stats").returncode == 0, "the daemon answers")
-
-    def start(self, *words):
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                 env=environment())
-        self.children.append(child)
-        return child
 
     def clients(self):
         return {client["pid"]: client for client in self.json("ps")["clients"] if client["devices"]}
