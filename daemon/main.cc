@@ -61,7 +61,7 @@ Result<void> RaiseDescriptorLimit() {
 // Where no memory is left the daemon ends, and whoever watches over it starts it again; clients run freely meanwhile.
 // An exception instead would leave gRPC, through whose frames it may pass, with half of what it was doing: it was seen
 // to swallow some, and to answer nobody any more.
-[[noreturn]] void EndForWantOfMemory() {
+[[noreturn]] void ExitWithoutMemory() {
   constexpr std::string_view kLine = "xschedd: no memory is left; raise the memory limit\n";
   SayLast(kLine);
   std::abort();
@@ -89,7 +89,7 @@ int Serve(const Options& options) {
     std::printf("%s: good\n", source.path.c_str());
     return kExitOk;
   }
-  std::set_new_handler(&EndForWantOfMemory);
+  std::set_new_handler(&ExitWithoutMemory);
   ExitWithoutThreads();
   // gRPC's many threads would each get a heap of their own, and keep what a thousand clients once needed.
   ::mallopt(M_ARENA_MAX, 2);

@@ -68,7 +68,7 @@ void SchedulerLoop::Register(Watched& watched) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
   event.data.u64 = watched.client.id;
-  // Fails only without kernel memory. The client is then served only when leases are renewed.
+  // Fails only without kernel memory. The client's wake-ups are lost then.
   if (::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, watched.client.channel->EventFd(), &event) != 0) {
     SPDLOG_ERROR("cannot watch a client pid={} error=\"{}\"", watched.client.identity.pid, std::strerror(errno));
   }
