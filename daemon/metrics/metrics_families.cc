@@ -140,7 +140,9 @@ constexpr MetricWriter kWriters[] = {
      }},
     {{"xschedd_refused_records", MetricType::kCounter, "", "Records in shared memory that no honest client writes."},
      Each::kOnce,
-     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.GetScheduler().Counts().refused_records); }},
+     [](const Sources& from, Place, Exposition& out) {
+       out.Sample({}, from.core.GetScheduler().Counts().refused_records);
+     }},
     {{"xschedd_log_lines_dropped", MetricType::kCounter, "", "Lines kept out of the log, so that nobody floods it."},
      Each::kOnce,
      [](const Sources& from, Place, Exposition& out) {
@@ -152,7 +154,9 @@ constexpr MetricWriter kWriters[] = {
      }},
     {{"xschedd_gate_writes", MetricType::kCounter, "", "Gates that were written because a decision changed them."},
      Each::kOnce,
-     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.GetScheduler().Counts().gate_writes); }},
+     [](const Sources& from, Place, Exposition& out) {
+       out.Sample({}, from.core.GetScheduler().Counts().gate_writes);
+     }},
     {{"xschedd_metrics_requests", MetricType::kCounter, "", "Requests for these metrics, and what became of them."},
      Each::kOnce,
      [](const Sources& from, Place, Exposition& out) {
