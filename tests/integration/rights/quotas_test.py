@@ -20,7 +20,7 @@ class WithQuotas(WithDaemon):
 
     def refused(self, text: str, uid: int, key: str) -> None:
         """That a refusal says whose, what, and what can be done."""
-        for part in (f"uid {uid} has ", "; ", key + " in [quota]"):
+        for part in (f"uid {uid} ", "; ", key + " in [quota]"):
             self.assertIn(part, text)
 
 
