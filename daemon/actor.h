@@ -1,4 +1,4 @@
-// Who asks for a change, and how that is said. Thread rule: values.
+// Who asked for a change, and the words for it. Thread rule: values.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Actor {
   bool is_admin = true;
   bool may_raise = false;  // MayRaise (registry/roles.h)
   bool may_read_all = false;
-  std::optional<std::uint32_t> login_uid = {};  // who it was that became `uid` (sudo); none: not known
+  std::optional<std::uint32_t> login_uid = {};  // who logged in and became `uid` (sudo); none: not known
 };
 
 // "by uid 0 (pid 12)", for events and for the reasons of what changed.

@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "daemon/registry/pci_address.h"
 
 namespace xschedd {
 namespace {
 
 // Self-tests that run at the same time; more are somebody's who has nothing to test.
-constexpr std::ptrdiff_t kMostPretended = 64;
+constexpr std::ptrdiff_t kMaxPretended = 64;
 
 // A user's are saved soon; an administrator is answered when they are saved.
 Urgency UrgencyFor(const Actor& by) {
@@ -41,7 +42,7 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, Host
       loop_(io, scheduler_, config_.lease_ms),
       started_ns_(MonotonicNs()) {
   scheduler_.OnLate([this](const Client& client) { NoteChange(client, Urgency::kSoon); });
-  UsePolicy();
+  ApplyPolicy();
 }
 
 // ---- sessions
@@ -50,7 +51,7 @@ Client& Core::AddClient(NewClient fresh) {
   fresh.identity.owner = OwnerOf(fresh.identity.uid);
   Client& client = registry_.Add(std::move(fresh), MonotonicNs());
   client.own = client.effective = EffectiveOf(client, config_);
-  registry_.Join(client, GroupNameOf(client, config_));
+  registry_.MoveToGroup(client, GroupNameOf(client, config_));
   journal_.Connected(client);
   if (client.channel != nullptr) loop_.Watch(client);
   // A member of a group may change what the group's others may do.
@@ -63,11 +64,11 @@ Client& Core::AddClient(NewClient fresh) {
 void Core::RemoveClient(std::uint64_t client_id, const std::string& why) {
   Client* client = registry_.Find(client_id);
   if (client == nullptr) return;
-  journal_.Gone(*client, why);
+  journal_.Disconnected(*client, why);
   if (observer_ != nullptr) observer_->ClientGone(*client);
   loop_.Unwatch(client_id);
   scheduler_.Changed(*client);
-  scheduler_.Leaving(*client);
+  scheduler_.Remove(*client);
   const std::uint64_t pid = client->identity.pid;
   Client* stays = nullptr;
   for (Client* member : client->group->clients)
@@ -107,7 +108,7 @@ Result<void> Core::Confirm(const Client& client, NewDevice& device) const {
     const auto& known = registry_.Devices();
     const auto pretended =
         std::count_if(known.begin(), known.end(), [](const auto& d) { return IsPretended(d.first); });
-    if (known.contains(device.pci_address) || pretended < kMostPretended) return {};
+    if (known.contains(device.pci_address) || pretended < kMaxPretended) return {};
     return Fail("there are " + std::to_string(pretended) + " pretended devices already", "try again later");
   }
   auto confirmed = gpus_.Confirm(static_cast<pid_t>(client.identity.pid), std::move(device));
@@ -150,10 +151,10 @@ std::size_t Core::UpdateEffective(Client& client, const std::string& why, Journa
 }
 
 std::size_t Core::UpdateMembers(const Group& group, const std::string& why, Journal::LinesOf lines) {
-  const Together together = TogetherOf(group, [](const Client& member) -> const Effective& { return member.own; });
+  const GroupValues values = GroupValuesOf(group, [](const Client& member) -> const Effective& { return member.own; });
   std::size_t changed = 0;
   for (Client* member : group.clients)
-    changed += UpdateMember(*member, InGroup(*member, member->own, together), why, lines) ? 1 : 0;
+    changed += UpdateMember(*member, WithGroupValues(*member, member->own, values), why, lines) ? 1 : 0;
   return changed;
 }
 
@@ -173,7 +174,7 @@ bool Core::UpdateGroup(Client& client) {
   Client* stays = nullptr;
   for (Client* member : client.group->clients)
     if (member != &client) stays = member;
-  if (!registry_.Join(client, name)) return false;
+  if (!registry_.MoveToGroup(client, name)) return false;
   if (stays != nullptr) UpdateMembers(*stays->group, "a member has left the group");
   UpdateMembers(*client.group, "a client has joined the group");
   journal_.GroupChanged(client, before);
@@ -192,12 +193,12 @@ std::vector<Effective> Core::EffectiveIf(const std::vector<Client*>& clients,
     const auto found = own.find(&member);
     return found != own.end() ? found->second : member.own;
   };
-  std::unordered_map<const Group*, Together> together;
+  std::unordered_map<const Group*, GroupValues> by_group;
   std::vector<Effective> result;
   for (const Client* client : clients) {
-    auto found = together.find(client->group);
-    if (found == together.end()) found = together.emplace(client->group, TogetherOf(*client->group, own_of)).first;
-    result.push_back(InGroup(*client, own.at(client), found->second));
+    auto found = by_group.find(client->group);
+    if (found == by_group.end()) found = by_group.emplace(client->group, GroupValuesOf(*client->group, own_of)).first;
+    result.push_back(WithGroupValues(*client, own.at(client), found->second));
   }
   return result;
 }
@@ -244,7 +245,7 @@ void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& 
   loop_.DecideNow();
 }
 
-void Core::UsePolicy() {
+void Core::ApplyPolicy() {
   scheduler_.SetSettings(config_.policy);
   scheduler_.SetEnforcing(config_.enforce);
   if (!config_.enforce) Journal::ObservesOnly();
@@ -255,7 +256,7 @@ void Core::UsePolicy() {
 
 void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
   config_.policy = settings;
-  UsePolicy();
+  ApplyPolicy();
   journal_.PolicySet(settings, by);
   loop_.DecideNow();
   NoteChange(Urgency::kNow);
@@ -282,7 +283,7 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
     notes.push_back("passed through, for all clients: " + (all.empty() ? "nothing" : all));
   }
   loop_.SetLease(config_.lease_ms);
-  UsePolicy();
+  ApplyPolicy();
   std::size_t changed = 0;
   std::size_t moved = 0;
   for (const auto& [id, client] : registry_.Clients()) {
@@ -314,7 +315,7 @@ void Core::Disable(const Actor& by) {
 void Core::Enable(const Actor& by) {
   if (!std::exchange(enabled_, true)) {
     journal_.Enabled(by);
-    scheduler_.DecideAgain();
+    scheduler_.ResumeDeciding();
     loop_.DecideNow();
   }
   NoteChange(Urgency::kNow);

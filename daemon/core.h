@@ -24,7 +24,7 @@
 
 namespace xschedd {
 
-// What others than the client itself have set for it.
+// What an administrator or its user has set for a client.
 struct SetByOthers {
   ClientSettings settings;
   bool hold = false;        // by an administrator
@@ -42,7 +42,7 @@ struct RestoredClient {
   std::uint64_t late_total = 0;
 };
 
-// Who is told of what a restart must not lose.
+// Is notified of every change that a restart must not lose.
 enum class Urgency { kSoon, kNow };
 class CoreObserver {
  public:
@@ -50,9 +50,9 @@ class CoreObserver {
   virtual void ClientAdded(Client& client) = 0;
   // While it is still there.
   virtual void ClientGone(const Client& client) = 0;
-  // What is saved of it. kNow: by an administrator, who is answered next.
+  // Something that is saved has changed. kNow: by an administrator, who is answered once it is saved.
   virtual void ClientChanged(const Client& client, Urgency urgency) = 0;
-  // What is no client's: the policy, whether it is in force at all.
+  // Something saved that belongs to no client: the policy, or whether the daemon is enabled.
   virtual void Changed(Urgency urgency) = 0;
 };
 
@@ -77,16 +77,16 @@ class Core {
   Result<void> AttachDevice(Client& client, NewDevice device);
   Result<void> CreateQueue(Client& client, const Queue& queue);
   Result<void> DestroyQueue(Client& client, std::uint64_t queue);
-  // All of them or, where one is out of range or for a queue that is not known, none. A hint that something else goes
-  // before, or a ceiling limits, is kept.
+  // All of them, or none if one is out of range or for an unknown queue. A hint is kept even if a setting or a rule
+  // overrides it or a ceiling limits it.
   Result<void> SetHints(Client& client, const Hints& hints);
 
   // ---- administrators, and users for their own clients; each returns when the gates are written
-  // What would count for each of them if this were set.
+  // What would be in effect for each of them if this were set.
   std::vector<Effective> EffectiveIf(const std::vector<Client*>& clients,
                                      const std::function<ClientSettings(const Client&)>& settings) const;
-  // By an administrator or by the clients' own user, as `by` says; rules, and what administrators set, go before what
-  // users set. Not given: reset, so that what stands behind it counts again.
+  // By an administrator or by the clients' own user, as `by` says; rules and administrators' settings override those of
+  // users. Without a value: resets the setting, so that the next source is in effect again.
   void SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
   // 1..10000.
   void SetWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
@@ -105,56 +105,56 @@ class Core {
   // ---- restart (core_restart.cc)
   // `observer` outlives its use here.
   void Observe(CoreObserver* observer) { observer_ = observer; }
-  // What the configuration says, whatever has been set since.
+  // The configuration's policy, whatever has been set since.
   const policy::Settings& FilePolicy() const { return file_policy_; }
   void RestorePolicy(const policy::Settings& settings);
   // Nothing is decided before RestoreDone.
   Client& RestoreClient(RestoredClient restored);
   void RestoreDone();
-  // A client that was restored has its session, which says what `fresh` has; its memory is as it was.
+  // A restored client has its session again, with the hints of `fresh`; its memory is unchanged.
   void ResumeClient(Client& client, NewClient fresh);
-  // It has told again of all queues that it has, as it does before anything else: the others were destroyed meanwhile.
+  // The client has reported all its queues again, which it does before anything else. The others were destroyed
+  // meanwhile.
   void ResumeDone(Client& client);
   void RestoreSettings(Client& client, const SetByOthers& set);
 
-  // Whose a uid is in what is limited for each user, for clients from now on; at first everybody's own. `owner_of`
-  // outlives this.
+  // Which user's limits apply to a uid, for clients from now on; without it, its own. `owner_of` outlives this.
   void SetOwnerOf(std::function<std::uint32_t(std::uint32_t uid)> owner_of) { owner_of_ = std::move(owner_of); }
 
   // Counts it; logs it within limits, each user's for itself, so that no user's flood hides another's.
   void Refused(std::uint32_t uid, const std::string& why);
-  // The same for one that was logged already.
+  // The same without a line in the log.
   void CountRefused() { ++refused_total_; }
   bool IsEnabled() const { return enabled_; }
 
   Registry& Clients() { return registry_; }
   const Registry& Clients() const { return registry_; }
   EventLog& Events() { return events_; }
-  const Scheduler& Sched() const { return scheduler_; }
+  const Scheduler& GetScheduler() const { return scheduler_; }
   Meter& Metrics() { return scheduler_.Records().Metrics(); }
   const Config& Settings() const { return config_; }
   const RoleGroups& Groups() const { return groups_; }
   const ConfigSource& Source() const { return source_; }
-  // Whether the daemon's thread is to look for work instead of sleeping.
+  // Whether the daemon's thread polls for work instead of sleeping.
   bool IsSpinning() const { return config_.spin && loop_.HasTracked(); }
   std::uint64_t RefusedTotal() const { return refused_total_; }
   std::uint64_t StartedNs() const { return started_ns_; }
-  // How many daemons before this one handed their state on.
+  // How many daemons have handed over their state, one to the next, up to this one.
   std::uint64_t Restarts() const { return restarts_; }
   void SetRestarts(std::uint64_t restarts) { restarts_ = restarts; }
-  // Lines and events that were kept out of the log, so that no user floods it.
+  // Lines and events left out so that no user floods the log.
   std::uint64_t ClientLinesLeftOut() const { return journal_.ClientLinesLeftOut(); }
   std::uint64_t RefusalLinesLeftOut() const { return journal_.RefusalLinesLeftOut(); }
   // Called after each reload: quotas and clients' configuration may have changed.
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
 
  private:
-  // What config_.policy says comes into force.
-  void UsePolicy();
+  // Puts config_.policy into force.
+  void ApplyPolicy();
   static Journal::LinesOf LinesFor(const Actor& by) {
     return by.is_admin ? Journal::LinesOf::kOperation : Journal::LinesOf::kItself;
   }
-  // What an administrator, or its own user, sets of a client; nothing: it is reset.
+  // A setting of clients by an administrator or by their own user; without a value it is reset.
   template <typename Value>
   struct Override {
     std::optional<Value> value;
@@ -166,16 +166,16 @@ class Core {
   template <typename Value>
   void SetOverride(const std::vector<Client*>& clients, const Override<Value>& change, const Actor& by);
   std::uint32_t OwnerOf(std::uint32_t uid) const { return owner_of_ ? owner_of_(uid) : uid; }
-  // Computes what counts for the client and its group anew; logs, tells the scheduler and returns for how many clients
-  // it changed.
+  // Recomputes what is in effect for the client and its group; logs it, notifies the scheduler, and returns for how
+  // many clients it changed.
   std::size_t UpdateEffective(Client& client, const std::string& why,
                               Journal::LinesOf lines = Journal::LinesOf::kOperation);
   std::size_t UpdateMembers(const Group& group, const std::string& why,
                             Journal::LinesOf lines = Journal::LinesOf::kOperation);
   bool UpdateMember(Client& client, const Effective& after, const std::string& why, Journal::LinesOf lines);
-  // `device` as the machine has it.
+  // Replaces what the client says of `device` by what the machine has.
   Result<void> Confirm(const Client& client, NewDevice& device) const;
-  // Puts the client into the group that the configuration says; logs and returns whether that is another.
+  // Moves the client to the group that the configuration gives it. True: that is another one; it is logged.
   bool UpdateGroup(Client& client);
 
   void NoteChange(Urgency urgency) {

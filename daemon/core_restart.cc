@@ -21,7 +21,7 @@ void Apply(const SetByOthers& set, Client& client) {
 
 void Core::RestorePolicy(const policy::Settings& settings) {
   config_.policy = settings;
-  UsePolicy();
+  ApplyPolicy();
   Journal::PolicyRestored(settings);
 }
 
@@ -36,7 +36,7 @@ Client& Core::RestoreClient(RestoredClient restored) {
   for (const Queue& queue : restored.queues)
     client.queues.emplace(queue.id, queue);
   client.own = client.effective = EffectiveOf(client, config_);
-  registry_.Join(client, GroupNameOf(client, config_));
+  registry_.MoveToGroup(client, GroupNameOf(client, config_));
   for (NewDevice& device : restored.devices) {
     const auto attachment = registry_.Attach(client, std::move(device));
     if (!attachment) continue;  // not one that we would have written
@@ -73,7 +73,7 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   registry_.SetDeadline(client, fresh.hints.deadline_us.value_or(0), std::nullopt);
   UpdateEffective(client, "its hints after the restart");
   UpdateGroup(client);
-  journal_.Back(client);
+  journal_.Reconnected(client);
   scheduler_.Changed(client);
   loop_.DecideSoon();
   NoteChange(client, Urgency::kSoon);

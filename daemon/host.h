@@ -1,4 +1,4 @@
-// What the gRPC services share: the way from gRPC's threads to the daemon's one thread, and what is there.
+// What the gRPC services share: the way from gRPC's threads to the daemon's one thread, and the parts that live there.
 // Thread rule: Post from any thread; all else on the daemon's one thread.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "daemon/connections/quotas.h"
 #include "daemon/core.h"
 #include "daemon/registry/command_reader.h"
-#include "daemon/state/keeper.h"
+#include "daemon/state/persistent_state.h"
 
 namespace xschedd {
 
@@ -20,7 +20,7 @@ struct Host {
   Connections& connections;
   CommandReader& commands;
   Quotas& quotas;
-  StateKeeper& keeper;
+  PersistentState& state;
 
   template <typename Action>
   void Post(Action action) {

@@ -46,7 +46,7 @@ void Journal::Connected(const Client& client) {
   events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
 }
 
-void Journal::Gone(const Client& client, const std::string& why) {
+void Journal::Disconnected(const Client& client, const std::string& why) {
   if (std::string note; TakeLine(client.identity.owner, &note)) {
     SPDLOG_INFO("client gone id={} pid={} uid={} reason=\"{}\"{}", client.id, client.identity.pid, client.identity.uid,
                 why, note);
@@ -59,7 +59,7 @@ void Journal::TakenOver(const Client& client) {
                client.identity.uid, client.group->name, client.effective.priority, client.IsOnHold());
 }
 
-void Journal::Back(const Client& client) {
+void Journal::Reconnected(const Client& client) {
   const ClientIdentity& who = client.identity;
   if (std::string note; TakeLine(who.owner, &note)) {
     SPDLOG_INFO("client is back id={} pid={} uid={} exe=\"{}\" priority={}{}", client.id, who.pid, who.uid, who.exe,

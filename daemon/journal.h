@@ -1,6 +1,6 @@
-// What the log and the events say of sessions and operations: who came and went, what changed, by whom and why. Lines
-// that users cause are limited, each user's for itself, so that no user's flood hides another's.
-// Thread rule: the daemon's one thread.
+// Writes sessions and operations to the log and the events: who connected and left, what changed, by whom and why.
+// Lines that users cause are limited per user, so that one user's flood does not hide another's lines. Thread rule: the
+// daemon's one thread.
 #pragma once
 
 #include <cstddef>
@@ -19,29 +19,28 @@ namespace xschedd {
 
 class Journal {
  public:
-  // Whose limit a line about one client counts against: its user's, or that of all that is said about single clients
-  // where another line says who did it (an operation, a reload).
+  // Which limit a line about a client counts against: its user's, or, where another line already says who did it (an
+  // operation, a reload), the common one for such details.
   enum class LinesOf { kItself, kOperation };
 
   explicit Journal(EventLog& events) : events_(events) {}
 
   // ---- one client
   void Connected(const Client& client);
-  void Gone(const Client& client, const std::string& why);
-  // After a restart: it is in the registry again; and has its session again.
+  void Disconnected(const Client& client, const std::string& why);
+  // After a restart: the client is in the registry again; it has its session again.
   static void TakenOver(const Client& client);
-  void Back(const Client& client);
+  void Reconnected(const Client& client);
   void Attached(const Attachment& attachment, std::uint64_t now_ns);
   // kQueueCreated, kQueueDestroyed
   void Queue(EventKind kind, const Client& client, std::uint64_t queue);
-  // What counts for it was `before`. False: it is the same.
+  // What is in effect was `before`. False: nothing has changed.
   bool Changed(const Client& client, const Effective& before, const std::string& why, LinesOf lines);
   void GroupChanged(const Client& client, const std::string& before);
   void Hold(const Client& client, bool hold, const Actor& by);
 
   // ---- what somebody did
-  // One line, however many clients it is about; a user's are limited like all that users cause. `owner`: as whom the
-  // actor counts.
+  // One line, however many clients it is about; limited if a user caused it. `owner`: the user whose limit applies.
   void Operation(const std::string& what, const std::vector<Client*>& clients, const Actor& by, std::uint32_t owner);
   void PolicySet(const policy::Settings& settings, const Actor& by);
   static void PolicyRestored(const policy::Settings& settings);
@@ -53,12 +52,12 @@ class Journal {
   void Enabled(const Actor& by);
   void Refused(std::uint32_t owner, const std::string& why);
 
-  // Lines and events that were kept out.
+  // Lines and events left out.
   std::uint64_t ClientLinesLeftOut() const { return client_lines_.LeftOutTotal(); }
   std::uint64_t RefusalLinesLeftOut() const { return refusal_lines_.LeftOutTotal(); }
 
  private:
-  // Whether there may be a line; `note`: for its end.
+  // Whether the limit allows a line. `note`: to append to it.
   bool TakeLine(std::uint32_t owner, std::string* note);
   bool TakeDetail(LinesOf lines, const Client& client, std::string* note);
 

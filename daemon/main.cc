@@ -42,15 +42,15 @@ struct Options {
 };
 
 // What the daemon itself opens, and some clients. gRPC ends the process where it gets no descriptor at its start.
-constexpr rlim_t kLeastDescriptors = 64;
+constexpr rlim_t kMinDescriptors = 64;
 
 // How many each client costs: kDescriptorsEach of connections/connections.cc.
 Result<void> RaiseDescriptorLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
-  if (limit.rlim_max < kLeastDescriptors) {
+  if (limit.rlim_max < kMinDescriptors) {
     return Fail("it may open " + std::to_string(limit.rlim_max) + " files",
-                "raise LimitNOFILE to " + std::to_string(kLeastDescriptors) + " or more");
+                "raise LimitNOFILE to " + std::to_string(kMinDescriptors) + " or more");
   }
   if (limit.rlim_cur == limit.rlim_max) return {};
   limit.rlim_cur = limit.rlim_max;
@@ -61,7 +61,7 @@ Result<void> RaiseDescriptorLimit() {
 // Where no memory is left the daemon ends, and whoever watches over it starts it again; clients run freely meanwhile.
 // An exception instead would leave gRPC, through whose frames it may pass, with half of what it was doing: it was seen
 // to swallow some, and to answer nobody any more.
-[[noreturn]] void EndForWantOfMemory() {
+[[noreturn]] void ExitWithoutMemory() {
   constexpr std::string_view kLine = "xschedd: no memory is left; raise the memory limit\n";
   SayLast(kLine);
   std::abort();
@@ -89,8 +89,8 @@ int Serve(const Options& options) {
     std::printf("%s: good\n", source.path.c_str());
     return kExitOk;
   }
-  std::set_new_handler(&EndForWantOfMemory);
-  EndForWantOfThreads();
+  std::set_new_handler(&ExitWithoutMemory);
+  ExitWithoutThreads();
   // gRPC's many threads would each get a heap of their own, and keep what a thousand clients once needed.
   ::mallopt(M_ARENA_MAX, 2);
   PrepareGrpc();

@@ -29,7 +29,7 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
       watchdog_(io_),
       core_(io_, std::move(source), std::move(config)),
       store_(manager_),
-      keeper_(io_, core_, store_),
+      state_(io_, core_, store_),
       connections_(
           io_, quotas_,
           {.adopt = [this](int fd, bool is_admin) { (is_admin ? admins_ : clients_).rpc->Adopt(fd); },
@@ -42,7 +42,7 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
            .refused = [this](uid_t uid, const std::string& why) { core_.Refused(uid, why); },
            .equip = [this](Connection& connection, const abi::Layout& layout) { return Equip(connection, layout); },
            .dropped = [this](Connection& connection) { GiveBack(connection); }}),
-      host_{io_, core_, connections_, commands_, quotas_, keeper_},
+      host_{io_, core_, connections_, commands_, quotas_, state_},
       operations_(core_, connections_, quotas_),
       metrics_(io_, core_, connections_, quotas_),
       metrics_http_(io_, metrics_),
@@ -68,7 +68,7 @@ Server::~Server() {
 }
 
 Result<void> Server::Equip(Connection& connection, const abi::Layout& layout) {
-  auto given = keeper_.MemoryFor(connection.peer, layout);
+  auto given = state_.MemoryFor(connection.peer, layout);
   if (!given) return tl::unexpected(given.error());
   connection.channel = std::move(given->channel);
   connection.waiting_id = given->waiting_id;
@@ -77,13 +77,13 @@ Result<void> Server::Equip(Connection& connection, const abi::Layout& layout) {
 
 void Server::GiveBack(Connection& connection) {
   if (connection.waiting_id == 0) return;
-  keeper_.GiveBack(std::exchange(connection.waiting_id, 0), std::move(connection.channel));
+  state_.GiveBack(std::exchange(connection.waiting_id, 0), std::move(connection.channel));
 }
 
 Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
   // First of all: gates bind again from here on.
-  keeper_.Restore(std::move(passed));
-  connections_.TakeShims(core_.IsEnabled());
+  state_.Restore(std::move(passed));
+  connections_.AcceptShims(core_.IsEnabled());
   auto serving = StartServing(clients_, [this](std::string peer) {
     host_.Post([this, peer = std::move(peer)] {
       if (const auto connection = connections_.Find(peer, false)) connection->Charge(cost::kCallNs);
@@ -149,7 +149,7 @@ void Server::Run() {
               policy::Text(core_.Settings().policy.name), core_.Settings().lease_ms);
   manager_.Notify("READY=1");
   FeedWatchdog();
-  boost::asio::post(io_, [this] { keeper_.Serving(); });
+  boost::asio::post(io_, [this] { state_.Serving(); });
   while (!io_.stopped()) {
     if (core_.IsSpinning()) {
       io_.poll();
@@ -184,7 +184,7 @@ void Server::Stop() {
   manager_.Notify("STOPPING=1");
   watchdog_.cancel();
   // What is stored stays: we may be followed by another daemon.
-  keeper_.Freeze();
+  state_.Freeze();
   core_.Stop();
   client_acceptor_.Stop();
   admin_acceptor_.Stop();

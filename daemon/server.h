@@ -25,7 +25,7 @@
 #include "daemon/service_manager/descriptor_store.h"
 #include "daemon/service_manager/service_manager.h"
 #include "daemon/sessions/session_service.h"
-#include "daemon/state/keeper.h"
+#include "daemon/state/persistent_state.h"
 
 namespace xschedd {
 
@@ -49,19 +49,19 @@ class Server {
   };
   Result<void> StartServing(Served& served, std::function<void(std::string)> on_unknown);
 
-  // What a shim's connection gets as its memory, and what becomes of it when no session comes of it.
+  // Gives a shim's connection its memory, and takes it back when the connection gets no session.
   Result<void> Equip(Connection& connection, const abi::Layout& layout);
   void GiveBack(Connection& connection);
-  // On systemd's socket, or as the configuration says now. Without an address the daemon serves all the same.
+  // On systemd's socket, or at the configured address. The daemon runs also if it cannot have that address.
   void ServeMetrics();
   void StopMetrics();
   void AwaitSignal();
   void OnReload();
   void Stop();
-  // Tells the service manager that the loop turns, and again in half the time that it gives us.
+  // Tells the service manager that the loop runs, twice in each watchdog interval.
   void FeedWatchdog();
 
-  // Before the loop: what waits in it at the end still counts against quotas.
+  // Declared before the loop: handlers that are left in it at the end still hold quotas.
   Quotas quotas_;
   boost::asio::io_context io_;
   // The loop must not end before gRPC has: its last calls need it.
@@ -72,7 +72,7 @@ class Server {
   boost::asio::steady_timer watchdog_;
   Core core_;
   DescriptorStore store_;
-  StateKeeper keeper_;
+  PersistentState state_;
   Connections connections_;
   CommandReader commands_;
   Host host_;

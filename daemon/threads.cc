@@ -26,7 +26,7 @@ bool ends = false;
 
 }  // namespace
 
-void EndForWantOfThreads() {
+void ExitWithoutThreads() {
   ends = true;
 }
 

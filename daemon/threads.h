@@ -1,9 +1,9 @@
-// What becomes of the daemon when no thread can be started. Thread rule: main, before there are threads.
+// What happens when no thread can be started. Thread rule: main, before there are threads.
 #pragma once
 
 namespace xschedd {
 
-// From here on a thread that cannot be started, a library's too, ends the process with one line and exit code 1.
-void EndForWantOfThreads();
+// From here on, the process ends with one line and exit code 1 when a thread, also of a library, cannot be started.
+void ExitWithoutThreads();
 
 }  // namespace xschedd

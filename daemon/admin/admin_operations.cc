@@ -22,7 +22,7 @@ constexpr std::size_t kClientsForOneCall = 50;
 constexpr std::uint64_t kMoreForExplain = 4;
 
 bool MaySee(const Actor& by, const Client& client) {
-  return by.may_read_all || IsFor(by, client);
+  return by.may_read_all || MayChange(by, client);
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ Status AdminOperations::ListClients(const Actor& by, const v1::ListClientsReques
   for (const auto& [id, client] : core_.Clients().Clients()) {
     if (!everybody && !Matches(request.selector(), *client)) continue;
     if (MaySee(by, *client)) {
-      FillClient(*client, core_.Sched(), now, *response.add_clients());
+      FillClient(*client, core_.GetScheduler(), now, *response.add_clients());
     } else {
       ++left_out;
     }
@@ -72,7 +72,7 @@ Status AdminOperations::GetCeiling(const Actor& by, const v1::GetCeilingRequest&
 }
 
 Status AdminOperations::GetStats(const Actor&, const v1::GetStatsRequest&, v1::Stats& response) {
-  const SchedulerCounts& counts = core_.Sched().Counts();
+  const SchedulerCounts& counts = core_.GetScheduler().Counts();
   response.set_uptime_ms((MonotonicNs() - core_.StartedNs()) / policy::kNsPerMs);
   response.set_clients(core_.Clients().Clients().size());
   response.set_connections_total(connections_.Total());
@@ -80,8 +80,8 @@ Status AdminOperations::GetStats(const Actor&, const v1::GetStatsRequest&, v1::S
   response.set_decisions_total(counts.decisions);
   response.set_gate_writes_total(counts.gate_writes);
   response.set_refused_total(core_.RefusedTotal() + counts.refused_records);
-  response.set_decision_p50_ns(core_.Sched().Records().Latency().Quantile(0.50));
-  response.set_decision_p99_ns(core_.Sched().Records().Latency().Quantile(0.99));
+  response.set_decision_p50_ns(core_.GetScheduler().Records().Latency().Quantile(0.50));
+  response.set_decision_p99_ns(core_.GetScheduler().Records().Latency().Quantile(0.99));
   for (std::size_t i = 0; i < kQuotaKinds; ++i) {
     const auto kind = static_cast<QuotaKind>(i);
     if (quotas_.Refused(kind) == 0) continue;
@@ -95,7 +95,7 @@ Status AdminOperations::GetStats(const Actor&, const v1::GetStatsRequest&, v1::S
 Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& request, v1::ExplainResponse& response) {
   const ExplainContext context{
       .registry = core_.Clients(),
-      .histories = core_.Sched().Records().Histories(),
+      .histories = core_.GetScheduler().Records().Histories(),
       .config = core_.Settings(),
       .now_ns = MonotonicNs(),
       .only_uid = by.is_admin || by.may_read_all ? std::nullopt : std::optional<std::uint32_t>(by.uid),
@@ -103,7 +103,7 @@ Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& reque
   };
   if (!by.is_admin) quotas_.Charge(by.uid, QuotaKind::kCalls, kMoreForExplain);
   const std::vector<Client*> clients = core_.Clients().FindPid(request.pid());
-  const PastClient* const past = core_.Sched().Records().Past().Find(request.pid());
+  const PastClient* const past = core_.GetScheduler().Records().Past().Find(request.pid());
   if (clients.empty() && past == nullptr) {
     return {StatusCode::NOT_FOUND, "no client has pid " + std::to_string(request.pid()) + ", nor had one of the last " +
                                        std::to_string(PastClients::kClients) +

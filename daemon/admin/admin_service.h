@@ -63,7 +63,7 @@ class AdminService final : public v1::Admin::CallbackService {
       if (status.ok()) status = std::invoke(operation, operations, by, *request, *response);
       if constexpr (requires { response->set_not_saved(std::string()); }) {
         // What an administrator is told was changed is not lost by a restart that follows.
-        host.keeper.WhenSaved([reactor, response, status](const Result<void>& saved) {
+        host.state.WhenSaved([reactor, response, status](const Result<void>& saved) {
           if (!saved) response->set_not_saved(saved.error().Line());
           reactor->Finish(status);
         });

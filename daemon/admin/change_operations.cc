@@ -19,7 +19,7 @@ std::uint64_t AppliedNs(const Scheduler& scheduler, std::uint64_t began_ns) {
 }
 
 // For a user whose setting is kept, but does not count at present.
-void NoteWhatGoesBefore(const std::string& what, PrioritySource source, v1::ChangeResponse::Change& change) {
+void NoteOverridden(const std::string& what, PrioritySource source, v1::ChangeResponse::Change& change) {
   if (source == PrioritySource::kAdmin) change.set_note("kept; an administrator's " + what + " goes before it");
   if (source == PrioritySource::kGroup) change.set_note("kept; that of its group goes before it");
   if (source == PrioritySource::kRule) change.set_note("kept; a rule of the configuration sets the " + what);
@@ -42,7 +42,7 @@ Status AdminOperations::Select(const Actor& by, const v1::Selector& selector, Se
   const Client* other = nullptr;
   for (const auto& [id, client] : core_.Clients().Clients()) {
     if (!Matches(selector, *client)) continue;
-    if (IsFor(by, *client)) {
+    if (MayChange(by, *client)) {
       selected.clients.push_back(client.get());
     } else {
       other = client.get();
@@ -72,7 +72,7 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
   }
   std::optional<Latency> latency;
   if (!request.latency().empty()) {
-    const Result<Latency> parsed = ParseLatency(CleanText(request.latency(), kMostOfWord));
+    const Result<Latency> parsed = ParseLatency(CleanText(request.latency(), kMaxWordBytes));
     if (!parsed) return {StatusCode::INVALID_ARGUMENT, parsed.error().Line()};
     latency = *parsed;
   }
@@ -125,16 +125,16 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
       change.set_note("limited by " + CeilingText(uid, config.PriorityCeiling(uid).has_value()));
     }
     const auto others_decide = [&](PrioritySource source) { return !by.is_admin || source == PrioritySource::kGroup; };
-    if (latency && others_decide(after.latency_source)) NoteWhatGoesBefore("latency", after.latency_source, change);
-    if (weight && others_decide(after.weight_source)) NoteWhatGoesBefore("weight", after.weight_source, change);
-    if (priority && others_decide(after.source)) NoteWhatGoesBefore("priority", after.source, change);
+    if (latency && others_decide(after.latency_source)) NoteOverridden("latency", after.latency_source, change);
+    if (weight && others_decide(after.weight_source)) NoteOverridden("weight", after.weight_source, change);
+    if (priority && others_decide(after.source)) NoteOverridden("priority", after.source, change);
   }
   if (request.dry_run()) return Status::OK;
   ChargeFor(by, clients.size());
   if (sets_priority) core_.SetPriority(clients, priority, by);
   if (sets_weight) core_.SetWeight(clients, weight, by);
   if (sets_latency) core_.SetLatency(clients, latency, by);
-  response.set_applied_ns(AppliedNs(core_.Sched(), began));
+  response.set_applied_ns(AppliedNs(core_.GetScheduler(), began));
   return Status::OK;
 }
 
@@ -182,7 +182,7 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
   if (dry_run) return Status::OK;
   ChargeFor(by, clients.size());
   core_.SetHold(clients, hold, by);
-  response.set_applied_ns(AppliedNs(core_.Sched(), began));
+  response.set_applied_ns(AppliedNs(core_.GetScheduler(), began));
   return Status::OK;
 }
 

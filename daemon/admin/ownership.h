@@ -1,4 +1,4 @@
-// Whose client one is: what a caller may change, and what one is told who may not. Thread rule: the daemon's one
+// Which clients a caller may change, and the answer to a caller who may not. Thread rule: the daemon's one
 // thread.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace xschedd {
 
-// An administrator's are all, a user's its own.
-inline bool IsFor(const Actor& by, const Client& client) {
+// An administrator may change all clients, a user only its own.
+inline bool MayChange(const Actor& by, const Client& client) {
   return by.is_admin || client.identity.uid == by.uid;
 }
 

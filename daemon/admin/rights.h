@@ -1,6 +1,6 @@
-// Who may call what. On admin.sock, which the kernel opens to root and group xschedd alone, everything is allowed. On
-// client.sock, which is open to any local user, only what stands in the table of rights.cc; a call that does not stand
-// there, such as one that a later version adds, is refused. docs/explanation/security-model.md shows the same table,
+// Who may call what. On admin.sock, which only root and group xschedd can open, every call is allowed. On client.sock,
+// which is open to any local user, only the calls in the table of rights.cc are; any other, such as one that a later
+// version adds, is refused. docs/explanation/security-model.md shows the same table,
 // and a test compares both with the daemon. Thread rule: pure functions.
 #pragma once
 
@@ -19,7 +19,7 @@ enum class Right {
 // `rpc`: as in admin.proto, "ListClients".
 Right RightOnClientSocket(std::string_view rpc);
 
-// For the caller: why not, and what to do.
+// For the caller: why the call is refused, and what to do.
 std::string RefusalText(std::string_view rpc);
 
 }  // namespace xschedd

@@ -38,7 +38,7 @@ Status AdminOperations::Reload(const Actor& by, const v1::ReloadRequest& request
 Status AdminOperations::Disable(const Actor& by, const v1::DisableRequest& request, v1::DisableResponse& response) {
   response.set_was_disabled(!core_.IsEnabled());
   if (!request.dry_run()) {
-    connections_.TakeShims(false);
+    connections_.AcceptShims(false);
     core_.Disable(by);
   }
   response.set_clients(static_cast<std::uint32_t>(core_.Clients().Clients().size()));
@@ -49,7 +49,7 @@ Status AdminOperations::Enable(const Actor& by, const v1::EnableRequest& request
   response.set_was_enabled(core_.IsEnabled());
   if (!request.dry_run()) {
     core_.Enable(by);
-    connections_.TakeShims(true);
+    connections_.AcceptShims(true);
   }
   response.set_clients(static_cast<std::uint32_t>(core_.Clients().Clients().size()));
   return Status::OK;

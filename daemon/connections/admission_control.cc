@@ -36,7 +36,7 @@ void AdmissionControl::DrainSoon() {
     boost::asio::post(io_, [this] { Drain(); });
     return;
   }
-  pause_.expires_after(std::chrono::nanoseconds(std::max(debt, kLeastPauseNs)));
+  pause_.expires_after(std::chrono::nanoseconds(std::max(debt, kMinPauseNs)));
   pause_.async_wait([this](const boost::system::error_code& error) {
     if (!error) Drain();
   });

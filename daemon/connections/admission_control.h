@@ -1,13 +1,12 @@
-// How much of the daemon's processors clients get with what they send: connections, gRPC's frames, messages and calls.
+// Limits the processor time that clients can use up by what they send: connections, gRPC's frames, messages and calls.
 //
-// gRPC knows no order among its connections: it reads what there is, on threads that serve administrators, too. So what
-// clients send is let in by turns before gRPC sees it, of each user in turn (fair_turns.h), and all together so much
-// that it is worth three tenths of a core. The rest waits where it is: in the clients' sockets. Administrators do not
-// wait.
+// gRPC has no order among its connections: it reads whatever arrives, on threads that serve administrators, too.
+// Therefore what clients send is admitted before gRPC sees it: users take turns (fair_turns.h), and all together get
+// three tenths of a core. The rest waits in the clients' sockets. Administrators do not wait.
 //
 // Costs are estimates in ns of processor time, of the loop and of gRPC's threads together. Measured with the churn of
 // tests/fault: 830 us for a connection, its session, three messages and its end. Too low an estimate lets in too much;
-// too high a one makes a thousand clients that start together wait for each other, and they run meanwhile.
+// too high a one makes a thousand clients that start together wait for each other (they run meanwhile).
 // Thread rule: the daemon's one thread.
 #pragma once
 
@@ -33,23 +32,23 @@ inline constexpr std::uint64_t kByteNs = 100;        // frames of HTTP/2 that ha
 
 class AdmissionControl {
  public:
-  // Does what was waited for, and returns its cost.
+  // Does the admitted work, and returns its cost.
   using Turn = std::function<std::uint64_t()>;
 
   explicit AdmissionControl(boost::asio::io_context& io);
 
   // Calls `turn` once, from the loop, when it is this user's turn.
   void Await(uid_t uid, Turn turn);
-  // What was let in made more work than its turn could know.
+  // Admitted work has caused further work, whose cost the turn could not know.
   void Charge(uid_t uid, std::uint64_t cost_ns);
-  // Nothing that waits is called any more.
+  // No turn is called any more.
   void Stop();
 
  private:
   static constexpr double kShare = 0.3;         // of a core
-  static constexpr double kMostSavedNs = 10e6;  // no more than this goes to gRPC at once: administrators wait behind it
+  static constexpr double kMaxCreditNs = 10e6;  // no more than this goes to gRPC at once: administrators wait behind it
   static constexpr int kTurnsAtOnce = 4;
-  static constexpr std::uint64_t kLeastPauseNs = 1'000'000;
+  static constexpr std::uint64_t kMinPauseNs = 1'000'000;
 
   void DrainSoon();
   void Drain();
@@ -57,7 +56,7 @@ class AdmissionControl {
   boost::asio::io_context& io_;
   boost::asio::steady_timer pause_;
   FairTurns<Turn> turns_;
-  ProcessorShare share_{kShare, kMostSavedNs};
+  ProcessorShare share_{kShare, kMaxCreditNs};
   bool draining_soon_ = false;
   bool stopped_ = false;
 };

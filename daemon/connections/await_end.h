@@ -1,10 +1,8 @@
-// Waiting for a descriptor to end, when the answer must be right: an end that is only imagined costs a client its
-// session.
+// Waiting for a descriptor to hang up, without false alarms: each would cost a client its session.
 //
-// Asio may answer for a descriptor that was closed a moment ago: it keeps its record of a descriptor for the next one
-// that is made, and an event that epoll had given out for the old one, or goes on giving because another duplicate of
-// the same socket (gRPC's) is still open, is then told to the new one. Under a churn of clients that hit one in 200.
-// So:
+// Asio may report the end of another descriptor, which was closed a moment ago: it reuses its records of descriptors,
+// and passes an event of the old descriptor to the new one, where epoll had already delivered it, or still does because
+// another duplicate of the same socket (gRPC's) is open. Under a churn of clients that hit one in 200. Therefore:
 //   - AwaitEnd asks the kernel before it believes the answer;
 //   - CloseForGood takes the descriptor out of epoll itself before it closes it. asio's close() leaves that to the
 //     kernel, which does it only when no duplicate is left.

@@ -36,7 +36,7 @@ std::uint64_t Capacity() {
   rlimit all{};
   ::getrlimit(RLIMIT_NOFILE, &all);
   const std::uint64_t last_for = (all.rlim_cur - std::min(all.rlim_cur / 2, kDescriptorsKept)) / kDescriptorsEach;
-  return std::clamp<std::uint64_t>(last_for, 2, kMostClients);
+  return std::clamp<std::uint64_t>(last_for, 2, kMaxClients);
 }
 
 std::string MismatchText(const PreambleHello& hello) {
@@ -150,7 +150,7 @@ void Connections::LetIn(const std::shared_ptr<Connection>& connection, PreambleS
 }
 
 bool Connections::WelcomeShim(Connection& connection, int socket, const PreambleHello& hello) {
-  if (!takes_shims_) {
+  if (!accepts_shims_) {
     SendWelcome(socket, PreambleStatus::kDraining, connection.token, nullptr);
     Refuse(connection, "the daemon is disabled");
     return false;

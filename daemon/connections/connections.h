@@ -1,12 +1,12 @@
-// Every accepted connection: who is at the other end, by the kernel; its shared memory; its end.
+// Every accepted connection: who is at the other end, according to the kernel; its shared memory; when it ends.
 //
 // gRPC gets one end of a socket pair, and a relay (socket_relay.h) carries the bytes between the other end and the
 // client's socket. gRPC names its end "fd:N" in ServerContext::peer(); N is unique among live RPCs, because gRPC keeps
 // the descriptor open until the last of them is done. This table maps N to the identity. The pidfd tells when the
 // process is dead although a forked child still holds the socket.
 //
-// Who may not have another connection (quotas, or a process that the daemon cannot see) is told why: a shim by the
-// preamble's status, anybody else by the status of its first call. Thread rule: the daemon's one thread.
+// A peer that is refused (quotas, or a process that the daemon cannot see) is told why: a shim by the preamble's
+// status, anybody else by the status of its first call. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -34,10 +34,10 @@ struct Connection {
   explicit Connection(boost::asio::io_context& io) : dead(io), deadline(io) {}
 
   PeerIdentity peer;
-  uid_t owner = 0;        // as whom it counts (quotas.h)
+  uid_t owner = 0;        // the user whose quotas apply (quotas.h)
   bool is_admin = false;  // accepted on admin.sock
   std::optional<uid_t> login_uid;
-  // Why it is let in only to be told so: every call ends with this. OK: it is a connection like others.
+  // Not OK: the connection is only accepted to be refused, and every call ends with this.
   grpc::Status refusal;
   Quotas::Holding quota;
   std::set<std::string, std::less<>> refused_calls;  // that were logged already
@@ -67,14 +67,14 @@ class Connections {
     std::function<void(uid_t, const std::string&)> refused;
     // Gives a shim's connection its memory, of this layout.
     std::function<Result<void>(Connection&, const abi::Layout&)> equip;
-    // It will not be adopted: what it was given for this process is the process's still.
+    // It will not be adopted: the memory that it was given still belongs to the process.
     std::function<void(Connection&)> dropped;
   };
   // `quotas` must outlive this.
   Connections(boost::asio::io_context& io, Quotas& quotas, Callbacks callbacks);
 
-  // Whether new shims are welcome, or refused with kDraining; at first they are.
-  void TakeShims(bool takes) { takes_shims_ = takes; }
+  // False: new shims are refused with kDraining.
+  void AcceptShims(bool takes) { accepts_shims_ = takes; }
 
   // A fresh, non-blocking connection.
   void Accept(UniqueFd socket, bool is_admin);
@@ -100,13 +100,13 @@ class Connections {
   void Adopt(const std::shared_ptr<Connection>& connection, UniqueFd socket);
   void StartRelay(const std::shared_ptr<Connection>& connection, UniqueFd socket, UniqueFd grpc);
   void AwaitUse(const std::shared_ptr<Connection>& connection);
-  // Its number may be another's by now.
+  // Its fd number may belong to another connection by now.
   bool IsOpen(const Connection& connection) const;
-  // Closes `connection`, unless it is closed already, or gone.
+  // An action that closes `connection`, unless it is closed or gone by then.
   std::function<void()> Ended(const std::shared_ptr<Connection>& connection);
-  // How long this user's sessions wait for having sent too much; 0: they need not.
+  // How long this user's sessions must wait because they sent too much; 0: they need not.
   std::chrono::milliseconds PauseOf(uid_t uid);
-  // What speaks against the connection; none: nothing.
+  // Why the connection is refused; none: it is not.
   std::optional<Refusal> CheckPeer(Connection& connection);
   void Refuse(const Connection& connection, const std::string& why);
   void Forget(Connection& connection);
@@ -120,7 +120,7 @@ class Connections {
   std::uint64_t clients_open_ = 0;                   // accepted on client.sock, open or in handshake
   std::uint64_t capacity_;                           // of these
   std::uint64_t total_ = 0;
-  bool takes_shims_ = true;
+  bool accepts_shims_ = true;
   bool closing_ = false;
 };
 

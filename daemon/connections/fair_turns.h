@@ -1,6 +1,6 @@
-// Whose turn it is among what many users ask for: the user's who has had the least so far. Whoever asks for much waits
-// for himself, and a newcomer goes before him; but nobody saves up while he asks for nothing. (Start-time fair
-// queueing, by user id.) Thread rule: one owner.
+// Start-time fair queueing by user id: the next turn goes to the user that has had the least so far. A user that asks
+// for much delays only itself, and newcomers go first; a user that asks for nothing saves up nothing.
+// Thread rule: one owner.
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +29,7 @@ class FairTurns {
     user.waiting.push_back(std::move(item));
   }
 
-  // The next item and whose it is; none: nothing waits. The first come goes first among one user's.
+  // The next item and its user; none: nothing waits. Items of one user come in order.
   std::optional<std::pair<uid_t, Item>> Next() {
     if (order_.empty()) return std::nullopt;
     const auto [had, uid] = *order_.begin();
@@ -38,11 +38,11 @@ class FairTurns {
     std::pair<uid_t, Item> next(uid, std::move(user.waiting.front()));
     user.waiting.pop_front();
     if (user.waiting.empty()) order_.erase(order_.begin());
-    if (users_.size() > kManyUsers) Forget();
+    if (users_.size() > kForgetAbove) Forget();
     return next;
   }
 
-  // The user has had this much more: of the unit in which all are compared.
+  // The user has had this much more, in the unit in which users are compared.
   void Charge(uid_t uid, std::uint64_t cost) {
     User& user = users_[uid];
     const bool waits = !user.waiting.empty();
@@ -52,7 +52,7 @@ class FairTurns {
   }
 
  private:
-  static constexpr std::size_t kManyUsers = 1024;
+  static constexpr std::size_t kForgetAbove = 1024;
 
   struct User {
     std::uint64_t had = 0;

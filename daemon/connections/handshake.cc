@@ -39,29 +39,29 @@ class FirstBytesWait : public std::enable_shared_from_this<FirstBytesWait> {
  private:
   void Await() {
     socket_.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](const error_code& error) {
-      if (!error) self->Look();
+      if (!error) self->Peek();
     });
   }
 
-  void LookAgain() {
+  void AwaitMore() {
     piece_.expires_after(next_piece_);
     next_piece_ = std::min(2 * next_piece_, kLongestPiece);
     piece_.async_wait([self = shared_from_this()](const error_code& error) {
-      if (!error) self->Look();
+      if (!error) self->Peek();
     });
   }
 
   // Also once more after the end, where both were due together: then the socket is closed, and End has nothing to do.
-  void Look() {
+  void Peek() {
     PreambleHello hello{};
     const ssize_t size = ::recv(socket_.native_handle(), &hello, sizeof hello, MSG_PEEK | MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return Await();
     if (size <= 0) return End(Fail("the peer closed before it said anything"));
-    if (size < static_cast<ssize_t>(sizeof hello.magic)) return LookAgain();
+    if (size < static_cast<ssize_t>(sizeof hello.magic)) return AwaitMore();
     if (std::memcmp(hello.magic, kHelloMagic, sizeof kHelloMagic) != 0) {
       return End(FirstBytes{UniqueFd(socket_.release()), std::nullopt});
     }
-    if (size < static_cast<ssize_t>(sizeof hello)) return LookAgain();
+    if (size < static_cast<ssize_t>(sizeof hello)) return AwaitMore();
     // The bytes are there: this takes exactly the hello.
     [[maybe_unused]] const ssize_t taken = ::recv(socket_.native_handle(), &hello, sizeof hello, MSG_DONTWAIT);
     End(FirstBytes{UniqueFd(socket_.release()), hello});

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kBurstSeconds = 4;  // saved up at most
 constexpr std::uint64_t kQuietNs = 10 * policy::kNsPerS;
-constexpr std::size_t kManyUids = 1024;
+constexpr std::size_t kForgetAbove = 1024;
 constexpr std::chrono::milliseconds kShortestPause{10};
 constexpr std::uint64_t kConnectionsPerPauseMs = 10;
 
@@ -93,7 +93,7 @@ std::uint64_t Quotas::Limit(uid_t uid, QuotaKind kind) const {
   const std::uint64_t limit = limits_.*words.limit * words.unit * times;
   // However much a uid is configured to have, it does not have all that there is.
   if (kind == QuotaKind::kConnections && capacity_ != 0) return std::min(limit, capacity_ / 2);
-  return kind == QuotaKind::kDevices ? std::min<std::uint64_t>(limit, kMostAttachments / 2) : limit;
+  return kind == QuotaKind::kDevices ? std::min<std::uint64_t>(limit, kMaxAttachments / 2) : limit;
 }
 
 std::uint64_t Quotas::Held(uid_t uid, QuotaKind kind) const {
@@ -102,7 +102,7 @@ std::uint64_t Quotas::Held(uid_t uid, QuotaKind kind) const {
 }
 
 bool Quotas::Has(uid_t uid, QuotaKind kind, std::uint64_t now_ns) {
-  if (accounts_.size() >= kManyUids) Forget(now_ns);
+  if (accounts_.size() >= kForgetAbove) Forget(now_ns);
   Rate& rate = RateOf(uid, kind);
   const auto per_second = static_cast<double>(Limit(uid, kind));
   const double full = per_second * kBurstSeconds;
@@ -127,7 +127,7 @@ std::string Quotas::Reason(uid_t uid, QuotaKind kind) const {
   const std::uint64_t limit = Limit(uid, kind);
   const uid_t owner = OwnerOf(uid);
   const std::string who =
-      "uid " + std::to_string(owner) + (owner == uid ? "" : ", as whose uid " + std::to_string(uid) + " counts,");
+      "uid " + std::to_string(owner) + (owner == uid ? "" : " (with its subordinate uid " + std::to_string(uid) + ")");
   const std::string remedy = "; " + std::string(words.remedy) + ", or let an administrator raise ";
   const bool by_capacity = kind == QuotaKind::kConnections && capacity_ != 0 && limit == capacity_ / 2;
   std::string key = std::string(words.key) + " in [quota]";

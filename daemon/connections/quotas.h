@@ -1,7 +1,7 @@
-// What each user may have and do at client.sock (xschedd.toml, [quota]): a uid, with those that are subordinate to it
-// (subordinate_uids.h). A uid at its quota is refused, or read more
-// slowly, with a reason; nobody else notices. What comes by admin.sock is not counted: an administrator must get in
-// when others have used everything up. Thread rule: the daemon's one thread; must outlive all its holdings.
+// What each user may have and do on client.sock (xschedd.toml, [quota]). A user is a uid with its subordinate uids
+// (subordinate_uids.h). At its quota, a user is refused, or read more slowly, and told why; nobody else is affected.
+// admin.sock is not limited: an administrator must get in when others have used everything up. Thread rule: the
+// daemon's one thread; must outlive all its holdings.
 #pragma once
 
 #include <sys/types.h>
@@ -65,20 +65,20 @@ class Quotas {
   explicit Quotas(const Quota& limits) : limits_(limits) {}
 
   void SetLimits(const Quota& limits) { limits_ = limits; }
-  // What is held stays whose it was.
+  // Existing holdings keep their owner.
   void SetSubordinates(SubordinateUids subordinates) { subordinates_ = std::move(subordinates); }
-  // Whose account a uid's is.
+  // The uid whose account is used for this one.
   uid_t OwnerOf(uid_t uid) const { return subordinates_.OwnerOf(uid); }
-  // By how many connections the daemon's descriptors last; no uid gets more than half of them. 0: not known.
+  // How many connections the daemon has descriptors for; no uid gets more than half of them. 0: not known.
   void SetCapacity(std::uint64_t connections) { capacity_ = connections; }
 
-  // Whether the uid has something left of what is given by the second.
+  // Whether the uid has something left of a quota per second.
   bool Has(uid_t uid, QuotaKind kind, std::uint64_t now_ns);
-  // Takes it, also when less is left: what is owed is paid first.
+  // Also when less is left: the debt is paid back first.
   void Charge(uid_t uid, QuotaKind kind, std::uint64_t amount);
   void CountRefusal(QuotaKind kind) { ++refused_[Index(kind)]; }
 
-  // How long a session of a uid that has nothing left waits before it looks again.
+  // How long a session of a uid that has nothing left waits before it tries again.
   std::chrono::milliseconds Pause(uid_t uid) const;
 
   std::uint64_t Limit(uid_t uid, QuotaKind kind) const;
@@ -100,7 +100,7 @@ class Quotas {
 
   Account& AccountOf(uid_t owner) { return accounts_[owner]; }
   Rate& RateOf(uid_t uid, QuotaKind kind) { return AccountOf(OwnerOf(uid)).rates[Index(kind) - kHeldKinds]; }
-  // Forgets uids that have nothing and have been quiet: somebody with many uids must not fill the memory.
+  // Forgets idle uids that hold nothing, so that nobody with many uids can fill the memory.
   void Forget(std::uint64_t now_ns);
 
   Quota limits_;

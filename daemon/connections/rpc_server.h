@@ -1,6 +1,6 @@
-// A gRPC server: has no listening port, serves the sockets that it is given. There is one for client.sock and one for
-// admin.sock, so that what a call may do hangs on the server that it came to, and on nothing that gRPC says of it; the
-// name that gRPC gives to a connection tells the users of one socket apart. Thread rule: Start and Stop from main;
+// A gRPC server without a listening port: it serves the sockets that it is given. client.sock and admin.sock have one
+// each, so that the rights of a call depend on the server that it reached, and on nothing that gRPC says about it. The
+// name that gRPC gives to a connection distinguishes the users of one socket. Thread rule: Start and Stop from main;
 // Adopt from the daemon's one thread.
 #pragma once
 
@@ -32,7 +32,7 @@ class RpcServer {
                                                   std::function<void(std::string)> on_unknown);
   ~RpcServer();
 
-  // Takes the socket over.
+  // Takes ownership of the socket.
   void Adopt(int fd);
   // Ends all calls; returns when their reactors are done. The loop must still run meanwhile.
   void Stop();

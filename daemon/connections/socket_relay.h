@@ -1,9 +1,9 @@
-// Carries the bytes of one connection between the client's socket and gRPC, which has one end of a socket pair. So the
-// daemon decides how fast a client may speak before gRPC has to do with it, and sees the connection's end itself.
+// Carries the bytes of one connection between the client's socket and gRPC, which has one end of a socket pair. In this
+// way the daemon limits how fast a client is read before gRPC sees anything, and sees the connection's end itself.
 //
-// A client's bytes wait for their turn at admission control, and one connection gets no more than kShare of a core for
-// what it sends and for what becomes of it (Charge). An administrator's go through at once. What is not read stays in
-// the client's socket, and nothing is lost. Thread rule: the daemon's one thread.
+// A client's bytes wait for their turn (admission_control.h), and one connection gets no more than kShare of a core for
+// what it sends and for the work that this causes (Charge). An administrator's bytes pass at once. What is not read
+// stays in the client's socket; nothing is lost. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -33,7 +33,7 @@ class SocketRelay : public std::enable_shared_from_this<SocketRelay> {
   void Start();
   // Closes both sockets.
   void Stop();
-  // What was sent made this much work, in ns of processor time.
+  // What was sent has caused this much work, in ns of processor time.
   void Charge(std::uint64_t cost_ns);
 
  private:
@@ -41,7 +41,7 @@ class SocketRelay : public std::enable_shared_from_this<SocketRelay> {
   static constexpr std::size_t kTurnBytes = 512;
   static constexpr double kShare = 0.05;
   // A program that makes thousands of streams at its start, and then has little to say.
-  static constexpr double kMostSavedNs = 200e6;
+  static constexpr double kMaxCreditNs = 200e6;
 
   using Descriptor = boost::asio::posix::stream_descriptor;
   // What `to` has not taken is kept, and nothing more is read until it is written.
@@ -67,7 +67,7 @@ class SocketRelay : public std::enable_shared_from_this<SocketRelay> {
   AdmissionControl* admission_;
   uid_t uid_;
   Callbacks callbacks_;
-  ProcessorShare share_{kShare, kMostSavedNs};
+  ProcessorShare share_{kShare, kMaxCreditNs};
   boost::asio::steady_timer pause_;
   bool stopped_ = false;
 };

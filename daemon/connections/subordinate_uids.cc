@@ -15,7 +15,7 @@ namespace xschedd {
 namespace {
 
 // -1 means "no user" to the kernel.
-constexpr std::uint64_t kMostUid = std::numeric_limits<uid_t>::max() - 1;
+constexpr std::uint64_t kMaxUid = std::numeric_limits<uid_t>::max() - 1;
 
 std::optional<std::uint64_t> NumberIn(std::string_view text) {
   std::uint64_t number = 0;
@@ -57,12 +57,12 @@ SubordinateUids SubordinateUids::Parse(std::string_view text, const FindUser& fi
     if (!parts) continue;
     const auto first = NumberIn((*parts)[1]);
     const auto count = NumberIn((*parts)[2]);
-    if (!first || !count || *first == 0 || *count == 0 || *first > kMostUid) continue;
+    if (!first || !count || *first == 0 || *count == 0 || *first > kMaxUid) continue;
     const auto number = NumberIn((*parts)[0]);
-    const std::optional<uid_t> owner = number && *number <= kMostUid ? std::optional(static_cast<uid_t>(*number))
-                                                                     : find_user(std::string((*parts)[0]));
+    const std::optional<uid_t> owner =
+        number && *number <= kMaxUid ? std::optional(static_cast<uid_t>(*number)) : find_user(std::string((*parts)[0]));
     if (!owner || *owner == 0) continue;
-    const std::uint64_t last = *first + std::min(*count - 1, kMostUid - *first);
+    const std::uint64_t last = *first + std::min(*count - 1, kMaxUid - *first);
     // What is left of it between the ranges that came before it.
     std::uint64_t from = *first;
     while (from <= last) {

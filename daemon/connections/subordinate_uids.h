@@ -1,6 +1,6 @@
-// Whose a uid is: one of a range that subuid(5) gives to a user, as for the user's containers, counts as that user's
-// own. Otherwise 65,536 of them would each have what one user may have. The file alone is read: ranges that come from a
-// directory service (nsswitch.conf, subid) are not known. Thread rule: values.
+// Which user a uid belongs to: uids of a range that subuid(5) gives to a user, for its containers, count as that user.
+// Otherwise each of 65,536 uids would have a quota of its own. Only the file is read: ranges from a directory service
+// (nsswitch.conf, subid) are not known. Thread rule: values.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@ class SubordinateUids {
   // A file that is not there, or cannot be read, has no ranges.
   static SubordinateUids Read(const std::string& path);
 
-  // `uid` itself where it is nobody's.
+  // `uid` itself where it is in no range.
   uid_t OwnerOf(uid_t uid) const;
   std::size_t Ranges() const { return ranges_.size(); }
 

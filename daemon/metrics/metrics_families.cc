@@ -24,7 +24,7 @@ constexpr char kClass[] = "class";
 constexpr std::string_view kPhaseNames[kPhases] = {"untracked", "idle", "running", "held", "silent"};
 
 const Meter& MeterOf(const Sources& from) {
-  return from.core.Sched().Records().Metrics();
+  return from.core.GetScheduler().Records().Metrics();
 }
 
 // Null: there is nothing at that place.
@@ -140,19 +140,23 @@ constexpr MetricWriter kWriters[] = {
      }},
     {{"xschedd_refused_records", MetricType::kCounter, "", "Records in shared memory that no honest client writes."},
      Each::kOnce,
-     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.Sched().Counts().refused_records); }},
+     [](const Sources& from, Place, Exposition& out) {
+       out.Sample({}, from.core.GetScheduler().Counts().refused_records);
+     }},
     {{"xschedd_log_lines_dropped", MetricType::kCounter, "", "Lines kept out of the log, so that nobody floods it."},
      Each::kOnce,
      [](const Sources& from, Place, Exposition& out) {
        out.Sample({{"about", "clients"}}, from.core.ClientLinesLeftOut());
        out.Sample({{"about", "refusals"}}, from.core.RefusalLinesLeftOut());
-       out.Sample({{"about", "deadlines"}}, from.core.Sched().Records().LateLinesLeftOut());
+       out.Sample({{"about", "deadlines"}}, from.core.GetScheduler().Records().LateLinesLeftOut());
        out.Sample({{"about", "libraries"}}, LibraryLinesLeftOut());
        out.Sample({{"about", "anything"}}, LogLinesLost());
      }},
     {{"xschedd_gate_writes", MetricType::kCounter, "", "Gates that were written because a decision changed them."},
      Each::kOnce,
-     [](const Sources& from, Place, Exposition& out) { out.Sample({}, from.core.Sched().Counts().gate_writes); }},
+     [](const Sources& from, Place, Exposition& out) {
+       out.Sample({}, from.core.GetScheduler().Counts().gate_writes);
+     }},
     {{"xschedd_metrics_requests", MetricType::kCounter, "", "Requests for these metrics, and what became of them."},
      Each::kOnce,
      [](const Sources& from, Place, Exposition& out) {

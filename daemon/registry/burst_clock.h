@@ -1,6 +1,6 @@
-// How long one tenant's bursts of work, from busy to idle, need: the time with an open gate, by the daemon's own clock.
-// That holds all that a burst has to wait for once it may run (what others still have in flight, the wake-up of its
-// thread, its own host work), and nothing that a client could lie about but by being slow.
+// How long the bursts of one client on one device take, from busy to idle: the time with an open gate, by the daemon's
+// clock. It includes whatever a burst waits for once it may run (work of others in flight, the wake-up of its thread,
+// its own host work). A client cannot falsify it except by being slow.
 // Thread rule: the daemon's one thread.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace xschedd {
 
 class BurstClock {
  public:
-  // A burst that had begun before it was seen is not `whole`: it says nothing of what is usual.
+  // `whole`: seen from its beginning. Other bursts do not count for UsualNs.
   void Begin(bool whole, std::uint64_t now_ns) {
     since_ns_ = now_ns;
     held_ns_ = 0;
@@ -21,8 +21,8 @@ class BurstClock {
   void AddHeld(std::uint64_t ns) { held_ns_ += ns; }
   void End(std::uint64_t now_ns) {
     const std::uint64_t open = OpenNs(now_ns, 0);
-    // More rather than less: who plans with it would rather begin too early. A longer burst counts at once, shorter
-    // ones take a part of the difference away each.
+    // Rather too much than too little: a deadline is met by beginning too early. A longer burst counts at once; each
+    // shorter one takes away a part of the difference.
     if (whole_) usual_ns_ = open >= usual_ns_ ? open : usual_ns_ - (usual_ns_ - open) / kFollow;
     Abandon();
   }

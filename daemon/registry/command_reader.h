@@ -1,5 +1,5 @@
-// Reads command lines on a thread of its own. /proc/<pid>/cmdline is the process's own memory: reading it can wait for
-// as long as the process likes (FUSE, userfaultfd). Here only other command lines wait for it; the daemon never does.
+// Reads command lines on a thread of its own: /proc/<pid>/cmdline is the process's own memory, and the process can make
+// a reader wait as long as it likes (FUSE, userfaultfd). Then only other command lines wait, never the daemon.
 // Thread rule: Read from one thread; `done` is called on the reader's thread.
 #pragma once
 

@@ -90,36 +90,36 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
           .metric_class = rule.metric_class.value_or("")};
 }
 
-Together TogetherOf(const Group& group, const OwnOf& own_of) {
-  Together together;
+GroupValues GroupValuesOf(const Group& group, const OwnEffective& own_of) {
+  GroupValues values;
   for (const Client* member : group.clients) {
     if (!member->IsScheduled()) continue;
     const Effective& own = own_of(*member);
     const auto priority = [](const Effective& of) { return std::pair(Authority(of.source), of.priority); };
     const auto weight = [](const Effective& of) { return std::pair(Authority(of.weight_source), of.weight); };
-    if (together.priority == nullptr || priority(own) > priority(*together.priority)) together.priority = &own;
+    if (values.priority == nullptr || priority(own) > priority(*values.priority)) values.priority = &own;
     const auto latency = [](const Effective& of) { return std::pair(Authority(of.latency_source), of.latency); };
-    if (together.latency == nullptr || latency(own) > latency(*together.latency)) together.latency = &own;
-    if (together.weight == nullptr || weight(own) > weight(*together.weight)) together.weight = &own;
+    if (values.latency == nullptr || latency(own) > latency(*values.latency)) values.latency = &own;
+    if (values.weight == nullptr || weight(own) > weight(*values.weight)) values.weight = &own;
   }
-  return together;
+  return values;
 }
 
-Effective InGroup(const Client& client, const Effective& own, const Together& together) {
+Effective WithGroupValues(const Client& client, const Effective& own, const GroupValues& values) {
   Effective result = own;
-  if (!client.IsScheduled() || together.priority == nullptr) return result;
-  if (together.priority->priority != own.priority) {
-    result.priority = together.priority->priority;
+  if (!client.IsScheduled() || values.priority == nullptr) return result;
+  if (values.priority->priority != own.priority) {
+    result.priority = values.priority->priority;
     result.source = PrioritySource::kGroup;
     result.limited = false;
   }
-  if (together.weight->weight != own.weight) {
-    result.weight = together.weight->weight;
+  if (values.weight->weight != own.weight) {
+    result.weight = values.weight->weight;
     result.weight_source = PrioritySource::kGroup;
     result.weight_limited = false;
   }
-  if (together.latency->latency != own.latency) {
-    result.latency = together.latency->latency;
+  if (values.latency->latency != own.latency) {
+    result.latency = values.latency->latency;
     result.latency_source = PrioritySource::kGroup;
   }
   return result;

@@ -1,4 +1,4 @@
-// What counts for a client: its group, and what its group's members have together: priority, weight and latency.
+// What is in effect for a client: its group, and the priority, weight and latency that the group's members share.
 //
 // Priority, weight and latency, each for itself: the administrator's, else that of the first rule that fits, else what
 // the client's own user has set, else the client's hint, else the default; the first two limited to the configured
@@ -32,7 +32,7 @@ struct ClientSettings {
 };
 ClientSettings SettingsOf(const Client& client);
 
-// The most that a uid gets by its own word.
+// The most that a uid can give itself.
 struct OwnCeiling {
   int priority = kPriorityDefault;
   std::uint32_t weight = policy::kWeightDefault;
@@ -40,20 +40,21 @@ struct OwnCeiling {
 };
 OwnCeiling OwnCeilingOf(std::uint32_t uid, bool may_raise, const Config& config);
 
-// What was set and said for it alone.
+// From what was set and hinted for this client alone.
 Effective EffectiveOf(const Client& client, const Config& config);
 // The same if `settings` were set.
 Effective EffectiveOf(const Client& client, const ClientSettings& settings, const Config& config);
 
-// The members that decide for their group, by what counts for each of them alone; null: none has a device.
-using OwnOf = std::function<const Effective&(const Client&)>;
-struct Together {
+// What is in effect for each member alone, and which member's values apply to the whole group; null: no member has a
+// device.
+using OwnEffective = std::function<const Effective&(const Client&)>;
+struct GroupValues {
   const Effective* priority = nullptr;
   const Effective* weight = nullptr;
   const Effective* latency = nullptr;
 };
-Together TogetherOf(const Group& group, const OwnOf& own_of);
-Effective InGroup(const Client& client, const Effective& own, const Together& together);
+GroupValues GroupValuesOf(const Group& group, const OwnEffective& own_of);
+Effective WithGroupValues(const Client& client, const Effective& own, const GroupValues& values);
 
 // What of the client's calls is never gated: what the configuration says for all, and what the rule that fits adds.
 std::vector<std::string> PassthroughOf(const Client& client, const Config& config);

@@ -1,4 +1,4 @@
-// For a person: why what counts for a client is not what it asked for. Thread rule: pure functions.
+// For people: why a client does not get what it asked for. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace xschedd {
 
 // "administrator"
 std::string_view SourceText(PrioritySource source);
-// Whose ceiling limits something; of one that no configuration gives, also who can raise it.
+// Whose ceiling limits something; without a configured ceiling, also who can raise it.
 std::string CeilingText(std::uint32_t uid, bool is_configured);
-// Why what counts is not what was hinted. Empty: it is.
+// Why a hint is not in effect. Empty: it is.
 std::string HintNote(const Client& client, const Config& config);
 
 }  // namespace xschedd

@@ -1,6 +1,5 @@
-// One tenant's GPU time, from the counter that its client keeps, limited to what is possible: a client that lies can
-// claim no more than the wall time that has passed, and can take nothing back.
-// Thread rule: the daemon's one thread.
+// GPU time of one client on one device, from the counter that the client keeps. A client that lies cannot claim more
+// than the wall time that has passed, and cannot take anything back. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ class GpuAccount {
   // Tracking ends.
   void Stop();
 
-  // The client became busy: the idle time before is nothing to draw on.
+  // The client became busy: GPU time cannot be claimed for the idle time before.
   void Busy(std::uint64_t now_ns);
 
   // Takes over what the counter shows at `now_ns`.

@@ -1,4 +1,4 @@
-// What a client would like for itself. Thread rule: values.
+// What a client asks for itself. Thread rule: values.
 #pragma once
 
 #include <cstdint>

@@ -25,12 +25,12 @@
 namespace xschedd {
 namespace {
 
-constexpr std::size_t kMostText = 8192;
+constexpr std::size_t kMaxTextBytes = 8192;
 constexpr std::string_view kAmd = "amd";
 constexpr std::string_view kNvidia = "nvidia";
 // A process with more descriptors has the driver's among the first: it is opened when the runtime starts. More would
 // cost everybody else the daemon's time.
-constexpr int kMostDescriptors = 4096;
+constexpr int kMaxDescriptors = 4096;
 // Where the kernel does not say: NVIDIA cuts a GPU into 7 at most, AMD into 8.
 constexpr std::uint32_t kGuessedPartitions = 8;
 
@@ -46,7 +46,7 @@ std::string In(const std::string& folder, const Parts&... parts) {
 std::string Read(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.IsValid()) return {};
-  std::string text(kMostText, '\0');
+  std::string text(kMaxTextBytes, '\0');
   const ssize_t size = ::read(file.Get(), text.data(), text.size());
   text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
@@ -129,10 +129,10 @@ std::uint32_t MigPartitions(const std::string& root, const std::string& minor) {
   if (Entries(folder, 1, error_number); error_number != 0) return 0;
   std::uint32_t instances = 0;
   // Not there while the GPU is whole.
-  for (const std::string& gpu_instance : Entries(folder + "/mig", kMostText, error_number)) {
+  for (const std::string& gpu_instance : Entries(folder + "/mig", kMaxTextBytes, error_number)) {
     if (!gpu_instance.starts_with("gi")) continue;
     int ignored = 0;
-    for (const std::string& part : Entries(In(folder, "mig/", gpu_instance), kMostText, ignored))
+    for (const std::string& part : Entries(In(folder, "mig/", gpu_instance), kMaxTextBytes, ignored))
       instances += part.starts_with("ci") ? 1 : 0;
   }
   return std::max<std::uint32_t>(instances, 1);
@@ -178,7 +178,7 @@ std::optional<HostGpu> HostGpus::Find(const std::string& address) const {
     gpu.name = Read(folder + "/product_name");
     const std::string nodes = root_ + "/sys/class/kfd/kfd/topology/nodes";
     int error_number = 0;
-    std::vector<std::string> numbers = Entries(nodes, kMostText, error_number);
+    std::vector<std::string> numbers = Entries(nodes, kMaxTextBytes, error_number);
     std::sort(numbers.begin(), numbers.end(),
               [](const std::string& a, const std::string& b) { return Number(a, 10) < Number(b, 10); });
     for (const std::string& node : numbers) {
@@ -208,7 +208,7 @@ Result<bool> HostGpus::IsUsedBy(pid_t pid, const std::string& vendor) const {
   const std::set<unsigned> majors = Majors(Read(root_ + "/proc/devices"), vendor);
   const std::string folder = root_ + "/proc/" + std::to_string(pid) + "/fd";
   int error_number = 0;
-  const std::vector<std::string> descriptors = Entries(folder, kMostDescriptors, error_number);
+  const std::vector<std::string> descriptors = Entries(folder, kMaxDescriptors, error_number);
   if (error_number != 0) {
     return Fail("the daemon cannot see what pid " + std::to_string(pid) + " has open: " + std::strerror(error_number),
                 "run xschedd by its unit, which has CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE");
@@ -239,10 +239,10 @@ Result<NewDevice> HostGpus::Confirm(pid_t pid, NewDevice claimed) const {
     return Fail("this machine has no GPU " + address,
                 "nothing, if it is a software GPU; its daemon is started with --software-gpu");
   }
-  claimed.most_partitions = gpu->partitions != 0 ? gpu->partitions : kGuessedPartitions;
+  claimed.max_partitions = gpu->partitions != 0 ? gpu->partitions : kGuessedPartitions;
   const std::uint64_t partition =
       slash == std::string::npos ? 0 : Number(std::string_view(claimed.pci_address).substr(slash + 1), 10);
-  if (partition >= claimed.most_partitions) {
+  if (partition >= claimed.max_partitions) {
     return Fail("GPU " + address + " has no partition " + std::to_string(partition), "name one that it has");
   }
   const auto is_used = IsUsedBy(pid, gpu->vendor);
@@ -253,7 +253,7 @@ Result<NewDevice> HostGpus::Confirm(pid_t pid, NewDevice claimed) const {
   }
   if (slash == std::string::npos) Place(*gpu, claimed);
   claimed.vendor = gpu->vendor;
-  claimed.name = CleanText(gpu->name, kMostOfName);
+  claimed.name = CleanText(gpu->name, kMaxNameBytes);
   if (gpu->compute_units != 0) claimed.compute_units = gpu->compute_units;
   return claimed;
 }

@@ -1,4 +1,4 @@
-// What of one client on one device is in the metrics already; meter.h fills it. Thread rule: the daemon's one thread.
+// What the metrics already contain of one client on one device; meter.h fills it. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The last clients that have gone, with their histories: who asks why a job was slow often asks when it has ended.
+// The clients that left last, with their histories: why a job was slow is often asked after its end.
 // Bounded: kClients; the oldest is forgotten first. Thread rule: the daemon's one thread.
 #pragma once
 

@@ -63,18 +63,18 @@ std::vector<gid_t> PeerGroups(int socket) {
 
 // A pidfd of the process that has the number now, if it can be the one that had it when it connected as `uid`.
 int OpenByNumber(pid_t pid, uid_t uid, const PeerCalls& calls) {
-  const std::optional<ProcessLook> before = calls.look(pid);
+  const std::optional<ProcessStatus> before = calls.read_status(pid);
   UniqueFd pidfd(calls.open_pidfd(pid));
-  const std::optional<ProcessLook> after = calls.look(pid);
+  const std::optional<ProcessStatus> after = calls.read_status(pid);
   const bool is_one = before && after && before->start_ticks != 0 && before->start_ticks == after->start_ticks;
   const bool is_users = is_one && std::find(after->uids.begin(), after->uids.end(), uid) != after->uids.end();
   return is_users ? pidfd.Release() : -1;
 }
 
-std::optional<ProcessLook> Look(pid_t pid) {
+std::optional<ProcessStatus> ReadStatus(pid_t pid) {
   const std::string folder = "/proc/" + std::to_string(pid);
-  ProcessLook look{StartTicks(ReadSmallFile(folder + "/stat")), UidsOf(ReadSmallFile(folder + "/status"))};
-  return look.start_ticks != 0 ? std::optional(std::move(look)) : std::nullopt;
+  ProcessStatus status{StartTicks(ReadSmallFile(folder + "/stat")), UidsOf(ReadSmallFile(folder + "/status"))};
+  return status.start_ticks != 0 ? std::optional(std::move(status)) : std::nullopt;
 }
 
 int PeerPidfd(int socket) {
@@ -86,8 +86,8 @@ int PeerPidfd(int socket) {
 }  // namespace
 
 const PeerCalls& SystemPeerCalls() {
-  static const PeerCalls calls{&PeerPidfd,
-                               [](pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }, &Look};
+  static const PeerCalls calls{
+      &PeerPidfd, [](pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }, &ReadStatus};
   return calls;
 }
 

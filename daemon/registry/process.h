@@ -1,4 +1,4 @@
-// Who a process is, as the kernel says: credentials of its socket, a pidfd, and /proc.
+// Who a process is, according to the kernel: credentials of its socket, a pidfd, and /proc.
 //
 // Text from /proc is chosen by the process itself: it is cut to a length and cleaned (CleanText) before anything else
 // sees it. The command line is not read here: reading it can wait for the process's own memory (a page served by FUSE
@@ -20,8 +20,8 @@
 
 namespace xschedd {
 
-// As they were when the process connected: what it becomes afterwards (setuid, exec) changes nothing, and whoever is
-// given the connected socket speaks as the one that connected.
+// As it was when the process connected. What it becomes afterwards (setuid, exec) changes nothing, and a process that
+// is passed the connected socket speaks as the one that connected.
 struct PeerIdentity {
   pid_t pid = 0;  // as the daemon's pid namespace has it; 0: it is in none below that, so nothing can be known of it
   uid_t uid = 0;  // as the daemon's user namespace has it; see IsNobody
@@ -30,11 +30,11 @@ struct PeerIdentity {
   UniqueFd pidfd;             // readable once the process is dead
 };
 
-// "pid 4711 (uid 1000)", as the log calls it.
+// "pid 4711 (uid 1000)", for the log.
 std::string ProcessText(std::uint64_t pid, std::uint32_t uid);
 
 // What the kernel and /proc say of a process by its number alone.
-struct ProcessLook {
+struct ProcessStatus {
   std::uint64_t start_ticks = 0;
   std::vector<uid_t> uids;  // real, effective, saved, of the file system
 };
@@ -43,7 +43,7 @@ struct ProcessLook {
 struct PeerCalls {
   std::function<int(int socket)> peer_pidfd;  // SO_PEERPIDFD; -1 and errno
   std::function<int(pid_t pid)> open_pidfd;   // the same
-  std::function<std::optional<ProcessLook>(pid_t pid)> look;
+  std::function<std::optional<ProcessStatus>(pid_t pid)> read_status;
 };
 const PeerCalls& SystemPeerCalls();
 

@@ -1,4 +1,4 @@
-// What tells a process from any other that ever had or will have its pid, and can be written down: a pidfd cannot.
+// Identifies a process among all that ever have its pid. Unlike a pidfd, it can be saved.
 //
 // Its start time (clock ticks since boot, /proc/PID/stat) on every kernel; where pidfds have inodes of their own (Linux
 // 6.9, pidfs), that inode as well, which no other process of this boot has.

@@ -1,4 +1,4 @@
-// A share of processor time with something saved up, and a debt that is paid back. Thread rule: one owner.
+// A share of processor time, with credit for quiet times and a debt that is paid back. Thread rule: one owner.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@ namespace xschedd {
 
 class ProcessorShare {
  public:
-  // `share` of a processor. `longest_debt_ns`: more than is paid back in that time is forgiven.
+  // `share`: of a processor. `longest_debt_ns`: a debt that would take longer to pay back is reduced to that.
   ProcessorShare(double share, double most_saved_ns, double longest_debt_ns = std::numeric_limits<double>::infinity())
       : share_(share), most_saved_(most_saved_ns), longest_debt_(longest_debt_ns), saved_(most_saved_ns) {}
 
-  // What has passed since the last call is paid at the new share already.
+  // The new share already applies to the time since the last call.
   void SetShare(double share) { share_ = share; }
 
   void Spend(std::uint64_t cost_ns, std::uint64_t now_ns) {

@@ -1,4 +1,5 @@
-// Why a gate is as it is: by which rule, and for whom. Small enough to keep by the thousand. Thread rule: values.
+// Why a gate is open or held: by which rule, and for whom. Small enough to be kept by the thousand. Thread rule:
+// values.
 #pragma once
 
 #include <cstdint>

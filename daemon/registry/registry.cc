@@ -4,35 +4,15 @@
 #include <cctype>
 #include <utility>
 
+#include "daemon/registry/pci_address.h"
 #include "daemon/registry/process.h"
 
 namespace xschedd {
 namespace {
 
-constexpr std::size_t kShownText = 64;  // of what a client sent and we did not understand
-
-bool AreHexDigits(const std::string& text, std::size_t from, std::size_t count) {
-  for (std::size_t i = from; i < from + count; ++i) {
-    if (i >= text.size() || std::isxdigit(static_cast<unsigned char>(text[i])) == 0) return false;
-  }
-  return true;
-}
-
-std::string PartitionName(const std::string& address, std::size_t place) {
-  return place == 0 ? address : address + "/" + std::to_string(place);
-}
+constexpr std::size_t kShownBytes = 64;  // of text from a client that was not understood
 
 }  // namespace
-
-bool IsPciAddress(const std::string& text) {
-  const bool is_function = AreHexDigits(text, 0, 4) && text.size() >= 12 && text[4] == ':' &&
-                           AreHexDigits(text, 5, 2) && text[7] == ':' && AreHexDigits(text, 8, 2) && text[10] == '.' &&
-                           AreHexDigits(text, 11, 1);
-  if (!is_function) return false;
-  if (text.size() == 12) return true;
-  return text[12] == '/' && text.size() >= 14 && text.size() <= 17 &&
-         std::all_of(text.begin() + 13, text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-}
 
 Moment Attachment::MomentAt(std::uint64_t now_ns) const {
   return {now_ns, client->channel == nullptr ? 0 : client->channel->Ledger().GpuTimeNs(slot)};
@@ -54,23 +34,23 @@ Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
   client->channel = fresh.channel;
   client->connected_ns = now_ns;
   Client& added = *client;
-  Join(added, added.group_name);
+  MoveToGroup(added, added.group_name);
   clients_.emplace(added.id, std::move(client));
   return added;
 }
 
-bool Registry::Join(Client& client, const std::string& group_name) {
+bool Registry::MoveToGroup(Client& client, const std::string& group_name) {
   const bool is_shared = !group_name.empty();
   const Group* const now = client.group;
   if (now != nullptr && now->is_shared == is_shared && (!is_shared || now->name == group_name)) return false;
-  Leave(client);
-  Group& group = GroupFor(client, group_name);
+  LeaveGroup(client);
+  Group& group = FindOrMakeGroup(client, group_name);
   client.group = &group;
   group.clients.push_back(&client);
   return true;
 }
 
-void Registry::Leave(Client& client) {
+void Registry::LeaveGroup(Client& client) {
   if (client.group == nullptr) return;
   Group& group = *client.group;
   client.group = nullptr;
@@ -80,7 +60,7 @@ void Registry::Leave(Client& client) {
   groups_.erase(group.id);
 }
 
-Group& Registry::GroupFor(const Client& client, const std::string& name) {
+Group& Registry::FindOrMakeGroup(const Client& client, const std::string& name) {
   const auto key = std::pair(client.identity.uid, name);
   if (!name.empty()) {
     const auto known = group_by_name_.find(key);
@@ -102,7 +82,7 @@ void Registry::Remove(std::uint64_t client_id) {
   Client& client = *found->second;
   for (auto& [slot, attachment] : client.attachments)
     Detach(*attachment);
-  Leave(client);
+  LeaveGroup(client);
   clients_.erase(found);
 }
 
@@ -110,8 +90,8 @@ void Registry::Detach(Attachment& attachment) {
   Device& device = *attachment.device;
   const auto owner = device.by_owner.find(attachment.client->identity.owner);
   if (--owner->second == 0) {
-    const auto devices = devices_of_.find(owner->first);
-    if (--devices->second == 0) devices_of_.erase(devices);
+    const auto devices = device_count_.find(owner->first);
+    if (--devices->second == 0) device_count_.erase(devices);
     device.by_owner.erase(owner);
   }
   --attachments_;
@@ -128,15 +108,15 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh, std::size_
     return Fail("device slot " + std::to_string(fresh.slot) + " is attached already", "attach a slot once");
   }
   if (!IsPciAddress(fresh.pci_address)) {
-    // Whoever sends much does not get it back: what waits to be read is the daemon's memory.
-    return Fail("\"" + CleanText(fresh.pci_address, kShownText) + "\" is not a PCI address",
+    // Not echoed whole: until the client reads the answer, it takes the daemon's memory.
+    return Fail("\"" + CleanText(fresh.pci_address, kShownBytes) + "\" is not a PCI address",
                 "give it as 0000:c1:00.0 or 0000:c1:00.0/1");
   }
   std::transform(fresh.pci_address.begin(), fresh.pci_address.end(), fresh.pci_address.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (known != client.attachments.end()) {
     Attachment& restored = *known->second;
-    if (NameOf(fresh) != restored.device->pci_address) {
+    if (names_.NameFor(fresh, devices_) != restored.device->pci_address) {
       return Fail("device slot " + std::to_string(fresh.slot) + " was " + restored.device->pci_address +
                       " before the daemon was restarted",
                   "start the program again");
@@ -144,20 +124,22 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh, std::size_
     restored.is_restored = false;
     return &restored;
   }
-  if (attachments_ >= kMostAttachments) {
+  if (attachments_ >= kMaxAttachments) {
     return Fail("all clients together are on " + std::to_string(attachments_) +
                     " devices, as many as the daemon keeps; this one is not scheduled",
                 "end some clients");
   }
   const ClientIdentity& who = client.identity;
   if (WouldExceed(who.owner, fresh, limit)) {
-    return Fail("uid " + std::to_string(who.owner) +
-                    (who.owner == who.uid ? "" : ", as whose uid " + std::to_string(who.uid) + " counts,") + " has " +
-                    std::to_string(devices_of_[who.owner]) + " different GPUs, and may have " + std::to_string(limit),
+    const std::string subordinate =
+        who.owner == who.uid ? "" : " (with its subordinate uid " + std::to_string(who.uid) + ")";
+    return Fail("uid " + std::to_string(who.owner) + subordinate + " is on " +
+                    std::to_string(device_count_[who.owner]) + " different GPUs, and may be on " +
+                    std::to_string(limit),
                 "end some clients, or let an administrator raise gpus_per_uid in [quota]");
   }
-  Device& device = DeviceFor(fresh);
-  if (++device.by_owner[who.owner] == 1) ++devices_of_[who.owner];
+  Device& device = FindOrMakeDevice(fresh);
+  if (++device.by_owner[who.owner] == 1) ++device_count_[who.owner];
   ++attachments_;
   auto attachment = std::make_unique<Attachment>();
   attachment->client = &client;
@@ -171,15 +153,15 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh, std::size_
 }
 
 bool Registry::WouldExceed(std::uint32_t owner, const NewDevice& fresh, std::size_t limit) const {
-  const auto devices = devices_of_.find(owner);
-  if (devices == devices_of_.end() || devices->second < limit) return false;
-  const auto name = KnownName(fresh);
+  const auto devices = device_count_.find(owner);
+  if (devices == device_count_.end() || devices->second < limit) return false;
+  const auto name = names_.Find(fresh);
   const auto device = name ? devices_.find(*name) : devices_.end();
   return device == devices_.end() || !device->second->by_owner.contains(owner);
 }
 
-Device& Registry::DeviceFor(const NewDevice& fresh) {
-  const std::string name = NameOf(fresh);
+Device& Registry::FindOrMakeDevice(const NewDevice& fresh) {
+  const std::string name = names_.NameFor(fresh, devices_);
   std::unique_ptr<Device>& device = devices_[name];
   if (device == nullptr) {
     device = std::make_unique<Device>();
@@ -190,57 +172,6 @@ Device& Registry::DeviceFor(const NewDevice& fresh) {
     device->compute_units = fresh.compute_units;
   }
   return *device;
-}
-
-std::optional<std::string> Registry::KnownName(const NewDevice& fresh) const {
-  const std::string& address = fresh.pci_address;
-  const bool names_partition = address.find('/') != std::string::npos;
-  if (names_partition || fresh.uuid.empty()) return address;
-  const auto at = uuids_.find(address);
-  if (at == uuids_.end()) return std::nullopt;
-  const auto found = std::find(at->second.begin(), at->second.end(), fresh.uuid);
-  if (found == at->second.end()) return std::nullopt;
-  return PartitionName(address, static_cast<std::size_t>(found - at->second.begin()));
-}
-
-std::string Registry::NameOf(const NewDevice& fresh) {
-  if (auto known = KnownName(fresh)) return *std::move(known);
-  const std::string& address = fresh.pci_address;
-  const bool has_room = partitions_ < kMostPartitions || ForgetAnAddress();
-  std::vector<std::string>& known = uuids_[address];
-  std::size_t place = known.size();
-  if (!has_room || place >= fresh.most_partitions) {
-    for (place = 0; place < known.size() && IsInUse(address, place);)
-      ++place;
-    if (place == known.size()) {
-      if (known.empty()) uuids_.erase(address);
-      return address;
-    }
-    known[place] = fresh.uuid;
-  } else {
-    known.push_back(fresh.uuid);
-    ++partitions_;
-  }
-  ++partitions_version_;
-  return PartitionName(address, place);
-}
-
-bool Registry::IsInUse(const std::string& address, std::size_t place) const {
-  return devices_.contains(PartitionName(address, place));
-}
-
-bool Registry::ForgetAnAddress() {
-  for (auto at = uuids_.begin(); at != uuids_.end(); ++at) {
-    std::size_t place = 0;
-    while (place < at->second.size() && !IsInUse(at->first, place))
-      ++place;
-    if (place < at->second.size()) continue;
-    partitions_ -= at->second.size();
-    uuids_.erase(at);
-    ++partitions_version_;
-    return true;
-  }
-  return false;
 }
 
 Result<void> Registry::AddQueue(Client& client, const Queue& queue, std::size_t limit) {
@@ -308,16 +239,9 @@ void Registry::UpdateDeadlines(Client& client) {
   }
 }
 
-void Registry::Continue(std::uint64_t next_id, Partitions partitions) {
+void Registry::Restore(std::uint64_t next_id, Partitions partitions) {
   next_client_ = std::max(next_client_, next_id);
-  uuids_.clear();
-  partitions_ = 0;
-  for (auto& [address, uuids] : partitions) {
-    if (uuids.size() > kMaxPartitions || partitions_ + uuids.size() > kMostPartitions) continue;
-    partitions_ += uuids.size();
-    uuids_.emplace(address, std::move(uuids));
-  }
-  ++partitions_version_;
+  names_.Restore(std::move(partitions));
 }
 
 Client* Registry::Find(std::uint64_t client_id) {

@@ -1,4 +1,4 @@
-// What a process may do beyond others because of the groups that the kernel says it is in. Thread rule: pure functions,
+// What a process may do because of its groups, as the kernel reports them. Thread rule: pure functions,
 // but for FindRoleGroups, which asks the system's list of groups.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace xschedd {
 
-// None: this machine has no such group, and nobody is in it.
+// None: there is no such group on this machine.
 struct RoleGroups {
   std::optional<gid_t> administrators;  // "xschedd", whose admin.sock is
   std::optional<gid_t> readers;

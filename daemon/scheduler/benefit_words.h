@@ -1,4 +1,5 @@
-// What holding others for a group was measured to give, in words, for `xschedctl explain`. Thread rule: pure.
+// How much a group was measured to gain when others are held for it, in words, for `xschedctl explain`. Thread rule:
+// pure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace xschedd {
 
 // "it lets those below it run beside it: ...". Empty: nothing is known, or nothing is measured.
 std::string BenefitText(const policy::BenefitMemory& memory, std::uint32_t tolerance_percent);
-// Of somebody who is held for that group: "beside it pid 7 would be 31 % slower". Empty: nothing is known.
+// For a client that is held for that group: "beside it pid 7 would be 31 % slower". Empty: nothing is known.
 std::string CostText(const policy::BenefitMemory& memory, std::uint64_t pid);
 
 }  // namespace xschedd

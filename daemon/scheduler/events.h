@@ -1,4 +1,4 @@
-// What happened lately: a bounded memory, and sinks that are told as it happens (WatchEvents, the log).
+// What happened lately: the last events, and sinks that get each one as it happens (WatchEvents, the log).
 // Thread rule: the daemon's one thread.
 #pragma once
 
@@ -29,8 +29,7 @@ enum class EventKind {
   kDeviceAttached = 13,
   kQueueCreated = 14,
   kQueueDestroyed = 15,
-  kLate = 17,  // 16 is a watcher's own: events that it lost
-  // 18 is a watcher's own, too: what follows happens now
+  kLate = 17,  // 16 and 18 are made by a watcher: events were lost; live events follow
   kTracked = 19,
   kUntracked = 20,
   kWeight = 21,

@@ -12,7 +12,7 @@ namespace {
 
 // Remedies for causes smaller than this part of the time held are noise.
 constexpr std::uint64_t kSmallPart = 20;
-constexpr std::size_t kMostRemedies = 5;
+constexpr std::size_t kMaxRemedies = 5;
 
 std::uint64_t Busy(const Account& account) {
   return account.phase_ns[static_cast<std::size_t>(Phase::kRunning)] +
@@ -85,7 +85,7 @@ class Explainer {
       const bool is_known = std::any_of(result_.remedies.begin(), result_.remedies.end(), [&](const Remedy& known) {
         return known.text == remedy.text && known.command == remedy.command;
       });
-      if (!is_known && result_.remedies.size() < kMostRemedies) result_.remedies.push_back(std::move(remedy));
+      if (!is_known && result_.remedies.size() < kMaxRemedies) result_.remedies.push_back(std::move(remedy));
     }
   }
 

@@ -1,5 +1,5 @@
-// Why a client waited: what it did with the last seconds on each device, its holds by rule and by whom, and what an
-// administrator could change. Thread rule: pure functions over the daemon's records; the daemon's one thread.
+// Why a client waited: how it spent the last seconds on each device, by which rule and for whom it was held, and what
+// an administrator could change. Thread rule: pure functions over the daemon's records; the daemon's one thread.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct ExplainedDevice {
   Account account;
   // Beside whom; all 0 for a client that has gone, whose neighbours of then are not known.
   std::uint64_t gpu_all_ns = 0;  // of all who are on the device now, in the same time
-  // Of those of the same priority that had work meanwhile, itself included: what its weight is measured against.
+  // Of all clients of the same priority that had work meanwhile, including this one: its weight applies among them.
   std::uint64_t gpu_level_ns = 0;
   std::uint64_t weight_level = 0;
   std::string slice = {};  // what has become of its time slice, in words (slice_words.h); empty: none is wanted

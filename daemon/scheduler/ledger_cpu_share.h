@@ -1,8 +1,8 @@
-// How much of the daemon's one thread a client may take with what it writes into its ledger, once all together take
-// more than half of a core (which is left to everything else: sessions, administrators, timers): a share of a core,
-// that is smaller the more clients have something to say. Who has spent its share then is left alone until it is paid
-// back; its transitions are seen late, nobody else's are. While the thread has time, nobody is limited. Thread rule:
-// one owner.
+// How much of the daemon's one thread a client may use with what it writes into its ledger. While all clients together
+// take less than half a core, nobody is limited. Beyond that, each has a share of that half (the rest is left for
+// sessions, administrators and timers), which is smaller the more clients report. A client that has spent its share is
+// left unread until the debt is paid back: its own transitions are seen late, and nobody else's.
+// Thread rule: one owner.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,18 @@ namespace xschedd {
 
 class LedgerCpuShare {
  public:
-  static constexpr double kAll = 0.5;      // of a core, for all clients
-  static constexpr double kMost = 0.25;    // for one
-  static constexpr double kLeast = 0.002;  // for one
-  static constexpr double kSaved = 4e6;    // ns: a burst after a quiet time
-  static constexpr std::uint64_t kLeastPauseNs = 5'000'000;
-  static constexpr std::uint64_t kMostPauseNs = 20'000'000;
+  static constexpr double kTotal = 0.5;       // of a core, for all clients
+  static constexpr double kMaxShare = 0.25;   // per client
+  static constexpr double kMinShare = 0.002;  // per client
+  static constexpr double kCreditNs = 4e6;    // for a burst after a quiet time
+  static constexpr std::uint64_t kMinPauseNs = 5'000'000;
+  static constexpr std::uint64_t kMaxPauseNs = 20'000'000;
 
   static double ShareOf(std::size_t clients) {
-    return std::clamp(kAll / static_cast<double>(std::max<std::size_t>(clients, 1)), kLeast, kMost);
+    return std::clamp(kTotal / static_cast<double>(std::max<std::size_t>(clients, 1)), kMinShare, kMaxShare);
   }
 
-  // The thread was with this client for `spent_ns`.
+  // Serving this client took `spent_ns`.
   void Spend(std::uint64_t spent_ns, double share, std::uint64_t now_ns) {
     account_.SetShare(share);
     account_.Spend(spent_ns, now_ns);
@@ -34,19 +34,17 @@ class LedgerCpuShare {
 
   bool IsSpent(std::uint64_t now_ns) { return account_.DebtNs(now_ns) > 0; }
   // How long it takes until the debt is paid back.
-  std::uint64_t PauseNs(std::uint64_t now_ns) {
-    return std::clamp(account_.DebtNs(now_ns), kLeastPauseNs, kMostPauseNs);
-  }
+  std::uint64_t PauseNs(std::uint64_t now_ns) { return std::clamp(account_.DebtNs(now_ns), kMinPauseNs, kMaxPauseNs); }
 
  private:
-  // A debt is limited: one decision that took long must not cost seconds.
-  ProcessorShare account_{kMost, kSaved, kMostPauseNs};
+  // Debt is limited: one slow decision must not pause a client for seconds.
+  ProcessorShare account_{kMaxShare, kCreditNs, kMaxPauseNs};
 };
 
-// How many clients had something to say in the last second, or in the present one if that is more already.
-class Speakers {
+// How many clients reported something in the last second, or in the current one if that is more already.
+class ReportingClients {
  public:
-  // `last_period`: the speaker's own, 0 at first.
+  // `last_period`: kept for the client by the caller, 0 at first.
   void Note(std::uint64_t& last_period, std::uint64_t now_ns) {
     const std::uint64_t period = now_ns / 1'000'000'000 + 1;
     if (period != period_) {

@@ -19,10 +19,10 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::uint32_t kRenewalsPerLease = 4;
-// What takes longer was interrupted: the time was not the client's.
-constexpr std::uint64_t kLongestServeNs = 20'000;
-constexpr std::uint64_t kLongestDecisionNs = 200'000;
-// As many as are decided about together; more would let the first of them wait for the last.
+// What takes longer was interrupted, and that time is not charged to the client.
+constexpr std::uint64_t kMaxServeNs = 20'000;
+constexpr std::uint64_t kMaxDecisionNs = 200'000;
+// Decided about together: with more, the first of them would wait too long for the last.
 constexpr int kEventsAtOnce = 64;
 
 // libstdc++'s steady clock is CLOCK_MONOTONIC, the clock of MonotonicNs().
@@ -39,7 +39,7 @@ int MakeEpoll() {
 }  // namespace
 
 SchedulerLoop::SchedulerLoop(asio::io_context& io, Scheduler& scheduler, std::uint32_t lease_ms)
-    : io_(io), scheduler_(scheduler), epoll_(io, MakeEpoll()), look_(io), lease_(io), lease_ms_(lease_ms) {
+    : io_(io), scheduler_(scheduler), epoll_(io, MakeEpoll()), due_timer_(io), lease_timer_(io), lease_ms_(lease_ms) {
   scheduler_.SetLease(lease_ms);
   AwaitEvents();
 }
@@ -52,8 +52,8 @@ void SchedulerLoop::SetLease(std::uint32_t lease_ms) {
 void SchedulerLoop::Watch(Client& client) {
   Watched& watched = *watched_.emplace(client.id, std::make_unique<Watched>(client)).first->second;
   Register(watched);
-  // From here on the client must wake us; what it published before is read now, and decided about with all else that is
-  // new about it.
+  // From here on the client wakes us. What it published before is read now; the decision about it comes with that about
+  // the client itself.
   Serve(watched);
 }
 
@@ -68,14 +68,14 @@ void SchedulerLoop::Register(Watched& watched) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
   event.data.u64 = watched.client.id;
-  // It fails for want of kernel memory only; the client is then served as far as others make us look.
+  // Fails only without kernel memory. The client's wake-ups are lost then.
   if (::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, watched.client.channel->EventFd(), &event) != 0) {
     SPDLOG_ERROR("cannot watch a client pid={} error=\"{}\"", watched.client.identity.pid, std::strerror(errno));
   }
 }
 
 void SchedulerLoop::Unregister(Watched& watched) {
-  // A paused one is not in the set; that is all that can be wrong.
+  // The only possible error: a paused client is not in the set.
   ::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, watched.client.channel->EventFd(), nullptr);
 }
 
@@ -96,58 +96,59 @@ void SchedulerLoop::OnEvents() {
     const auto found = watched_.find(id);
     if (found != watched_.end()) Serve(*found->second);
   }
-  // At once: what follows in the loop is of less hurry than a gate. Events that are left are looked at next.
-  DecideForTold();
+  // At once: nothing else in the loop is as urgent as a gate. Events that are left come next.
+  DecideForReported();
 }
 
 void SchedulerLoop::Serve(Watched& watched) {
   const std::uint64_t began = MonotonicNs();
   const std::uint64_t changes = scheduler_.Counts().changes;
-  const bool asleep = scheduler_.Serve(watched.client);
+  const bool is_drained = scheduler_.ReadActivity(watched.client);
   const std::uint64_t now = MonotonicNs();
-  if (scheduler_.Counts().changes != changes) told_.push_back(watched.client.id);
-  speakers_.Note(watched.spoke, now);
-  Charge(watched, std::min(now - began, kLongestServeNs), now);
+  if (scheduler_.Counts().changes != changes) reported_.push_back(watched.client.id);
+  reporters_.Note(watched.last_report_period, now);
+  Charge(watched, std::min(now - began, kMaxServeNs), now);
   const bool may_wake = watched.wakes.Take(now);
   watched.is_modest = watched.modest.Take(now);
-  if (!may_wake || IsToWait(watched, now)) {
+  if (!may_wake || MustPause(watched, now)) {
     Pause(watched);
-  } else if (!asleep && !watched.again) {
-    watched.again = true;
-    again_.push_back(watched.client.id);
-    if (again_.size() == 1) asio::post(io_, [this] { ServeAgain(); });
+  } else if (!is_drained && !watched.is_unread) {
+    watched.is_unread = true;
+    unread_.push_back(watched.client.id);
+    if (unread_.size() == 1) asio::post(io_, [this] { ServeUnread(); });
   }
 }
 
-void SchedulerLoop::ServeAgain() {
+void SchedulerLoop::ServeUnread() {
   std::vector<std::uint64_t> clients;
-  clients.swap(again_);
+  clients.swap(unread_);
   for (const std::uint64_t id : clients) {
     const auto found = watched_.find(id);
     if (found == watched_.end()) continue;
-    found->second->again = false;
+    found->second->is_unread = false;
     if (!found->second->paused) Serve(*found->second);
   }
-  DecideForTold();
+  DecideForReported();
 }
 
-void SchedulerLoop::DecideForTold() {
+void SchedulerLoop::DecideForReported() {
   if (scheduler_.HasWork()) {
     const std::uint64_t began = MonotonicNs();
     DecideNow();
     const std::uint64_t now = MonotonicNs();
-    const std::uint64_t cost = std::min(now - began, kLongestDecisionNs) / std::max<std::size_t>(told_.size(), 1);
-    for (const std::uint64_t id : told_) {
+    const std::uint64_t cost = std::min(now - began, kMaxDecisionNs) / std::max<std::size_t>(reported_.size(), 1);
+    for (const std::uint64_t id : reported_) {
       const auto found = watched_.find(id);
       if (found == watched_.end()) continue;
       Watched& watched = *found->second;
       all_.Spend(cost, now);
-      watched.cpu_share.Spend(static_cast<std::uint64_t>(static_cast<double>(cost) * Scheduler::PartOf(watched.client)),
-                              Share(), now);
-      if (!watched.paused && IsToWait(watched, now)) Pause(watched);
+      watched.cpu_share.Spend(
+          static_cast<std::uint64_t>(static_cast<double>(cost) * Scheduler::DecisionShareOf(watched.client)), Share(),
+          now);
+      if (!watched.paused && MustPause(watched, now)) Pause(watched);
     }
   }
-  told_.clear();
+  reported_.clear();
 }
 
 void SchedulerLoop::Charge(Watched& watched, std::uint64_t cost_ns, std::uint64_t now_ns) {
@@ -155,7 +156,7 @@ void SchedulerLoop::Charge(Watched& watched, std::uint64_t cost_ns, std::uint64_
   all_.Spend(cost_ns, now_ns);
 }
 
-bool SchedulerLoop::IsToWait(Watched& watched, std::uint64_t now_ns) {
+bool SchedulerLoop::MustPause(Watched& watched, std::uint64_t now_ns) {
   return !watched.is_modest && watched.cpu_share.IsSpent(now_ns) && all_.DebtNs(now_ns) > 0;
 }
 
@@ -169,9 +170,9 @@ void SchedulerLoop::Pause(Watched& watched) {
     if (error || found == watched_.end()) return;
     found->second->paused = false;
     Register(*found->second);
-    // What it published meanwhile need not have been followed by a wake-up.
+    // What it published meanwhile caused no wake-up.
     Serve(*found->second);
-    DecideForTold();
+    DecideForReported();
   });
 }
 
@@ -187,42 +188,42 @@ void SchedulerLoop::DecideSoon() {
 void SchedulerLoop::DecideNow() {
   if (stopped_) return;
   scheduler_.Decide();
-  ArmLook();
-  ArmLease();
+  ArmDueTimer();
+  ArmLeaseTimer();
 }
 
-void SchedulerLoop::ArmLook() {
-  const std::uint64_t next = scheduler_.NextLookNs();
-  // A timer that goes off too early is cheaper than one that is set with every decision.
-  if (next >= look_armed_ns_) return;
-  look_armed_ns_ = next;
-  look_.expires_at(At(next));
-  look_.async_wait([this](const error_code& error) {
+void SchedulerLoop::ArmDueTimer() {
+  const std::uint64_t next = scheduler_.NextDueNs();
+  // A timer that fires too early is cheaper than one that is set again with every decision.
+  if (next >= due_armed_ns_) return;
+  due_armed_ns_ = next;
+  due_timer_.expires_at(At(next));
+  due_timer_.async_wait([this](const error_code& error) {
     if (error) return;
-    look_armed_ns_ = policy::kNever;
-    if (scheduler_.NextLookNs() <= MonotonicNs()) return DecideNow();
-    ArmLook();
+    due_armed_ns_ = policy::kNever;
+    if (scheduler_.NextDueNs() <= MonotonicNs()) return DecideNow();
+    ArmDueTimer();
   });
 }
 
-void SchedulerLoop::ArmLease() {
+void SchedulerLoop::ArmLeaseTimer() {
   if (lease_armed_ || stopped_) return;
   const bool is_needed = scheduler_.RenewLeases();
   DecideSoon();  // somebody may have fallen silent
   if (!is_needed) return;
   lease_armed_ = true;
-  lease_.expires_after(std::chrono::milliseconds(lease_ms_) / kRenewalsPerLease);
-  lease_.async_wait([this](const error_code& error) {
+  lease_timer_.expires_after(std::chrono::milliseconds(lease_ms_) / kRenewalsPerLease);
+  lease_timer_.async_wait([this](const error_code& error) {
     lease_armed_ = false;
-    if (!error) ArmLease();
+    if (!error) ArmLeaseTimer();
   });
 }
 
 void SchedulerLoop::Stop() {
   stopped_ = true;
   epoll_.close();
-  look_.cancel();
-  lease_.cancel();
+  due_timer_.cancel();
+  lease_timer_.cancel();
 }
 
 }  // namespace xschedd

@@ -1,12 +1,12 @@
-// When the scheduler runs: on a client's eventfd, on a change, when a decision's time has come, and to renew leases.
-// Nothing runs while there is nothing to do: no client tracked, no timer.
+// Runs the scheduler: on a client's eventfd, on a change, when a decision is due, and to renew leases. While no client
+// is tracked, no timer runs.
 //
-// The clients' eventfds are watched by an epoll set of their own, edge-triggered: a wake-up costs neither a read nor
-// another registration, and those that came together are served together and decided about once.
+// The clients' eventfds are in an epoll set of their own, edge-triggered: a wake-up costs neither a read nor another
+// registration. Clients that wake together are served together, with one decision.
 //
-// A client that wakes the daemon more than kWakesPerSecond times a second, or takes more of its time than its share
-// when there is none to spare (ledger_cpu_share.h; reading its ledger and deciding about what it said count), is left
-// alone for some milliseconds at a time: its descriptor is taken out of the set, so that its writes cost the daemon
+// A client is paused for some milliseconds when it wakes the daemon more than kWakesPerSecond times a second, or uses
+// more than its share of the thread while there is none to spare (ledger_cpu_share.h; reading its ledger and deciding
+// about its reports count). Its descriptor is taken out of the set meanwhile, so that its writes cost the daemon
 // nothing. Thread rule: the daemon's one thread.
 #pragma once
 
@@ -33,9 +33,9 @@ class SchedulerLoop {
   void Watch(Client& client);
   void Unwatch(std::uint64_t client_id);
 
-  // Something changed: decides once the events at hand have been looked at.
+  // Something changed: decides after the events that are pending now.
   void DecideSoon();
-  // Decides before it returns: for an administrator's change, which is answered when it has been applied.
+  // Decides before it returns, for an administrator's change, which is answered once it is applied.
   void DecideNow();
 
   // Whether a gate binds or a client is tracked, as of the last renewal of leases.
@@ -46,8 +46,8 @@ class SchedulerLoop {
  private:
   static constexpr double kWakesPerSecond = 20'000;
   static constexpr double kBurst = 2'000;
-  static constexpr double kMostSavedNs = 5e6;
-  // Nobody waits for so few, whatever they cost: somebody important shuts and opens a hundred gates with each.
+  static constexpr double kMaxCreditNs = 5e6;
+  // So few are always served, whatever they cost: each report of an important client may shut and open a hundred gates.
   static constexpr double kModestPerSecond = 125;
   static constexpr double kModestBurst = 25;
 
@@ -56,12 +56,12 @@ class SchedulerLoop {
     Client& client;
     TokenBucket wakes;
     TokenBucket modest{kModestPerSecond, kModestBurst};
-    bool is_modest = true;  // so the last time that it was served
+    bool is_modest = true;  // when it was last served
     LedgerCpuShare cpu_share;
-    std::uint64_t spoke = 0;                           // for Speakers
+    std::uint64_t last_report_period = 0;              // for ReportingClients
     std::unique_ptr<boost::asio::steady_timer> pause;  // made when it is first needed
     bool paused = false;
-    bool again = false;  // among those that have more to read
+    bool is_unread = false;  // listed in unread_
   };
 
   void Register(Watched& watched);
@@ -70,27 +70,28 @@ class SchedulerLoop {
   void OnEvents();
   void Serve(Watched& watched);
   void Charge(Watched& watched, std::uint64_t cost_ns, std::uint64_t now_ns);
-  // It has had its share, and the thread has no time to spare.
-  bool IsToWait(Watched& watched, std::uint64_t now_ns);
+  // It has used up its share, and the thread has no time to spare.
+  bool MustPause(Watched& watched, std::uint64_t now_ns);
   void Pause(Watched& watched);
-  // Decides about what the clients of `told_` said; each pays what is for its own user's clients.
-  void DecideForTold();
-  double Share() const { return LedgerCpuShare::ShareOf(speakers_.Count()); }
-  void ServeAgain();
-  void ArmLook();
-  void ArmLease();
+  // Decides about what the clients of `reported_` reported; each pays for the part that is about its own user's
+  // clients.
+  void DecideForReported();
+  double Share() const { return LedgerCpuShare::ShareOf(reporters_.Count()); }
+  void ServeUnread();
+  void ArmDueTimer();
+  void ArmLeaseTimer();
 
   boost::asio::io_context& io_;
   Scheduler& scheduler_;
   boost::asio::posix::stream_descriptor epoll_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> watched_;  // by client
-  std::vector<std::uint64_t> again_;                                     // clients that have more to read
-  Speakers speakers_;
-  ProcessorShare all_{LedgerCpuShare::kAll, kMostSavedNs};  // what all of them take
-  std::vector<std::uint64_t> told_;                         // clients that said something new since the last decision
-  boost::asio::steady_timer look_;
-  std::uint64_t look_armed_ns_ = policy::kNever;
-  boost::asio::steady_timer lease_;
+  std::vector<std::uint64_t> unread_;                                    // clients with more records to read
+  ReportingClients reporters_;
+  ProcessorShare all_{LedgerCpuShare::kTotal, kMaxCreditNs};  // of all clients together
+  std::vector<std::uint64_t> reported_;                       // clients that reported since the last decision
+  boost::asio::steady_timer due_timer_;
+  std::uint64_t due_armed_ns_ = policy::kNever;
+  boost::asio::steady_timer lease_timer_;
   std::uint32_t lease_ms_;
   bool lease_armed_ = false;
   bool decide_posted_ = false;

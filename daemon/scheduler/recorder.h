@@ -1,5 +1,5 @@
-// What is kept of decisions for people: phases and held time of each client on each device (explain, ps), events, the
-// log, metrics, how long decisions take. Nothing is decided by it. Thread rule: the daemon's one thread.
+// Records decisions for people: phases and held time of each client on each device (explain, ps), events, the log,
+// metrics, how long decisions take. No decision depends on it. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -24,24 +24,24 @@ class Recorder {
   Meter& Metrics() { return meter_; }
   std::uint64_t LateLinesLeftOut() const { return late_lines_left_out_; }
 
-  // False: what is held from now on is so in name only.
+  // False: holds are recorded from now on, but nobody is held.
   void SetEnforcing(bool enforces) { enforces_ = enforces; }
 
   // ---- a client on a device; `attachment` says already what is so from `now_ns` on
-  // Brings the history up to what gate and busy say, and tells the watchers if that is something else than before.
+  // Enters the phase that gate and busy give into the history; adds events if it has changed.
   void NotePhase(Attachment& attachment, std::uint64_t now_ns);
   void NoteBusy(Attachment& attachment, std::uint64_t now_ns);
   // It is busy, and has not been heard of lately.
   void NoteSilent(const Attachment& attachment, std::uint64_t now_ns);
   // Work was done after its deadline. False: the client has been late so often that it was only counted.
   bool NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns);
-  // Nothing, if it is not held.
+  // Does nothing if it is not held.
   void EndHold(Attachment& attachment, std::uint64_t now_ns);
 
   // ---- decisions
   // The gates are written.
   void NoteDecision(Device& device, std::uint64_t written_ns);
-  // `after`: what is known from now on of holding others for the group; its own memory is still as before.
+  // `after`: the benefit that is known from now on; the group's own memory still has the one before.
   void NoteBenefit(const Group& group, const policy::BenefitMemory& after, std::uint32_t tolerance_percent,
                    std::uint64_t now_ns);
 

@@ -1,11 +1,11 @@
-// What of the daemon outlives it: descriptors that the service manager keeps for the next one, by name.
+// Descriptors that outlive the daemon: the service manager keeps them for the next one, by name.
 //
 //   state        the saved state (daemon/state)
 //   channel-N    one client's memory: board, ledger, eventfd
 //
-// N is the client's number, which no other client ever has: the saved state and the store are written one after the
-// other, and whichever is behind, a channel is never found under the number of another client. A service manager takes
-// no more than FileDescriptorStoreMax and does not say when it is full, so that is counted here. Thread rule: the
+// N is the client's number, which no other client ever gets: the saved state and the store are written one after the
+// other, and whichever is behind, a channel is never found under another client's number. A service manager takes at
+// most FileDescriptorStoreMax descriptors and does not say when it is full, so they are counted here. Thread rule: the
 // daemon's one thread.
 #pragma once
 

@@ -17,7 +17,7 @@ namespace xschedd {
 namespace {
 
 constexpr int kFirstDescriptor = 3;
-constexpr std::size_t kMostDescriptors = 253;  // of one message: SCM_MAX_FD of the kernel
+constexpr std::size_t kMaxDescriptors = 253;  // of one message: SCM_MAX_FD of the kernel
 
 std::optional<std::string> TakeVariable(const char* name) {
   const char* const value = std::getenv(name);
@@ -89,7 +89,7 @@ std::optional<NotifySocket> NotifySocket::FromEnvironment() {
 
 int NotifySocket::Send(std::string_view state, const std::vector<UniqueFd>& descriptors) const {
   sockaddr_un address{};
-  if (address_.size() >= sizeof address.sun_path || descriptors.size() > kMostDescriptors) return E2BIG;
+  if (address_.size() >= sizeof address.sun_path || descriptors.size() > kMaxDescriptors) return E2BIG;
   address.sun_family = AF_UNIX;
   address_.copy(address.sun_path, sizeof address.sun_path);
   if (address_.starts_with('@')) address.sun_path[0] = '\0';
@@ -102,7 +102,7 @@ int NotifySocket::Send(std::string_view state, const std::vector<UniqueFd>& desc
   message.msg_namelen = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
   message.msg_iov = &text;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
   if (!descriptors.empty()) {
     const std::size_t size = descriptors.size() * sizeof(int);
     message.msg_control = control;

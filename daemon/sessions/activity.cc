@@ -10,17 +10,17 @@ namespace {
 
 // Twice the queues that a client may have unless it is configured otherwise. The largest message has room for sixty
 // thousand entries, and everybody else waits meanwhile.
-constexpr int kMostActivity = 8'192;
-constexpr std::size_t kMostOfRule = 256;
+constexpr int kMaxActivities = 8'192;
+constexpr std::size_t kMaxRuleBytes = 256;
 constexpr std::size_t kMemoryOfRule = 64;
 
 }  // namespace
 
 CountedActivity CountActivity(const v1::ActivityBatch& batch, Client& client, Quotas::Holding& memory) {
   CountedActivity counted;
-  if (batch.queues_size() > kMostActivity || batch.passed_size() > kMostActivity) {
+  if (batch.queues_size() > kMaxActivities || batch.passed_size() > kMaxActivities) {
     counted.taken =
-        Fail("a batch of more than " + std::to_string(kMostActivity) + " entries was left out", "send smaller ones");
+        Fail("a batch of more than " + std::to_string(kMaxActivities) + " entries was left out", "send smaller ones");
     return counted;
   }
   for (const v1::ActivityBatch::Queue& part : batch.queues()) {
@@ -31,14 +31,14 @@ CountedActivity CountActivity(const v1::ActivityBatch& batch, Client& client, Qu
     queue->second.completions += part.completions();
   }
   for (const v1::ActivityBatch::Passed& part : batch.passed()) {
-    const std::string rule = CleanText(part.rule(), kMostOfRule);
+    const std::string rule = CleanText(part.rule(), kMaxRuleBytes);
     const auto known = client.passed.find(rule);
     if (known != client.passed.end()) {
       known->second += part.count();
       continue;
     }
     // What is not kept by rule is still in the ledger's total.
-    if (client.passed.size() >= kMostPassedRules) continue;
+    if (client.passed.size() >= kMaxPassedRules) continue;
     if (memory.Add(rule.size() + kMemoryOfRule)) {
       client.passed[rule] = part.count();
     } else {

@@ -1,5 +1,5 @@
-// What a client reports of its queues now and then: launches and completions, and what passed by which rule.
-// Statistics: nothing is decided by them. Thread rule: the daemon's one thread.
+// What a client reports from time to time: launches and completions of its queues, and calls passed through by each
+// rule. Statistics only: no decision depends on them. Thread rule: the daemon's one thread.
 #pragma once
 
 #include "common/result.h"

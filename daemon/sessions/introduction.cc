@@ -37,10 +37,10 @@ Hints HintsOf(const v1::Hint& hint) {
 NewDevice DeviceOf(const v1::DeviceAttached& device) {
   return {device.slot(),
           device.pci_address(),
-          CleanText(device.name(), kMostOfName),
-          CleanText(device.vendor(), kMostOfVendor),
+          CleanText(device.name(), kMaxNameBytes),
+          CleanText(device.vendor(), kMaxVendorBytes),
           device.compute_units(),
-          CleanText(device.uuid(), kMostOfName)};
+          CleanText(device.uuid(), kMaxNameBytes)};
 }
 
 NewClient Introduce(Connection& connection, const v1::Hello& hello, const RoleGroups& groups) {
@@ -55,11 +55,11 @@ NewClient Introduce(Connection& connection, const v1::Hello& hello, const RoleGr
   fresh.identity.cgroup = std::move(process.cgroup);
   fresh.identity.may_raise = MayRaise(peer, groups);
   fresh.identity.key = ReadProcessKey(peer.pid, pidfd);
-  fresh.group_name = CleanText(hello.group(), kMostOfGroup);
+  fresh.group_name = CleanText(hello.group(), kMaxGroupNameBytes);
   fresh.hints = HintsOf(hello);
-  fresh.runtime = CleanText(hello.runtime(), kMostOfWord);
-  fresh.route = CleanText(hello.route(), kMostOfWord);
-  fresh.version = CleanText(hello.client_version(), kMostOfWord);
+  fresh.runtime = CleanText(hello.runtime(), kMaxWordBytes);
+  fresh.route = CleanText(hello.route(), kMaxWordBytes);
+  fresh.version = CleanText(hello.client_version(), kMaxWordBytes);
   fresh.channel = connection.channel.get();
   return fresh;
 }

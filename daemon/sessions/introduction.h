@@ -1,5 +1,5 @@
-// What a client says of itself in hello and in hints, and what the kernel says of its process: the record that the
-// registry gets. What a client names is cleaned and cut. Thread rule: the daemon's one thread.
+// Makes the registry's record of a client from what it says in hello and hints and what the kernel says of its process.
+// Texts of the client are cleaned and cut. Thread rule: the daemon's one thread.
 #pragma once
 
 #include "daemon/connections/connections.h"

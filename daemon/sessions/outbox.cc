@@ -4,11 +4,11 @@
 
 namespace xschedd {
 
-Outbox::Full Outbox::Send(v1::DaemonMessage message) {
-  if (messages_.size() >= kMost) return Full::kUnread;
-  if (!memory_->Add(message.ByteSizeLong())) return Full::kMemory;
+Outbox::Outcome Outbox::Send(v1::DaemonMessage message) {
+  if (messages_.size() >= kMaxWaiting) return Outcome::kUnread;
+  if (!memory_->Add(message.ByteSizeLong())) return Outcome::kMemory;
   Push(std::move(message));
-  return Full::kNot;
+  return Outcome::kTaken;
 }
 
 bool Outbox::Notice(const std::string& text) {
@@ -19,7 +19,7 @@ bool Outbox::Notice(const std::string& text) {
                                                      " notices before this were left out)");
   }
   // Nor does a notice cost a client its session because another of the same user has used up the memory.
-  if (messages_.size() >= kMostNotices || !notices_.Take(MonotonicNs()) || !memory_->Add(message.ByteSizeLong())) {
+  if (messages_.size() >= kMaxNotices || !notices_.Take(MonotonicNs()) || !memory_->Add(message.ByteSizeLong())) {
     ++notices_left_out_;
     return false;
   }

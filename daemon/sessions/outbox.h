@@ -1,6 +1,6 @@
-// What a session has to say to its client and has not sent yet, in order. It is bounded, and counts against the memory
-// of the client's user. Notices are limited as well: a client that does not read them, or provokes thousands, loses
-// them, and the next one says how many. Thread rule: the daemon's one thread.
+// Messages of a session to its client that are not sent yet, in order. It is bounded, and counts against the memory of
+// the client's user. Notices are limited as well: a client that does not read them, or provokes thousands, loses some,
+// and the next one says how many. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace xschedd {
 
 class Outbox {
  public:
-  // Why a message is not taken.
-  enum class Full { kNot, kUnread, kMemory };
+  // What became of a message: taken, or why not.
+  enum class Outcome { kTaken, kUnread, kMemory };
   // Begins to write the message, which stays where it is until Written.
   using Write = std::function<void(const v1::DaemonMessage*)>;
 
@@ -28,7 +28,7 @@ class Outbox {
   void Begin(Quotas::Holding* memory) { memory_ = memory; }
 
   // Neither is called before Begin, nor after the session's end. kUnread: the client is to be let go.
-  Full Send(v1::DaemonMessage message);
+  Outcome Send(v1::DaemonMessage message);
   // Whether the notice was taken.
   bool Notice(const std::string& text);
   // The message is written, or cannot be: it goes. Nothing else is written before WriteNext.
@@ -36,8 +36,8 @@ class Outbox {
   void WriteNext();
 
  private:
-  static constexpr std::size_t kMostNotices = 32;  // waiting; the rest of the room is for configurations
-  static constexpr std::size_t kMost = 2 * kMostNotices;
+  static constexpr std::size_t kMaxNotices = 32;  // waiting; the rest of the room is for configurations
+  static constexpr std::size_t kMaxWaiting = 2 * kMaxNotices;
   static constexpr double kNoticesPerS = 10;
   static constexpr double kNoticesAtOnce = 64;
 

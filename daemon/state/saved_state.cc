@@ -56,12 +56,12 @@ state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel
   for (const auto& [id, queue] : client.queues) {
     if (queue.deadline_us != 0) urgent.push_back(&queue);
   }
-  if (urgent.size() > kMostSavedQueues) {
+  if (urgent.size() > kMaxSavedQueues) {
     const auto shorter = [](const Queue* a, const Queue* b) {
       return std::pair(a->deadline_us, a->id) < std::pair(b->deadline_us, b->id);
     };
-    std::nth_element(urgent.begin(), urgent.begin() + kMostSavedQueues, urgent.end(), shorter);
-    urgent.resize(kMostSavedQueues);
+    std::nth_element(urgent.begin(), urgent.begin() + kMaxSavedQueues, urgent.end(), shorter);
+    urgent.resize(kMaxSavedQueues);
   }
   for (const Queue* queue : urgent) {
     state::Queue& to = *saved.add_queues();
@@ -88,7 +88,7 @@ RestoredClient FromSaved(const state::Client& saved) {
   fresh.identity.gid = saved.gid();
   // An earlier release did not save it.
   fresh.identity.may_raise = saved.may_raise() || saved.uid() == ::geteuid();
-  fresh.group_name = CleanText(saved.group(), kMostOfGroup);
+  fresh.group_name = CleanText(saved.group(), kMaxGroupNameBytes);
   const auto weight = [](std::uint32_t value) {
     const bool fits = value >= policy::kWeightLimits.min && value <= policy::kWeightLimits.max;
     return fits ? std::optional<std::uint32_t>(value) : std::nullopt;
@@ -97,9 +97,9 @@ RestoredClient FromSaved(const state::Client& saved) {
   if (saved.has_hint_weight()) fresh.hints.weight = weight(saved.hint_weight());
   fresh.hints.latency = LatencyFrom(saved.hint_latency());
   if (saved.deadline_us() <= policy::kDeadlineLimits.max) fresh.hints.deadline_us = saved.deadline_us();
-  fresh.runtime = CleanText(saved.runtime(), kMostOfWord);
-  fresh.route = CleanText(saved.route(), kMostOfWord);
-  fresh.version = CleanText(saved.version(), kMostOfWord);
+  fresh.runtime = CleanText(saved.runtime(), kMaxWordBytes);
+  fresh.route = CleanText(saved.route(), kMaxWordBytes);
+  fresh.version = CleanText(saved.version(), kMaxWordBytes);
   ClientSettings& settings = client.set.settings;
   if (saved.has_admin_priority() && IsPriority(saved.admin_priority())) settings.admin = saved.admin_priority();
   if (saved.has_admin_weight()) settings.admin_weight = weight(saved.admin_weight());
@@ -115,8 +115,8 @@ RestoredClient FromSaved(const state::Client& saved) {
   for (const state::Device& device : saved.devices()) {
     client.devices.push_back({device.slot(),
                               device.pci_address(),
-                              CleanText(device.name(), kMostOfName),
-                              CleanText(device.vendor(), kMostOfVendor),
+                              CleanText(device.name(), kMaxNameBytes),
+                              CleanText(device.vendor(), kMaxVendorBytes),
                               device.compute_units(),
                               {}});
   }

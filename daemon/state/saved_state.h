@@ -16,18 +16,19 @@ namespace xschedd {
 
 // The largest state that can come to be, for StateFile::kCapacity: each number counts as 12 bytes, each text with its
 // length. A test saves the largest client that a session can make.
-inline constexpr std::size_t kMostOfNumber = 12;
-inline constexpr std::size_t kMostSavedQueues = 4;  // of a client: those with the shortest deadlines
-inline constexpr std::size_t kMostSavedOfQueue = 4 * kMostOfNumber;
-inline constexpr std::size_t kMostSavedOfDevice = 3 + 2 * 6 + (17 + 2) + (kMostOfName + 2) + (kMostOfVendor + 2);
+inline constexpr std::size_t kSavedNumberBytes = 12;
+inline constexpr std::size_t kMaxSavedQueues = 4;  // of a client: those with the shortest deadlines
+inline constexpr std::size_t kMaxSavedQueueBytes = 4 * kSavedNumberBytes;
+inline constexpr std::size_t kMaxSavedDeviceBytes = 3 + 2 * 6 + (17 + 2) + (kMaxNameBytes + 2) + (kMaxVendorBytes + 2);
 // Without its devices.
-inline constexpr std::size_t kMostSavedOfClient =
-    30 * kMostOfNumber + (kMostOfGroup + 4) + 3 * (kMostOfWord + 3) + kMostSavedQueues * kMostSavedOfQueue;
-inline constexpr std::size_t kMostSavedOfPartition = (17 + 5) + (kMostOfName + 2);  // each at an address of its own
-inline constexpr std::size_t kMostSavedOfHead = 4'096;
-inline constexpr std::size_t kMostSaved = kMostClients * kMostSavedOfClient + kMostAttachments * kMostSavedOfDevice +
-                                          kMostPartitions * kMostSavedOfPartition + kMostSavedOfHead;
-static_assert(kMostSaved <= StateFile::kCapacity);
+inline constexpr std::size_t kMaxSavedClientBytes =
+    30 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
+inline constexpr std::size_t kMaxSavedPartitionBytes = (17 + 5) + (kMaxNameBytes + 2);  // each at an address of its own
+inline constexpr std::size_t kMaxSavedHeadBytes = 4'096;
+inline constexpr std::size_t kMaxSavedBytes = kMaxClients * kMaxSavedClientBytes +
+                                              kMaxAttachments * kMaxSavedDeviceBytes +
+                                              kMaxPartitions * kMaxSavedPartitionBytes + kMaxSavedHeadBytes;
+static_assert(kMaxSavedBytes <= StateFile::kCapacity);
 
 // `channel`: its number in the descriptor store.
 state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel);

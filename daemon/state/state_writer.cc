@@ -28,7 +28,7 @@ void StateWriter::Put(Parts changed, Saved saved) {
       waiting_.push_back(std::move(saved));
       is_hurried_ = true;
     }
-    if (!due_) due_ = Clock::now() + last_cost_ * kMostOfCore;
+    if (!due_) due_ = Clock::now() + last_cost_ * kCoreDivisor;
   }
   wake_.notify_one();
 }
@@ -105,8 +105,8 @@ Result<void> StateWriter::Write() {
     content += bytes;
   auto written = file_.Write(content);
   if (written) {
-    if (std::exchange(told_unsaved_, false)) SPDLOG_INFO("the state is saved again");
-  } else if (!std::exchange(told_unsaved_, true)) {
+    if (std::exchange(warned_unsaved_, false)) SPDLOG_INFO("the state is saved again");
+  } else if (!std::exchange(warned_unsaved_, true)) {
     SPDLOG_ERROR("the state is not saved: a restart loses what has changed since error=\"{}\"", written.error().Line());
   }
   return written;

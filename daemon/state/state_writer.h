@@ -44,7 +44,7 @@ class StateWriter {
 
  private:
   static constexpr std::chrono::seconds kRetry{1};
-  static constexpr int kMostOfCore = 50;  // at most a fiftieth of a core is spent on what nobody waits for
+  static constexpr int kCoreDivisor = 50;  // at most a fiftieth of a core is spent on what nobody waits for
 
   void Run();
   // Waits until there is something to do.
@@ -54,7 +54,7 @@ class StateWriter {
   StateFile file_;  // the thread's
   Parts parts_;     // the thread's
   std::chrono::nanoseconds last_cost_{0};
-  bool told_unsaved_ = false;
+  bool warned_unsaved_ = false;
 
   std::mutex mutex_;
   std::condition_variable wake_;

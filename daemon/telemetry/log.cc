@@ -80,9 +80,9 @@ class LossTold final : public spdlog::sinks::sink {
 
   void log(const spdlog::details::log_msg& message) override {
     const std::uint64_t now = lines_.overrun_counter();
-    if (now != told_) {
-      const std::string text = "log lines lost, because nobody read them lines=" + std::to_string(now - told_);
-      told_ = now;
+    if (now != reported_) {
+      const std::string text = "log lines lost, because nobody read them lines=" + std::to_string(now - reported_);
+      reported_ = now;
       sink_->log({message.logger_name, spdlog::level::warn, text});
     }
     sink_->log(message);
@@ -96,7 +96,7 @@ class LossTold final : public spdlog::sinks::sink {
  private:
   const spdlog::sink_ptr sink_;
   spdlog::details::thread_pool& lines_;  // whose thread this is
-  std::uint64_t told_ = 0;
+  std::uint64_t reported_ = 0;
 };
 
 void TakeOverLibraries() {

@@ -91,7 +91,7 @@ void Run(fuzz::Input& input) {
       {[&](int fd, bool) { told.adopted = fd; }, [](Connection&) {},
        [](uid_t, const std::string& why) { FUZZ_CHECK(fuzz::IsOneLine(why, 512)); }, &fuzz::Equip, [](Connection&) {}});
   const std::uint8_t how = input.Byte();
-  if ((how & 1) != 0) connections.TakeShims(false);
+  if ((how & 1) != 0) connections.AcceptShims(false);
   if ((how & 2) != 0) quotas.SetLimits(fuzz::ConnectionsAtMost(how % 3));
   int ends[2];
   FUZZ_CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);

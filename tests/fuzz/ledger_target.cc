@@ -119,7 +119,7 @@ class World {
 
   void Disconnect(Peer& peer) {
     scheduler_.Changed(*peer.client);
-    scheduler_.Leaving(*peer.client);
+    scheduler_.Remove(*peer.client);
     registry_.Remove(peer.client->id);
   }
 
@@ -132,7 +132,7 @@ class World {
     scheduler_.Decide();
   }
 
-  void Serve(Peer& peer) { (void)scheduler_.Serve(*peer.client); }
+  void Serve(Peer& peer) { (void)scheduler_.ReadActivity(*peer.client); }
 
   void Step(fuzz::Input& input) {
     const std::uint8_t op = input.Byte();
@@ -199,7 +199,7 @@ class World {
       case 9: {
         Client& client = *hostile.client;
         scheduler_.Changed(client);
-        registry_.Join(client, input.Flag() ? "gang" : "");
+        registry_.MoveToGroup(client, input.Flag() ? "gang" : "");
         scheduler_.Changed(client);
         break;
       }
@@ -266,7 +266,7 @@ class World {
     }
     FUZZ_CHECK(peers_[kAlone].board->Word(0) == 0);
     FUZZ_CHECK(registry_.Devices().size() <= 4);
-    FUZZ_CHECK(scheduler_.NextLookNs() > 0);
+    FUZZ_CHECK(scheduler_.NextDueNs() > 0);
   }
 
   Registry registry_;

@@ -51,12 +51,12 @@ class World {
   World()
       : quotas_(SmallQuota().quota),
         core_(io_, {"/nonexistent/xschedd.toml", true, ""}, SmallQuota()),
-        keeper_(io_, core_, store_),
+        state_(io_, core_, store_),
         connections_(
             io_, quotas_,
             {[this](int fd, bool) { adopted_ = fd; }, [this](Connection& c) { Gone(c); },
              [this](uid_t uid, const std::string& why) { core_.Refused(uid, why); }, &fuzz::Equip, [](Connection&) {}}),
-        host_{io_, core_, connections_, commands_, quotas_, keeper_} {}
+        host_{io_, core_, connections_, commands_, quotas_, state_} {}
 
   ~World() {
     for (Slot& slot : slots_)
@@ -200,7 +200,7 @@ class World {
 
   void Check() {
     for (const auto& [id, client] : core_.Clients().Clients()) {
-      FUZZ_CHECK(client->queues.size() <= 8 && client->passed.size() <= kMostPassedRules);
+      FUZZ_CHECK(client->queues.size() <= 8 && client->passed.size() <= kMaxPassedRules);
       FUZZ_CHECK(client->attachments.size() <= abi::kMaxDevices);
       FUZZ_CHECK(IsPriority(client->effective.priority));
       for (const std::string& text :
@@ -220,7 +220,7 @@ class World {
   Core core_;
   ServiceManager manager_;  // none is there
   DescriptorStore store_{manager_};
-  StateKeeper keeper_;
+  PersistentState state_;
   Connections connections_;
   CommandReader commands_;
   Host host_;

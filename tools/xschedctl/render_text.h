@@ -2,13 +2,18 @@
 // before it is printed. Thread rule: pure functions, but for the time zone that RenderEvent reads.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "admin.pb.h"
 #include "tools/xschedctl/table.h"
 #include "tools/xschedctl/unscheduled.h"
 
 namespace xschedd::ctl {
+
+// "(2 clients of other users not shown)" for a user; empty: there are none.
+std::string LeftOutNote(std::uint32_t count, std::string_view what);
 
 // `unscheduled`: rows behind the clients; null: not asked for.
 std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style,

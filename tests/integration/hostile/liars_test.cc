@@ -43,14 +43,14 @@ double OpenPart(World& world, Peer& honest, Each each) {
     }
     fake_now += kStep;
     each(i);
-    if (world.scheduler.HasWork() || world.scheduler.NextLookNs() <= fake_now) world.scheduler.Decide();
+    if (world.scheduler.HasWork() || world.scheduler.NextDueNs() <= fake_now) world.scheduler.Decide();
   }
   return static_cast<double>(open) / kSteps;
 }
 
 void Tell(World& world, Peer& peer, bool busy) {
   peer.ledger->Report(0, busy ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, fake_now);
-  world.scheduler.Serve(*peer.client);
+  world.scheduler.ReadActivity(*peer.client);
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ TEST_CASE("ledger CPU share: who wants all of the daemon's time gets a part, and
   };
   std::vector<One> greedy(count);
   One modest;
-  Speakers speakers;
+  ReportingClients speakers;
   std::uint64_t now = 5 * policy::kNsPerS;
   const std::uint64_t end = now + 5 * policy::kNsPerS;
   std::uint64_t next_modest = now;
@@ -167,7 +167,7 @@ TEST_CASE("ledger CPU share: who wants all of the daemon's time gets a part, and
   }
   // Half of the five seconds, and what each had saved before.
   CHECK(static_cast<double>(greedy_ns) <
-        0.55 * 5 * policy::kNsPerS + static_cast<double>(count) * LedgerCpuShare::kSaved);
+        0.55 * 5 * policy::kNsPerS + static_cast<double>(count) * LedgerCpuShare::kCreditNs);
   CHECK(speakers.Count() == count + 1);
 }
 
@@ -201,7 +201,7 @@ TEST_CASE("a ledger that is written over all the time, while the daemon reads an
   bool busy = false;
   for (int i = 0; i < 20'000; ++i) {
     fake_now += 10 * policy::kNsPerUs;
-    world.scheduler.Serve(*liar->client);
+    world.scheduler.ReadActivity(*liar->client);
     if (i % 7 == 0) Tell(world, *high, busy = !busy);
     if (i == 3) Tell(world, *low, true);
     world.scheduler.Decide();
@@ -228,7 +228,7 @@ TEST_CASE("devices that somebody invents cost nobody else anything") {
       const std::uint64_t began = MonotonicNs();
       Tell(world, *top, busy);
       world.scheduler.Decide();
-      static_cast<void>(world.scheduler.NextLookNs());
+      static_cast<void>(world.scheduler.NextDueNs());
       return MonotonicNs() - began;
     }
   };
@@ -273,8 +273,8 @@ TEST_CASE("who brings many clients to a device pays for what is decided about th
     world.scheduler.Changed(*crowd.back()->client);
   }
   world.scheduler.Decide();
-  CHECK(Scheduler::PartOf(*honest->client) == 0.01);
-  CHECK(Scheduler::PartOf(*crowd[0]->client) == 0.99);
+  CHECK(Scheduler::DecisionShareOf(*honest->client) == 0.01);
+  CHECK(Scheduler::DecisionShareOf(*crowd[0]->client) == 0.99);
   const auto elsewhere = world.Connect(2, 0, "0000:c2:00.0");
-  CHECK(Scheduler::PartOf(*elsewhere->client) == 1);
+  CHECK(Scheduler::DecisionShareOf(*elsewhere->client) == 1);
 }

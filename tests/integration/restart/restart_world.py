@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -101,10 +102,15 @@ class Restart(unittest.TestCase):
 
     def saved_when(self, *texts):
         """Changes are gathered for some milliseconds: waits until the saved state holds what is to be found after a kill."""
-        def content():
-            fd = self.state_fd()
-            return os.pread(fd, os.fstat(fd).st_size, 0)
-        wait_for(lambda: all(text.encode() in content() for text in texts), f"the state holds {texts}")
+        wait_for(lambda: all(text.encode() in self.saved() for text in texts), f"the state holds {texts}")
+
+    def saved(self):
+        """What was saved last: the content of the newer of the file's two slots (daemon/state/state_file.cc)."""
+        fd = self.state_fd()
+        slot_bytes = (os.fstat(fd).st_size - 16) // 2
+        slots = [(*struct.unpack("<QQ", os.pread(fd, 16, 16 + slot * slot_bytes)), 16 + slot * slot_bytes) for slot in range(2)]
+        _, length, offset = max(slots)
+        return os.pread(fd, length, offset + 24)
 
     def state_fd(self):
         return next(fd for name, fd in list(self.manager._store) if name == "state")
@@ -126,6 +132,5 @@ class Restart(unittest.TestCase):
         high.ask("busy")
         wait_for(lambda: low.look()["bound"], "the less important one is held")
         wait_for(lambda: len(self.manager.stored()) == 7, "both and the state are stored")
-        self.saved_when("fake")
-        time.sleep(0.1)  # the last change is saved; were it not, what is lost shows below
+        wait_for(lambda: self.saved().count(GPU.encode()) == 2, "both are saved with their devices")
         return low, high

@@ -20,7 +20,7 @@ class WithQuotas(WithDaemon):
 
     def refused(self, text: str, uid: int, key: str) -> None:
         """That a refusal says whose, what, and what can be done."""
-        for part in (f"uid {uid} has ", "; ", key + " in [quota]"):
+        for part in (f"uid {uid} ", "; ", key + " in [quota]"):
             self.assertIn(part, text)
 
 
@@ -142,7 +142,7 @@ class DifferentDevices(WithQuotas):
         notice = second.tell("notice")
         self.refused(notice, ALICE, "gpus_per_uid")
         self.assertIn("is not scheduled: ", notice)
-        self.assertIn(f"0000:c1:00.0: uid {ALICE} has 1 different GPUs", self.log())
+        self.assertIn(f"0000:c1:00.0: uid {ALICE} is on 1 different GPUs", self.log())
         # One of the user's is no other, and the client is served as before.
         second.tell("device 0000:c0:00.0")
         wait_until(lambda: " clients: 2 " in self.call("ListClients", on="admin").answers[0], "the same device")

@@ -40,10 +40,25 @@ class WithFolder(unittest.TestCase):
 
     def end_all(self):
         for child in reversed(self.children):
-            if child.poll() is None:
-                child.send_signal(signal.SIGCONT)
+            child.send_signal(signal.SIGCONT)
+            if child.args[0] != DAEMON:
                 child.kill()
-            child.wait()
+                child.wait()
+                continue
+            # Asked to end, it reports what a sanitizer has found, and writes the counts of coverage.
+            child.terminate()
+            try:
+                child.wait(LIMIT_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+            self.assertIn(child.returncode, (0, -signal.SIGKILL))
+
+    def start(self, *words):
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                 env=environment())
+        self.children.append(child)
+        return child
 
     def file(self, name, text):
         path = os.path.join(self.folder, name)
@@ -51,8 +66,9 @@ class WithFolder(unittest.TestCase):
             file.write(text)
         return path
 
-    def ctl(self, *words, **more):
-        return subprocess.run([CTL, "--runtime-dir", self.folder, *map(str, words)], stdin=subprocess.DEVNULL,
+    def ctl(self, *words, prefix=(), **more):
+        """`prefix`: the words of a program that starts it."""
+        return subprocess.run([*prefix, CTL, "--runtime-dir", self.folder, *map(str, words)], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=LIMIT_S, check=False, env=environment(**more))
 
     def json(self, *words, status=0):
@@ -60,9 +76,9 @@ class WithFolder(unittest.TestCase):
         self.assertEqual(done.returncode, status, done.stderr)
         return json.loads(done.stdout)
 
-    def fails(self, status, *words, says=(), warns=False):
-        """An error is one line; `warns`: behind one of a warning."""
-        done = self.ctl(*words)
+    def fails(self, status, *words, says=(), warns=False, prefix=()):
+        """An error is one line; `warns`: behind one of a warning. `prefix`: as for ctl."""
+        done = self.ctl(*words, prefix=prefix)
         self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 2 if warns else 1, done.stderr)
         for part in ("xschedctl: ", "; ", *says):  # cause; remedy
@@ -71,8 +87,13 @@ class WithFolder(unittest.TestCase):
     def wait(self, condition, what):
         end = time.monotonic() + LIMIT_S
         while not condition():
-            self.assertLess(time.monotonic(), end, f"not within {LIMIT_S:.0f} s: {what}")
+            if time.monotonic() > end:
+                self.fail(f"not within {LIMIT_S:.0f} s: {what}\n{self.seen()}")
             time.sleep(0.02)
+
+    def seen(self):
+        """What a failure shows of the test's own."""
+        return ""
 
     def on_terminal(self, *words, columns=100, rows=100, keys="", **more):
         """(exit status, what a terminal of this size was sent)."""
@@ -111,12 +132,6 @@ class WithDaemon(WithFolder):
         self.daemon = self.start(DAEMON, *self.DEVICES, "--runtime-dir", self.folder, "--config", self.config, *words)
         self.wait(lambda: self.ctl("stats").returncode == 0, "the daemon answers")
 
-    def start(self, *words):
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                 env=environment())
-        self.children.append(child)
-        return child
-
     def clients(self):
         return {client["pid"]: client for client in self.json("ps")["clients"] if client["devices"]}
 
@@ -129,5 +144,8 @@ class WithDaemon(WithFolder):
         """(pid of the higher, pid of the lower, which is held)."""
         high = self.client("--priority", 5, "--busy", "--group", "ranks")
         low = self.client("--priority", -5, "--busy")
-        self.wait(lambda: self.clients()[low]["devices"][0]["state"] == "held", "the lower one is held")
+        self.wait_for_state(low, "held")
         return high, low
+
+    def wait_for_state(self, pid, state):
+        self.wait(lambda: self.clients()[pid]["devices"][0]["state"] == state, f"pid {pid} is {state}")

@@ -3,66 +3,30 @@
 Usage: top_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """
 
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
 
-XSCHEDCTL, XSCHEDD, FAKE_CLIENT = sys.argv[1:4]
-LIMIT_S = 30.0
+import ctl_world
+from ctl_world import WithFolder
 
 
-class WithDaemon(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="xsched-top-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.children = []
-        self.addCleanup(self.end_all)
-
-    def end_all(self):
-        for child in reversed(self.children):
-            if child.args[0] == XSCHEDD:  # a leak, a race and the counts of coverage are told at the end
-                child.terminate()
-                self.assertIn(child.wait(60), (0, -signal.SIGKILL))
-            child.kill()
-            child.wait()
-
-    def start(self, *words):
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.children.append(child)
-        return child
-
+class WithDaemon(WithFolder):
     def start_daemon(self):
-        daemon = self.start(XSCHEDD, "--runtime-dir", self.folder)
+        daemon = self.start(ctl_world.DAEMON, "--runtime-dir", self.folder)
         self.wait(lambda: self.ctl("version").returncode == 0, "the daemon answers")
         return daemon
 
     def start_clients(self, *priorities):
         for priority in priorities:
-            self.start(FAKE_CLIENT, "--runtime-dir", self.folder, "--priority", str(priority))
+            self.start(ctl_world.CLIENT, "--runtime-dir", self.folder, "--priority", str(priority))
         self.wait(lambda: len(self.clients()) == len(priorities), "the clients are connected")
 
-    def ctl(self, *words):
-        return subprocess.run([XSCHEDCTL, "--runtime-dir", self.folder, *words], capture_output=True, text=True, check=False,
-                              timeout=LIMIT_S)
-
     def clients(self):
-        return json.loads(self.ctl("--json", "ps").stdout)["clients"]
-
-    def wait(self, condition, what):
-        end = time.monotonic() + LIMIT_S
-        while not condition():
-            if time.monotonic() > end:
-                self.fail(f"not within {LIMIT_S:.0f} s: {what}\n{self.seen()}")
-            time.sleep(0.05)
-
-    def seen(self):
-        return ""
+        return self.json("ps")["clients"]
 
 
 @unittest.skipUnless(shutil.which("tmux"), "no tmux: install tmux")
@@ -73,11 +37,11 @@ class InTerminal(WithDaemon):
 
     def tmux(self, *words, check=True):
         return subprocess.run(["tmux", "-S", os.path.join(self.folder, "tmux"), "-f", "/dev/null", *words],
-                              capture_output=True, text=True, check=check, timeout=LIMIT_S,
+                              capture_output=True, text=True, check=check, timeout=ctl_world.LIMIT_S,
                               env={**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"})
 
     def open_top(self, *words, width=80, height=24):
-        command = f"{XSCHEDCTL} --runtime-dir {self.folder} top {' '.join(words)}; echo ended with $?; sleep 1000"
+        command = f"{ctl_world.CTL} --runtime-dir {self.folder} top {' '.join(words)}; echo ended with $?; sleep 1000"
         self.tmux("new-session", "-d", "-x", str(width), "-y", str(height), command)
 
     def screen(self):
@@ -145,7 +109,7 @@ class InTerminal(WithDaemon):
     def test_without_colour(self):
         self.start_daemon()
         self.tmux("new-session", "-d", "-x", "80", "-y", "24",
-                  f"NO_COLOR=1 {XSCHEDCTL} --runtime-dir {self.folder} top; sleep 1000")
+                  f"NO_COLOR=1 {ctl_world.CTL} --runtime-dir {self.folder} top; sleep 1000")
         self.shows("no client is connected")
         coloured = self.tmux("capture-pane", "-p", "-e").stdout
         self.assertNotRegex(coloured, "\x1b\\[[0-9;]*3[0-7]m")
@@ -177,4 +141,4 @@ class WithoutTerminal(WithDaemon):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=ctl_world.take(sys.argv))

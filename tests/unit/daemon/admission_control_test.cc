@@ -100,7 +100,7 @@ std::string Noise(std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("users have turns, and each user's items go in the order in which they came") {
+TEST_CASE("users take turns, and each user's items keep their order") {
   FairTurns<char> turns;
   for (const char item : {'a', 'b', 'c', 'd'})
     turns.Add(kAlice, item);
@@ -111,7 +111,7 @@ TEST_CASE("users have turns, and each user's items go in the order in which they
   CHECK_FALSE(turns.Next());
 }
 
-TEST_CASE("who has had much waits, a newcomer does not, and nobody saves up") {
+TEST_CASE("a user that has had much waits, a newcomer does not, and nobody saves up") {
   FairTurns<char> turns;
   SECTION("what a turn cost is known later") {
     turns.Add(kAlice, 'a');
@@ -146,7 +146,7 @@ TEST_CASE("who has had much waits, a newcomer does not, and nobody saves up") {
   }
 }
 
-TEST_CASE("of thousands of users who have gone none is remembered, and who waits still has its turn") {
+TEST_CASE("idle users are forgotten, and waiting users still get their turn") {
   FairTurns<char> turns;
   turns.Charge(kAlice, 10);
   turns.Add(kAlice, 'a');
@@ -157,7 +157,7 @@ TEST_CASE("of thousands of users who have gone none is remembered, and who waits
   CHECK(Order(turns, 10) == "a");
 }
 
-TEST_CASE("a share of the processor is saved up to a limit, and a debt is paid back") {
+TEST_CASE("a share of the processor has limited credit, and a debt is paid back") {
   ProcessorShare share(0.5, 10.0 * kMs);
   CHECK(share.DebtNs(1) == 0);
   share.Spend(4 * kMs, 2);
@@ -195,7 +195,7 @@ TEST_CASE("one user's flood does not make another wait") {
   CHECK(order.size() == before);
 }
 
-TEST_CASE("what was let in is paid for before more is") {
+TEST_CASE("admitted work is paid for before more is admitted") {
   boost::asio::io_context io;
   AdmissionControl admission(io);
   const std::uint64_t began = MonotonicNs();
@@ -215,7 +215,7 @@ TEST_CASE("what was let in is paid for before more is") {
   CHECK(MonotonicNs() - began >= 40 * kMs);  // 20 + 10 less the 10 saved up, at half a core
 }
 
-TEST_CASE("whoever stops admission control is the last who had a turn") {
+TEST_CASE("after admission control is stopped, nobody gets a turn") {
   boost::asio::io_context io;
   AdmissionControl admission(io);
   int turns = 0;
@@ -235,7 +235,7 @@ TEST_CASE("whoever stops admission control is the last who had a turn") {
   CHECK(turns == last);
 }
 
-TEST_CASE("a relay changes nothing, either way, however much it is and however slowly it is read") {
+TEST_CASE("a relay passes all bytes unchanged both ways, however many and however slowly they are read") {
   const bool is_admin = GENERATE(true, false);
   World world(is_admin);
   const std::string little = Noise(70'000);
@@ -266,7 +266,7 @@ TEST_CASE("a relay ends when one side does, once") {
   CHECK(world.ended == 1);
 }
 
-TEST_CASE("a relay that is stopped carries nothing any more, whatever it waits for") {
+TEST_CASE("a stopped relay carries nothing, whatever it was waiting for") {
   World world(GENERATE(true, false));
   const std::string much = Noise(3'000'000);
   bool is_due = false;
@@ -300,7 +300,7 @@ TEST_CASE("a relay that is stopped carries nothing any more, whatever it waits f
   CHECK(test::IsClosed(world.grpc_end));
 }
 
-TEST_CASE("who costs much is read later, an administrator is not") {
+TEST_CASE("an expensive client is read later, an administrator is not") {
   const bool is_admin = GENERATE(true, false);
   World world(is_admin);
   world.relay->Charge(205 * kMs);  // 200 are saved up; a twentieth of a core pays 5 back in 100 ms

@@ -36,7 +36,7 @@ struct Awaited {
 
 }  // namespace
 
-TEST_CASE("an end is told once") {
+TEST_CASE("an end is reported once") {
   Awaited awaited;
   RunAWhile(awaited.io);
   CHECK(awaited.told == 0);
@@ -47,7 +47,7 @@ TEST_CASE("an end is told once") {
   CHECK(awaited.told == 1);
 }
 
-TEST_CASE("where only the end is waited for, something to read is none") {
+TEST_CASE("readable data is not reported as an end") {
   Awaited awaited(Descriptor::wait_error);
   Say(awaited.pair.peers, "x");
   RunAWhile(awaited.io);
@@ -57,7 +57,7 @@ TEST_CASE("where only the end is waited for, something to read is none") {
   CHECK_FALSE(awaited.failed);
 }
 
-TEST_CASE("what was to be read and is not there any more is no end") {
+TEST_CASE("data that was read meanwhile is not reported as an end") {
   Awaited awaited;
   int taken = 0;
   // As often as it is said, it is taken: whoever looked in between was answered wrongly.
@@ -75,7 +75,7 @@ TEST_CASE("what was to be read and is not there any more is no end") {
   CHECK_FALSE(awaited.failed);
 }
 
-TEST_CASE("who closes the descriptor is told so, and nothing is told of what is no more") {
+TEST_CASE("closing the descriptor is reported as an error, and nothing after its owner is gone") {
   Awaited awaited;
   RunAWhile(awaited.io);
   SECTION("closed") {

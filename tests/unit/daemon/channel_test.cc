@@ -6,7 +6,7 @@
 
 using namespace xschedd;
 
-TEST_CASE("a channel needs three descriptors, and says so when it has less") {
+TEST_CASE("a channel fails with a reason where it cannot have three descriptors") {
   for (const rlim_t more : {0u, 1u, 2u}) {
     test::FewDescriptors few(more);
     const auto channel = Channel::Make();

@@ -53,7 +53,7 @@ PreambleStatus StatusTold(const UniqueFd& shim) {
 
 }  // namespace
 
-TEST_CASE("of those of one user who are too many only some are kept to be told, the rest is told at once") {
+TEST_CASE("only some refused connections of one user are kept open, the others are refused at once") {
   Table table;
   table.AllowConnections(1);
   const UniqueFd first = table.Admit();
@@ -77,7 +77,7 @@ TEST_CASE("of those of one user who are too many only some are kept to be told, 
   CHECK(table.Find(table.adopted[0].Get())->refusal.ok());
 }
 
-TEST_CASE("no more are let in than there are descriptors for, whoever comes") {
+TEST_CASE("no more connections are accepted than there are descriptors for") {
   if (!test::CanBecomeUsers()) return;
   const auto table = TableOf(64);  // half of it at eight for each
   std::vector<UniqueFd> let_in;
@@ -109,7 +109,7 @@ TEST_CASE("no more are let in than there are descriptors for, whoever comes") {
   }
 }
 
-TEST_CASE("whose messages were too many bytes is not read until it has paid for them") {
+TEST_CASE("a user over its byte quota is not read until the debt is paid") {
   Table table;
   const UniqueFd peer = table.Admit();
   const UniqueFd grpc(std::move(table.adopted[0]));
@@ -128,7 +128,7 @@ TEST_CASE("whose messages were too many bytes is not read until it has paid for 
   CHECK(RunUntil(table.io, read));
 }
 
-TEST_CASE("a connection that nobody uses is closed, and no other") {
+TEST_CASE("only an unused connection is closed") {
   Table table;
   std::vector<UniqueFd> peers;
   for (int i = 0; i < 4; ++i)

@@ -166,7 +166,7 @@ TEST_CASE("a welcome is sent whole or not at all") {
   }
 }
 
-TEST_CASE("the acceptor takes all who wait, and waits where it cannot") {
+TEST_CASE("the acceptor takes all waiting connections, and waits where it cannot") {
   boost::asio::io_context io;
   Listening listening;
   std::vector<UniqueFd> accepted;
@@ -246,7 +246,7 @@ TEST_CASE("a connection is known by gRPC's name for it, until it ends") {
   CHECK(table.gone.size() == 1);
 }
 
-TEST_CASE("a number that gRPC has closed and the kernel gives out again is another connection") {
+TEST_CASE("a reused descriptor number is another connection") {
   Table table;
   const UniqueFd first = table.Admit();
   const int fd = table.adopted[0].Get();
@@ -264,7 +264,7 @@ TEST_CASE("a number that gRPC has closed and the kernel gives out again is anoth
   CHECK(table.Find(fd) != former);
 }
 
-TEST_CASE("who goes before it was let in leaves nothing behind") {
+TEST_CASE("a peer that leaves before it is accepted leaves nothing behind") {
   Table table;
   table.AllowConnections(1);
   for (int i = 0; i < 3; ++i) {
@@ -296,7 +296,7 @@ TEST_CASE("who goes before it was let in leaves nothing behind") {
   }
 }
 
-TEST_CASE("nobody is let in once all are being closed") {
+TEST_CASE("no connection is accepted once all are being closed") {
   Table table;
   Pair pair;
   table.connections.Accept(std::move(pair.ours), false);
@@ -339,7 +339,7 @@ TEST_CASE("a shim is welcomed, and refused while the daemon is disabled") {
   Table table;
   Pair pair;
   const bool is_disabled = GENERATE(false, true);
-  if (is_disabled) table.connections.TakeShims(false);
+  if (is_disabled) table.connections.AcceptShims(false);
   SayHelloOf(pair.peers);
   SECTION("and waits for its answer") {
     table.connections.Accept(std::move(pair.ours), false);
@@ -358,7 +358,7 @@ TEST_CASE("a shim is welcomed, and refused while the daemon is disabled") {
   CHECK(table.refused.size() == (is_disabled ? 1 : 0));
 }
 
-TEST_CASE("a shim whose layout has the right number and another content is told so") {
+TEST_CASE("a shim with the right layout version and another hash is refused with the reason") {
   Table table;
   Pair pair;
   PreambleHello hello = MakeHello();
@@ -372,7 +372,7 @@ TEST_CASE("a shim whose layout has the right number and another content is told 
   CHECK(table.adopted.empty());
 }
 
-TEST_CASE("a shim of another release is told so, and whom it concerns is told what to install") {
+TEST_CASE("a shim of another release is refused, and the log says what to install") {
   Table table;
   Pair pair;
   PreambleHello hello = MakeHello();
@@ -403,7 +403,7 @@ TEST_CASE("a shim of another release is told so, and whom it concerns is told wh
   }
 }
 
-TEST_CASE("who is let in only to be told that it is too many does not stay, and does not hinder those who are not") {
+TEST_CASE("a connection that is only accepted to be refused does not stay, and does not block others") {
   Table table;
   table.AllowConnections(1);
   const UniqueFd first = table.Admit();
@@ -417,7 +417,7 @@ TEST_CASE("who is let in only to be told that it is too many does not stay, and 
   CHECK(table.Find(table.adopted[0].Get()) != nullptr);
 }
 
-TEST_CASE("death is the process's, not the socket's") {
+TEST_CASE("a client is gone when its process dies, not when its socket closes") {
   Table table;
   const Listening listening;
   const pid_t child = ::fork();

@@ -5,7 +5,7 @@
 
 using namespace xschedd;
 
-TEST_CASE("causes that have no room of their own are told as others") {
+TEST_CASE("causes beyond the limit are shown as others") {
   Explanation explanation;
   explanation.causes.push_back({"0000:c1:00.0", {}, "busy"});
   explanation.causes.back().total.reason = {policy::Why::kTurn, 7, -3};
@@ -23,7 +23,7 @@ TEST_CASE("causes that have no room of their own are told as others") {
   CHECK(!told.is_gone());
 }
 
-TEST_CASE("where a priority comes from is told, and a client without memory has no counters") {
+TEST_CASE("the source of a priority is shown, and a client without memory has no counters") {
   EventLog events;
   Registry registry;
   Scheduler scheduler(registry, events, [] { return std::uint64_t{0}; });
@@ -50,7 +50,7 @@ TEST_CASE("where a priority comes from is told, and a client without memory has 
   }
 }
 
-TEST_CASE("a policy of no known name is none") {
+TEST_CASE("an unknown policy name is rejected") {
   CHECK(!policy::NameFrom("best"));
   policy::Settings settings;
   v1::Policy told;

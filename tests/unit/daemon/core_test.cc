@@ -55,7 +55,7 @@ TEST_CASE("an administrator's weight counts until it is reset, and hints are kep
   CHECK(client.effective.priority == 20);
 }
 
-TEST_CASE("hints that something goes before are explained") {
+TEST_CASE("an overridden hint is explained") {
   boost::asio::io_context io;
   Config config;
   config.ceilings[1000] = {.priority = 5, .weight = 50};
@@ -74,7 +74,7 @@ TEST_CASE("hints that something goes before are explained") {
         "priority hint 10 not used: an administrator set -1; weight hint 90 not used: an administrator set 20");
 }
 
-TEST_CASE("what was set from above for a member of a group binds all of it") {
+TEST_CASE("an administrator's setting for one member binds the whole group") {
   boost::asio::io_context io;
   Config config = test::Believing();
   config.rules.push_back({.exe = "ruled", .priority = -20, .weight = 50});
@@ -158,7 +158,7 @@ TEST_CASE("what was set from above for a member of a group binds all of it") {
   }
 }
 
-TEST_CASE("who has many uids has one user's part of the log, and of what is decided") {
+TEST_CASE("a user with many uids has one user's part of the log and of the decisions") {
   constexpr std::uint32_t kAlice = 1000;
   constexpr std::uint32_t kFirst = 100'000;
   boost::asio::io_context io;

@@ -38,7 +38,7 @@ UniqueFd Any() {
 
 }  // namespace
 
-TEST_CASE("a store has as much room as the service manager says, and each client its own number") {
+TEST_CASE("the store has the service manager's capacity, and each client its own number") {
   const Notified notified("8");  // the state's, and two clients' three
   const auto channel = MakeChannel();
   std::vector<std::string> said;
@@ -67,7 +67,7 @@ TEST_CASE("a store has as much room as the service manager says, and each client
   CHECK(said[4].find("FDSTOREREMOVE=1\nFDNAME=state") == 0);
 }
 
-TEST_CASE("what a service manager says of its store is a number, or there is no store") {
+TEST_CASE("FDSTORE is a number, or there is no store") {
   const std::string most = GENERATE("", "many", "9x", "-1", "99999999999", "1", "0");
   const Notified notified(most.c_str());
   ServiceManager manager;
@@ -77,7 +77,7 @@ TEST_CASE("what a service manager says of its store is a number, or there is no 
   CHECK_FALSE(store.StoreChannel(1, *MakeChannel()));
 }
 
-TEST_CASE("where nothing is said of the store it is the unit's, and without a service manager there is none") {
+TEST_CASE("without FDSTORE the unit's capacity applies, and without a service manager there is no store") {
   {
     const Notified notified(nullptr);
     ServiceManager manager;
@@ -89,7 +89,7 @@ TEST_CASE("where nothing is said of the store it is the unit's, and without a se
   store.StoreState(STDERR_FILENO);
 }
 
-TEST_CASE("without descriptors nothing is stored, and nothing of it is forgotten") {
+TEST_CASE("without free descriptors nothing is stored, and nothing stored is lost") {
   const Notified notified("100");
   const auto channel = MakeChannel();
   {
@@ -110,7 +110,7 @@ TEST_CASE("without descriptors nothing is stored, and nothing of it is forgotten
   CHECK(notified.Said().size() == 1);
 }
 
-TEST_CASE("a service manager that has gone is told nothing, and hinders nobody") {
+TEST_CASE("a service manager that has gone blocks nobody") {
   std::optional<Notified> notified(std::in_place, "100");
   ServiceManager manager;
   DescriptorStore store(manager);
@@ -122,7 +122,7 @@ TEST_CASE("a service manager that has gone is told nothing, and hinders nobody")
   manager.Notify("STOPPING=1");
 }
 
-TEST_CASE("for a service manager that stands still no more waits than is to be stored") {
+TEST_CASE("for a stopped service manager, no more is queued than is to be stored") {
   const Notified notified("100");
   const auto open = [] {
     const std::filesystem::directory_iterator all("/proc/self/fd");
@@ -161,7 +161,7 @@ TEST_CASE("for a service manager that stands still no more waits than is to be s
   }
 }
 
-TEST_CASE("what an earlier daemon stored is taken by its name, and what nobody knows is given up") {
+TEST_CASE("stored descriptors are restored by name, and unknown ones are dropped") {
   const Notified notified("100");
   {
     ServiceManager manager;

@@ -53,7 +53,7 @@ TEST_CASE("GPU time is what the counter adds, and never more than the time that 
   }
 }
 
-TEST_CASE("idle time is nothing to draw on") {
+TEST_CASE("GPU time cannot be claimed for idle time") {
   const std::uint64_t start = 1'000 * kNsPerS;
   GpuAccount account;
   account.Start(0, start);
@@ -62,7 +62,7 @@ TEST_CASE("idle time is nothing to draw on") {
   CHECK(account.TakeRanNs() <= 15 * kNsPerMs);
 }
 
-TEST_CASE("what is usual follows the longest of late, and only of whole bursts") {
+TEST_CASE("the usual burst follows the longest recent one, of whole bursts only") {
   std::uint64_t now = 1'000 * kNsPerS;
   BurstClock clock;
   const auto burst = [&](std::uint64_t open_ms, std::uint64_t held_ms, bool whole) {
@@ -131,7 +131,7 @@ TEST_CASE("a tenant is described with its burst, its deadlines and what it ran s
   CHECK(idle.deadline_after_ns == 33 * kNsPerMs);
 }
 
-TEST_CASE("what is kept between decisions is what would be found anew") {
+TEST_CASE("a kept cluster equals a rebuilt one") {
   World world;
   std::vector<std::unique_ptr<Peer>> peers;
   for (std::uint64_t i = 0; i < 6; ++i)
@@ -176,7 +176,7 @@ TEST_CASE("a group weighs as much as its heaviest client") {
   second->client->effective.weight = 70;
   for (Client* client : {first->client, second->client}) {
     world.scheduler.Changed(*client);
-    world.registry.Join(*client, "job");
+    world.registry.MoveToGroup(*client, "job");
     world.scheduler.Changed(*client);
   }
   world.scheduler.Decide();

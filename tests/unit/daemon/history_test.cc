@@ -51,7 +51,7 @@ struct Subject {
 
 }  // namespace
 
-TEST_CASE("times by phase, holds by cause and GPU time are those that were") {
+TEST_CASE("phases, causes and GPU time add up to what happened") {
   HistoryPool pool;
   Subject subject(pool);
   subject.now += 3 * kS;  // untracked
@@ -77,7 +77,7 @@ TEST_CASE("times by phase, holds by cause and GPU time are those that were") {
   CHECK(all.spans.back().reason == For(8, policy::Why::kTurn));
 }
 
-TEST_CASE("a window cuts long phases exactly, also the one that lasts") {
+TEST_CASE("a time window cuts long phases exactly, including the current one") {
   HistoryPool pool;
   Subject subject(pool);
   subject.Enter(Phase::kRunning, 5 * kS);
@@ -111,7 +111,7 @@ TEST_CASE("a hundred thousand short holds lose nothing but the exact spans") {
   CHECK(Find(half, 7)->count < 51'000);
 }
 
-TEST_CASE("more causes than a bucket has room for are others, and no time is lost") {
+TEST_CASE("causes beyond a bucket's room are added up as others, and no time is lost") {
   HistoryPool pool;
   Subject subject(pool);
   for (int i = 0; i < 100; ++i)
@@ -144,7 +144,7 @@ TEST_CASE("an account of a crowd is bounded, and what it cannot name is among th
   CHECK(subject.history.Since(pool, 0, {subject.now, 0}, History::Detail::kTimes).causes.empty());
 }
 
-TEST_CASE("what the pool has overwritten is forgotten, and not claimed to be known") {
+TEST_CASE("overwritten history is reported as unknown") {
   HistoryPool pool;
   Subject quiet(pool);
   quiet.Enter(Phase::kRunning, kS);

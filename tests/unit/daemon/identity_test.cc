@@ -70,7 +70,7 @@ class Answer {
 
 }  // namespace
 
-TEST_CASE("text of others is well-formed UTF-8 without control characters and quotes") {
+TEST_CASE("clients' text becomes well-formed UTF-8 without control characters and quotes") {
   const struct {
     std::string_view from;
     std::string_view to;
@@ -122,7 +122,7 @@ TEST_CASE("the kernel says who is at the other end of a socket") {
   }
 }
 
-TEST_CASE("a number that has become another process's is not taken for the one that connected") {
+TEST_CASE("a reused pid is not taken for the process that connected") {
   int pair[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
   const UniqueFd one(pair[0]);
@@ -132,7 +132,7 @@ TEST_CASE("a number that has become another process's is not taken for the one t
   int opened = 0;
   int looks = 0;
   // A kernel of before 6.5: there is the number alone. What /proc says before and after the pidfd was opened.
-  const auto as_of = [&](int error, std::optional<ProcessLook> before, std::optional<ProcessLook> after) {
+  const auto as_of = [&](int error, std::optional<ProcessStatus> before, std::optional<ProcessStatus> after) {
     opened = looks = 0;
     const PeerCalls calls{.peer_pidfd =
                               [error](int) {
@@ -144,19 +144,20 @@ TEST_CASE("a number that has become another process's is not taken for the one t
                                 ++opened;
                                 return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
                               },
-                          .look = [&, before, after](pid_t) { return looks++ == 0 ? before : after; }};
+                          .read_status = [&, before, after](pid_t) { return looks++ == 0 ? before : after; }};
     return ReadPeer(one.Get(), calls).has_value();
   };
-  const ProcessLook it{100, own};
+  const ProcessStatus it{100, own};
   CHECK(as_of(ENOPROTOOPT, it, it));
   CHECK(opened == 1);
-  CHECK_FALSE(as_of(ENOPROTOOPT, it, ProcessLook{101, own}));  // it changed while we looked
+  CHECK_FALSE(as_of(ENOPROTOOPT, it, ProcessStatus{101, own}));  // it changed while we looked
   CHECK_FALSE(as_of(ENOPROTOOPT, std::nullopt, it));
   CHECK_FALSE(as_of(ENOPROTOOPT, it, std::nullopt));
-  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessLook{0, own}, ProcessLook{0, own}));            // not known
-  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessLook{100, others}, ProcessLook{100, others}));  // somebody else's by now
+  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{0, own}, ProcessStatus{0, own}));            // not known
+  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, others}));  // somebody else's by now
   // It connected as this user and has become another; one of its numbers is still that.
-  CHECK(as_of(ENOPROTOOPT, ProcessLook{100, others}, ProcessLook{100, {::getuid() + 1, ::getuid() + 1, ::getuid()}}));
+  CHECK(
+      as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, {::getuid() + 1, ::getuid() + 1, ::getuid()}}));
   // A newer kernel says with these that the peer is gone: its number is not asked for.
   for (const int error : {ESRCH, ENODATA, EINVAL, EMFILE}) {
     CHECK_FALSE(as_of(error, it, it));
@@ -175,14 +176,14 @@ TEST_CASE("what the kernel writes about a process") {
   CHECK(LoginUidOf("0\n") == 0u);
   CHECK(!LoginUidOf("4294967295"));
   CHECK(!LoginUidOf(""));
-  const auto look = SystemPeerCalls().look(::getpid());
+  const auto look = SystemPeerCalls().read_status(::getpid());
   REQUIRE(look);
   CHECK(look->start_ticks == ReadProcessKey(::getpid(), PidFd(::getpid()).Get()).start_ticks);
   CHECK(look->uids.size() == 4);
-  CHECK(!SystemPeerCalls().look(0x7fffffff));
+  CHECK(!SystemPeerCalls().read_status(0x7fffffff));
 }
 
-TEST_CASE("what /proc says of a process that has exited is not believed") {
+TEST_CASE("/proc is not believed once the process has exited") {
   const DeadChild child;
   CHECK(HasExited(child.PidFdNumber()));
   const ProcessInfo info = ReadProcess(child.Pid(), child.PidFdNumber());

@@ -39,7 +39,7 @@ std::string StandardErrorOf(Action action) {
 
 }  // namespace
 
-TEST_CASE("what is no UTF-8 is told of, a few times") {
+TEST_CASE("invalid UTF-8 is logged a few times") {
   const auto logger = spdlog::default_logger();
   const std::string text = StandardErrorOf([] {
     REQUIRE(xschedd::StartLog("info"));
@@ -57,7 +57,7 @@ TEST_CASE("what is no UTF-8 is told of, a few times") {
   CHECK(text.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("a log that nobody reads stops nobody, and says afterwards how much of it is lost") {
+TEST_CASE("an unread log blocks nobody, and later says how many lines are lost") {
   const auto logger = spdlog::default_logger();
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);

@@ -4,6 +4,7 @@
 #include "daemon/admin/selector.h"
 #include "daemon/config/match.h"
 #include "daemon/registry/effective.h"
+#include "daemon/registry/pci_address.h"
 #include "daemon/registry/registry.h"
 #include "tests/catch.h"
 
@@ -25,7 +26,7 @@ Client& AddPython(Registry& registry, const std::string& cgroup = "/user.slice/j
 
 }  // namespace
 
-TEST_CASE("one wrong character anywhere makes it no PCI address") {
+TEST_CASE("any wrong character makes a PCI address invalid") {
   const std::string good = "0000:c1:00.0/1";
   REQUIRE(IsPciAddress(good));
   for (std::size_t i = 0; i < good.size(); ++i) {

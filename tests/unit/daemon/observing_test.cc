@@ -62,7 +62,7 @@ TEST_CASE("a daemon that observes only measures nothing that needs a gate") {
   }
 }
 
-TEST_CASE("what is decided comes into force, and goes, while clients run; the two are counted apart") {
+TEST_CASE("enforcement is switched on and off while clients run, and both kinds of holds are counted apart") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);

@@ -40,7 +40,7 @@ v1::DaemonMessage Configuration() {
 TEST_CASE("one message is written at a time, in order") {
   Reader reader;
   CHECK(reader.outbox.Notice("one"));
-  CHECK(reader.outbox.Send(Configuration()) == Outbox::Full::kNot);
+  CHECK(reader.outbox.Send(Configuration()) == Outbox::Outcome::kTaken);
   REQUIRE(reader.read.size() == 1);
   CHECK(reader.Last() == "one");
   reader.ReadOne();
@@ -50,19 +50,19 @@ TEST_CASE("one message is written at a time, in order") {
   CHECK(reader.read.size() == 2);
 }
 
-TEST_CASE("who does not read loses notices, then the session") {
+TEST_CASE("a client that does not read loses notices, then its session") {
   Reader reader;
   int taken = 0;
   while (reader.outbox.Notice("again"))
     ++taken;
   CHECK(taken == 32);
-  while (reader.outbox.Send(Configuration()) == Outbox::Full::kNot)
+  while (reader.outbox.Send(Configuration()) == Outbox::Outcome::kTaken)
     ++taken;
   CHECK(taken == 64);
-  CHECK(reader.outbox.Send(Configuration()) == Outbox::Full::kUnread);
+  CHECK(reader.outbox.Send(Configuration()) == Outbox::Outcome::kUnread);
 }
 
-TEST_CASE("who reads loses notices when there are too many, and is told how many") {
+TEST_CASE("a client with too many notices loses some, and is told how many") {
   Reader reader;
   int taken = 0;
   while (taken < 1000 && reader.outbox.Notice("again")) {
@@ -78,14 +78,14 @@ TEST_CASE("who reads loses notices when there are too many, and is told how many
   CHECK(reader.Last().ends_with(" notices before this were left out)"));
 }
 
-TEST_CASE("what waits counts against the user's memory until it is written") {
+TEST_CASE("unsent messages count against the user's memory until they are written") {
   Reader reader(1);
   CHECK(reader.outbox.Notice(std::string(600, 'x')));
   CHECK_FALSE(reader.outbox.Notice(std::string(600, 'y')));
-  CHECK(reader.outbox.Send(Configuration()) == Outbox::Full::kNot);
+  CHECK(reader.outbox.Send(Configuration()) == Outbox::Outcome::kTaken);
   v1::DaemonMessage large;
   large.mutable_notice()->set_text(std::string(600, 'z'));
-  CHECK(reader.outbox.Send(large) == Outbox::Full::kMemory);
+  CHECK(reader.outbox.Send(large) == Outbox::Outcome::kMemory);
   reader.ReadOne();
-  CHECK(reader.outbox.Send(large) == Outbox::Full::kNot);
+  CHECK(reader.outbox.Send(large) == Outbox::Outcome::kTaken);
 }

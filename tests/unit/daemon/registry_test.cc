@@ -13,6 +13,7 @@
 #include "daemon/config/match.h"
 #include "daemon/registry/channel.h"
 #include "daemon/registry/effective.h"
+#include "daemon/registry/pci_address.h"
 #include "daemon/registry/process.h"
 #include "tests/catch.h"
 
@@ -115,7 +116,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
     }
     CHECK(registry.Devices().size() == 64);
     // Nor do they keep others from a name of their own for longer than they are there.
-    const std::uint64_t version = registry.PartitionsVersion();
+    const std::uint64_t version = registry.Names().Version();
     CHECK(attach(address, "GPU-a") == address);
     std::vector<std::uint64_t> liars;
     for (const auto& [id, other] : registry.Clients()) {
@@ -126,7 +127,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
     const std::string own = attach(address, "GPU-b");
     CHECK(own == address + "/1");
     CHECK(attach(address, "GPU-b") == own);
-    CHECK(registry.PartitionsVersion() != version);
+    CHECK(registry.Names().Version() != version);
   }
   SECTION("names that nobody uses make room, wherever they are") {
     const auto address_of = [](std::uint32_t i) {
@@ -134,7 +135,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
       std::snprintf(text, sizeof text, "%04x:00:00.0", i);
       return std::string(text);
     };
-    for (std::uint32_t i = 0; i < kMostPartitions; ++i) {
+    for (std::uint32_t i = 0; i < kMaxPartitions; ++i) {
       Client& passing = registry.Add(Make(9, 1000), 0);
       REQUIRE(registry.Attach(passing, {0, address_of(i), "", "", 0, "u"}));
       registry.Remove(passing.id);
@@ -142,13 +143,13 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
     CHECK(attach(address, "GPU-a") == address);
     CHECK(attach(address, "GPU-b") == address + "/1");
     std::size_t kept = 0;
-    for (const auto& [at, uuids] : registry.KnownPartitions())
+    for (const auto& [at, uuids] : registry.Names().Known())
       kept += uuids.size();
-    CHECK(kept <= kMostPartitions);
+    CHECK(kept <= kMaxPartitions);
   }
   SECTION("of attachments there are so many, and one that goes makes room") {
     std::vector<std::uint64_t> many;
-    for (std::size_t i = 0; i < kMostAttachments / 64; ++i) {
+    for (std::size_t i = 0; i < kMaxAttachments / 64; ++i) {
       Client& one = registry.Add(Make(9, 1000), 0);
       many.push_back(one.id);
       for (std::uint32_t slot = 0; slot < 64; ++slot)
@@ -180,12 +181,13 @@ TEST_CASE("a user's clients are on so many different devices, whichever of the u
   REQUIRE(attach(second, 0, "0000:c2:00.0"));
   const auto refused = attach(second, 1, "0000:c3:00.0", "GPU-c");
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().Line() ==
-        "uid 1000, as whose uid 100003 counts, has 2 different GPUs, and may have 2; end some clients, or let an "
-        "administrator raise gpus_per_uid in [quota]");
+  CHECK(
+      refused.error().Line() ==
+      "uid 1000 (with its subordinate uid 100003) is on 2 different GPUs, and may be on 2; end some clients, or let an "
+      "administrator raise gpus_per_uid in [quota]");
   CHECK_FALSE(attach(first, 1, "0000:c1:00.0", "GPU-b"));  // a partition is one, too
   // Nothing is kept of what was refused.
-  CHECK(registry.KnownPartitions().size() == 1);
+  CHECK(registry.Names().Known().size() == 1);
   CHECK(registry.Devices().size() == 2);
   // What one of them is on already, by any client; and others' are their own.
   CHECK(attach(second, 1, "0000:c1:00.0", "GPU-a"));
@@ -284,7 +286,7 @@ TEST_CASE("effective latency: override, rule, its user, hint; of a group the str
     REQUIRE(registry.Attach(*member, {0, "0000:c1:00.0", "GPU", "amd", 304, ""}, 0));
   }
   const auto together = [&] {
-    return TogetherOf(*client.group, [](const Client& member) -> const Effective& { return member.own; })
+    return GroupValuesOf(*client.group, [](const Client& member) -> const Effective& { return member.own; })
         .latency->latency;
   };
   client.own.latency = Latency::kStrict;
@@ -303,7 +305,7 @@ TEST_CASE("rules put clients into groups") {
   Config config;
   const auto apply = [&] {
     for (Client* client : {&first, &second, &stranger})
-      registry.Join(*client, GroupNameOf(*client, config));
+      registry.MoveToGroup(*client, GroupNameOf(*client, config));
   };
   config.rules.push_back({.exe = "python3.11", .join = "job"});
   apply();
@@ -311,7 +313,7 @@ TEST_CASE("rules put clients into groups") {
   CHECK(first.group->name == "job");
   CHECK(first.group != stranger.group);
   CHECK(first.group->clients.size() == 2);
-  CHECK(!registry.Join(first, "job"));
+  CHECK(!registry.MoveToGroup(first, "job"));
 
   config.rules[0].join = kJoinCgroup;
   second.identity.cgroup = "/user.slice/job-2";
@@ -328,7 +330,7 @@ TEST_CASE("rules put clients into groups") {
   CHECK(second.group->name == "own");
   // Nothing is left of the groups that nobody is in: the next of that name has no memory of them.
   first.group->memory.turn_since_ns = 1;
-  registry.Join(first, "job");
+  registry.MoveToGroup(first, "job");
   CHECK(first.group->memory == policy::GroupMemory{});
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("busy is a lease: who is not heard of any more holds nobody, and count
   SECTION("it renews") {
     high->ledger->Renew();
     CHECK(high->ledger->WakeDaemon());
-    CHECK(world.scheduler.Serve(*high->client));
+    CHECK(world.scheduler.ReadActivity(*high->client));
     world.scheduler.Decide();
     CHECK(low->Held(0));
     CHECK(!state(*high));
@@ -149,7 +149,7 @@ TEST_CASE("who waits for the device is asked to say so, and opens and shuts othe
   const auto report = [&](abi::TransitionKind kind) {
     fake_now += policy::kNsPerMs;
     high->ledger->Report(0, kind, fake_now);
-    CHECK(world.scheduler.Serve(*high->client));
+    CHECK(world.scheduler.ReadActivity(*high->client));
     world.scheduler.Decide();
   };
   report(abi::TransitionKind::kBusy);
@@ -176,7 +176,7 @@ TEST_CASE("who is tracked anew while it waits is known to wait") {
   const auto high = world.Connect(1, 50);
   auto low = world.Connect(2, 0);
   high->ledger->Report(0, abi::TransitionKind::kWaits, fake_now);
-  CHECK(world.scheduler.Serve(*high->client));
+  CHECK(world.scheduler.ReadActivity(*high->client));
   world.scheduler.Decide();
   CHECK(high->client->attachments.at(0)->waits);
   world.Disconnect(*low);
@@ -193,7 +193,7 @@ TEST_CASE("a client that floods its ring is served in portions") {
   const auto low = world.Connect(2, 0);
   for (int i = 0; i < 3'000; ++i)
     low->ledger->Report(0, i % 2 == 0 ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, 0);
-  world.scheduler.Serve(*low->client);
+  world.scheduler.ReadActivity(*low->client);
   world.scheduler.Decide();
   CHECK(!world.registry.Devices().begin()->second->attachments[1]->busy);  // the level, not the records, is the truth
   CHECK(world.scheduler.Counts().decisions < 10);

@@ -235,12 +235,12 @@ TEST_CASE("time alone opens a gate when the guard's turn has come") {
   const auto low = world.Connect(2, 0);
   world.Report(*low, true);
   world.Report(*high, true);
-  const std::uint64_t next = world.scheduler.NextLookNs();
+  const std::uint64_t next = world.scheduler.NextDueNs();
   CHECK(next == fake_now + 990 * policy::kNsPerMs);
   fake_now = next;
   world.scheduler.Decide();
   CHECK(!low->Held(0));
-  fake_now = world.scheduler.NextLookNs();
+  fake_now = world.scheduler.NextDueNs();
   world.scheduler.Decide();
   CHECK(low->Held(0));
 }
@@ -257,7 +257,7 @@ TEST_CASE("opening all gates is for good") {
   world.scheduler.Changed(*high->client);
   world.scheduler.Decide();
   CHECK(!low->Tracked(0));
-  CHECK(world.scheduler.NextLookNs() == policy::kNever);
+  CHECK(world.scheduler.NextDueNs() == policy::kNever);
 }
 
 TEST_CASE("the event memory is bounded") {

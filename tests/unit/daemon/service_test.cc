@@ -352,7 +352,7 @@ TEST_CASE("who is an administrator hangs on the server that a call comes to, wha
 TEST_CASE("an administrator is answered when the change is saved, or told that it is not") {
   const test::Notified notified("100");
   World world;
-  world.keeper.Restore({});
+  world.state.Restore({});
   const auto admin = world.Connect(true);
   v1::SetPolicyRequest request;
   request.set_linger_us(777);

@@ -38,10 +38,10 @@ struct Services {
   Core core{io, ConfigSource{}, Believing()};
   ServiceManager manager;  // none is there
   DescriptorStore store{manager};
-  StateKeeper keeper{io, core, store};
+  PersistentState state{io, core, store};
   Connections connections;
   CommandReader commands;
-  Host host{io, core, connections, commands, quotas, keeper};
+  Host host{io, core, connections, commands, quotas, state};
 };
 
 }  // namespace xschedd::test

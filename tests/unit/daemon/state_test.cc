@@ -176,18 +176,18 @@ TEST_CASE("the largest state that can come to be fits") {
   fresh.identity.pid = ~std::uint64_t{0};
   fresh.identity.uid = fresh.identity.gid = ~0U;
   fresh.identity.key = {~std::uint64_t{0}, ~std::uint64_t{0}};
-  fresh.group_name = std::string(kMostOfGroup, 'g');
-  fresh.runtime = fresh.route = fresh.version = std::string(kMostOfWord, 'w');
+  fresh.group_name = std::string(kMaxGroupNameBytes, 'g');
+  fresh.runtime = fresh.route = fresh.version = std::string(kMaxWordBytes, 'w');
   fresh.hints = {.priority = -100, .weight = 10'000, .deadline_us = policy::kDeadlineLimits.max};
   Client& client = core.AddClient(std::move(fresh));
   client.late_total = ~std::uint64_t{0};
   client.connected_ns = ~std::uint64_t{0};
-  constexpr std::size_t kDevices = kMostAttachments / kMostClients;
+  constexpr std::size_t kDevices = kMaxAttachments / kMaxClients;
   for (std::uint32_t slot = 0; slot < kDevices; ++slot) {
     REQUIRE(core.AttachDevice(client, {abi::kMaxDevices - 1 - slot,
                                        "ffff:ff:ff." + std::string(1, "01234567"[slot]) + "/9999",
-                                       std::string(kMostOfName, 'n'),
-                                       std::string(kMostOfVendor, 'v'),
+                                       std::string(kMaxNameBytes, 'n'),
+                                       std::string(kMaxVendorBytes, 'v'),
                                        ~0U,
                                        {}}));
   }
@@ -204,27 +204,27 @@ TEST_CASE("the largest state that can come to be fits") {
   }
   state::SavedState one;
   *one.add_clients() = ToSaved(client, ~std::uint64_t{0});
-  CHECK(one.clients(0).queues_size() == static_cast<int>(kMostSavedQueues));
+  CHECK(one.clients(0).queues_size() == static_cast<int>(kMaxSavedQueues));
   const std::string client_bytes = one.SerializeAsString();
-  CHECK(client_bytes.size() <= kMostSavedOfClient + kDevices * kMostSavedOfDevice);
+  CHECK(client_bytes.size() <= kMaxSavedClientBytes + kDevices * kMaxSavedDeviceBytes);
 
   Partitions partitions;
-  for (std::size_t i = 0; i < kMostPartitions; ++i)
-    partitions["ffff:ff:ff.f/" + std::to_string(1'000 + i)] = {std::string(kMostOfName, 'u')};
+  for (std::size_t i = 0; i < kMaxPartitions; ++i)
+    partitions["ffff:ff:ff.f/" + std::to_string(1'000 + i)] = {std::string(kMaxNameBytes, 'u')};
   state::SavedState shared;
   FillPartitions(partitions, shared);
   const std::string partition_bytes = shared.SerializeAsString();
-  CHECK(partition_bytes.size() <= kMostPartitions * kMostSavedOfPartition);
+  CHECK(partition_bytes.size() <= kMaxPartitions * kMaxSavedPartitionBytes);
   state::SavedState head;
   FillSaved(core, head);
-  CHECK(head.SerializeAsString().size() <= kMostSavedOfHead);
+  CHECK(head.SerializeAsString().size() <= kMaxSavedHeadBytes);
 
   auto file = StateFile::Make().value();
   const UniqueFd copy(::fcntl(file.Fd(), F_DUPFD_CLOEXEC, 0));
   {
     StateWriter writer(std::move(file));
     StateWriter::Parts parts{{0, head.SerializeAsString()}, {~std::uint64_t{0}, partition_bytes}};
-    for (std::uint64_t id = 1; id <= kMostClients; ++id)
+    for (std::uint64_t id = 1; id <= kMaxClients; ++id)
       parts.emplace(id, client_bytes);
     std::promise<Result<void>> saved;
     writer.Put(std::move(parts), [&](const Result<void>& is) { saved.set_value(is); });
@@ -232,8 +232,8 @@ TEST_CASE("the largest state that can come to be fits") {
   }
   state::SavedState all;
   REQUIRE(all.ParseFromString(*StateFile::Open(UniqueFd(::fcntl(copy.Get(), F_DUPFD_CLOEXEC, 0)))->Read()));
-  CHECK(all.clients_size() == static_cast<int>(kMostClients));
-  CHECK(all.partitions_size() == static_cast<int>(kMostPartitions));
+  CHECK(all.clients_size() == static_cast<int>(kMaxClients));
+  CHECK(all.partitions_size() == static_cast<int>(kMaxPartitions));
 }
 
 TEST_CASE("what is put is written, what is gone is gone, and who waits is told, also where it cannot be written") {
@@ -309,10 +309,10 @@ TEST_CASE("a client is the same after it was saved") {
   CHECK(saved.queues_size() == 1);  // of the other the client tells again
   state::SavedState all;
   FillSaved(core, all);
-  FillPartitions(core.Clients().KnownPartitions(), all);
+  FillPartitions(core.Clients().Names().Known(), all);
 
   Core next(io, {}, test::Believing());
-  next.Clients().Continue(all.next_client(), PartitionsFrom(all));
+  next.Clients().Restore(all.next_client(), PartitionsFrom(all));
   RestoredClient restored = FromSaved(saved);
   restored.fresh.channel = channel.get();
   Client& again = next.RestoreClient(std::move(restored));

@@ -66,7 +66,7 @@ class World {
 
   void Report(Peer& peer, bool busy) {
     peer.ledger->Report(0, busy ? abi::TransitionKind::kBusy : abi::TransitionKind::kIdle, fake_now);
-    CHECK(scheduler.Serve(*peer.client));
+    CHECK(scheduler.ReadActivity(*peer.client));
     scheduler.Decide();
   }
 
@@ -78,7 +78,7 @@ class World {
 
   void Disconnect(Peer& peer) {
     scheduler.Changed(*peer.client);
-    scheduler.Leaving(*peer.client);
+    scheduler.Remove(*peer.client);
     registry.Remove(peer.client->id);
     scheduler.Decide();
   }

@@ -191,7 +191,7 @@ TEST_CASE("what a user's subordinate uids have and do is the user's, whichever o
   CHECK(connect(kBob));
   CHECK(quotas.Held(100'003, QuotaKind::kConnections) == 4);
   CHECK(quotas.Reason(100'003, QuotaKind::kConnections)
-            .starts_with("uid 1000, as whose uid 100003 counts, has 4 connections, and may have 4; "));
+            .starts_with("uid 1000 (with its subordinate uid 100003) has 4 connections, and may have 4; "));
   // Made before a reload, ended after it.
   quotas.SetSubordinates(SubordinateUids());
   held.clear();

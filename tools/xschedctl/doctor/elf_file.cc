@@ -15,7 +15,7 @@ namespace {
 // of it is looked at, which is far more than any library has.
 constexpr std::size_t kMostBytes = std::size_t{512} << 20;
 constexpr std::uint64_t kMostReads = 8'000'000;
-constexpr std::size_t kMostText = std::size_t{64} << 20;
+constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
 constexpr std::size_t kLongestName = 4096;
 
 class Bytes {
@@ -42,7 +42,7 @@ class Bytes {
  private:
   std::string content_;
   mutable std::uint64_t reads_left_ = kMostReads;
-  mutable std::size_t text_left_ = kMostText;
+  mutable std::size_t text_left_ = kMaxTextBytes;
 };
 
 void Raise(std::optional<GlibcVersion>* highest, const std::string& name) {

@@ -1,4 +1,4 @@
-// What `xschedctl doctor` has seen of the system, before anything is concluded from it. Gathered by gather.cc; a test
+// What `xschedctl doctor` has seen of the system, before anything is concluded from it. Gathered by gather.h; a test
 // writes its own. Empty texts and nullopt: not found, or not asked for. Thread rule: values.
 #pragma once
 

@@ -1,0 +1,137 @@
+// Clients, groups and queues: who a client is, what it asked for, what others set for it, and what is in effect.
+// Thread rule: the daemon's one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/latency.h"
+#include "common/priority.h"
+#include "daemon/policy/types.h"
+#include "daemon/registry/attachment.h"
+#include "daemon/registry/channel.h"
+#include "daemon/registry/hints.h"
+#include "daemon/registry/process_key.h"
+#include "daemon/registry/token_bucket.h"
+
+namespace xschedd {
+
+struct Client;
+
+inline constexpr std::uint64_t kDefaultStream = 0;  // a Queue::id
+
+struct Queue {
+  std::uint64_t id = 0;
+  std::uint32_t slot = 0;
+  std::int32_t native_priority = 0;
+  std::uint64_t launches = 0;
+  std::uint64_t completions = 0;
+  std::uint64_t deadline_us = 0;  // a hint that replaces the client's; 0: none
+  bool is_restored = false;       // as in Attachment
+};
+
+struct Group {
+  std::uint64_t id = 0;    // grows with arrival
+  std::string name;        // as listed; for a client without a group: its pid
+  bool is_shared = false;  // other clients of the same uid can be put into it by its name
+  std::vector<Client*> clients;
+  policy::GroupMemory memory;
+  std::uint64_t visited = 0;  // the gatherer's mark while it builds a cluster
+};
+
+enum class PrioritySource { kDefault, kAdmin, kRule, kHint, kOwner, kGroup };
+
+// What is in effect for a client (effective.h).
+struct Effective {
+  int priority = kPriorityDefault;
+  PrioritySource source = PrioritySource::kDefault;
+  bool limited = false;  // by a ceiling
+  std::uint32_t weight = policy::kWeightDefault;
+  PrioritySource weight_source = PrioritySource::kDefault;
+  bool weight_limited = false;
+  Latency latency = Latency::kAuto;
+  PrioritySource latency_source = PrioritySource::kDefault;
+  std::string metric_class;  // given by a rule; empty: derived from the priority (telemetry/meter.h)
+};
+
+// Who a client is, according to the kernel. Constant, except for `command`, which is read later.
+struct ClientIdentity {
+  std::uint64_t pid = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t owner = 0;  // the user whose limits apply (Quotas::OwnerOf)
+  std::uint32_t gid = 0;
+  std::string exe;
+  std::string cgroup;
+  bool may_raise = false;  // root, the daemon's own user, or in group xschedd (registry/roles.h)
+  std::string command;
+  ProcessKey key;
+};
+
+// A client that keeps missing deadlines gets at most so many events and log lines; all misses are counted.
+inline constexpr double kLateLinesPerSecond = 2;
+inline constexpr double kLateLinesBurst = 20;
+
+// Calls let through ungated, by the passthrough rule that matched, as it is written.
+using PassedCounts = std::map<std::string, std::uint64_t>;
+inline constexpr std::size_t kMaxPassedRules = 64;  // per client; calls by further rules are in the ledger's total only
+
+struct Client {
+  std::uint64_t id = 0;
+  ClientIdentity identity;
+  Group* group = nullptr;
+  std::string group_name;  // as the client gave it; empty: a group of its own
+  std::string runtime;
+  std::string route;
+  std::string version;
+  std::optional<int> hint;
+  std::optional<int> admin;
+  std::optional<std::uint32_t> hint_weight;
+  std::optional<Latency> hint_latency;
+  std::uint64_t hint_deadline_us = 0;            // for queues without a deadline of their own; 0: none
+  std::uint64_t default_stream_deadline_us = 0;  // for default streams, which are not in `queues`; 0: none
+  std::optional<std::uint32_t> admin_weight;
+  std::optional<Latency> admin_latency;
+  // Set by the client's own user through client.sock.
+  std::optional<int> owner;
+  std::optional<std::uint32_t> owner_weight;
+  std::optional<Latency> owner_latency;
+  Effective own;            // from what was set and hinted for this client alone
+  Effective effective;      // in effect: the same for all members of its group that have a device
+  bool hold = false;        // by an administrator
+  bool owner_hold = false;  // by its own user
+  std::uint64_t connected_ns = 0;
+  std::map<std::uint32_t, std::unique_ptr<Attachment>> attachments;  // by slot
+  std::map<std::uint64_t, Queue> queues;
+  Channel* channel = nullptr;       // its connection's; null: no shared memory, so it cannot be gated
+  std::uint32_t flagged_gates = 0;  // the gate writer's: how many gates bind; the lease is renewed while there is one
+  // Of a busy client: its ledger's renewal counter when last read, when that last changed, and since when the next
+  // renewal is overdue, so that the client does not count as busy (0: it is not).
+  std::uint64_t renewals = 0;
+  std::uint64_t renewed_ns = 0;
+  std::uint64_t silent_since_ns = 0;
+  std::uint64_t late_total = 0;  // bursts that finished after their deadline
+  PassedCounts passed;           // as reported by the client
+  TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
+
+  bool IsOnHold() const { return hold || owner_hold; }
+  // It has a device, and can be gated there.
+  bool IsScheduled() const { return channel != nullptr && !attachments.empty(); }
+};
+
+struct NewClient {
+  std::uint64_t id = 0;  // the one that it had before a restart; 0: the next free one
+  ClientIdentity identity;
+  std::string group_name;
+  Hints hints;  // in range
+  std::string runtime;
+  std::string route;
+  std::string version;
+  Channel* channel = nullptr;
+};
+
+}  // namespace xschedd

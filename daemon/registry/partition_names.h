@@ -1,0 +1,45 @@
+// How partitions are named: several devices on one PCI function are called ADDRESS, ADDRESS/1, ... in the order in
+// which their uuids were first seen. A name stays with its uuid, also over a restart; it is given to another uuid only
+// when there is no other left and no client uses it. Bounded. Thread rule: the daemon's one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/registry/device.h"
+
+namespace xschedd {
+
+// The uuids seen at each PCI address; the index is the N of the name.
+using Partitions = std::unordered_map<std::string, std::vector<std::string>>;
+
+class PartitionNames {
+ public:
+  // The device's name, which is assigned if need be. A client that gives the "/N" itself keeps it; one that gives
+  // neither "/N" nor uuid means the first. `devices`: those in use.
+  std::string NameFor(const NewDevice& device, const Devices& devices);
+  // The same, but none where a name would have to be assigned.
+  std::optional<std::string> Find(const NewDevice& device) const;
+
+  const Partitions& Known() const { return known_; }
+  // Differs after each change.
+  std::uint64_t Version() const { return version_; }
+  // Replaces what is known with what was saved before a restart.
+  void Restore(Partitions saved);
+
+ private:
+  static constexpr std::size_t kMaxPerAddress = 64;
+
+  // Forgets all names of one address that nobody uses. False: there is no such address.
+  bool ForgetUnusedAddress(const Devices& devices);
+
+  Partitions known_;
+  std::size_t count_ = 0;  // of uuids
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace xschedd

@@ -1,0 +1,16 @@
+// What the scheduler has done since it was made, for GetStats and metrics. Thread rule: the daemon's one thread.
+#pragma once
+
+#include <cstdint>
+
+namespace xschedd {
+
+struct SchedulerCounts {
+  std::uint64_t transitions = 0;
+  std::uint64_t changes = 0;  // transitions and changes of a deadline
+  std::uint64_t decisions = 0;
+  std::uint64_t gate_writes = 0;
+  std::uint64_t refused_records = 0;  // that no honest client writes
+};
+
+}  // namespace xschedd

@@ -1,0 +1,64 @@
+// The devices that the policy must be asked about: now, because something changed there, or at a time of their own.
+// Thread rule: the daemon's one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "daemon/registry/device.h"
+
+namespace xschedd {
+
+class DecisionQueue {
+ public:
+  // Something changed at the device.
+  void Add(Device& device) {
+    if (device.dirty) return;
+    device.dirty = true;
+    changed_.push_back(&device);
+  }
+  void AddDue(std::uint64_t now_ns) {
+    for (const auto& [due_ns, device] : due_) {
+      if (due_ns > now_ns) break;
+      Add(*device);
+    }
+  }
+  // The next device to decide about; null: there is none. It stays queued until Decided. Devices that are added
+  // meanwhile come last.
+  Device* Next() {
+    while (next_ < changed_.size()) {
+      Device* const device = changed_[next_++];
+      if (device->dirty) return device;
+    }
+    changed_.clear();
+    next_ = 0;
+    return nullptr;
+  }
+  static void Decided(Device& device) { device.dirty = false; }
+  // When the device must be decided about although nothing changes; policy::kNever: it need not.
+  void SetDue(Device& device, std::uint64_t due_ns) {
+    if (device.due_ns == due_ns) return;
+    if (device.due_ns != policy::kNever) due_.erase({device.due_ns, &device});
+    device.due_ns = due_ns;
+    if (due_ns != policy::kNever) due_.emplace(due_ns, &device);
+  }
+  // The device is about to be removed. Not between Next and its null.
+  void Remove(Device& device) {
+    std::erase(changed_, &device);
+    SetDue(device, policy::kNever);
+  }
+
+  bool IsEmpty() const { return changed_.empty(); }
+  std::uint64_t NextDueNs() const { return due_.empty() ? policy::kNever : due_.begin()->first; }
+
+ private:
+  std::vector<Device*> changed_;
+  std::size_t next_ = 0;  // in it
+  // Only devices that have a time: a decision costs what it is about, however many devices there are.
+  std::set<std::pair<std::uint64_t, Device*>> due_;
+};
+
+}  // namespace xschedd

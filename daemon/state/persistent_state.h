@@ -1,0 +1,88 @@
+// Nothing is lost by a restart: the state is saved while the daemon serves, and the next daemon takes it over.
+//
+//   while serving   each client's memory is in the descriptor store, and the state in a file there (state_saver.h)
+//   at the start    each saved client whose process still lives (process_key.h) gets its record and memory back, is
+//                   scheduled at once, and waits for its session (returning_clients.h)
+//
+// Thread rule: the daemon's one thread.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/core.h"
+#include "daemon/service_manager/descriptor_store.h"
+#include "daemon/state/returning_clients.h"
+#include "daemon/state/state_file.h"
+#include "daemon/state/state_saver.h"
+#include "state.pb.h"
+
+namespace xschedd {
+
+class PersistentState final : public CoreObserver {
+ public:
+  PersistentState(boost::asio::io_context& io, Core& core, DescriptorStore& store);
+
+  // Before anybody connects. What cannot be used is logged and left out.
+  void Restore(std::vector<PassedDescriptor> passed);
+  // The loop runs: this start has not failed.
+  void Serving() { saver_.Serving(); }
+  // An orderly stop begins: what is saved stays as it is from here on.
+  void Freeze();
+
+  using Memory = ReturningClients::Memory;  // waiting_id 0: the memory is fresh
+  // Memory for a process that has connected.
+  Result<Memory> MemoryFor(const PeerIdentity& peer, const abi::Layout& layout);
+  // As in ReturningClients.
+  void GiveBack(std::uint64_t waiting_id, std::unique_ptr<Channel> channel) {
+    returning_.GiveBack(waiting_id, std::move(channel));
+  }
+  void Returned(std::uint64_t waiting_id) { returning_.Returned(waiting_id); }
+
+  // Calls `done` in the loop once what an administrator has changed so far is saved. It fails, with the reason, where a
+  // restart would lose it. Without a service manager nothing outlives the daemon, which is no failure.
+  void WhenSaved(StateWriter::Saved done) { saver_.WhenSaved(std::move(done)); }
+  // Clients that are not in the registry, but take part of the room for clients.
+  std::size_t AbsentClients() const { return returning_.Absent().size(); }
+
+  // ---- CoreObserver
+  void ClientAdded(Client& client) override;
+  void ClientGone(const Client& client) override;
+  void ClientChanged(const Client& client, Urgency urgency) override;
+  void Changed(Urgency urgency) override;
+
+ private:
+  // Numbers of the saved parts; a client's part has the client's number.
+  static constexpr std::uint64_t kHead = 0;
+  static constexpr std::uint64_t kPartitions = ~std::uint64_t{0};
+
+  std::optional<StateFile> Load(std::vector<UniqueFd> files, std::optional<state::SavedState>& saved);
+  void RestoreAll(const state::SavedState& saved, std::map<std::uint64_t, std::vector<UniqueFd>> channels);
+  void RestorePolicy(const state::SavedState& saved);
+  void RestoreClients(const state::SavedState& saved, std::map<std::uint64_t, std::vector<UniqueFd>> channels);
+  // Why the client's memory is not restored; empty: it is. Takes it out of `channels`.
+  std::string RestoreMemory(const state::Client& saved, std::map<std::uint64_t, std::vector<UniqueFd>>& channels);
+  std::string RestoreClient(const state::Client& saved, std::vector<UniqueFd> descriptors);
+  void NoteChange(std::uint64_t part, Urgency urgency);
+  StateSaver::PartIds AllParts() const;
+  StateWriter::Parts Serialise(const StateSaver::PartIds& changed);
+  std::string SerialisePart(std::uint64_t part) const;
+
+  Core& core_;
+  DescriptorStore& store_;
+  ReturningClients returning_;
+  StateSaver saver_;
+  std::map<std::uint64_t, std::uint64_t> channels_;  // number in the store, by client
+  std::uint64_t partitions_version_ = 0;             // that was saved
+  bool frozen_ = false;
+  bool warned_full_ = false;
+};
+
+}  // namespace xschedd

@@ -1,0 +1,87 @@
+// Clients of an earlier daemon that have no session with this one yet. Each has kGrace to come back:
+//
+//   waiting   its record and memory are there again, and it is scheduled; when its process connects, it gets this
+//             memory
+//   absent    its memory could not be restored; what others had set for it is kept for its next session
+//
+// A process with several sessions gets fresh memory for each, because nothing tells which of them came back. While the
+// daemon is disabled, no grace ends: nobody could come back. Thread rule: the daemon's one thread.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/core.h"
+#include "daemon/registry/process.h"
+#include "state.pb.h"
+
+namespace xschedd {
+
+class ReturningClients {
+ public:
+  static constexpr std::chrono::seconds kGrace{10};
+
+  // `on_absent_change`: called with the number of each absent client that is no longer kept.
+  ReturningClients(boost::asio::io_context& io, Core& core, std::function<void(std::uint64_t)> on_absent_change);
+
+  // `id`: of a restored client in the registry. `process`: its pidfd.
+  void AddWaiting(std::uint64_t id, std::unique_ptr<Channel> channel, UniqueFd process);
+  // Kept only if something is set for it.
+  void AddAbsent(const state::Client& saved);
+  void BeginGrace();
+  // The daemon was disabled or enabled.
+  void EnabledChanged();
+  // The daemon stops: whoever waits is left to the next one.
+  void Stop();
+
+  struct Memory {
+    std::unique_ptr<Channel> channel;
+    std::uint64_t waiting_id = 0;
+  };
+  // The memory that waits for the process that has connected. None: nothing waits for it.
+  std::optional<Memory> TakeMemory(const PeerIdentity& peer, const abi::Layout& layout);
+  // The process did not get as far as a session, and may try again.
+  void GiveBack(std::uint64_t waiting_id, std::unique_ptr<Channel> channel);
+  // It has its session, and the memory belongs to its connection.
+  void Returned(std::uint64_t waiting_id) { waiting_.erase(waiting_id); }
+  // A process has a session with memory of its own: what was set for it before the restart is set again, and the client
+  // that waited for it is removed.
+  void Supersede(Client& client);
+
+  const std::vector<state::Client>& Absent() const { return absent_; }
+
+ private:
+  struct Waiting {
+    explicit Waiting(boost::asio::io_context& io) : dead(io) {}
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    std::unique_ptr<Channel> channel;            // null: a connection has it
+    bool is_superseded = false;                  // its process has a session with other memory
+    boost::asio::posix::stream_descriptor dead;  // the pidfd
+  };
+
+  void RestoreAbsent(Client& client);
+  void Remove(std::uint64_t id, const std::string& why);
+  void EndGrace();
+
+  boost::asio::io_context& io_;
+  Core& core_;
+  std::function<void(std::uint64_t)> on_absent_change_;
+  std::map<std::uint64_t, std::shared_ptr<Waiting>> waiting_;  // by client
+  std::vector<state::Client> absent_;                          // not in the registry
+  boost::asio::steady_timer grace_;
+  bool in_grace_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace xschedd

@@ -1,0 +1,124 @@
+#include "tools/xschedctl/top/screen_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "tools/xschedctl/table.h"
+#include "tools/xschedctl/units.h"
+
+namespace xschedd::ctl {
+namespace {
+
+constexpr std::size_t kBarWidth = 10;
+constexpr std::size_t kCommandInQuestion = 30;
+
+constexpr std::string_view kHelp[] = {
+    "Up Down PgUp PgDn Home End  choose a client (also k and j)",
+    "< >      sort by the column to the left or right; r: the other way round",
+    "/        show only what has a text in it somewhere; Esc: all again",
+    "p        set the priority of the chosen client; + and -: by 5; asks first",
+    "w        set its weight; asks first",
+    "h        hold it, or release it; asks first",
+    "Space    stop the picture, and go on",
+    "?        this page",
+    "q        quit",
+    "",
+    "GPU      GPU time used in the last second, of the time",
+    "SHARE    its part of what all clients of the device used",
+    "HELD     how much of the last seconds it had work and its gate was shut",
+    "P99-HOLD 99 of 100 holds of the last minute were not longer",
+    "LAUNCH/S launches in a second",
+    "IN-FL    launches believed unfinished",
+    "-        not known: untracked (nobody of another priority is there), or too new",
+};
+
+std::string Percent(const std::optional<double>& part) {
+  return part ? fmt::format("{:.1f} %", *part * 100) : "-";
+}
+
+std::string PerSecond(const std::optional<double>& rate) {
+  if (!rate) return "-";
+  return *rate < 9'999.5 ? fmt::format("{:.0f}", *rate) : fmt::format("{:.1f}k", *rate / 1000);
+}
+
+// Headers are as wide as the usual values below them, so that columns stay in place from one screen to the next.
+Table MakeTable(const std::vector<TopRow>& rows, TopSort sort, bool reverse) {
+  const auto header = [&](const char* name, std::size_t width, bool right) {
+    std::string text(name);
+    if (text == Name(sort)) text += reverse ? "^" : "*";
+    const std::string pad(width - std::min(width, text.size()), ' ');
+    return right ? pad + text : text + pad;
+  };
+  const auto number = [&](const char* name, std::size_t width, int rank) {
+    return Column{.header = header(name, width, true), .right = true, .rank = rank};
+  };
+  const auto word = [&](const char* name, std::size_t width, int rank) {
+    return Column{.header = header(name, width, false), .rank = rank};
+  };
+  Table table({number("PID", 7, 0), number("UID", 5, 7), number("PRIO", 5, 0), number("WEIGHT", 6, 8),
+               word("STATE", 9, 0), number("GPU", 7, 0), number("SHARE", 7, 3), number("HELD", 7, 0),
+               number("P99-HOLD", 9, 1), number("LAUNCH/S", 9, 2), number("IN-FL", 6, 4), word("DEVICE", 12, 5),
+               word("WAITS-FOR", 11, 6), word("GROUP", 8, 9),
+               Column{.header = header("COMMAND", 8, false), .flexible = true}});
+  for (const TopRow& row : rows) {
+    table.Add({std::to_string(row.pid), std::to_string(row.uid), std::to_string(row.priority),
+               std::to_string(row.weight), row.hold ? row.state + ", hold" : row.state, Percent(row.gpu),
+               Percent(row.share), Percent(row.held), row.p99_hold_ns ? Duration(*row.p99_hold_ns) : "-",
+               PerSecond(row.launches_s), std::to_string(row.in_flight), row.device.empty() ? "-" : row.device,
+               row.waits_for.empty() ? "-" : row.waits_for, row.group, row.command});
+  }
+  return table;
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> TableLines(const std::vector<TopRow>& rows, TopSort sort, bool reverse, std::size_t width) {
+  return Lines(MakeTable(rows, sort, reverse).Render({.width = width}));
+}
+
+std::string DeviceText(const TopDevice& device) {
+  const double used = std::clamp(device.gpu.value_or(0), 0.0, 1.0);
+  const auto full = static_cast<std::size_t>(std::lround(used * static_cast<double>(kBarWidth)));
+  const std::string bar = device.gpu ? "[" + std::string(full, '#') + std::string(kBarWidth - full, '.') + "] " : "";
+  return fmt::format("{}  GPU {:>7} {} {} clients, {} busy, {} held  {}", device.address, Percent(device.gpu), bar,
+                     device.clients, device.busy, device.held, device.name);
+}
+
+std::vector<std::string> Wrap(const std::string& text, std::size_t width) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t length = FirstCharacters(text.substr(begin), width).size();
+    if (begin + length < text.size()) {
+      const std::size_t blank = text.rfind(' ', begin + length);
+      if (blank != std::string::npos && blank > begin) length = blank - begin;
+    }
+    lines.push_back(text.substr(begin, length));
+    begin += length;
+    if (begin < text.size() && text[begin] == ' ') ++begin;
+  }
+  return lines;
+}
+
+std::string NameInQuestion(const TopRow& row) {
+  return fmt::format("pid {} ({})", row.pid, Harmless(row.command.substr(0, kCommandInQuestion)));
+}
+
+std::span<const std::string_view> TopHelp() {
+  return kHelp;
+}
+
+}  // namespace xschedd::ctl

@@ -1,0 +1,28 @@
+// The texts on the screen of `xschedctl top`: the table of clients, the line of a device, the page of help. View
+// arranges them. Thread rule: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/xschedctl/top/model.h"
+
+namespace xschedd::ctl {
+
+// The header and one line for each row, for a screen of this width. Marks the column by which the rows are sorted.
+std::vector<std::string> TableLines(const std::vector<TopRow>& rows, TopSort sort, bool reverse, std::size_t width);
+
+std::string DeviceText(const TopDevice& device);
+
+// Lines of at most `width`, broken between words where possible.
+std::vector<std::string> Wrap(const std::string& text, std::size_t width);
+
+// "pid 4711 (train)"
+std::string NameInQuestion(const TopRow& row);
+
+std::span<const std::string_view> TopHelp();
+
+}  // namespace xschedd::ctl
