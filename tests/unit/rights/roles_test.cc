@@ -15,7 +15,7 @@ namespace {
 constexpr Actor kRoot{.pid = 7, .uid = 0, .is_admin = true};
 constexpr Actor kUser{.pid = 8, .uid = 1000, .is_admin = false};
 
-NewClient MakeCore(std::uint64_t pid, bool may_raise = false) {
+NewClient MakeClient(std::uint64_t pid, bool may_raise = false) {
   NewClient fresh;
   fresh.identity.pid = pid;
   fresh.identity.uid = 1000;
@@ -39,7 +39,7 @@ int PriorityBy(const Rule& rule, bool may_raise = false) {
   Config config;
   config.rules.push_back(rule);
   Core core(io, {}, config);
-  return core.AddClient(MakeCore(1, may_raise)).effective.priority;
+  return core.AddClient(MakeClient(1, may_raise)).effective.priority;
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ int PriorityBy(const Rule& rule, bool may_raise = false) {
 TEST_CASE("without configuration a user lowers and does not raise, as with nice") {
   boost::asio::io_context io;
   Core core(io, {}, {});
-  Client& client = core.AddClient(MakeCore(1));
+  Client& client = core.AddClient(MakeClient(1));
   REQUIRE(core.SetHints(client, {.priority = 50, .weight = 10'000}));
   CHECK(client.effective.priority == 0);
   CHECK(client.effective.limited);
@@ -152,7 +152,7 @@ TEST_CASE("a scope that a user names like a container is none") {
 TEST_CASE("who it was that became root is said beside every change") {
   boost::asio::io_context io;
   Core core(io, {}, {});
-  Client& client = core.AddClient(MakeCore(1));
+  Client& client = core.AddClient(MakeClient(1));
   core.SetPriority({&client}, 5, {.pid = 7, .uid = 0, .is_admin = true, .login_uid = 1234});
   CHECK(core.Events().Remembered().back().ReasonText() == "set to 5 by uid 0 (pid 7, login uid 1234)");
   core.SetPriority({&client}, 6, kRoot);
