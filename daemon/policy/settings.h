@@ -95,9 +95,10 @@ inline constexpr SettingRow kSettings[] = {
 // The row of a member.
 template <typename Type>
 consteval const SettingRow& RowOf(Type Settings::*member) {
+  // Not by get_if: UBSan makes GCC call its test for null no constant expression.
   for (const SettingRow& row : kSettings) {
-    const auto* const its = std::get_if<Type Settings::*>(&row.member);
-    if (its != nullptr && *its == member) return row;
+    if (std::holds_alternative<Type Settings::*>(row.member) && std::get<Type Settings::*>(row.member) == member)
+      return row;
   }
   throw "a member of Settings without a row";
 }

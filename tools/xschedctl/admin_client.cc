@@ -13,13 +13,33 @@
 #include <thread>
 
 #include "common/runtime_dir.h"
+#include "tools/xschedctl/admin_connection.h"
 
 namespace xschedd::ctl {
 namespace {
 
 // The daemon answers in microseconds; one that needs longer than this is stopped or stuck.
 constexpr std::chrono::seconds kDeadline{5};
+constexpr std::chrono::milliseconds kCeilingDeadline{500};
 constexpr std::chrono::milliseconds kDying{50};
+
+void WarnIfNotSaved(const std::string& why) {
+  if (why.empty()) return;
+  std::fprintf(stderr, "xschedctl: warning: done, but not saved: a restart of xschedd loses it: %s\n", why.c_str());
+}
+
+template <typename Request, typename Answer>
+Outcome<Answer> CallBy(const AdminConnection& connection,
+                       grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Answer*),
+                       const Request& request, std::chrono::milliseconds deadline = kDeadline) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + deadline);
+  Answer answer;
+  const grpc::Status status = (connection.stub.get()->*method)(&context, request, &answer);
+  if (!status.ok()) return tl::unexpected<Failure>(connection.Explain(status));
+  if constexpr (requires { answer.not_saved(); }) WarnIfNotSaved(answer.not_saved());
+  return answer;
+}
 
 }  // namespace
 
@@ -98,26 +118,91 @@ Outcome<AdminClient> AdminClient::ConnectAsUser(const std::string& runtime_dir) 
 }
 
 AdminClient::AdminClient(std::string socket_path, std::string why_not_admin, UniqueFd fd)
-    : socket_path_(std::move(socket_path)),
-      why_not_admin_(std::move(why_not_admin)),
-      stub_(v1::Admin::NewStub(grpc::CreateInsecureChannelFromFd("xschedd", fd.Release()))) {}
+    : connection_(std::make_unique<AdminConnection>(std::move(socket_path), std::move(why_not_admin), std::move(fd))) {}
+AdminClient::AdminClient(AdminClient&&) noexcept = default;
+AdminClient& AdminClient::operator=(AdminClient&&) noexcept = default;
+AdminClient::~AdminClient() = default;
 
-std::chrono::system_clock::time_point AdminClient::Deadline() {
-  return std::chrono::system_clock::now() + kDeadline;
+bool AdminClient::IsAdmin() const {
+  return connection_->why_not_admin.empty();
 }
 
-void AdminClient::WarnIfNotSaved(const std::string& why) {
-  if (why.empty()) return;
-  std::fprintf(stderr, "xschedctl: warning: done, but not saved: a restart of xschedd loses it: %s\n", why.c_str());
+Outcome<v1::GetVersionResponse> AdminClient::Call(const v1::GetVersionRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::GetVersion, request);
 }
 
-Failure AdminClient::Explain(const grpc::Status& status) const {
+Outcome<v1::ListClientsResponse> AdminClient::Call(const v1::ListClientsRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::ListClients, request);
+}
+
+Outcome<v1::ChangeResponse> AdminClient::Call(const v1::SetRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::Set, request);
+}
+
+Outcome<v1::ChangeResponse> AdminClient::Call(const v1::HoldRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::Hold, request);
+}
+
+Outcome<v1::ChangeResponse> AdminClient::Call(const v1::ReleaseRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::Release, request);
+}
+
+Outcome<v1::GetCeilingResponse> AdminClient::Call(const v1::GetCeilingRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::GetCeiling, request, kCeilingDeadline);
+}
+
+Outcome<v1::Policy> AdminClient::Call(const v1::GetPolicyRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::GetPolicy, request);
+}
+
+Outcome<v1::Policy> AdminClient::Call(const v1::SetPolicyRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::SetPolicy, request);
+}
+
+Outcome<v1::Stats> AdminClient::Call(const v1::GetStatsRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::GetStats, request);
+}
+
+Outcome<v1::MetricsText> AdminClient::Call(const v1::GetMetricsRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::GetMetrics, request);
+}
+
+Outcome<v1::ExplainResponse> AdminClient::Call(const v1::ExplainRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::Explain, request);
+}
+
+Outcome<v1::GetConfigResponse> AdminClient::Call(const v1::GetConfigRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::GetConfig, request);
+}
+
+Outcome<v1::ReloadResponse> AdminClient::Call(const v1::ReloadRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::Reload, request);
+}
+
+Outcome<v1::DisableResponse> AdminClient::Call(const v1::DisableRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::Disable, request);
+}
+
+Outcome<v1::EnableResponse> AdminClient::Call(const v1::EnableRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::Enable, request);
+}
+
+Outcome<v1::DrainResponse> AdminClient::Call(const v1::DrainRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::Drain, request);
+}
+
+AdminConnection::AdminConnection(std::string path, std::string reason, UniqueFd fd)
+    : socket_path(std::move(path)),
+      why_not_admin(std::move(reason)),
+      stub(v1::Admin::NewStub(grpc::CreateInsecureChannelFromFd("xschedd", fd.Release()))) {}
+
+Failure AdminConnection::Explain(const grpc::Status& status) const {
   const bool unavailable = status.error_code() == grpc::StatusCode::UNAVAILABLE;
-  bool still_listening = unavailable && ConnectSocket(socket_path_).has_value();
+  bool still_listening = unavailable && ConnectSocket(socket_path).has_value();
   if (still_listening) {
     // A daemon that is dying closes our connection before the socket that it listens on, or after.
     std::this_thread::sleep_for(kDying);
-    still_listening = ConnectSocket(socket_path_).has_value();
+    still_listening = ConnectSocket(socket_path).has_value();
   }
   const ExitCode code = ExitCodeOf(status.error_code(), still_listening);
   if (code == ExitCode::kTimeout) {
@@ -128,9 +213,9 @@ Failure AdminClient::Explain(const grpc::Status& status) const {
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return {code, {"this daemon does not know the command", "use the xschedctl of its version"}};
   }
-  const bool by_socket = code == ExitCode::kPermission && !IsAdmin();
+  const bool by_socket = code == ExitCode::kPermission && !why_not_admin.empty();
   return {code,
-          {status.error_message() + (by_socket ? " (asked on " + socket_path_ + "; " + why_not_admin_ + ")" : ""), ""}};
+          {status.error_message() + (by_socket ? " (asked on " + socket_path + "; " + why_not_admin + ")" : ""), ""}};
 }
 
 }  // namespace xschedd::ctl

@@ -1,15 +1,13 @@
 // The connection to the daemon: by admin.sock where the caller may open it, else by client.sock, which serves a user's
 // own clients (docs/explanation/security-model.md). One connect(2) tells apart why there is no daemon (gRPC would
-// report all of them alike, after waiting); the connected socket is then handed to gRPC. Thread rule: one user at a
-// time.
+// report all of them alike, after waiting); the connected socket is then handed to gRPC, of which nothing shows here.
+// Thread rule: one user at a time.
 #pragma once
-
-#include <grpcpp/grpcpp.h>
 
 #include <memory>
 #include <string>
 
-#include "admin.grpc.pb.h"
+#include "admin.pb.h"
 #include "common/result.h"
 #include "common/unique_fd.h"
 #include "tools/xschedctl/exit_code.h"
@@ -31,42 +29,46 @@ Outcome<UniqueFd> ConnectSocket(const std::string& path, int* error_number = nul
 // The words for a failed connect(2), apart from the call so that they can be tested.
 Failure ConnectFailure(const std::string& path, int error_number);
 
+struct AdminConnection;
+
 class AdminClient {
  public:
   static Outcome<AdminClient> Connect(const std::string& runtime_dir);
   // By client.sock, whatever the caller may open: as the caller's programs do.
   static Outcome<AdminClient> ConnectAsUser(const std::string& runtime_dir);
 
+  AdminClient(AdminClient&&) noexcept;
+  AdminClient& operator=(AdminClient&&) noexcept;
+  ~AdminClient();
+
   // Whether it came by admin.sock.
-  bool IsAdmin() const { return why_not_admin_.empty(); }
+  bool IsAdmin() const;
 
-  v1::Admin::Stub& stub() { return *stub_; }
-
-  // One unary call: `(client.stub().*method)(context, request, &answer)` with the deadline of every call. Warns on
-  // standard error of a change that is in force and that a restart of the daemon would lose.
-  template <typename Request, typename Answer>
-  Outcome<Answer> Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Answer*),
-                       const Request& request) {
-    grpc::ClientContext context;
-    context.set_deadline(Deadline());
-    Answer answer;
-    const grpc::Status status = (stub_.get()->*method)(&context, request, &answer);
-    if (!status.ok()) return tl::unexpected<Failure>(Explain(status));
-    if constexpr (requires { answer.not_saved(); }) WarnIfNotSaved(answer.not_saved());
-    return answer;
-  }
-
-  // What a status means to the user.
-  Failure Explain(const grpc::Status& status) const;
+  // One call each, with a deadline. Warns on standard error of a change that is in force and that a restart of the
+  // daemon would lose.
+  Outcome<v1::GetVersionResponse> Call(const v1::GetVersionRequest& request);
+  Outcome<v1::ListClientsResponse> Call(const v1::ListClientsRequest& request);
+  Outcome<v1::ChangeResponse> Call(const v1::SetRequest& request);
+  Outcome<v1::ChangeResponse> Call(const v1::HoldRequest& request);
+  Outcome<v1::ChangeResponse> Call(const v1::ReleaseRequest& request);
+  // In half a second or not: who asks has something else to do.
+  Outcome<v1::GetCeilingResponse> Call(const v1::GetCeilingRequest& request);
+  Outcome<v1::Policy> Call(const v1::GetPolicyRequest& request);
+  Outcome<v1::Policy> Call(const v1::SetPolicyRequest& request);
+  Outcome<v1::Stats> Call(const v1::GetStatsRequest& request);
+  Outcome<v1::MetricsText> Call(const v1::GetMetricsRequest& request);
+  Outcome<v1::ExplainResponse> Call(const v1::ExplainRequest& request);
+  Outcome<v1::GetConfigResponse> Call(const v1::GetConfigRequest& request);
+  Outcome<v1::ReloadResponse> Call(const v1::ReloadRequest& request);
+  Outcome<v1::DisableResponse> Call(const v1::DisableRequest& request);
+  Outcome<v1::EnableResponse> Call(const v1::EnableRequest& request);
+  Outcome<v1::DrainResponse> Call(const v1::DrainRequest& request);
 
  private:
+  friend class EventStream;
   AdminClient(std::string socket_path, std::string why_not_admin, UniqueFd fd);
-  static std::chrono::system_clock::time_point Deadline();
-  static void WarnIfNotSaved(const std::string& why);
 
-  std::string socket_path_;
-  std::string why_not_admin_;  // empty: it is admin.sock
-  std::unique_ptr<v1::Admin::Stub> stub_;
+  std::unique_ptr<AdminConnection> connection_;
 };
 
 }  // namespace xschedd::ctl

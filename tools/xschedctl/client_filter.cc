@@ -18,7 +18,7 @@ bool ClientFilter::Fits(const v1::Event& event) {
   if (event.time_ns() >= asked_ns_ && fitting_.count(event.client_id()) == 0) {
     v1::ListClientsRequest request;
     *request.mutable_selector() = selector_;
-    if (const auto answer = client_.Call(&v1::Admin::Stub::ListClients, request)) {
+    if (const auto answer = client_.Call(request)) {
       for (const v1::Client& one : answer->clients())
         fitting_.insert(one.id());
       asked_ns_ = answer->time_ns();

@@ -24,16 +24,14 @@ void AddChangeOptions(CommandSyntax& command, ChangeOptions& options) {
 }
 
 template <typename Request>
-Outcome<ExitCode> Change(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&,
-                                                                 v1::ChangeResponse*),
-                         Request request, const ChangeOptions& options, const GlobalOptions& global) {
+Outcome<ExitCode> Change(Request request, const ChangeOptions& options, const GlobalOptions& global) {
   const Result<v1::Selector> chosen = ParseSelector(options.selector, WhenEmpty::kIsError);
   if (!chosen) return UsageFailure(chosen.error());
   *request.mutable_selector() = *chosen;
   request.set_dry_run(options.dry_run);
   Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
   if (!client) return tl::unexpected<Failure>(client.error());
-  const Outcome<v1::ChangeResponse> answer = client->Call(method, request);
+  const Outcome<v1::ChangeResponse> answer = client->Call(request);
   if (!answer) return tl::unexpected<Failure>(answer.error());
   Print(global.json ? Document("change", ToJson(*answer, options.dry_run))
                     : RenderChange(*answer, options.dry_run, global.Style()));
@@ -103,7 +101,7 @@ Command AddSet(CommandSyntax& program, const GlobalOptions& global) {
             TakePidBehindReset(*options);
             const Result<v1::SetRequest> request = ParseSet(*options);
             if (!request) return UsageFailure(request.error());
-            return Change(&v1::Admin::Stub::Set, *request, *options, global);
+            return Change(*request, *options, global);
           }};
 }
 
@@ -111,14 +109,14 @@ Command AddHold(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddCommand("hold", "Keep clients from submitting work until release");
   auto options = std::make_shared<ChangeOptions>();
   AddChangeOptions(command, *options);
-  return {&command, [=, &global] { return Change(&v1::Admin::Stub::Hold, v1::HoldRequest(), *options, global); }};
+  return {&command, [=, &global] { return Change(v1::HoldRequest(), *options, global); }};
 }
 
 Command AddRelease(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddCommand("release", "End a hold");
   auto options = std::make_shared<ChangeOptions>();
   AddChangeOptions(command, *options);
-  return {&command, [=, &global] { return Change(&v1::Admin::Stub::Release, v1::ReleaseRequest(), *options, global); }};
+  return {&command, [=, &global] { return Change(v1::ReleaseRequest(), *options, global); }};
 }
 
 }  // namespace xschedd::ctl

@@ -52,7 +52,7 @@ Outcome<ShownConfig> FromDaemon(const GlobalOptions& global) {
     failure.error.remedy += ", or give --offline for what the file says";
     return tl::unexpected<Failure>(std::move(failure));
   }
-  const auto answer = client->Call(&v1::Admin::Stub::GetConfig, v1::GetConfigRequest());
+  const auto answer = client->Call(v1::GetConfigRequest());
   if (!answer) return tl::unexpected<Failure>(answer.error());
   return ShownConfig{answer->file(), true, {answer->settings().begin(), answer->settings().end()}};
 }

@@ -48,12 +48,7 @@ Outcome<ExitCode> Events(const EventsOptions& options, const GlobalOptions& glob
       remembered += text;
     }
   }
-  const grpc::Status status = stream.Finish();
-  if (status.ok()) {
-    return tl::unexpected<Failure>(
-        {ExitCode::kNoDaemon, {"the daemon ended the stream", "see whether it was stopped"}});
-  }
-  return tl::unexpected<Failure>(client->Explain(status));
+  return tl::unexpected<Failure>(stream.Finish());
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ Outcome<std::vector<std::uint64_t>> Chosen(const v1::Selector& selector, AdminCl
   if (others.ByteSizeLong() == 0) return std::vector<std::uint64_t>(selector.pid().begin(), selector.pid().end());
   v1::ListClientsRequest request;
   *request.mutable_selector() = selector;
-  const auto answer = client.Call(&v1::Admin::Stub::ListClients, request);
+  const auto answer = client.Call(request);
   if (!answer) return tl::unexpected<Failure>(answer.error());
   std::vector<std::uint64_t> pids;
   for (const v1::Client& one : answer->clients())
@@ -46,7 +46,7 @@ Outcome<ExitCode> Explain(const ExplainOptions& options, const GlobalOptions& gl
     v1::ExplainRequest request;
     request.set_pid(pid);
     request.set_seconds(*seconds);
-    const auto answer = client->Call(&v1::Admin::Stub::Explain, request);
+    const auto answer = client->Call(request);
     if (!answer) return tl::unexpected<Failure>(answer.error());
     if (!text.empty() && !global.json) text += "\n";
     text += global.json ? Document("explain", ToJson(pid, *answer)) : RenderExplain(pid, *answer, global.Style());

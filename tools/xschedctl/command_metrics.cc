@@ -28,7 +28,7 @@ Command AddMetrics(CommandSyntax& program, const GlobalOptions& global) {
             if (!client) return tl::unexpected<Failure>(client.error());
             v1::GetMetricsRequest request;
             if (*prometheus) request.set_format(v1::METRICS_FORMAT_PROMETHEUS);
-            const Outcome<v1::MetricsText> answer = client->Call(&v1::Admin::Stub::GetMetrics, request);
+            const Outcome<v1::MetricsText> answer = client->Call(request);
             if (!answer) return tl::unexpected<Failure>(answer.error());
             const std::string text = HarmlessLines(answer->text());
             Print(global.json ? Document("metrics", {{"content_type", answer->content_type()}, {"text", text}}) : text);

@@ -47,15 +47,14 @@ void Show(const v1::Policy& answer, bool dry_run, const GlobalOptions& global) {
 }
 
 template <typename Request>
-Outcome<v1::Policy> Ask(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, v1::Policy*),
-                        const Request& request, const GlobalOptions& global) {
+Outcome<v1::Policy> Ask(const Request& request, const GlobalOptions& global) {
   Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
   if (!client) return tl::unexpected<Failure>(client.error());
-  return client->Call(method, request);
+  return client->Call(request);
 }
 
 Outcome<ExitCode> GetPolicy(const GlobalOptions& global) {
-  const Outcome<v1::Policy> answer = Ask(&v1::Admin::Stub::GetPolicy, v1::GetPolicyRequest(), global);
+  const Outcome<v1::Policy> answer = Ask(v1::GetPolicyRequest(), global);
   if (!answer) return tl::unexpected<Failure>(answer.error());
   Show(*answer, false, global);
   return ExitCode::kOk;
@@ -67,7 +66,7 @@ Outcome<ExitCode> SetPolicy(const PolicyOptions& options, const GlobalOptions& g
   }
   const Result<v1::SetPolicyRequest> request = ParsePolicy(options);
   if (!request) return UsageFailure(request.error());
-  const Outcome<v1::Policy> answer = Ask(&v1::Admin::Stub::SetPolicy, *request, global);
+  const Outcome<v1::Policy> answer = Ask(*request, global);
   if (!answer) return tl::unexpected<Failure>(answer.error());
   if (const Result<void> taken = CheckTaken(*request, *answer); !taken) {
     return tl::unexpected<Failure>({ExitCode::kRefused, taken.error()});

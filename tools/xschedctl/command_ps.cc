@@ -21,7 +21,7 @@ Command AddPs(CommandSyntax& program, const GlobalOptions& global) {
             if (!client) return tl::unexpected<Failure>(client.error());
             v1::ListClientsRequest request;
             *request.mutable_selector() = *chosen;
-            const auto answer = client->Call(&v1::Admin::Stub::ListClients, request);
+            const auto answer = client->Call(request);
             if (!answer) return tl::unexpected<Failure>(answer.error());
             std::optional<UnscheduledProcesses> unscheduled;
             if (selector->all && !*devices) unscheduled = FindUnscheduled(*answer);

@@ -66,26 +66,21 @@ void SetOrKeep(const char* variable, const std::string& value) {
   if (!value.empty()) setenv(variable, value.c_str(), 1);
 }
 
-// A daemon that stands still must not keep the command waiting.
-constexpr std::chrono::milliseconds kCeilingDeadline{500};
-
 // What of `priority` and `weight` (empty: not asked for) this user does not get, a line each, and why.
 std::string CeilingWarning(const std::string& runtime_dir, const std::string& priority, const std::string& weight) {
   auto client = AdminClient::ConnectAsUser(runtime_dir);
   if (!client) return {};
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kCeilingDeadline);
-  v1::GetCeilingResponse ceiling;
   // An older daemon does not know the question.
-  if (!client->stub().GetCeiling(&context, {}, &ceiling).ok()) return {};
+  const Outcome<v1::GetCeilingResponse> ceiling = client->Call(v1::GetCeilingRequest());
+  if (!ceiling) return {};
   std::string text;
   const auto warn = [&](const char* what, const std::string& wanted, auto most) {
     if (wanted.empty() || std::stol(wanted) <= static_cast<long>(most)) return;
     text += fmt::format("xschedctl: warning: {} {} counts as {}: limited by {}\n", what, wanted, most,
-                        Harmless(ceiling.why()));
+                        Harmless(ceiling->why()));
   };
-  warn("priority", priority, ceiling.priority());
-  warn("weight", weight, ceiling.weight());
+  warn("priority", priority, ceiling->priority());
+  warn("weight", weight, ceiling->weight());
   return text;
 }
 

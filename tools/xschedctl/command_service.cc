@@ -15,12 +15,11 @@
 namespace xschedd::ctl {
 namespace {
 
-template <typename Request, typename Answer, typename Show>
-Outcome<ExitCode> Ask(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Answer*),
-                      const Request& request, const GlobalOptions& global, const Show& show) {
+template <typename Request, typename Show>
+Outcome<ExitCode> Ask(const Request& request, const GlobalOptions& global, const Show& show) {
   Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
   if (!client) return tl::unexpected<Failure>(client.error());
-  const Outcome<Answer> answer = client->Call(method, request);
+  const auto answer = client->Call(request);
   if (!answer) return tl::unexpected<Failure>(answer.error());
   Print(show(*answer));
   return ExitCode::kOk;
@@ -46,10 +45,9 @@ Json VersionJson(const v1::GetVersionResponse* daemon) {
 Outcome<ExitCode> Version(const GlobalOptions& global) {
   // Ours without a daemon, too: it is what a bug report needs.
   if (!global.json) Print(OwnVersion());
-  Outcome<ExitCode> outcome = Ask<v1::GetVersionRequest, v1::GetVersionResponse>(
-      &v1::Admin::Stub::GetVersion, v1::GetVersionRequest(), global, [&](const v1::GetVersionResponse& answer) {
-        return global.json ? Document("version", VersionJson(&answer)) : ShowVersion(answer);
-      });
+  Outcome<ExitCode> outcome = Ask(v1::GetVersionRequest(), global, [&](const v1::GetVersionResponse& answer) {
+    return global.json ? Document("version", VersionJson(&answer)) : ShowVersion(answer);
+  });
   if (!outcome && global.json) Print(Document("version", VersionJson(nullptr)));
   return outcome;
 }
@@ -77,10 +75,9 @@ std::string ShowEnable(std::uint64_t clients, bool was_enabled, bool dry_run) {
 Command AddStats(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddCommand("stats", "Show the daemon's counters");
   return {&command, [&global] {
-            return Ask<v1::GetStatsRequest, v1::Stats>(
-                &v1::Admin::Stub::GetStats, v1::GetStatsRequest(), global, [&](const v1::Stats& stats) {
-                  return global.json ? Document("stats", ToJson(stats)) : RenderStats(stats);
-                });
+            return Ask(v1::GetStatsRequest(), global, [&](const v1::Stats& stats) {
+              return global.json ? Document("stats", ToJson(stats)) : RenderStats(stats);
+            });
           }};
 }
 
@@ -91,11 +88,10 @@ Command AddReload(CommandSyntax& program, const GlobalOptions& global) {
   return {&command, [=, &global] {
             v1::ReloadRequest request;
             request.set_dry_run(*dry_run);
-            return Ask<v1::ReloadRequest, v1::ReloadResponse>(
-                &v1::Admin::Stub::Reload, request, global, [&](const v1::ReloadResponse& answer) {
-                  return global.json ? Document("reload", ToJson(answer, *dry_run))
-                                     : RenderReload(answer, *dry_run, global.Style());
-                });
+            return Ask(request, global, [&](const v1::ReloadResponse& answer) {
+              return global.json ? Document("reload", ToJson(answer, *dry_run))
+                                 : RenderReload(answer, *dry_run, global.Style());
+            });
           }};
 }
 
@@ -107,13 +103,12 @@ Command AddDisable(CommandSyntax& program, const GlobalOptions& global) {
   return {&command, [=, &global] {
             v1::DisableRequest request;
             request.set_dry_run(*dry_run);
-            return Ask<v1::DisableRequest, v1::DisableResponse>(
-                &v1::Admin::Stub::Disable, request, global, [&](const v1::DisableResponse& answer) {
-                  return global.json ? Document("disable", {{"dry_run", *dry_run},
-                                                            {"clients", answer.clients()},
-                                                            {"was_disabled", answer.was_disabled()}})
-                                     : ShowDisable(answer.clients(), answer.was_disabled(), *dry_run);
-                });
+            return Ask(request, global, [&](const v1::DisableResponse& answer) {
+              return global.json ? Document("disable", {{"dry_run", *dry_run},
+                                                        {"clients", answer.clients()},
+                                                        {"was_disabled", answer.was_disabled()}})
+                                 : ShowDisable(answer.clients(), answer.was_disabled(), *dry_run);
+            });
           }};
 }
 
@@ -125,13 +120,12 @@ Command AddEnable(CommandSyntax& program, const GlobalOptions& global) {
   return {&command, [=, &global] {
             v1::EnableRequest request;
             request.set_dry_run(*dry_run);
-            return Ask<v1::EnableRequest, v1::EnableResponse>(
-                &v1::Admin::Stub::Enable, request, global, [&](const v1::EnableResponse& answer) {
-                  return global.json ? Document("enable", {{"dry_run", *dry_run},
-                                                           {"clients", answer.clients()},
-                                                           {"was_enabled", answer.was_enabled()}})
-                                     : ShowEnable(answer.clients(), answer.was_enabled(), *dry_run);
-                });
+            return Ask(request, global, [&](const v1::EnableResponse& answer) {
+              return global.json ? Document("enable", {{"dry_run", *dry_run},
+                                                       {"clients", answer.clients()},
+                                                       {"was_enabled", answer.was_enabled()}})
+                                 : ShowEnable(answer.clients(), answer.was_enabled(), *dry_run);
+            });
           }};
 }
 
@@ -144,11 +138,10 @@ Command AddDrain(CommandSyntax& program, const GlobalOptions& global) {
             fmt::print(stderr, "xschedctl: drain is the old name of disable; xschedctl enable ends it\n");
             v1::DrainRequest request;
             request.set_dry_run(*dry_run);
-            return Ask<v1::DrainRequest, v1::DrainResponse>(
-                &v1::Admin::Stub::Drain, request, global, [&](const v1::DrainResponse& answer) {
-                  return global.json ? Document("drain", {{"dry_run", *dry_run}, {"clients", answer.clients()}})
-                                     : ShowDisable(answer.clients(), false, *dry_run);
-                });
+            return Ask(request, global, [&](const v1::DrainResponse& answer) {
+              return global.json ? Document("drain", {{"dry_run", *dry_run}, {"clients", answer.clients()}})
+                                 : ShowDisable(answer.clients(), false, *dry_run);
+            });
           }};
 }
 

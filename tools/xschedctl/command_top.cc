@@ -58,7 +58,7 @@ class Source {
       is_live_ = false;
     }
     TakeEvents(model);
-    auto answer = client_->Call(&v1::Admin::Stub::ListClients, request_);
+    auto answer = client_->Call(request_);
     if (!answer) {
       const Failure failure = answer.error();
       events_.reset();
@@ -81,7 +81,6 @@ class Source {
         is_live_ = is_live_ || events_->Event().kind() == v1::EVENT_KIND_LIVE;
         model.Add(events_->Event());
       } else if (wait == EventStream::Wait::kEnded) {
-        [[maybe_unused]] const grpc::Status why = events_->Finish();
         events_.reset();
       }
     }
@@ -103,16 +102,16 @@ class Source {
 
  private:
   Outcome<v1::ChangeResponse> Ask(const TopAction& action) {
-    const auto change = [&](auto method, auto request) {
+    const auto change = [&](auto request) {
       request.mutable_selector()->add_pid(action.pid);
-      return client_->Call(method, request);
+      return client_->Call(request);
     };
     v1::SetRequest set;
     if (action.kind == TopAction::Kind::kSetPriority) set.set_priority(action.value);
     if (action.kind == TopAction::Kind::kSetWeight) set.set_weight(static_cast<std::uint32_t>(action.value));
-    if (action.kind == TopAction::Kind::kHold) return change(&v1::Admin::Stub::Hold, v1::HoldRequest());
-    if (action.kind == TopAction::Kind::kRelease) return change(&v1::Admin::Stub::Release, v1::ReleaseRequest());
-    return change(&v1::Admin::Stub::Set, set);
+    if (action.kind == TopAction::Kind::kHold) return change(v1::HoldRequest());
+    if (action.kind == TopAction::Kind::kRelease) return change(v1::ReleaseRequest());
+    return change(set);
   }
 
   const GlobalOptions& global_;

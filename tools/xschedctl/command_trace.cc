@@ -43,8 +43,8 @@ class Recorder {
 
   // `seconds` 0: until interrupted. The file is whole also where it fails.
   Outcome<ExitCode> Record(std::uint32_t seconds) {
-    if (stream_.Next(kLiveLimit) != EventStream::Wait::kEvent) return Ended();
-    auto snapshot = client_.Call(&v1::Admin::Stub::ListClients, v1::ListClientsRequest());
+    if (stream_.Next(kLiveLimit) != EventStream::Wait::kEvent) return tl::unexpected<Failure>(stream_.Finish());
+    auto snapshot = client_.Call(v1::ListClientsRequest());
     if (!snapshot) return tl::unexpected<Failure>(snapshot.error());
     start_ns_ = snapshot->time_ns();
     trace_.emplace(file_, start_ns_,
@@ -77,9 +77,9 @@ class Recorder {
     while (interrupted == 0 && MonotonicNs() < end) {
       const auto left = milliseconds((end - std::min(end, MonotonicNs())) / 1'000'000 + 1);
       const auto wait = stream_.Next(std::min(kLook, left));
-      if (wait == EventStream::Wait::kEnded) return Ended();
+      if (wait == EventStream::Wait::kEnded) return tl::unexpected<Failure>(stream_.Finish());
       if (wait == EventStream::Wait::kEvent && stream_.Event().time_ns() < end && !timeline_->Add(stream_.Event())) {
-        auto snapshot = client_.Call(&v1::Admin::Stub::ListClients, v1::ListClientsRequest());
+        auto snapshot = client_.Call(v1::ListClientsRequest());
         if (!snapshot) return tl::unexpected<Failure>(snapshot.error());
         timeline_->Take(*snapshot);
       }
@@ -91,7 +91,7 @@ class Recorder {
   Outcome<ExitCode> Sample(std::uint64_t end) {
     const std::uint64_t begin = MonotonicNs();
     if (begin < next_sample_ns_) return ExitCode::kOk;
-    const auto snapshot = client_.Call(&v1::Admin::Stub::ListClients, v1::ListClientsRequest());
+    const auto snapshot = client_.Call(v1::ListClientsRequest());
     if (!snapshot) return tl::unexpected<Failure>(snapshot.error());
     if (snapshot->time_ns() < end) timeline_->Sample(*snapshot);
     next_sample_ns_ = begin + std::max(kSampleNs, (MonotonicNs() - begin) * kSampleShare);
@@ -102,23 +102,16 @@ class Recorder {
   Outcome<ExitCode> Drain() {
     for (;;) {
       const auto wait = stream_.Next(kDrained);
-      if (wait == EventStream::Wait::kEnded) return Ended();
+      if (wait == EventStream::Wait::kEnded) return tl::unexpected<Failure>(stream_.Finish());
       if (wait == EventStream::Wait::kQuiet || stream_.Event().time_ns() >= end_ns_) return ExitCode::kOk;
       if (!timeline_->Add(stream_.Event())) return ExitCode::kOk;
     }
   }
 
-  tl::unexpected<Failure> Ended() {
-    const grpc::Status status = stream_.Finish();
-    if (!status.ok()) return tl::unexpected<Failure>(client_.Explain(status));
-    return tl::unexpected<Failure>(
-        {ExitCode::kNoDaemon, {"the daemon ended the stream", "see whether it was stopped"}});
-  }
-
   std::string CommandOf(std::uint64_t pid) {
     v1::ListClientsRequest request;
     request.mutable_selector()->add_pid(pid);
-    const auto answer = client_.Call(&v1::Admin::Stub::ListClients, request);
+    const auto answer = client_.Call(request);
     return answer && answer->clients_size() > 0 ? answer->clients(0).command() : std::string();
   }
 

@@ -1,5 +1,7 @@
 #include "tools/xschedctl/event_stream.h"
 
+#include "tools/xschedctl/admin_connection.h"
+
 namespace xschedd::ctl {
 namespace {
 
@@ -8,27 +10,35 @@ constexpr std::chrono::seconds kAnswerLimit{5};
 }  // namespace
 
 // With a completion queue, because only that can wait for the next event with a time limit.
-EventStream::EventStream(AdminClient& client, bool replay) {
+struct EventStream::Call {
+  // The queue goes last: it must not see its calls die before it is drained.
+  grpc::CompletionQueue queue;
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientAsyncReader<v1::Event>> reader;
+};
+
+EventStream::EventStream(AdminClient& client, bool replay)
+    : connection_(*client.connection_), call_(std::make_unique<Call>()) {
   v1::WatchEventsRequest request;
   request.set_replay(replay);
-  reader_ = client.stub().PrepareAsyncWatchEvents(&context_, request, &queue_);
-  reader_->StartCall(this);
+  call_->reader = connection_.stub->PrepareAsyncWatchEvents(&call_->context, request, &call_->queue);
+  call_->reader->StartCall(this);
   is_open_ = Await(kAnswerLimit) == Wait::kEvent;
 }
 
 EventStream::~EventStream() {
-  context_.TryCancel();
-  queue_.Shutdown();
+  call_->context.TryCancel();
+  call_->queue.Shutdown();
   void* tag = nullptr;
   bool ok = false;
-  while (queue_.Next(&tag, &ok)) {
+  while (call_->queue.Next(&tag, &ok)) {
   }
 }
 
 EventStream::Wait EventStream::Next(std::optional<std::chrono::milliseconds> limit) {
   if (!is_open_) return Wait::kEnded;
   // After a quiet time the read that began then is still under way.
-  if (!is_reading_) reader_->Read(&event_, this);
+  if (!is_reading_) call_->reader->Read(&event_, this);
   is_reading_ = true;
   const Wait wait = Await(limit);
   is_reading_ = wait == Wait::kQuiet;
@@ -36,10 +46,12 @@ EventStream::Wait EventStream::Next(std::optional<std::chrono::milliseconds> lim
   return wait;
 }
 
-grpc::Status EventStream::Finish() {
+Failure EventStream::Finish() {
   grpc::Status status;
-  reader_->Finish(&status, this);
-  return Await(kAnswerLimit) == Wait::kQuiet ? grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "") : status;
+  call_->reader->Finish(&status, this);
+  if (Await(kAnswerLimit) == Wait::kQuiet) status = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "");
+  if (!status.ok()) return connection_.Explain(status);
+  return {ExitCode::kNoDaemon, {"the daemon ended the stream", "see whether it was stopped"}};
 }
 
 EventStream::Wait EventStream::Await(std::optional<std::chrono::milliseconds> limit) {
@@ -47,7 +59,7 @@ EventStream::Wait EventStream::Await(std::optional<std::chrono::milliseconds> li
   bool ok = false;
   const auto deadline =
       limit ? std::chrono::system_clock::now() + *limit : std::chrono::system_clock::time_point::max();
-  const auto next = queue_.AsyncNext(&tag, &ok, deadline);
+  const auto next = call_->queue.AsyncNext(&tag, &ok, deadline);
   if (next == grpc::CompletionQueue::TIMEOUT) return Wait::kQuiet;
   return next == grpc::CompletionQueue::GOT_EVENT && ok ? Wait::kEvent : Wait::kEnded;
 }

@@ -28,15 +28,14 @@ class EventStream {
   const v1::Event& Event() const { return event_; }
 
   // Why the stream ended. Only after kEnded.
-  grpc::Status Finish();
+  Failure Finish();
 
  private:
+  struct Call;
   Wait Await(std::optional<std::chrono::milliseconds> limit);
 
-  // The queue goes last: it must not see its calls die before it is drained.
-  grpc::CompletionQueue queue_;
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientAsyncReader<v1::Event>> reader_;
+  const AdminConnection& connection_;
+  std::unique_ptr<Call> call_;
   v1::Event event_;
   bool is_open_ = false;
   bool is_reading_ = false;

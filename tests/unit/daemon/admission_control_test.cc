@@ -29,7 +29,7 @@ namespace {
 
 constexpr uid_t kAlice = 1000;
 constexpr uid_t kBob = 1001;
-constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kMillisecond = 1'000'000;
 
 std::string Order(FairTurns<char>& turns, std::uint64_t cost) {
   std::string order;
@@ -47,8 +47,8 @@ std::pair<UniqueFd, UniqueFd> MakePair() {
 }
 
 // A relay with the client's and gRPC's ends of its sockets in the test's hand.
-struct World {
-  explicit World(bool is_admin) {
+struct AdmissionWorld {
+  explicit AdmissionWorld(bool is_admin) {
     auto [client, clients] = MakePair();
     auto [grpc, grpcs] = MakePair();
     client_end = std::move(clients);
@@ -58,7 +58,7 @@ struct World {
         SocketRelay::Callbacks{.ended = [this] { ++ended; }, .pause = [this] { return pause; }});
     relay->Start();
   }
-  ~World() {
+  ~AdmissionWorld() {
     relay->Stop();
     admission.Stop();
     io.restart();
@@ -75,7 +75,7 @@ struct World {
 };
 
 // Writes all of `text` into one end, and reads it out of the other by pieces of `piece`.
-std::string Through(World& world, const UniqueFd& from, const UniqueFd& to, const std::string& text,
+std::string Through(AdmissionWorld& world, const UniqueFd& from, const UniqueFd& to, const std::string& text,
                     std::size_t piece) {
   std::string got;
   std::size_t said = 0;
@@ -158,18 +158,18 @@ TEST_CASE("idle users are forgotten, and waiting users still get their turn") {
 }
 
 TEST_CASE("a share of the processor has limited credit, and a debt is paid back") {
-  ProcessorShare share(0.5, 10.0 * kMs);
+  ProcessorShare share(0.5, 10.0 * kMillisecond);
   CHECK(share.DebtNs(1) == 0);
-  share.Spend(4 * kMs, 2);
+  share.Spend(4 * kMillisecond, 2);
   CHECK(share.DebtNs(3) == 0);
-  share.Spend(16 * kMs, 4);
+  share.Spend(16 * kMillisecond, 4);
   CHECK(std::llround(share.DebtNs(4) / 1e6) == 20);
-  CHECK(std::llround(share.DebtNs(4 + 10 * kMs) / 1e6) == 10);
-  CHECK(share.DebtNs(4 + 20 * kMs + 2) == 0);
-  CHECK(share.DebtNs(1'000 * kMs) == 0);
-  share.Spend(11 * kMs, 1'000 * kMs);  // no more was saved than the limit
-  CHECK(std::llround(share.DebtNs(1'000 * kMs) / 1e6) == 2);
-  CHECK(std::llround(share.DebtNs(999 * kMs) / 1e6) == 2);  // a clock that is read late gives nothing
+  CHECK(std::llround(share.DebtNs(4 + 10 * kMillisecond) / 1e6) == 10);
+  CHECK(share.DebtNs(4 + 20 * kMillisecond + 2) == 0);
+  CHECK(share.DebtNs(1'000 * kMillisecond) == 0);
+  share.Spend(11 * kMillisecond, 1'000 * kMillisecond);  // no more was saved than the limit
+  CHECK(std::llround(share.DebtNs(1'000 * kMillisecond) / 1e6) == 2);
+  CHECK(std::llround(share.DebtNs(999 * kMillisecond) / 1e6) == 2);  // a clock that is read late gives nothing
 }
 
 TEST_CASE("one user's flood does not make another wait") {
@@ -179,12 +179,12 @@ TEST_CASE("one user's flood does not make another wait") {
   for (int i = 0; i < 200; ++i) {
     admission.Await(kAlice, [&] {
       order.push_back(kAlice);
-      return 1 * kMs;
+      return 1 * kMillisecond;
     });
   }
   admission.Await(kBob, [&] {
     order.push_back(kBob);
-    return 1 * kMs;
+    return 1 * kMillisecond;
   });
   REQUIRE(RunUntil(io, [&] { return std::find(order.begin(), order.end(), kBob) != order.end(); }));
   CHECK(std::find(order.begin(), order.end(), kBob) - order.begin() <= 1);
@@ -203,16 +203,16 @@ TEST_CASE("admitted work is paid for before more is admitted") {
   for (int i = 0; i < 2; ++i) {
     admission.Await(kAlice, [&] {
       ++turns;
-      return 20 * kMs;
+      return 20 * kMillisecond;
     });
   }
   bool others_ran = false;
   REQUIRE(RunUntil(io, [&] { return turns == 1; }));
   boost::asio::post(io, [&] { others_ran = true; });
-  admission.Charge(kAlice, 10 * kMs);  // more than it had thought
+  admission.Charge(kAlice, 10 * kMillisecond);  // more than it had thought
   REQUIRE(RunUntil(io, [&] { return turns == 2; }));
   CHECK(others_ran);
-  CHECK(MonotonicNs() - began >= 40 * kMs);  // 20 + 10 less the 10 saved up, at half a core
+  CHECK(MonotonicNs() - began >= 40 * kMillisecond);  // 20 + 10 less the 10 saved up, at half a core
 }
 
 TEST_CASE("after admission control is stopped, nobody gets a turn") {
@@ -237,7 +237,7 @@ TEST_CASE("after admission control is stopped, nobody gets a turn") {
 
 TEST_CASE("a relay passes all bytes unchanged both ways, however many and however slowly they are read") {
   const bool is_admin = GENERATE(true, false);
-  World world(is_admin);
+  AdmissionWorld world(is_admin);
   const std::string little = Noise(70'000);
   CHECK(Through(world, world.client_end, world.grpc_end, little, 100'000) == little);
   const std::string much = Noise(1'500'000);
@@ -246,7 +246,7 @@ TEST_CASE("a relay passes all bytes unchanged both ways, however many and howeve
 }
 
 TEST_CASE("a relay ends when one side does, once") {
-  World world(GENERATE(true, false));
+  AdmissionWorld world(GENERATE(true, false));
   SECTION("the client") {
     world.client_end.Reset();
   }
@@ -267,7 +267,7 @@ TEST_CASE("a relay ends when one side does, once") {
 }
 
 TEST_CASE("a stopped relay carries nothing, whatever it was waiting for") {
-  World world(GENERATE(true, false));
+  AdmissionWorld world(GENERATE(true, false));
   const std::string much = Noise(3'000'000);
   bool is_due = false;
   SECTION("for the client") {
@@ -302,16 +302,16 @@ TEST_CASE("a stopped relay carries nothing, whatever it was waiting for") {
 
 TEST_CASE("an expensive client is read later, an administrator is not") {
   const bool is_admin = GENERATE(true, false);
-  World world(is_admin);
-  world.relay->Charge(205 * kMs);  // 200 are saved up; a twentieth of a core pays 5 back in 100 ms
+  AdmissionWorld world(is_admin);
+  world.relay->Charge(205 * kMillisecond);  // 200 are saved up; a twentieth of a core pays 5 back in 100 ms
   const std::uint64_t began = MonotonicNs();
   CHECK(Through(world, world.client_end, world.grpc_end, "late", 10) == "late");
-  const bool was_late = MonotonicNs() - began >= 100 * kMs;
+  const bool was_late = MonotonicNs() - began >= 100 * kMillisecond;
   CHECK((is_admin || was_late));
 }
 
 TEST_CASE("a user who has sent too much waits until it may send again") {
-  World world(false);
+  AdmissionWorld world(false);
   world.pause = milliseconds(10);
   REQUIRE(::send(world.client_end.Get(), "x", 1, MSG_NOSIGNAL) == 1);
   world.io.run_for(milliseconds(30));

@@ -32,8 +32,8 @@ using test::RunUntil;
 
 namespace {
 
-struct World : test::Services {
-  World()
+struct ServiceWorld : test::Services {
+  ServiceWorld()
       : Services(test::SmallQuota(), [this](int fd, bool is_admin) {
           if (adopt_instead) return adopt_instead(fd);
           (is_admin ? admin_rpc : rpc)->Adopt(fd);
@@ -49,7 +49,7 @@ struct World : test::Services {
     REQUIRE(admins);
     admin_rpc = std::move(*admins);
   }
-  ~World() {
+  ~ServiceWorld() {
     metrics.Stop();
     connections.CloseAll();
     std::atomic<bool> stopped = false;
@@ -92,7 +92,7 @@ struct World : test::Services {
 
 // A call, and its end.
 template <typename Request, typename Response>
-grpc::Status Call(World& world, const std::shared_ptr<grpc::Channel>& channel,
+grpc::Status Call(ServiceWorld& world, const std::shared_ptr<grpc::Channel>& channel,
                   void (v1::Admin::StubInterface::async_interface::*method)(grpc::ClientContext*, const Request*,
                                                                             Response*,
                                                                             std::function<void(grpc::Status)>),
@@ -114,7 +114,7 @@ using Async = v1::Admin::StubInterface::async_interface;
 // One who watches events, and what it has seen.
 class Watcher final : public grpc::ClientReadReactor<v1::Event> {
  public:
-  Watcher(World& world, const std::shared_ptr<grpc::Channel>& channel, bool reads = true)
+  Watcher(ServiceWorld& world, const std::shared_ptr<grpc::Channel>& channel, bool reads = true)
       : world_(world), stub_(v1::Admin::NewStub(channel)), reads_(reads) {
     stub_->async()->WatchEvents(&context_, &request_, this);
     StartRead(&event_);
@@ -181,7 +181,7 @@ class Watcher final : public grpc::ClientReadReactor<v1::Event> {
     return done_;
   }
 
-  World& world_;
+  ServiceWorld& world_;
   const std::unique_ptr<v1::Admin::Stub> stub_;
   grpc::ClientContext context_;
   const v1::WatchEventsRequest request_;
@@ -204,7 +204,7 @@ Event EventOf(EventKind kind, std::uint32_t uid, std::uint64_t client_id) {
 }  // namespace
 
 TEST_CASE("a server that gets no descriptor to look at itself with does not start, and says what to do") {
-  const World world;  // what gRPC opens once for all servers is there
+  const ServiceWorld world;  // what gRPC opens once for all servers is there
   const test::FewDescriptors none(0);
   const auto server = RpcServer::Start({}, [](const std::string&) {});
   REQUIRE_FALSE(server);
@@ -212,7 +212,7 @@ TEST_CASE("a server that gets no descriptor to look at itself with does not star
 }
 
 TEST_CASE("who calls what there is not is told so, and it is known who that was") {
-  World world;
+  ServiceWorld world;
   const auto channel = world.Connect(false);
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
@@ -236,7 +236,7 @@ TEST_CASE("who calls what there is not is told so, and it is known who that was"
 }
 
 TEST_CASE("a call that comes when its connection is forgotten already is not served") {
-  World world;
+  ServiceWorld world;
   const auto channel = world.ConnectUnknown();
   v1::GetPolicyRequest request;
   v1::Policy policy;
@@ -264,7 +264,7 @@ TEST_CASE("a call that comes when its connection is forgotten already is not ser
 }
 
 TEST_CASE("metrics are for administrators, in the format that was asked for, until the daemon stops") {
-  World world;
+  ServiceWorld world;
   const auto admin = world.Connect(true);
   v1::GetMetricsRequest request;
   v1::MetricsText text;
@@ -280,7 +280,7 @@ TEST_CASE("metrics are for administrators, in the format that was asked for, unt
 }
 
 TEST_CASE("a user who watches sees what concerns it, an administrator sees all") {
-  World world;
+  ServiceWorld world;
   const bool is_admin = GENERATE(true, false);
   Watcher watcher(world, world.Connect(is_admin));
   REQUIRE(watcher.HasSeen(v1::EVENT_KIND_LIVE));
@@ -301,7 +301,7 @@ TEST_CASE("a user who watches sees what concerns it, an administrator sees all")
 }
 
 TEST_CASE("what a user does not read of events is kept as far as its quota of memory goes, and the rest counted") {
-  World world;
+  ServiceWorld world;
   Quota quota = test::SmallQuota();
   quota.memory_kib_per_uid = GENERATE(64, 2);  // of the second there is room for one at a time
   world.quotas.SetLimits(quota);
@@ -322,7 +322,7 @@ TEST_CASE("what a user does not read of events is kept as far as its quota of me
 }
 
 TEST_CASE("who is an administrator hangs on the server that a call comes to, whatever the connection is called") {
-  World world;
+  ServiceWorld world;
   v1::GetStatsRequest request;
   v1::Stats stats;
   // The same connection of admin.sock, under the same name, at either server.
@@ -351,7 +351,7 @@ TEST_CASE("who is an administrator hangs on the server that a call comes to, wha
 
 TEST_CASE("an administrator is answered when the change is saved, or told that it is not") {
   const test::Notified notified("100");
-  World world;
+  ServiceWorld world;
   world.state.Restore({});
   const auto admin = world.Connect(true);
   v1::SetPolicyRequest request;

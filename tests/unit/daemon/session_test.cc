@@ -50,8 +50,8 @@ class FakeStream {
 using Session = SessionReactor<FakeStream>;
 
 // A daemon, one connection of a client without shared memory, and its session.
-struct World : test::Services {
-  explicit World(const Quota& quota = test::SmallQuota())
+struct SessionWorld : test::Services {
+  explicit SessionWorld(const Quota& quota = test::SmallQuota())
       : Services(
             quota, [this](int fd, bool) { grpc_end.Reset(fd); },
             [this](Connection& connection) {
@@ -64,7 +64,7 @@ struct World : test::Services {
     peer = std::move(pair.peers);
     REQUIRE(RunUntil(io, [this] { return grpc_end.IsValid(); }));
   }
-  ~World() {
+  ~SessionWorld() {
     End();
     connections.CloseAll();
     Poll();
@@ -136,7 +136,7 @@ v1::ClientMessage Passed(const std::string& rule, int count = 1) {
 }  // namespace
 
 TEST_CASE("a session on a connection that is closed ends, whenever that was noticed") {
-  World world;
+  SessionWorld world;
   SECTION("before it began") {
     world.connections.CloseAll();
     world.Begin();
@@ -165,7 +165,7 @@ TEST_CASE("a session on a connection that is closed ends, whenever that was noti
 }
 
 TEST_CASE("what was under way when a session ended harms nobody") {
-  World world;
+  SessionWorld world;
   world.Begin();
   world.SayHello();
   world.ReceiveNonsense();
@@ -195,7 +195,7 @@ TEST_CASE("what was under way when a session ended harms nobody") {
 }
 
 TEST_CASE("who does not read loses notices, and the next says how many") {
-  World world;
+  SessionWorld world;
   world.Begin();
   world.SayHello();
   constexpr int kWaiting = 32;
@@ -212,7 +212,7 @@ TEST_CASE("who does not read loses notices, and the next says how many") {
 TEST_CASE("a user whose memory is used up is let go, and is told why") {
   Quota quota = test::SmallQuota();
   quota.memory_kib_per_uid = 4;
-  World world(quota);
+  SessionWorld world(quota);
   world.Begin();
   world.SayHello();
   for (char rule = 'a'; rule < 'a' + 20; ++rule)
@@ -239,7 +239,7 @@ TEST_CASE("rules for which a user has no memory left are not counted apart, and 
   const auto [kib, length, can_say] = GENERATE(std::tuple(7U, 256, true), std::tuple(4U, 200, false));
   quota.memory_kib_per_uid = kib;
   const auto size = static_cast<std::size_t>(length);
-  World world(quota);
+  SessionWorld world(quota);
   world.Begin();
   world.SayHello();
   for (char rule = 'a'; rule < 'a' + 20; ++rule) {
@@ -260,7 +260,7 @@ TEST_CASE("rules for which a user has no memory left are not counted apart, and 
 }
 
 TEST_CASE("a batch of too many entries is left out, of either kind") {
-  World world;
+  SessionWorld world;
   world.Begin();
   world.SayHello();
   constexpr int kMany = 8'193;

@@ -12,10 +12,10 @@ using namespace xschedd;
 
 namespace {
 
-constexpr Actor kAdmin{.pid = 7, .uid = 0, .is_admin = true};
-constexpr Actor kOwner{.pid = 8, .uid = 1000, .is_admin = false};
+constexpr Actor kRoot{.pid = 7, .uid = 0, .is_admin = true};
+constexpr Actor kUser{.pid = 8, .uid = 1000, .is_admin = false};
 
-NewClient Make(std::uint64_t pid, bool may_raise = false) {
+NewClient MakeClient(std::uint64_t pid, bool may_raise = false) {
   NewClient fresh;
   fresh.identity.pid = pid;
   fresh.identity.uid = 1000;
@@ -39,7 +39,7 @@ int PriorityBy(const Rule& rule, bool may_raise = false) {
   Config config;
   config.rules.push_back(rule);
   Core core(io, {}, config);
-  return core.AddClient(Make(1, may_raise)).effective.priority;
+  return core.AddClient(MakeClient(1, may_raise)).effective.priority;
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ int PriorityBy(const Rule& rule, bool may_raise = false) {
 TEST_CASE("without configuration a user lowers and does not raise, as with nice") {
   boost::asio::io_context io;
   Core core(io, {}, {});
-  Client& client = core.AddClient(Make(1));
+  Client& client = core.AddClient(MakeClient(1));
   REQUIRE(core.SetHints(client, {.priority = 50, .weight = 10'000}));
   CHECK(client.effective.priority == 0);
   CHECK(client.effective.limited);
@@ -60,13 +60,13 @@ TEST_CASE("without configuration a user lowers and does not raise, as with nice"
   CHECK(client.effective.weight == 50);
   CHECK(HintNote(client, core.Settings()).empty());
 
-  core.SetPriority({&client}, 30, kOwner);
-  core.SetWeight({&client}, 300, kOwner);
+  core.SetPriority({&client}, 30, kUser);
+  core.SetWeight({&client}, 300, kUser);
   CHECK(client.effective.priority == 0);
   CHECK(client.effective.weight == 100);
   // What others say of him raises him.
-  core.SetPriority({&client}, 30, kAdmin);
-  core.SetWeight({&client}, 300, kAdmin);
+  core.SetPriority({&client}, 30, kRoot);
+  core.SetWeight({&client}, 300, kRoot);
   CHECK(client.effective.priority == 30);
   CHECK(client.effective.weight == 300);
 }
@@ -152,9 +152,9 @@ TEST_CASE("a scope that a user names like a container is none") {
 TEST_CASE("who it was that became root is said beside every change") {
   boost::asio::io_context io;
   Core core(io, {}, {});
-  Client& client = core.AddClient(Make(1));
+  Client& client = core.AddClient(MakeClient(1));
   core.SetPriority({&client}, 5, {.pid = 7, .uid = 0, .is_admin = true, .login_uid = 1234});
   CHECK(core.Events().Remembered().back().ReasonText() == "set to 5 by uid 0 (pid 7, login uid 1234)");
-  core.SetPriority({&client}, 6, kAdmin);
+  core.SetPriority({&client}, 6, kRoot);
   CHECK(core.Events().Remembered().back().ReasonText() == "set to 6 by uid 0 (pid 7)");
 }

@@ -16,11 +16,10 @@ class Asker {
  public:
   Asker(AdminClient& client, Parts* parts) : client_(client), parts_(parts) {}
 
-  template <typename Request, typename Answer, typename Show>
-  void Ask(const char* name, grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Answer*),
-           const Request& request, Show show) {
+  template <typename Request, typename Show>
+  void Ask(const char* name, const Request& request, Show show) {
     if (!silent_.empty()) return parts_->Miss(name, silent_);
-    const Outcome<Answer> answer = client_.Call(method, request);
+    const auto answer = client_.Call(request);
     if (answer) return show(*answer);
     NoAnswer(name, answer.error());
   }
@@ -31,7 +30,7 @@ class Asker {
     std::string text;
     for (;;) {
       const auto wait = stream.Next(kReplayLimit);
-      if (wait == EventStream::Wait::kEnded) return NoAnswer("events.json", client_.Explain(stream.Finish()));
+      if (wait == EventStream::Wait::kEnded) return NoAnswer("events.json", stream.Finish());
       if (wait == EventStream::Wait::kQuiet) return parts_->Miss("events.json", "the daemon did not send them in time");
       if (stream.Event().kind() == v1::EVENT_KIND_LIVE) break;
       Json event = ToJson(stream.Event());
@@ -78,24 +77,23 @@ void AddDaemon(const std::string& runtime_dir, Redactor* redactor, Parts* parts)
   v1::ListClientsRequest everybody;
   everybody.mutable_selector()->set_all(true);
   // First: the redactor learns the clients' names from it.
-  asker.Ask("ps.json", &v1::Admin::Stub::ListClients, everybody, [&](const v1::ListClientsResponse& answer) {
+  asker.Ask("ps.json", everybody, [&](const v1::ListClientsResponse& answer) {
     if (answer.left_out() != 0) parts->Miss("ps.json", fmt::format("{} clients of other users", answer.left_out()));
     parts->Add("ps.json", Document("ps", ClientsJson(answer, redactor)));
   });
-  asker.Ask("config-show", &v1::Admin::Stub::GetConfig, v1::GetConfigRequest(),
-            [&](const v1::GetConfigResponse& answer) {
-              if (!answer.file().empty()) file = answer.file();
-              const ShownConfig shown{answer.file(), true, {answer.settings().begin(), answer.settings().end()}};
-              parts->Add("config-show", RenderConfig(shown, false, TextStyle()));
-            });
-  asker.Ask("stats.json", &v1::Admin::Stub::GetStats, v1::GetStatsRequest(),
+  asker.Ask("config-show", v1::GetConfigRequest(), [&](const v1::GetConfigResponse& answer) {
+    if (!answer.file().empty()) file = answer.file();
+    const ShownConfig shown{answer.file(), true, {answer.settings().begin(), answer.settings().end()}};
+    parts->Add("config-show", RenderConfig(shown, false, TextStyle()));
+  });
+  asker.Ask("stats.json", v1::GetStatsRequest(),
             [&](const v1::Stats& answer) { parts->Add("stats.json", Document("stats", ToJson(answer))); });
-  asker.Ask("policy.json", &v1::Admin::Stub::GetPolicy, v1::GetPolicyRequest(), [&](const v1::Policy& answer) {
+  asker.Ask("policy.json", v1::GetPolicyRequest(), [&](const v1::Policy& answer) {
     Json json = {{"dry_run", false}};
     json.update(ToJson(answer));
     parts->Add("policy.json", Document("policy", json));
   });
-  asker.Ask("metrics", &v1::Admin::Stub::GetMetrics, v1::GetMetricsRequest(),
+  asker.Ask("metrics", v1::GetMetricsRequest(),
             [&](const v1::MetricsText& answer) { parts->Add("metrics", answer.text()); });
   asker.Events(redactor);
   AddConfigCheck(file, parts);

@@ -60,7 +60,7 @@ void AskDaemon(const DoctorOptions& options, Facts* facts) {
     facts->daemon_error = client.error().error.what;
     return;
   }
-  const auto version = client->Call(&v1::Admin::Stub::GetVersion, v1::GetVersionRequest());
+  const auto version = client->Call(v1::GetVersionRequest());
   if (!version) {
     facts->daemon_error = version.error().error.what;
     return;
@@ -69,7 +69,7 @@ void AskDaemon(const DoctorOptions& options, Facts* facts) {
   const bool has_process = facts->process && facts->process->exists;
   v1::ListClientsRequest request;
   if (has_process) request.mutable_selector()->add_pid(facts->process->pid);
-  const auto clients = client->Call(&v1::Admin::Stub::ListClients, request);
+  const auto clients = client->Call(request);
   if (!clients) return;
   facts->daemon->observes_only = clients->observes_only();
   for (const v1::Device& device : clients->devices()) {

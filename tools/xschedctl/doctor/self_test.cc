@@ -147,7 +147,7 @@ class Test {
   std::optional<v1::Client> Look(std::uint64_t pid) {
     v1::ListClientsRequest request;
     request.mutable_selector()->add_pid(pid);
-    const auto answer = client_.Call(&v1::Admin::Stub::ListClients, request);
+    const auto answer = client_.Call(request);
     if (!answer || answer->clients().empty()) return std::nullopt;
     policy_ = answer->policy();
     return answer->clients(0);
