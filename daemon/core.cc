@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "daemon/config/files.h"
 
 namespace xschedd {
 namespace {

@@ -12,7 +12,7 @@ using grpc::StatusCode;
 }  // namespace
 
 Status AdminOperations::GetConfig(const Actor&, const v1::GetConfigRequest&, v1::GetConfigResponse& response) {
-  FillConfiguration(core_.Source().path,
+  FillConfiguration(core_.Source().path, core_.Settings(),
                     DescribeLive(core_.Settings(), core_.FilePolicy(), !core_.Source().policy_override.empty(),
                                  core_.Source().software_gpu),
                     response);

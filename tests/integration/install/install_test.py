@@ -48,6 +48,7 @@ class Installed(unittest.TestCase):
         configuration = self.one("xschedd.toml")
         said = subprocess.run([self.one("sbin/xschedd"), "--help"], check=True, capture_output=True, text=True).stdout
         self.assertIn("/" + str(configuration.relative_to(self.root)), said)
+        self.assertEqual(list((configuration.parent / "conf.d").iterdir()), [])
         subprocess.run([self.one("sbin/xschedd"), "--check-config", "--config", configuration], check=True,
                        stdout=subprocess.DEVNULL)
 

@@ -49,6 +49,29 @@ class Check(WithFolder):
             else:
                 self.assertEqual(ours.stdout, path + ": good\n")
 
+    def test_what_is_beside_it_is_read_too(self):
+        main = self.file("main.toml", "[policy]\nturn_ms = 30\nname = \"share\"\n")
+        drop_in = self.file("conf.d/5.toml", "[policy]\nturn_ms = 40\n")
+        self.file("conf.d/6.toml.old", "nothing")
+        self.assertEqual(self.ctl("config", "check", main).stdout, f"{main}: good\n{drop_in}: good\n")
+        answer = self.json("config", "check", main)
+        self.assertEqual((answer["file"], answer["drop_ins"]), (main, [drop_in]))
+        shown = self.json("config", "show", "--file", main)
+        self.assertEqual(shown["drop_ins"], [drop_in])
+        turn, name = settings(shown)["policy.turn_ms"], settings(shown)["policy.name"]
+        self.assertEqual((turn["value"], turn["file"], turn["line"]), (40, drop_in, 2))
+        self.assertEqual((name["value"], name["file"], name["line"]), ("share", main, 3))
+        self.file("conf.d/5.toml", "[policy]\nturn_ms = 0\n")
+        self.assertIn(f"{drop_in}:2:11: error: ", self.ctl("config", "check", main).stdout)
+        self.assertEqual(self.json("config", "check", main, status=1)["errors"][0]["file"], drop_in)
+        daemon = subprocess.run([ctl_world.DAEMON, "--config", main, "--runtime-dir", self.folder], capture_output=True,
+                                text=True, check=False, timeout=ctl_world.LIMIT_S)
+        self.assertEqual(daemon.returncode, 3)
+        self.assertIn(f"xschedd: {drop_in}:2:11: ", daemon.stderr)
+        os.remove(drop_in)
+        os.mkdir(drop_in)
+        self.fails(2, "config", "check", main, says=[drop_in, "Is a directory"])
+
     def test_a_file_that_cannot_be_read(self):
         self.fails(2, "config", "check", "/nowhere/x.toml", says=["/nowhere/x.toml", "No such file", "; "])
         self.fails(2, "config", "check", self.folder, says=["Is a directory"])
@@ -96,11 +119,11 @@ class Show(WithDaemon):
 
     def test_the_text(self):
         text = self.ctl("config", "show", "--changed").stdout
-        self.assertRegex(text, r"policy\.turn_ms +30 ms +50 ms +yes +file, line 2\n")
-        self.assertRegex(text, r'rule\.0 +exe="train" priority=-20 +- +yes +file, line 5; by what a user chooses: .*\n')
+        self.assertRegex(text, r"policy\.turn_ms +30 ms +50 ms +yes +xschedd\.toml, line 2\n")
+        self.assertRegex(text, r'rule\.0 +exe="train" priority=-20 +- +yes +xschedd\.toml, line 5; by what a user chooses: .*\n')
         self.assertNotIn("linger_us", text)
         self.assertIn(f"(3 of {len(self.json('config', 'show')['settings'])} settings differ", text)
-        self.assertIn(self.config, text)
+        self.assertIn(f"which reads {self.config})", text)
 
     def test_offline_is_what_the_file_says(self):
         self.json("policy", "set", "--turn", "40ms")
@@ -131,6 +154,25 @@ class Show(WithDaemon):
         self.file("xschedd.toml", "[policy]\nturn_ms = 0\n")
         self.fails(6, "reload", "--dry-run", says=["xschedd.toml:2:11", "would change nothing"])
         self.fails(6, "reload", says=["the old configuration stays"])
+
+    def test_reload_reads_what_is_beside_the_file(self):
+        drop_in = self.file("conf.d/5.toml", "[policy]\nturn_ms = 45\n[[rule]]\nexe = \"x\"\nweight = 2\n")
+        would = self.json("reload", "--dry-run")
+        self.assertEqual({one["key"]: one["after"] for one in would["changes"]},
+                         {"policy.turn_ms": 45, "rule.1": {"exe": "x", "weight": 2}})
+        self.json("reload")
+        shown = self.json("config", "show")
+        self.assertEqual((shown["file"], shown["drop_ins"]), (self.config, [drop_in]))
+        self.assertEqual([settings(shown)[key]["file"] for key in ("policy.turn_ms", "rule.0", "rule.1")],
+                         [drop_in, self.config, drop_in])
+        self.assertRegex(self.ctl("config", "show").stdout, r"policy\.turn_ms +45 ms +50 ms +yes +conf\.d/5\.toml, line 2\n")
+        self.file("conf.d/6.toml", "[policy\n")
+        self.fails(6, "reload", says=["conf.d/6.toml:1:", "the old configuration stays"])
+        self.assertEqual(settings(self.json("config", "show"))["policy.turn_ms"]["value"], 45)
+        os.remove(os.path.join(self.folder, "conf.d/6.toml"))
+        os.remove(drop_in)
+        self.json("reload")
+        self.assertEqual(settings(self.json("config", "show"))["policy.turn_ms"]["value"], 30)
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv to become somebody else")
     def test_it_is_for_administrators(self):
