@@ -254,8 +254,26 @@ void Core::UsePolicy() {
   }
 }
 
-void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
+void Core::TakePolicyPlaces(const Config& files) {
+  const auto take = [&](const std::string& key) {
+    if (const auto place = files.places.find(key); place != files.places.end()) config_.places[key] = place->second;
+  };
+  if (files.policy.name == config_.policy.name) {
+    file_policy_.name = config_.policy.name;
+    take("policy.name");
+  }
+  for (const policy::SettingRow& row : policy::kSettings) {
+    const policy::Value value = policy::Get(row, config_.policy);
+    if (value != policy::Get(row, files.policy)) continue;
+    policy::Set(row, value, file_policy_);
+    take(std::string(row.Section()) + "." + std::string(row.key));
+  }
+  config_.files = files.files;
+}
+
+void Core::SetPolicy(const policy::Settings& settings, const Actor& by, const Config* files) {
   config_.policy = settings;
+  if (files != nullptr) TakePolicyPlaces(*files);
   UsePolicy();
   journal_.PolicySet(settings, by);
   loop_.DecideNow();
