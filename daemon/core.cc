@@ -41,6 +41,9 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, Host
       scheduler_(registry_, events_, &MonotonicNs),
       loop_(io, scheduler_, config_.lease_ms),
       started_ns_(MonotonicNs()) {
+  Metrics().SetUuidOf([this](const std::string& address) {
+    return config_.software_gpu || IsPretended(address) ? std::string() : gpus_.UuidOf(address);
+  });
   scheduler_.OnLate([this](const Client& client) { NoteChange(client, Urgency::kSoon); });
   UsePolicy();
 }

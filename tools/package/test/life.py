@@ -22,7 +22,7 @@ INSTALLED = ("/usr/sbin/xschedd", "/usr/bin/xschedctl", SHIM, SHIM.replace("shim
              "/usr/share/zsh/site-functions/_xschedctl", "/etc/xschedd/xschedd.toml", "/etc/xschedd/conf.d", "/usr/share/doc/xschedd/copyright",
              SHIM.replace("libxschedd-shim.so", "self-test/self-test-client"), "/usr/share/xschedd/grafana-dashboard.json",
              "/usr/share/xschedd/prometheus-alerts.yml", "/usr/share/xschedd/prometheus-scrape.yml", "/usr/share/xschedd/schema/ps-1.json",
-             "/usr/share/doc/xschedd/reference/metrics.md.gz", "/usr/share/doc/xschedd/reference/json.md")
+             "/usr/share/doc/xschedd/reference/metrics.md", "/usr/share/doc/xschedd/reference/json.md")
 
 
 class Life:
