@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "daemon/config/files.h"
 #include "daemon/registry/pci_address.h"
 
 namespace xschedd {
@@ -41,6 +42,9 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, Host
       scheduler_(registry_, events_, &MonotonicNs),
       loop_(io, scheduler_, config_.lease_ms),
       started_ns_(MonotonicNs()) {
+  Metrics().SetUuidOf([this](const std::string& address) {
+    return config_.software_gpu || IsPretended(address) ? std::string() : gpus_.UuidOf(address);
+  });
   scheduler_.OnLate([this](const Client& client) { NoteChange(client, Urgency::kSoon); });
   ApplyPolicy();
 }
@@ -254,8 +258,26 @@ void Core::ApplyPolicy() {
   }
 }
 
-void Core::SetPolicy(const policy::Settings& settings, const Actor& by) {
+void Core::TakePolicyPlaces(const Config& files) {
+  const auto take = [&](const std::string& key) {
+    if (const auto place = files.places.find(key); place != files.places.end()) config_.places[key] = place->second;
+  };
+  if (files.policy.name == config_.policy.name) {
+    file_policy_.name = config_.policy.name;
+    take("policy.name");
+  }
+  for (const policy::SettingRow& row : policy::kSettings) {
+    const policy::Value value = policy::Get(row, config_.policy);
+    if (value != policy::Get(row, files.policy)) continue;
+    policy::Set(row, value, file_policy_);
+    take(std::string(row.Section()) + "." + std::string(row.key));
+  }
+  config_.files = files.files;
+}
+
+void Core::SetPolicy(const policy::Settings& settings, const Actor& by, const Config* files) {
   config_.policy = settings;
+  if (files != nullptr) TakePolicyPlaces(*files);
   ApplyPolicy();
   journal_.PolicySet(settings, by);
   loop_.DecideNow();

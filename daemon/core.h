@@ -93,7 +93,9 @@ class Core {
   void SetLatency(const std::vector<Client*>& clients, std::optional<Latency> latency, const Actor& by);
   // An administrator's release ends both holds, a user's only its own.
   void SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by);
-  void SetPolicy(const policy::Settings& settings, const Actor& by);
+  // `files`: the configuration as its files are now. What they say of the policy and is in force, counts as theirs from
+  // then on, as after a reload; whatever else they say does not count before one.
+  void SetPolicy(const policy::Settings& settings, const Actor& by, const Config* files = nullptr);
   // Keeps the old configuration if the new one is wrong. The notes say what changed.
   Result<std::vector<std::string>> Reload(const Actor& by);
   // All gates open, and no new clients, until Enable; also over a restart.
@@ -151,6 +153,7 @@ class Core {
  private:
   // Puts config_.policy into force.
   void ApplyPolicy();
+  void TakePolicyPlaces(const Config& files);
   static Journal::LinesOf LinesFor(const Actor& by) {
     return by.is_admin ? Journal::LinesOf::kOperation : Journal::LinesOf::kItself;
   }

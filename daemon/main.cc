@@ -21,6 +21,7 @@
 #include "common/command_syntax.h"
 #include "common/runtime_dir.h"
 #include "daemon/build_config.h"
+#include "daemon/config/reader.h"
 #include "daemon/install_paths.h"
 #include "daemon/server.h"
 #include "daemon/telemetry/log.h"
@@ -86,7 +87,9 @@ int Serve(const Options& options) {
   auto config = source.Load();
   if (!config) return Complain(config.error(), kExitConfig);
   if (options.check_config) {
-    std::printf("%s: good\n", source.path.c_str());
+    for (const std::string& file : config->files)
+      std::printf("%s: good\n", OneLine(file).c_str());
+    if (config->files.empty()) std::printf("%s: not there, and need not be\n", source.path.c_str());
     return kExitOk;
   }
   std::set_new_handler(&ExitWithoutMemory);

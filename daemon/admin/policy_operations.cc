@@ -1,6 +1,11 @@
 // The policy and its settings.
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "daemon/admin/admin_operations.h"
 #include "daemon/admin/conversion.h"
+#include "daemon/config/reader.h"
 #include "daemon/config/settings_message.h"
 #include "daemon/registry/process.h"
 
@@ -25,6 +30,35 @@ Result<void> TakeSettings(const v1::SetPolicyRequest& request, policy::Settings&
   return {};
 }
 
+// "policy.turn_ms" as a restart would have it, and where that is from.
+Error NotInFiles(const std::string& key, const std::string& value, const Config& files) {
+  const std::string would_be = key + " would be " + value + " after a restart";
+  const auto place = files.places.find(key);
+  if (place == files.places.end()) {
+    return {would_be + ", as by default", "see that the daemon reads the file that was written"};
+  }
+  return {would_be + ", from " + OneLine(place->second.file) + ":" + std::to_string(place->second.line),
+          "change it there"};
+}
+
+// What the request gives is what the files give.
+Result<void> CheckFiles(const v1::SetPolicyRequest& request, const policy::Settings& settings,
+                        const ConfigSource& source, const Config& files) {
+  if (request.has_name() && settings.name != files.policy.name) {
+    const std::string name(policy::Text(files.policy.name));
+    if (source.policy_override.empty()) return tl::unexpected(NotInFiles("policy.name", name, files));
+    return Fail("the daemon was started with --policy " + name + ", which goes before every file",
+                "start it without that option");
+  }
+  for (const policy::SettingRow& row : policy::kSettings) {
+    const auto given = FindSetting(row, request);
+    if (!given || !*given || policy::Get(row, files.policy) == policy::Get(row, settings)) continue;
+    const std::string key = std::string(row.Section()) + "." + std::string(row.key);
+    return tl::unexpected(NotInFiles(key, policy::Text(row, policy::Get(row, files.policy)), files));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status AdminOperations::GetPolicy(const Actor&, const v1::GetPolicyRequest&, v1::Policy& response) {
@@ -44,7 +78,16 @@ Status AdminOperations::SetPolicy(const Actor& by, const v1::SetPolicyRequest& r
   if (Result<void> taken = TakeSettings(request, settings); !taken) {
     return {StatusCode::INVALID_ARGUMENT, taken.error().Line()};
   }
-  if (!request.dry_run()) core_.SetPolicy(settings, by);
+  std::optional<Config> files;
+  if (request.in_files()) {
+    Result<Config> read = core_.Source().Load();
+    if (!read) return {StatusCode::FAILED_PRECONDITION, read.error().Line()};
+    if (const Result<void> same = CheckFiles(request, settings, core_.Source(), *read); !same) {
+      return {StatusCode::FAILED_PRECONDITION, same.error().Line()};
+    }
+    files = std::move(*read);
+  }
+  if (!request.dry_run()) core_.SetPolicy(settings, by, files ? &*files : nullptr);
   FillPolicy(settings, response);
   return Status::OK;
 }

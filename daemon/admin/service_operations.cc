@@ -1,7 +1,11 @@
 // What concerns the daemon as a whole: its configuration, whether it schedules at all.
+#include <filesystem>
+#include <system_error>
+
 #include "daemon/admin/admin_operations.h"
 #include "daemon/admin/conversion.h"
 #include "daemon/config/conversion.h"
+#include "daemon/config/files.h"
 
 namespace xschedd {
 namespace {
@@ -12,10 +16,14 @@ using grpc::StatusCode;
 }  // namespace
 
 Status AdminOperations::GetConfig(const Actor&, const v1::GetConfigRequest&, v1::GetConfigResponse& response) {
-  FillConfiguration(core_.Source().path,
+  FillConfiguration(core_.Source().path, core_.Settings(),
                     DescribeLive(core_.Settings(), core_.FilePolicy(), !core_.Source().policy_override.empty(),
                                  core_.Source().software_gpu),
                     response);
+  std::error_code none;  // a working folder that is gone: the path as it was given
+  const std::string folder = DropInFolder(core_.Source().path);
+  const std::filesystem::path absolute = std::filesystem::absolute(folder, none);
+  response.set_drop_in_folder(none ? folder : absolute.native());
   return Status::OK;
 }
 

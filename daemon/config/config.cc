@@ -1,19 +1,14 @@
 #include "daemon/config/config.h"
 
-#include <fcntl.h>
 #include <toml++/toml.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <set>
 #include <utility>
 
 #include "common/passthrough.h"
-#include "common/unique_fd.h"
 #include "daemon/config/keys.h"
 #include "daemon/config/match.h"
 #include "daemon/config/reader.h"
@@ -22,7 +17,6 @@
 namespace xschedd {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostClassLength = 32;
 constexpr std::size_t kMostClasses = 16;
 constexpr std::string_view kOtherClass = "other";
@@ -99,8 +93,8 @@ void ReadDevice(ConfigReader& reader, const toml::table& table, policy::Settings
 }
 
 // Every entry is looked at where it stands: a client would only ignore it.
-void ReadPassthrough(ConfigReader& reader, const toml::table& table, std::vector<std::string>& entries) {
-  reader.Texts(table, "passthrough", entries, [](const std::string& text) -> std::optional<Error> {
+bool ReadPassthrough(ConfigReader& reader, const toml::table& table, std::vector<std::string>& entries) {
+  return reader.Texts(table, "passthrough", entries, [](const std::string& text) -> std::optional<Error> {
     const auto entry = ParsePassthrough(text);
     return entry ? std::nullopt : std::optional<Error>(entry.error());
   });
@@ -190,7 +184,7 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   if (reader.Text(table, "join", text)) rule.join = text;
   ReadPassthrough(reader, table, rule.passthrough);
   ReadClass(reader, table, rule);
-  rule.line = table.source().begin.line;
+  rule.place = reader.PlaceOf(table);
   // What was given wrongly is a mistake of its own.
   if (reader.ErrorCount() != errors) return;
   if (!rule.uid && !rule.gid && !rule.exe && !rule.cgroup && !rule.container && !rule.group) {
@@ -212,39 +206,42 @@ void ReadCeiling(ConfigReader& reader, const toml::table& table, Config& config)
   std::uint32_t number = 0;
   if (reader.Priority(table, "priority", priority)) ceiling.priority = priority;
   if (reader.Number(table, "weight", policy::kWeightLimits, number)) ceiling.weight = number;
-  ceiling.line = table.source().begin.line;
+  ceiling.place = reader.PlaceOf(table);
   std::optional<std::uint32_t> uid;
   ReadUser(reader, table, uid);
   if (reader.ErrorCount() != errors) return;
   if (!ceiling.priority && !ceiling.weight) {
     reader.Refuse(table, "a [[ceiling]] that limits nothing", "give it a priority or weight");
   }
-  if (!uid) {
-    config.default_ceiling = ceiling;
-  } else if (!config.ceilings.emplace(*uid, ceiling).second) {
-    reader.Refuse(table, "a second [[ceiling]] of uid " + std::to_string(*uid), "keep one of them");
+  Ceiling& kept = uid ? config.ceilings[*uid] : config.default_ceiling;
+  if (kept.place.IsSet() && kept.place.file == ceiling.place.file) {
+    const std::string whose = uid ? "of uid " + std::to_string(*uid) : "without a uid";
+    reader.Refuse(table, "a second [[ceiling]] " + whose, "keep one of them");
   }
+  kept = ceiling;
 }
 
-}  // namespace
-
-bool Rule::IsByChoice() const {
-  const bool is_by_cgroup = cgroup && !IsNamedByUsers(*cgroup);
-  return !uid && !gid && !container && !is_by_cgroup;
+void Add(std::vector<ConfigError> errors, std::size_t count, Examined& examined) {
+  std::stable_sort(errors.begin(), errors.end(), [](const ConfigError& a, const ConfigError& b) {
+    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+  });
+  const std::size_t kept = std::min(errors.size(), ConfigReader::kMostErrors - examined.errors.size());
+  std::move(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(kept), std::back_inserter(examined.errors));
+  examined.more_errors += count - kept;
 }
 
-Examined ExamineConfig(std::string_view text, const std::string& name) {
-  Examined examined;
+// Over what earlier files gave.
+void ReadFile(const ConfigFile& file, Config& config, Examined& examined) {
+  config.files.push_back(file.path);
   toml::table root;
   try {
-    root = toml::parse(text, name);
+    root = toml::parse(file.text, file.path);
   } catch (const toml::parse_error& error) {
-    examined.errors.push_back({error.source().begin.line, error.source().begin.column,
-                               OneLine(std::string(error.description())), "correct the TOML syntax there"});
-    return examined;
+    const toml::source_position where = error.source().begin;
+    const std::string what = OneLine(std::string(error.description()));
+    return Add({{file.path, where.line, where.column, what, "correct the TOML syntax there"}}, 1, examined);
   }
-  Config config;
-  ConfigReader reader;
+  ConfigReader reader(file.path);
   reader.OnlyKeys(root, "the file",
                   {"daemon", "policy", "device", "rule", "ceiling", "quota", "passthrough", "metrics", "access"});
   if (const toml::table* table = reader.Table(root, "policy")) ReadPolicy(reader, *table, config.policy);
@@ -254,48 +251,40 @@ Examined ExamineConfig(std::string_view text, const std::string& name) {
   for (const std::string_view section : {"daemon", "quota", "metrics", "access"})
     ReadKeys(reader, root, section, config);
   CheckAddress(reader, root, config.metrics);
-  CheckClasses(reader, root, config.rules);
-  ReadPassthrough(reader, root, config.passthrough);
-  examined.errors = reader.Errors();
-  examined.more_errors = reader.ErrorCount() - examined.errors.size();
-  std::stable_sort(examined.errors.begin(), examined.errors.end(), [](const ConfigError& a, const ConfigError& b) {
-    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
-  });
-  config.lines = reader.Lines();
+  if (root.contains("rule")) CheckClasses(reader, root, config.rules);
+  std::vector<std::string> passthrough;
+  if (ReadPassthrough(reader, root, passthrough)) {
+    if (passthrough.empty()) config.passthrough.clear();
+    config.passthrough.insert(config.passthrough.end(), passthrough.begin(), passthrough.end());
+  }
+  for (const auto& [key, place] : reader.Places())
+    config.places.insert_or_assign(key, place);
+  Add(reader.Errors(), reader.ErrorCount(), examined);
+}
+
+}  // namespace
+
+bool Rule::IsByChoice() const {
+  const bool is_by_cgroup = cgroup && !IsNamedByUsers(*cgroup);
+  return !uid && !gid && !container && !is_by_cgroup;
+}
+
+Examined ExamineConfig(const std::vector<ConfigFile>& files) {
+  Examined examined;
+  Config config;
+  for (const ConfigFile& file : files)
+    ReadFile(file, config, examined);
   if (examined.errors.empty()) examined.config = std::move(config);
   return examined;
 }
 
-Result<Config> ParseConfig(std::string_view text, const std::string& name) {
-  Examined examined = ExamineConfig(text, name);
+Result<Config> ParseConfig(const std::vector<ConfigFile>& files) {
+  Examined examined = ExamineConfig(files);
   if (examined.config) return std::move(*examined.config);
   const ConfigError& first = examined.errors.front();
-  return Fail(OneLine(name) + ":" + std::to_string(first.line) + ":" + std::to_string(first.column) + ": " + first.what,
-              first.remedy);
-}
-
-Result<std::optional<std::string>> ReadConfigFile(const std::string& path, bool may_be_absent) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.IsValid()) {
-    if (may_be_absent && errno == ENOENT) return std::nullopt;
-    return Fail("cannot open " + path + ": " + std::strerror(errno), "check the path given to --config");
-  }
-  std::string text;
-  char buffer[4096];
-  ssize_t size = 0;
-  while ((size = ::read(file.Get(), buffer, sizeof buffer)) > 0) {
-    text.append(buffer, static_cast<std::size_t>(size));
-    if (text.size() > kMaxFileBytes) return Fail(path + " is longer than 1 MiB", "give --config a configuration file");
-  }
-  if (size < 0) return Fail("cannot read " + path + ": " + std::strerror(errno), "give --config a TOML file");
-  return text;
-}
-
-Result<Config> LoadConfig(const std::string& path, bool may_be_absent) {
-  const auto text = ReadConfigFile(path, may_be_absent);
-  if (!text) return tl::unexpected(text.error());
-  if (!*text) return Config{};
-  return ParseConfig(**text, path);
+  return Fail(
+      OneLine(first.file) + ":" + std::to_string(first.line) + ":" + std::to_string(first.column) + ": " + first.what,
+      first.remedy);
 }
 
 }  // namespace xschedd

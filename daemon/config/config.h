@@ -1,5 +1,5 @@
-// The daemon's configuration: a TOML file over defaults that need no file. daemon/xschedd.toml documents every key.
-// Thread rule: values.
+// The daemon's configuration: TOML files over defaults that need no file. daemon/xschedd.toml documents every key;
+// files.h says which files there are. Thread rule: values.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,13 @@
 #include "daemon/policy/types.h"
 
 namespace xschedd {
+
+// Where something stands in the files.
+struct FilePlace {
+  std::string file;
+  std::uint32_t line = 0;
+  bool IsSet() const { return line != 0; }
+};
 
 // Values of Rule::join that are no names.
 inline constexpr std::string_view kJoinCgroup = "cgroup";  // one group for each cgroup
@@ -37,7 +44,7 @@ struct Rule {
   std::optional<std::string> join = {};          // the group that they are put into
   std::vector<std::string> passthrough = {};     // in addition to Config::passthrough
   std::optional<std::string> metric_class = {};  // in the metrics (telemetry/meter.h)
-  std::uint32_t line = 0;                        // of the file
+  FilePlace place = {};
 
   // Whether a user can choose to fit: by what a program is called, by a group's name, by a cgroup that users make. Such
   // a rule is the user's own word: it raises nobody who may not raise himself.
@@ -48,7 +55,7 @@ struct Rule {
 struct Ceiling {
   std::optional<int> priority = {};
   std::optional<std::uint32_t> weight = {};
-  std::uint32_t line = 0;  // of the file
+  FilePlace place = {};
 };
 
 // What each uid may have and do at client.sock (connections/quotas.h).
@@ -89,8 +96,9 @@ struct Config {
   MetricsSettings metrics;
   std::string readers = "xschedd-readers";  // the group that sees everybody's clients and changes nothing
   std::vector<std::string> passthrough;     // each is one that common/passthrough.h understands
-  // Where in the file each key stands that is there: "policy.linger_us", "passthrough".
-  std::map<std::string, std::uint32_t> lines;
+  // Where each key stands that is there: "policy.linger_us", "passthrough". Of several files: in the last one.
+  std::map<std::string, FilePlace> places;
+  std::vector<std::string> files;  // that were read, in this order
 
   // What the file says of this uid; none: nothing (registry/effective.h).
   std::optional<int> PriorityCeiling(std::uint32_t uid) const { return Limit(uid, &Ceiling::priority); }
@@ -104,31 +112,33 @@ struct Config {
   }
 };
 
+// One of the files that make a configuration.
+struct ConfigFile {
+  std::string path;  // as messages should call it
+  std::string text;
+};
+
 // One thing that is wrong with a configuration.
 struct ConfigError {
+  std::string file;
   std::uint32_t line = 0;  // 0: of the file as a whole
   std::uint32_t column = 0;
   std::string what;  // these two fit on one line, whatever is in the file
   std::string remedy;
 };
 
-// All that is wrong with a configuration, in the order of the file; of a file that is no TOML only where its syntax
+// All that is wrong with a configuration, in the order of the files; of a file that is no TOML only where its syntax
 // ends to be. Without an error there is a configuration.
 struct Examined {
   std::optional<Config> config;
   std::vector<ConfigError> errors;
   std::size_t more_errors = 0;  // beyond those
 };
-Examined ExamineConfig(std::string_view text, const std::string& name);
+// A later file goes before an earlier one: key by key in tables, as a whole in the [[ceiling]] of a user. Rules and
+// passthrough entries are added behind those of earlier files; an empty list of passthrough takes those away.
+Examined ExamineConfig(const std::vector<ConfigFile>& files);
 
-// Fails on the first thing that is not understood, with "file:line:column", the cause and a remedy. `name` is the file
-// as the message should call it.
-Result<Config> ParseConfig(std::string_view text, const std::string& name);
-
-// The text of a file that may be a configuration. nullopt: it does not exist, and may be absent.
-Result<std::optional<std::string>> ReadConfigFile(const std::string& path, bool may_be_absent);
-
-// Reads and parses `path`. A file that does not exist is an error unless `may_be_absent`, which gives the defaults.
-Result<Config> LoadConfig(const std::string& path, bool may_be_absent);
+// Fails on the first thing that is not understood, with "file:line:column", the cause and a remedy.
+Result<Config> ParseConfig(const std::vector<ConfigFile>& files);
 
 }  // namespace xschedd

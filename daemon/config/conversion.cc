@@ -17,15 +17,19 @@ void AddChange(const std::string& key, std::string_view before, std::string_view
 
 }  // namespace
 
-void FillConfiguration(const std::string& file, const std::vector<Setting>& settings, v1::GetConfigResponse& out) {
+void FillConfiguration(const std::string& file, const Config& config, const std::vector<Setting>& settings,
+                       v1::GetConfigResponse& out) {
   out.set_file(file);
+  for (const std::string& one : config.files)
+    if (one != file) out.add_drop_ins(one);
   for (const Setting& setting : settings) {
     v1::GetConfigResponse::Setting& to = *out.add_settings();
     to.set_key(setting.key);
     to.set_value(setting.value);
     to.set_default_value(setting.default_value);
     to.set_source(std::string(setting.source));
-    to.set_line(setting.line);
+    to.set_line(setting.place.line);
+    to.set_file(setting.place.file);
     to.set_note(std::string(setting.note));
   }
 }

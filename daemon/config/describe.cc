@@ -75,8 +75,8 @@ std::vector<Value> Values(Config config) {
   return values;
 }
 
-Setting FromFile(std::string key, const Json& value, std::uint32_t line) {
-  return {std::move(key), Text(value), "null", kFromFile, line, {}};
+Setting FromFile(std::string key, const Json& value, const FilePlace& place) {
+  return {std::move(key), Text(value), "null", kFromFile, place, {}};
 }
 
 }  // namespace
@@ -87,24 +87,28 @@ std::vector<Setting> Describe(const Config& config) {
   std::vector<Setting> settings;
   for (std::size_t i = 0; i < values.size(); ++i) {
     Setting setting{values[i].key, Text(values[i].value), Text(defaults[i].value)};
-    if (const auto line = config.lines.find(setting.key); line != config.lines.end()) {
+    if (const auto place = config.places.find(setting.key); place != config.places.end()) {
       setting.source = kFromFile;
-      setting.line = line->second;
+      setting.place = place->second;
     }
     settings.push_back(std::move(setting));
   }
   for (std::size_t i = 0; i < config.rules.size(); ++i) {
     const Rule& rule = config.rules[i];
-    settings.push_back(FromFile("rule." + std::to_string(i), ToJson(rule), rule.line));
+    settings.push_back(FromFile("rule." + std::to_string(i), ToJson(rule), rule.place));
     if (rule.priority || rule.weight) settings.back().note = rule.IsByChoice() ? kByChoice : kByIdentity;
   }
-  // In the order of the file, as the rules.
-  std::vector<std::pair<std::uint32_t, Json>> ceilings;
+  // In the order of the files, as the rules.
+  std::vector<std::pair<FilePlace, Json>> ceilings;
   for (const auto& [uid, ceiling] : config.ceilings)
-    ceilings.emplace_back(ceiling.line, ToJson(ceiling, uid));
-  if (config.default_ceiling.line != 0)
-    ceilings.emplace_back(config.default_ceiling.line, ToJson(config.default_ceiling, std::nullopt));
-  std::sort(ceilings.begin(), ceilings.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    ceilings.emplace_back(ceiling.place, ToJson(ceiling, uid));
+  if (config.default_ceiling.place.IsSet())
+    ceilings.emplace_back(config.default_ceiling.place, ToJson(config.default_ceiling, std::nullopt));
+  const auto rank = [&](const FilePlace& place) {
+    return std::pair(std::find(config.files.begin(), config.files.end(), place.file), place.line);
+  };
+  std::sort(ceilings.begin(), ceilings.end(),
+            [&](const auto& a, const auto& b) { return rank(a.first) < rank(b.first); });
   for (std::size_t i = 0; i < ceilings.size(); ++i)
     settings.push_back(FromFile("ceiling." + std::to_string(i), ceilings[i].second, ceilings[i].first));
   return settings;
@@ -119,12 +123,12 @@ std::vector<Setting> DescribeLive(const Config& config, const policy::Settings& 
     Setting& setting = settings[i];
     if (software_gpu && setting.key == kSoftwareGpu) {
       setting.source = kFromOption;
-      setting.line = 0;
+      setting.place = {};
     }
     const bool is_admins = setting.value != then[i].value;
     if (!is_admins && (!option || setting.key != kPolicyName)) continue;
     setting.source = is_admins ? kFromAdmin : kFromOption;
-    setting.line = 0;
+    setting.place = {};
   }
   return settings;
 }

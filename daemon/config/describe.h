@@ -23,11 +23,11 @@ struct Setting {
   std::string value;          // JSON; a rule and a ceiling: an object with the keys of the file
   std::string default_value;  // JSON; null for rules and ceilings: there is none
   std::string_view source = kFromDefault;
-  std::uint32_t line = 0;      // in the file, where the value is from there
+  FilePlace place = {};        // where the value is from a file
   std::string_view note = {};  // of a rule: whether it can raise
 };
 
-// What everybody has, then rules and ceilings as in the file. Sources are kFromDefault and kFromFile.
+// What everybody has, then rules and ceilings as in the files. Sources are kFromDefault and kFromFile.
 std::vector<Setting> Describe(const Config& config);
 
 // The same for a daemon's: `option` says that the policy's name was given with --policy, `software_gpu` that

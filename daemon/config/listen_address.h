@@ -10,7 +10,7 @@
 
 namespace xschedd {
 
-inline constexpr std::string_view kDefaultMetricsAddress = "127.0.0.1:9464";
+inline constexpr std::string_view kDefaultMetricsAddress = "127.0.0.1:19464";
 
 struct ListenAddress {
   enum class Kind { kUnix, kIpv4, kIpv6 };
@@ -21,7 +21,7 @@ struct ListenAddress {
   bool IsLoopback() const;  // or a Unix socket: nobody from outside can reach it
 };
 
-// "127.0.0.1:9464", "[::1]:9464", "unix:/run/xschedd/metrics.sock". Port 0: any that is free.
+// "127.0.0.1:19464", "[::1]:19464", "unix:/run/xschedd/metrics.sock". Port 0: any that is free.
 Result<ListenAddress> ParseListenAddress(std::string_view text);
 
 }  // namespace xschedd

@@ -20,7 +20,7 @@ std::string OneLine(std::string text) {
 
 void ConfigReader::Refuse(const toml::source_position& where, const std::string& what, const std::string& remedy) {
   if (++error_count_ > kMostErrors) return;
-  errors_.push_back({where.line, where.column, OneLine(what), OneLine(remedy)});
+  errors_.push_back({file_, where.line, where.column, OneLine(what), OneLine(remedy)});
 }
 
 void ConfigReader::Refuse(const toml::node& node, const std::string& what, const std::string& remedy) {
@@ -34,7 +34,7 @@ void ConfigReader::OnlyKeys(const toml::table& table, std::string_view place,
       is_once && place[0] == '[' ? std::string(place.substr(1, place.size() - 2)) + "." : std::string();
   for (const auto& [key, value] : table) {
     if (std::find(keys.begin(), keys.end(), key.str()) != keys.end()) {
-      if (is_once) lines_.emplace(prefix + std::string(key.str()), key.source().begin.line);
+      if (is_once) places_.emplace(prefix + std::string(key.str()), FilePlace{file_, key.source().begin.line});
       continue;
     }
     std::string known;

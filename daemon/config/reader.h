@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/result.h"
@@ -20,6 +21,11 @@ namespace xschedd {
 
 class ConfigReader {
  public:
+  // A file may have a megabyte of them.
+  static constexpr std::size_t kMostErrors = 100;
+
+  explicit ConfigReader(std::string file) : file_(std::move(file)) {}
+
   // `place` is how the message calls the table.
   void OnlyKeys(const toml::table& table, std::string_view place, const std::vector<std::string_view>& keys);
 
@@ -41,8 +47,9 @@ class ConfigReader {
   // In the order in which they were found; at most kMostErrors, and how many there were.
   const std::vector<ConfigError>& Errors() const { return errors_; }
   std::size_t ErrorCount() const { return error_count_; }
-  // The line of each key of a table that is there once: "policy.linger_us", "passthrough".
-  const std::map<std::string, std::uint32_t>& Lines() const { return lines_; }
+  FilePlace PlaceOf(const toml::node& node) const { return {file_, node.source().begin.line}; }
+  // Of each key of a table that is there once: "policy.linger_us", "passthrough".
+  const std::map<std::string, FilePlace>& Places() const { return places_; }
 
  private:
   std::optional<std::int64_t> Integer(const toml::table& table, std::string_view key, std::int64_t min,
@@ -51,11 +58,10 @@ class ConfigReader {
 
   void Refuse(const toml::source_position& where, const std::string& what, const std::string& remedy);
 
-  // A file may have a megabyte of them.
-  static constexpr std::size_t kMostErrors = 100;
+  std::string file_;
   std::vector<ConfigError> errors_;
   std::size_t error_count_ = 0;
-  std::map<std::string, std::uint32_t> lines_;
+  std::map<std::string, FilePlace> places_;
 };
 
 // What is wrong is quoted from the file, and keys may hold any character: no line of a log may become two by that, nor

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "daemon/registry/pci_address.h"
 
 namespace xschedd {
 namespace {
@@ -16,8 +17,12 @@ constexpr std::uint64_t kLongestPieceNs = 200'000;
 }  // namespace
 
 MetricsCollector::MetricsCollector(boost::asio::io_context& io, Core& core, const Connections& connections,
-                                   const Quotas& quotas)
-    : io_(io), core_(core), sources_{core, connections, quotas, counts_}, pause_(io) {}
+                                   const Quotas& quotas, const std::string& root)
+    : io_(io),
+      core_(core),
+      unscheduled_(root),
+      sources_{core, connections, quotas, counts_, unscheduled_counts_},
+      pause_(io) {}
 
 void MetricsCollector::Collect(MetricFormat format, Then then) {
   if (stopped_) return then(nullptr);
@@ -52,6 +57,8 @@ void MetricsCollector::Begin() {
   cost_ns_ = 0;
   counted_ = false;
   last_client_ = 0;
+  pids_.clear();
+  unscheduled_.LookSoon(MonotonicNs());
   writer_ = 0;
   place_ = 0;
   core_.Metrics().Begin();
@@ -81,6 +88,7 @@ bool MetricsCollector::Step() {
   if (counted_) return WriteNext();
   if (!CountNext()) {
     core_.Metrics().End();
+    CountUnscheduled();
     counted_ = true;
   }
   return true;
@@ -93,7 +101,16 @@ bool MetricsCollector::CountNext() {
   if (next == clients.end()) return false;
   last_client_ = next->first;
   core_.Metrics().Count(*next->second, MonotonicNs());
+  pids_.insert(next->second->identity.pid);
   return true;
+}
+
+void MetricsCollector::CountUnscheduled() {
+  unscheduled_counts_ = unscheduled_.Count(pids_);
+  if (!unscheduled_counts_) return;
+  // Of a device that clients have used, nobody is a count, too.
+  for (const DeviceAccount& device : core_.Metrics().Devices())
+    if (IsPciAddress(device.id)) unscheduled_counts_->try_emplace(device.id.substr(0, device.id.find('/')), 0);
 }
 
 bool MetricsCollector::WriteNext() {

@@ -12,9 +12,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "daemon/metrics/metrics_families.h"
+#include "daemon/metrics/unscheduled.h"
 
 namespace xschedd {
 
@@ -27,7 +29,9 @@ class MetricsCollector {
   static constexpr std::uint64_t kLeastPauseNs = 20'000'000;
   static constexpr std::uint64_t kPausePerCost = 49;
 
-  MetricsCollector(boost::asio::io_context& io, Core& core, const Connections& connections, const Quotas& quotas);
+  // `root`: what stands before /sys and /proc.
+  MetricsCollector(boost::asio::io_context& io, Core& core, const Connections& connections, const Quotas& quotas,
+                   const std::string& root = {});
 
   // Calls `then` later, with the text; with null when the daemon stops.
   void Collect(MetricFormat format, Then then);
@@ -50,12 +54,15 @@ class MetricsCollector {
   // One step; false: the whole is done.
   bool Step();
   bool CountNext();
+  void CountUnscheduled();
   bool WriteNext();
   void End();
 
   boost::asio::io_context& io_;
   Core& core_;
   MetricsCounts counts_;
+  UnscheduledUsers unscheduled_;
+  UnscheduledCounts unscheduled_counts_;
   const MetricsSources sources_;
   boost::asio::steady_timer pause_;
   bool busy_ = false;  // a count is under way, or about to be
@@ -68,6 +75,7 @@ class MetricsCollector {
   std::uint64_t cost_ns_ = 0;
   bool counted_ = false;
   std::uint64_t last_client_ = 0;
+  std::unordered_set<std::uint64_t> pids_;  // of those who were counted
   std::size_t writer_ = 0;
   std::size_t place_ = 0;
   std::array<std::optional<Exposition>, kFormats> out_;

@@ -19,7 +19,7 @@ using Sources = MetricsSources;
 using Each = MetricWriter::Each;
 using Place = std::size_t;
 
-constexpr char kDevice[] = "hw_id";  // hw.id of OpenTelemetry: the PCI address
+constexpr char kDevice[] = "device";  // the PCI address
 constexpr char kClass[] = "class";
 constexpr std::string_view kPhaseNames[kPhases] = {"untracked", "idle", "running", "held", "silent"};
 
@@ -146,11 +146,11 @@ constexpr MetricWriter kWriters[] = {
     {{"xschedd_log_lines_dropped", MetricType::kCounter, "", "Lines kept out of the log, so that nobody floods it."},
      Each::kOnce,
      [](const Sources& from, Place, Exposition& out) {
-       out.Sample({{"about", "clients"}}, from.core.ClientLinesLeftOut());
-       out.Sample({{"about", "refusals"}}, from.core.RefusalLinesLeftOut());
-       out.Sample({{"about", "deadlines"}}, from.core.GetScheduler().Records().LateLinesLeftOut());
-       out.Sample({{"about", "libraries"}}, LibraryLinesLeftOut());
-       out.Sample({{"about", "anything"}}, LogLinesLost());
+       out.Sample({{"subject", "clients"}}, from.core.ClientLinesLeftOut());
+       out.Sample({{"subject", "refusals"}}, from.core.RefusalLinesLeftOut());
+       out.Sample({{"subject", "deadlines"}}, from.core.GetScheduler().Records().LateLinesLeftOut());
+       out.Sample({{"subject", "libraries"}}, LibraryLinesLeftOut());
+       out.Sample({{"subject", "anything"}}, LogLinesLost());
      }},
     {{"xschedd_gate_writes", MetricType::kCounter, "", "Gates that were written because a decision changed them."},
      Each::kOnce,
@@ -161,11 +161,11 @@ constexpr MetricWriter kWriters[] = {
      Each::kOnce,
      [](const Sources& from, Place, Exposition& out) {
        const MetricsCounts& counts = from.counts;
-       out.Sample({{"by", "http"}, {"result", "answered"}}, counts.over_http);
-       out.Sample({{"by", "http"}, {"result", "timed_out"}}, counts.timed_out);
-       out.Sample({{"by", "http"}, {"result", "bad"}}, counts.bad_requests);
-       out.Sample({{"by", "http"}, {"result", "displaced"}}, counts.displaced);
-       out.Sample({{"by", "admin_socket"}, {"result", "answered"}}, counts.over_admin_socket);
+       out.Sample({{"source", "http"}, {"result", "answered"}}, counts.over_http);
+       out.Sample({{"source", "http"}, {"result", "timed_out"}}, counts.timed_out);
+       out.Sample({{"source", "http"}, {"result", "bad"}}, counts.bad_requests);
+       out.Sample({{"source", "http"}, {"result", "displaced"}}, counts.displaced);
+       out.Sample({{"source", "admin_socket"}, {"result", "answered"}}, counts.over_admin_socket);
      }},
     {{"xschedd_metrics_collection_seconds", MetricType::kGauge, "seconds",
       "Time of the daemon's thread that the last count of these metrics took, in small pieces."},
@@ -174,14 +174,15 @@ constexpr MetricWriter kWriters[] = {
 
     // ---- devices
     {{"xschedd_device", MetricType::kInfo, "",
-      "Devices that clients use or have used. Name and vendor are as a client says."},
+      "Devices that clients use or have used. The uuid is the driver's, by which the vendors' exporters name a GPU."},
      Each::kDevice,
      [](const Sources& from, Place place, Exposition& out) {
        if (const DeviceAccount* const device = DeviceAt(from, place)) {
-         out.Sample({{kDevice, device->id}, {"hw_name", device->name}, {"hw_vendor", device->vendor}}, 1u);
+         out.Sample({{kDevice, device->id}, {"uuid", device->uuid}, {"vendor", device->vendor}, {"name", device->name}},
+                    1u);
        }
      }},
-    {{"hw_gpu_utilization_ratio", MetricType::kGauge, "ratio",
+    {{"xschedd_device_utilization_ratio", MetricType::kGauge, "ratio",
       "Part of the last second that kernels of xschedd's clients ran, as these measure it. Absent while a client of "
       "the "
       "device is untracked: nobody measures then."},
@@ -189,7 +190,7 @@ constexpr MetricWriter kWriters[] = {
      [](const Sources& from, Place place, Exposition& out) {
        const DeviceAccount* const device = DeviceAt(from, place);
        if (device == nullptr || device->utilization < 0) return;
-       out.Sample({{kDevice, device->id}, {"hw_gpu_task", "general"}}, device->utilization);
+       out.Sample({{kDevice, device->id}}, device->utilization);
      }},
     {{"xschedd_decisions", MetricType::kCounter, "",
       "Decisions about who may run on the device. One that concerns several devices counts for each."},
@@ -206,6 +207,15 @@ constexpr MetricWriter kWriters[] = {
        if (const DeviceAccount* const device = DeviceAt(from, place)) {
          out.Histogram({{kDevice, device->id}}, device->latency);
        }
+     }},
+
+    {{"xschedd_unscheduled_processes", MetricType::kGauge, "",
+      "Processes that compute on the device and are no clients, nor children of one. Absent until the second count."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       if (!from.unscheduled) return;
+       for (const auto& [device, count] : *from.unscheduled)
+         out.Sample({{kDevice, device}}, count);
      }},
 
     // ---- classes of clients on devices
@@ -245,8 +255,8 @@ constexpr MetricWriter kWriters[] = {
      Each::kAccount,
      [](const Sources& from, Place place, Exposition& out) {
        if (const Row row = RowAt(from, place)) {
-         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"to", "busy"}}, row.Total().became_busy);
-         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"to", "idle"}}, row.Total().became_idle);
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"state", "busy"}}, row.Total().became_busy);
+         out.Sample({{kDevice, row.device}, {kClass, row.klass}, {"state", "idle"}}, row.Total().became_idle);
        }
      }},
     {{"xschedd_launches", MetricType::kCounter, "", "Launches of clients while they were tracked."},

@@ -8,7 +8,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "daemon/connections/connections.h"
 #include "daemon/connections/quotas.h"
@@ -27,11 +30,15 @@ struct MetricsCounts {
   std::uint64_t last_cost_ns = 0;
 };
 
+// By device, of this count; none: not known.
+using UnscheduledCounts = std::optional<std::map<std::string, std::uint64_t>>;
+
 struct MetricsSources {
   const Core& core;
   const Connections& connections;
   const Quotas& quotas;
   const MetricsCounts& counts;
+  const UnscheduledCounts& unscheduled;
 };
 
 struct MetricWriter {

@@ -200,6 +200,34 @@ std::optional<HostGpu> HostGpus::Find(const std::string& address) const {
   return gpu;
 }
 
+std::string HostGpus::UuidOf(const std::string& address) const {
+  const std::string whole = address.substr(0, address.find('/'));
+  const std::string of_nvidia = Field(Read(root_ + "/proc/driver/nvidia/gpus/" + whole + "/information"), "GPU UUID:");
+  // Not known before somebody has used the GPU: "GPU-????????-????-...".
+  if (!of_nvidia.empty()) return of_nvidia.find('?') == std::string::npos ? of_nvidia : std::string();
+  const std::string of_amd = Read(root_ + "/sys/bus/pci/devices/" + whole + "/unique_id");
+  return of_amd.empty() ? of_amd : "GPU-" + of_amd;
+}
+
+std::string HostGpus::AddressOf(const std::string& device_file) const {
+  constexpr std::string_view kOfNvidia = "/dev/nvidia";
+  constexpr std::string_view kOfDrm = "/dev/dri/";
+  if (device_file.starts_with(kOfDrm)) {
+    const std::string link = root_ + "/sys/class/drm/" + device_file.substr(kOfDrm.size()) + "/device";
+    char target[256];
+    const ssize_t length = ::readlink(link.c_str(), target, sizeof target);
+    const std::string_view path(target, length > 0 ? static_cast<std::size_t>(length) : 0);
+    return std::string(path.substr(path.rfind('/') + 1));
+  }
+  if (!device_file.starts_with(kOfNvidia)) return {};
+  const std::string minor = device_file.substr(kOfNvidia.size());
+  const std::string gpus = root_ + "/proc/driver/nvidia/gpus";
+  int error_number = 0;
+  for (std::string& address : Entries(gpus, kMaxTextBytes, error_number))
+    if (Field(Read(In(gpus, address, "/information")), "Device Minor:") == minor) return std::move(address);
+  return {};
+}
+
 Result<bool> HostGpus::IsUsedBy(pid_t pid, const std::string& vendor) const {
   // KFD lists who has it open; that needs no right to look at the process.
   struct stat listed {};

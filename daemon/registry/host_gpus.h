@@ -36,6 +36,13 @@ class HostGpus {
   // `address`: of a PCI function, "0000:c1:00.0", in lower case. None: there is no such GPU.
   std::optional<HostGpu> Find(const std::string& address) const;
 
+  // Of the GPU at this address, or whose partition is: the driver's, "GPU-..." on NVIDIA; on AMD the unique id, as ROCm
+  // writes it. Empty: it cannot be seen.
+  std::string UuidOf(const std::string& address) const;
+
+  // The PCI address of the GPU whose device file this is: "/dev/nvidia0", "/dev/dri/renderD128". Empty: of none.
+  std::string AddressOf(const std::string& device_file) const;
+
   // Whether the process has opened a device file of that vendor's driver. Fails where that cannot be seen.
   Result<bool> IsUsedBy(pid_t pid, const std::string& vendor) const;
 

@@ -86,11 +86,12 @@ void PersistentState::RestorePolicy(const state::SavedState& saved) {
     return;
   }
   if (*live == *file) return;
-  if (*file != core_.FilePolicy()) {
-    SPDLOG_INFO("the policy set before the restart gives way to the configuration, which has been changed since");
-    return;
+  const policy::Settings now = AfterRestart(*live, *file, core_.FilePolicy());
+  if (now != *live) {
+    SPDLOG_INFO(
+        "policy settings from before the restart give way to the configuration, where that has been changed since");
   }
-  core_.RestorePolicy(*live);
+  if (now != core_.FilePolicy()) core_.RestorePolicy(now);
 }
 
 void PersistentState::RestoreClients(const state::SavedState& saved,

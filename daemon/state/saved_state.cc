@@ -152,6 +152,15 @@ std::optional<policy::Settings> FromSaved(const state::Policy& saved) {
   return settings;
 }
 
+policy::Settings AfterRestart(const policy::Settings& live, const policy::Settings& then, const policy::Settings& now) {
+  policy::Settings settings = now;
+  if (then.name == now.name) settings.name = live.name;
+  for (const policy::SettingRow& row : policy::kSettings) {
+    if (policy::Get(row, then) == policy::Get(row, now)) policy::Set(row, policy::Get(row, live), settings);
+  }
+  return settings;
+}
+
 void FillSaved(const Core& core, state::SavedState& saved) {
   saved.set_daemon_version(kDaemonVersion);
   saved.set_next_client(core.Clients().NextId());

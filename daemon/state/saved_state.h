@@ -38,6 +38,10 @@ state::Policy ToSaved(const policy::Settings& settings);
 // None: a policy that this release does not have. Numbers out of range are as by default.
 std::optional<policy::Settings> FromSaved(const state::Policy& saved);
 
+// What is in force after a restart: a setting that was not as in the files then stays, unless they say something else
+// now than then. `then` and `now`: what they say.
+policy::Settings AfterRestart(const policy::Settings& live, const policy::Settings& then, const policy::Settings& now);
+
 // All of the core but its clients and partitions.
 void FillSaved(const Core& core, state::SavedState& saved);
 void FillPartitions(const Partitions& partitions, state::SavedState& saved);

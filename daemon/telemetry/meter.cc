@@ -77,8 +77,9 @@ std::uint32_t Meter::PlaceOf(Device& device) {
   if (device.metered != kNoAccount) return device.metered;
   const auto known = std::find_if(devices_.begin() + 1, devices_.end(),
                                   [&](const DeviceAccount& one) { return one.id == device.pci_address; });
+  const bool is_new = known == devices_.end();
   auto place = static_cast<std::uint32_t>(known - devices_.begin());
-  if (known == devices_.end() && devices_.size() > kMostDevices) {
+  if (is_new && devices_.size() > kMostDevices) {
     // Its place is that of one without an id, if one could be folded.
     place = kOtherPlace;
     if (FoldOne()) {
@@ -87,13 +88,14 @@ std::uint32_t Meter::PlaceOf(Device& device) {
           devices_.begin());
       devices_[place].id = device.pci_address;
     }
-  } else if (known == devices_.end()) {
+  } else if (is_new) {
     devices_.emplace_back(device.pci_address);
   }
   if (place != kOtherPlace) {
     DeviceAccount& account = devices_[place];
     account.name = CleanText(device.name, kLabelLimit);
     account.vendor = CleanText(device.vendor, kLabelLimit);
+    if (is_new && uuid_of_) account.uuid = CleanText(uuid_of_(device.pci_address), kLabelLimit);
     account.has_clients = true;
     account.counting = 0;  // found while clients are counted: this is its first
   }

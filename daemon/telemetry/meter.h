@@ -14,9 +14,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "daemon/policy/benefit.h"
@@ -54,6 +56,7 @@ struct DeviceAccount {
   std::string id;
   std::string name;
   std::string vendor;
+  std::string uuid;  // of the GPU, as its driver has it; empty: not known
   bool has_clients = false;
   std::uint64_t decisions = 0;
   TimeHistogram latency;
@@ -73,6 +76,8 @@ class Meter {
   static constexpr std::uint64_t kMostInFlight = 65'536;
 
   Meter();
+  // Asked once of each device that comes, by its PCI address.
+  void SetUuidOf(std::function<std::string(const std::string&)> uuid_of) { uuid_of_ = std::move(uuid_of); }
 
   // ---- as it happens
   void Attached(Attachment& attachment, std::uint64_t now_ns);
@@ -105,6 +110,7 @@ class Meter {
   // Makes room: the totals of a device without clients go to "other". False: all have clients.
   bool FoldOne();
 
+  std::function<std::string(const std::string&)> uuid_of_;
   std::vector<DeviceAccount> devices_;
   std::vector<std::string> classes_;
   std::vector<ClassAccount> accounts_;

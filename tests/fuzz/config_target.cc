@@ -1,11 +1,19 @@
-// The daemon's configuration: text that is no TOML, or TOML that says what is not allowed.
+// The daemon's configuration: text that is no TOML, or TOML that says what is not allowed; in one file, or in two where
+// a line "# ----" divides it.
 // Holds: what is accepted is within the limits; what is not is told in one line.
 #include "daemon/config/config.h"
 #include "tests/fuzz/input.h"
 
+constexpr std::string_view kDivider = "\n# ----\n";
+
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace xschedd;
-  const auto config = ParseConfig({reinterpret_cast<const char*>(data), size}, "xschedd.toml");
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::size_t end = text.find(kDivider);
+  std::vector<ConfigFile> files = {{"xschedd.toml", std::string(text.substr(0, end))}};
+  if (end != std::string_view::npos)
+    files.push_back({"conf.d/x.toml", std::string(text.substr(end + kDivider.size()))});
+  const auto config = ParseConfig(files);
   if (!config) {
     FUZZ_CHECK(fuzz::IsOneLine(config.error().Line(), size + 4096));
     return 0;

@@ -1,7 +1,8 @@
 // `xschedctl config check` and `config show`: a file as the daemon would read it, and what is in force.
-#include <filesystem>
 #include <memory>
+#include <vector>
 
+#include "daemon/config/files.h"
 #include "daemon/install_paths.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/pager.h"
@@ -16,33 +17,34 @@ struct ConfigOptions {
   bool changed = false;
 };
 
-Outcome<std::string> ReadFile(const std::string& path) {
-  const auto text = ReadConfigFile(path, false);
-  if (!text)
-    return UsageFailure(
-        {text.error().what, "name the file to look at; the daemon's is " + std::string(kDefaultConfigPath)});
-  return **text;
+// The remedies of the daemon's own reader are for who starts it.
+Outcome<std::vector<ConfigFile>> ReadFiles(const std::string& given, bool may_be_absent) {
+  auto files = ReadConfigFiles(given.empty() ? kDefaultConfigPath : given, may_be_absent);
+  if (!files)
+    return UsageFailure({files.error().what, "correct it, or name the file to look at; the daemon's is " +
+                                                 std::string(kDefaultConfigPath)});
+  return std::move(*files);
 }
 
 Outcome<ExitCode> CheckFile(const std::string& given, const GlobalOptions& global) {
-  const std::string file = given.empty() ? kDefaultConfigPath : given;
-  const Outcome<std::string> text = ReadFile(file);
-  if (!text) return tl::unexpected<Failure>(text.error());
-  const Examined examined = ExamineConfig(*text, file);
-  Page(global.json ? Document("config-check", ToJson(file, examined)) : RenderErrors(file, examined, global.Style()),
-       global);
+  const Outcome<std::vector<ConfigFile>> files = ReadFiles(given, false);
+  if (!files) return tl::unexpected<Failure>(files.error());
+  const Examined examined = ExamineConfig(*files);
+  Page(
+      global.json ? Document("config-check", ToJson(*files, examined)) : RenderErrors(*files, examined, global.Style()),
+      global);
   return examined.errors.empty() ? ExitCode::kOk : ExitCode::kFound;
 }
 
 // What a daemon that is started now would take, all but its options.
 Outcome<ShownConfig> FromFile(const std::string& given) {
   const std::string file = given.empty() ? kDefaultConfigPath : given;
-  if (given.empty() && !std::filesystem::exists(file)) return Shown(Describe(Config()), "");
-  const Outcome<std::string> text = ReadFile(file);
-  if (!text) return tl::unexpected<Failure>(text.error());
-  const Result<Config> parsed = ParseConfig(*text, file);
+  const Outcome<std::vector<ConfigFile>> files = ReadFiles(given, given.empty());
+  if (!files) return tl::unexpected<Failure>(files.error());
+  const Result<Config> parsed = ParseConfig(*files);
   if (!parsed) return tl::unexpected<Failure>({ExitCode::kFound, parsed.error()});
-  return Shown(Describe(*parsed), file);
+  const bool is_there = !files->empty() && files->front().path == file;
+  return Shown(*parsed, is_there ? file : "");
 }
 
 Outcome<ShownConfig> FromDaemon(const GlobalOptions& global) {
@@ -54,7 +56,7 @@ Outcome<ShownConfig> FromDaemon(const GlobalOptions& global) {
   }
   const auto answer = client->Call(v1::GetConfigRequest());
   if (!answer) return tl::unexpected<Failure>(answer.error());
-  return ShownConfig{answer->file(), true, {answer->settings().begin(), answer->settings().end()}};
+  return ShownConfig{*answer, true};
 }
 
 Outcome<ExitCode> Show(const ConfigOptions& options, const GlobalOptions& global) {
@@ -73,14 +75,15 @@ std::vector<Command> AddConfig(CommandSyntax& program, const GlobalOptions& glob
   CommandSyntax& config = program.AddCommand("config", "Check a configuration file, or show what is in force");
   config.RequireCommand();
   auto options = std::make_shared<ConfigOptions>();
-  CommandSyntax& check =
-      config.AddCommand("check", "Read a file as the daemon would, and say all that is wrong; needs no daemon");
+  CommandSyntax& check = config.AddCommand(
+      "check", "Read a file, and conf.d beside it, as the daemon would, and say all that is wrong; needs no daemon");
   check.AddOption("file", options->file, "the file (default: " + std::string(kDefaultConfigPath) + ")");
   CommandSyntax& show =
       config.AddCommand("show", "Show each setting that is in force, where it comes from, and its default");
   show.AddFlag("--changed", options->changed, "only what differs from the defaults");
-  show.AddFlag("--offline", options->offline, "do not ask the daemon: show what the file says");
-  show.AddOption("--file", options->file, "the file to show instead of the daemon's; asks no daemon");
+  show.AddFlag("--offline", options->offline, "do not ask the daemon: show what the files say");
+  show.AddOption("--file", options->file,
+                 "the file to show instead of the daemon's, with conf.d beside it; asks no daemon");
   return {{&check, [=, &global] { return CheckFile(options->file, global); }},
           {&show, [=, &global] { return Show(*options, global); }}};
 }

@@ -8,6 +8,7 @@
 
 #include "daemon/config/settings_message.h"
 #include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/policy_file.h"
 #include "tools/xschedctl/policy_settings.h"
 #include "tools/xschedctl/render_json.h"
 
@@ -17,6 +18,7 @@ namespace {
 struct PolicyOptions {
   std::string name;
   std::array<std::string, std::size(policy::kSettings)> settings;  // as kSettings
+  bool persist = false;
   bool dry_run = false;
 
   bool IsEmpty() const {
@@ -39,24 +41,56 @@ Result<v1::SetPolicyRequest> ParsePolicy(const PolicyOptions& options) {
   return request;
 }
 
-void Show(const v1::Policy& answer, bool dry_run, const GlobalOptions& global) {
-  Json json = {{"dry_run", dry_run}};
+// `file`: in which it was kept.
+void Show(const v1::Policy& answer, bool dry_run, const std::string& file, const GlobalOptions& global) {
+  Json json = {{"dry_run", dry_run}, {"file", file.empty() ? Json() : Json(file)}};
   json.update(ToJson(answer));
   Print(global.json ? Document("policy", json) : RenderPolicy(answer));
-  if (dry_run && !global.json) Print("(dry run: nothing was changed)\n");
+  if (global.json) return;
+  if (dry_run) Print("(dry run: nothing was changed)\n");
+  if (!file.empty()) Print("kept in " + Harmless(file) + "\n");
 }
 
-template <typename Request>
-Outcome<v1::Policy> Ask(const Request& request, const GlobalOptions& global) {
-  Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
-  if (!client) return tl::unexpected<Failure>(client.error());
-  return client->Call(request);
+Outcome<v1::Policy> Set(const v1::SetPolicyRequest& request, AdminClient& client) {
+  const Outcome<v1::Policy> answer = client.Call(request);
+  if (!answer) return tl::unexpected<Failure>(answer.error());
+  if (const Result<void> taken = CheckTaken(request, *answer); !taken) {
+    return tl::unexpected<Failure>({ExitCode::kRefused, taken.error()});
+  }
+  return *answer;
+}
+
+// The file first: the daemon then takes what is set only where its files say the same, and else the file is as it was.
+Outcome<v1::Policy> Persist(v1::SetPolicyRequest request, AdminClient& client, std::string* path) {
+  v1::SetPolicyRequest trial = request;
+  trial.set_dry_run(true);
+  if (const Outcome<v1::Policy> may = Set(trial, client); !may) return may;
+  const auto config = client.Call(v1::GetConfigRequest());
+  if (!config) return tl::unexpected<Failure>(config.error());
+  if (config->drop_in_folder().empty()) {
+    return tl::unexpected<Failure>({ExitCode::kRefused,
+                                    {"the daemon is of a release that reads no conf.d; nothing was changed",
+                                     "restart it, so that the installed release runs"}});
+  }
+  Outcome<PolicyFile> file = PolicyFile::Change(config->drop_in_folder(), request);
+  if (!file) return tl::unexpected<Failure>(file.error());
+  request.set_in_files(true);
+  Outcome<v1::Policy> answer = Set(request, client);
+  if (!answer) {
+    if (answer.error().code == ExitCode::kRefused) answer.error().error.what += "; nothing was changed";
+    return answer;
+  }
+  file->Keep();
+  *path = file->Path();
+  return answer;
 }
 
 Outcome<ExitCode> GetPolicy(const GlobalOptions& global) {
-  const Outcome<v1::Policy> answer = Ask(v1::GetPolicyRequest(), global);
+  Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
+  if (!client) return tl::unexpected<Failure>(client.error());
+  const Outcome<v1::Policy> answer = client->Call(v1::GetPolicyRequest());
   if (!answer) return tl::unexpected<Failure>(answer.error());
-  Show(*answer, false, global);
+  Show(*answer, false, "", global);
   return ExitCode::kOk;
 }
 
@@ -66,12 +100,13 @@ Outcome<ExitCode> SetPolicy(const PolicyOptions& options, const GlobalOptions& g
   }
   const Result<v1::SetPolicyRequest> request = ParsePolicy(options);
   if (!request) return UsageFailure(request.error());
-  const Outcome<v1::Policy> answer = Ask(*request, global);
+  Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
+  if (!client) return tl::unexpected<Failure>(client.error());
+  std::string file;
+  const Outcome<v1::Policy> answer =
+      options.persist && !options.dry_run ? Persist(*request, *client, &file) : Set(*request, *client);
   if (!answer) return tl::unexpected<Failure>(answer.error());
-  if (const Result<void> taken = CheckTaken(*request, *answer); !taken) {
-    return tl::unexpected<Failure>({ExitCode::kRefused, taken.error()});
-  }
-  Show(*answer, options.dry_run, global);
+  Show(*answer, options.dry_run, file, global);
   return ExitCode::kOk;
 }
 
@@ -92,6 +127,9 @@ std::vector<Command> AddPolicy(CommandSyntax& program, const GlobalOptions& glob
                   fmt::format("{} (default {})", HelpOf(row), SettingText(row, policy::Get(row, defaults))),
                   {.placeholder = Placeholder(row)});
   }
+  set.AddFlag(
+      "--persist", options->persist,
+      "also write it into conf.d/50-policy.toml beside the daemon's configuration: it survives reload and reboot");
   set.AddFlag("--dry-run", options->dry_run, "check and show, change nothing");
   return {{&get, [&global] { return GetPolicy(global); }},
           {&set, [options, &global] { return SetPolicy(*options, global); }}};

@@ -34,24 +34,44 @@ std::string ValueText(const std::string& key, const std::string& value) {
   return text;
 }
 
-std::string SourceText(const Setting& setting) {
+// As short as it is clear: what is beside the main file, or below it, without the folder that they share. An earlier
+// daemon has one file, and does not name it.
+std::string FileText(const std::string& file, const std::string& main) {
+  if (file.empty()) return "file";
+  const std::string folder = main.substr(0, main.rfind('/') + 1);
+  const bool is_below = !folder.empty() && file.compare(0, folder.size(), folder) == 0;
+  return Harmless(is_below ? file.substr(folder.size()) : file);
+}
+
+std::string SourceText(const Setting& setting, const std::string& main) {
   const std::string note = setting.note().empty() ? "" : "; " + Harmless(setting.note());
-  if (setting.source() == kFromFile) return fmt::format("file, line {}{}", setting.line(), note);
+  if (setting.source() == kFromFile) {
+    return fmt::format("{}, line {}{}", FileText(setting.file(), main), setting.line(), note);
+  }
   if (setting.source() == kFromOption) return setting.key() == "policy.name" ? "--policy" : "--software-gpu";
   if (setting.source() == kFromAdmin) return "policy set";
   return setting.source();
 }
 
-std::string Place(const std::string& file, const ConfigError& error) {
-  return error.line == 0 ? file : fmt::format("{}:{}:{}", file, error.line, error.column);
+std::string Place(const ConfigError& error) {
+  return error.line == 0 ? error.file : fmt::format("{}:{}:{}", error.file, error.line, error.column);
+}
+
+// "/etc/xschedd/xschedd.toml and 2 files in conf.d"
+std::string FilesText(const v1::GetConfigResponse& config) {
+  std::string text = config.file().empty() ? "no file" : Harmless(config.file());
+  if (const int more = config.drop_ins_size(); more != 0) {
+    text += fmt::format(" and {} file{} in conf.d", more, more == 1 ? "" : "s");
+  }
+  return text;
 }
 
 }  // namespace
 
-ShownConfig Shown(const std::vector<xschedd::Setting>& settings, const std::string& file) {
-  v1::GetConfigResponse said;
-  FillConfiguration(file, settings, said);
-  return {file, false, {said.settings().begin(), said.settings().end()}};
+ShownConfig Shown(const Config& config, const std::string& file) {
+  ShownConfig shown;
+  FillConfiguration(file, config, Describe(config), shown.config);
+  return shown;
 }
 
 std::string RenderConfig(const ShownConfig& config, bool only_changed, const TextStyle& style) {
@@ -61,26 +81,29 @@ std::string RenderConfig(const ShownConfig& config, bool only_changed, const Tex
                {.header = "CHANGED", .rank = 2},
                {.header = "FROM", .flexible = true}});
   std::size_t changed = 0;
-  for (const Setting& setting : config.settings) {
+  for (const Setting& setting : config.config.settings()) {
     const bool differs = Differs(setting);
     changed += differs ? 1 : 0;
     if (only_changed && !differs) continue;
     table.Add({setting.key(), ValueText(setting.key(), setting.value()),
-               ValueText(setting.key(), setting.default_value()), differs ? "yes" : "no", SourceText(setting)});
+               ValueText(setting.key(), setting.default_value()), differs ? "yes" : "no",
+               SourceText(setting, config.config.file())});
     if (differs) table.Paint(3, Colour::kYellow);
   }
-  const std::string file = config.file.empty() ? "no file" : Harmless(config.file);
   return table.Render(style) +
-         fmt::format("({} of {} settings differ from the defaults; {}: {})\n", changed, config.settings.size(),
-                     config.is_running ? "in force in the daemon, whose file is" : "not asked of a daemon; read from",
-                     file);
+         fmt::format("({} of {} settings differ from the defaults; {} {})\n", changed, config.config.settings_size(),
+                     config.is_running ? "in force in the daemon, which reads" : "not asked of a daemon; read from",
+                     FilesText(config.config));
 }
 
 Json ToJson(const ShownConfig& config, bool only_changed) {
   Json json = {{"in_force", config.is_running},
-               {"file", config.file.empty() ? Json() : Json(config.file)},
+               {"file", config.config.file().empty() ? Json() : Json(config.config.file())},
+               {"drop_ins", Json::array()},
                {"settings", Json::array()}};
-  for (const Setting& setting : config.settings) {
+  for (const std::string& file : config.config.drop_ins())
+    json["drop_ins"].push_back(file);
+  for (const Setting& setting : config.config.settings()) {
     if (only_changed && !Differs(setting)) continue;
     const std::string_view unit = UnitOf(setting.key());
     json["settings"].push_back({{"key", setting.key()},
@@ -89,31 +112,41 @@ Json ToJson(const ShownConfig& config, bool only_changed) {
                                 {"unit", unit.empty() ? Json() : Json(unit)},
                                 {"differs", Differs(setting)},
                                 {"source", setting.source()},
+                                {"file", setting.file().empty() ? Json() : Json(setting.file())},
                                 {"line", setting.line() == 0 ? Json() : Json(setting.line())},
                                 {"note", setting.note().empty() ? Json() : Json(setting.note())}});
   }
   return json;
 }
 
-std::string RenderErrors(const std::string& file, const Examined& examined, const TextStyle& style) {
-  if (examined.errors.empty()) return Harmless(file) + ": " + Painted("good", Colour::kGreen, style.colour) + "\n";
+std::string RenderErrors(const std::vector<ConfigFile>& files, const Examined& examined, const TextStyle& style) {
   std::string text;
+  if (examined.errors.empty()) {
+    for (const ConfigFile& file : files)
+      text += Harmless(file.path) + ": " + Painted("good", Colour::kGreen, style.colour) + "\n";
+  }
   for (const ConfigError& error : examined.errors) {
-    text += Harmless(Place(file, error)) + ": " + Painted("error", Colour::kRed, style.colour) + ": " +
+    text += Harmless(Place(error)) + ": " + Painted("error", Colour::kRed, style.colour) + ": " +
             Harmless(error.what + "; " + error.remedy) + "\n";
   }
   if (examined.more_errors != 0) text += fmt::format("({} more)\n", examined.more_errors);
   return text;
 }
 
-Json ToJson(const std::string& file, const Examined& examined) {
+Json ToJson(const std::vector<ConfigFile>& files, const Examined& examined) {
   Json json = {{"ok", examined.errors.empty()},
-               {"file", file},
+               {"file", files.front().path},
+               {"drop_ins", Json::array()},
                {"errors", Json::array()},
                {"more_errors", examined.more_errors}};
+  for (std::size_t i = 1; i < files.size(); ++i)
+    json["drop_ins"].push_back(files[i].path);
   for (const ConfigError& error : examined.errors) {
-    json["errors"].push_back(
-        {{"line", error.line}, {"column", error.column}, {"what", error.what}, {"remedy", error.remedy}});
+    json["errors"].push_back({{"file", error.file},
+                              {"line", error.line},
+                              {"column", error.column},
+                              {"what", error.what},
+                              {"remedy", error.remedy}});
   }
   return json;
 }
@@ -128,7 +161,7 @@ std::string RenderReload(const v1::ReloadResponse& answer, bool dry_run, const T
     text += table.Render(style);
   }
   if (dry_run) {
-    text += answer.changes_size() == 0 ? "the file is what is in force: a reload would change nothing\n"
+    text += answer.changes_size() == 0 ? "the files are what is in force: a reload would change nothing\n"
                                        : "(dry run: nothing was changed)\n";
     return text;
   }

@@ -11,20 +11,20 @@
 
 namespace xschedd::ctl {
 
-// `is_running`: it is what a daemon has in force; else what `file` would bring. `file` empty: the defaults.
+// `is_running`: it is what a daemon has in force; else what the files would bring.
 struct ShownConfig {
-  std::string file;
+  v1::GetConfigResponse config;
   bool is_running = false;
-  std::vector<v1::GetConfigResponse::Setting> settings;
 };
-// What a reader of files found.
-ShownConfig Shown(const std::vector<Setting>& settings, const std::string& file);
+// What a reader of files found. `file`: the main one; "": there was none.
+ShownConfig Shown(const Config& config, const std::string& file);
 // `only_changed`: leaves out what is as by default.
 std::string RenderConfig(const ShownConfig& config, bool only_changed, const TextStyle& style);
 Json ToJson(const ShownConfig& config, bool only_changed);
 
-std::string RenderErrors(const std::string& file, const Examined& examined, const TextStyle& style);
-Json ToJson(const std::string& file, const Examined& examined);
+// `files`: those that were examined, at least one.
+std::string RenderErrors(const std::vector<ConfigFile>& files, const Examined& examined, const TextStyle& style);
+Json ToJson(const std::vector<ConfigFile>& files, const Examined& examined);
 
 std::string RenderReload(const v1::ReloadResponse& answer, bool dry_run, const TextStyle& style);
 Json ToJson(const v1::ReloadResponse& answer, bool dry_run);

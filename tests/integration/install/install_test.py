@@ -5,6 +5,7 @@ usage: install_test.py MESON BUILD_DIR
 
 import configparser
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,12 @@ class Installed(unittest.TestCase):
         document = self.root / unit["Unit"]["Documentation"].removeprefix("file:").lstrip("/")
         self.assertTrue(document.is_file(), f"Documentation={document} is not there")
 
+    def test_each_runbook_of_the_alerts_is_installed(self):
+        links = re.findall(r"runbook_url: file://(/\S+)#", self.one("prometheus-alerts.yml").read_text())
+        self.assertTrue(links)
+        for link in links:
+            self.assertTrue((self.root / link.lstrip("/")).is_file(), f"runbook_url {link} is not there")
+
     def test_the_shim_is_beside_its_library(self):
         self.assertEqual(self.one("libxschedd-shim.so").parent, self.one("libxschedd-client.so").parent)
 
@@ -48,6 +55,7 @@ class Installed(unittest.TestCase):
         configuration = self.one("xschedd.toml")
         said = subprocess.run([self.one("sbin/xschedd"), "--help"], check=True, capture_output=True, text=True).stdout
         self.assertIn("/" + str(configuration.relative_to(self.root)), said)
+        self.assertEqual(list((configuration.parent / "conf.d").iterdir()), [])
         subprocess.run([self.one("sbin/xschedd"), "--check-config", "--config", configuration], check=True,
                        stdout=subprocess.DEVNULL)
 

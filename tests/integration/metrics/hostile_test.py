@@ -55,7 +55,7 @@ class Hostile(WithMetrics):
         return Metrics(self.ctl("metrics").stdout)
 
     def result(self, name: str) -> float:
-        return self.results().one("xschedd_metrics_requests_total", by="http", result=name)
+        return self.results().one("xschedd_metrics_requests_total", source="http", result=name)
 
     def test_slow_ones(self) -> None:
         nothing, part = self.tcp(), self.tcp()

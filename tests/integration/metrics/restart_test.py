@@ -46,7 +46,7 @@ class Restarts(metrics_world.unittest.TestCase):
         tenant.tell(f"device {GPU}")
         wait_until(lambda: sum(self.scrape().all("xschedd_device_clients")) == 1, "its device")
         tenant.tell("launches 5")
-        self.assertEqual(self.scrape().one("xschedd_launches_total", hw_id=GPU), 5)
+        self.assertEqual(self.scrape().one("xschedd_launches_total", device=GPU), 5)
         self.assertEqual(self.scrape().one("xschedd_restarts_total"), 0)
         wait_until(lambda: len(self.manager.stored()) == 4, "its memory and the state are stored")
         for count in (1, 2):
@@ -55,9 +55,9 @@ class Restarts(metrics_world.unittest.TestCase):
             self.assertEqual(seen.one("xschedd_restarts_total"), count)
             self.assertEqual(seen.one("xschedd_clients"), 1)
             # Its memory is the same, and the new daemon counts from here.
-            self.assertEqual(seen.one("xschedd_launches_total", hw_id=GPU), 0)
+            self.assertEqual(seen.one("xschedd_launches_total", device=GPU), 0)
             tenant.tell(f"launches {count}")
-            self.assertEqual(self.scrape().one("xschedd_launches_total", hw_id=GPU), count)
+            self.assertEqual(self.scrape().one("xschedd_launches_total", device=GPU), count)
 
 
 if __name__ == "__main__":

@@ -103,6 +103,20 @@ class Kept(Restart):
         self.kill()
         self.assertEqual(self.policy()["linger_us"], 555)
 
+    def test_what_was_persisted_leaves_the_live_policy_alone(self):
+        self.ctl("policy", "set", "--linger", "777us", "--turn", "33ms")
+        self.ctl("policy", "set", "share", "--turn", "44ms", "--persist")
+        self.kill()
+        policy = self.policy()
+        self.assertEqual((policy["linger_us"], policy["turn_ms"], policy["name"]), (777, 44, "share"))
+        kept = self.config.parent / "conf.d/50-policy.toml"
+        kept.write_text(kept.read_text().replace("44", "55"))
+        self.kill()
+        policy = self.policy()
+        self.assertEqual((policy["linger_us"], policy["turn_ms"], policy["name"]), (777, 55, "share"))
+        self.ctl("reload")
+        self.assertEqual((self.policy()["linger_us"], self.policy()["turn_ms"]), (200, 55))
+
     def test_client_that_died_meanwhile_is_gone(self):
         low, high = self.held_pair()
         # The manager waits: it is one thread, and this test is in its way.

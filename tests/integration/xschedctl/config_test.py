@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import unittest
@@ -48,6 +49,29 @@ class Check(WithFolder):
                 self.assertIn(first, daemon.stderr, name)
             else:
                 self.assertEqual(ours.stdout, path + ": good\n")
+
+    def test_what_is_beside_it_is_read_too(self):
+        main = self.file("main.toml", "[policy]\nturn_ms = 30\nname = \"share\"\n")
+        drop_in = self.file("conf.d/5.toml", "[policy]\nturn_ms = 40\n")
+        self.file("conf.d/6.toml.old", "nothing")
+        self.assertEqual(self.ctl("config", "check", main).stdout, f"{main}: good\n{drop_in}: good\n")
+        answer = self.json("config", "check", main)
+        self.assertEqual((answer["file"], answer["drop_ins"]), (main, [drop_in]))
+        shown = self.json("config", "show", "--file", main)
+        self.assertEqual(shown["drop_ins"], [drop_in])
+        turn, name = settings(shown)["policy.turn_ms"], settings(shown)["policy.name"]
+        self.assertEqual((turn["value"], turn["file"], turn["line"]), (40, drop_in, 2))
+        self.assertEqual((name["value"], name["file"], name["line"]), ("share", main, 3))
+        self.file("conf.d/5.toml", "[policy]\nturn_ms = 0\n")
+        self.assertIn(f"{drop_in}:2:11: error: ", self.ctl("config", "check", main).stdout)
+        self.assertEqual(self.json("config", "check", main, status=1)["errors"][0]["file"], drop_in)
+        daemon = subprocess.run([ctl_world.DAEMON, "--config", main, "--runtime-dir", self.folder], capture_output=True,
+                                text=True, check=False, timeout=ctl_world.LIMIT_S)
+        self.assertEqual(daemon.returncode, 3)
+        self.assertIn(f"xschedd: {drop_in}:2:11: ", daemon.stderr)
+        os.remove(drop_in)
+        os.mkdir(drop_in)
+        self.fails(2, "config", "check", main, says=[drop_in, "Is a directory"])
 
     def test_a_file_that_cannot_be_read(self):
         self.fails(2, "config", "check", "/nowhere/x.toml", says=["/nowhere/x.toml", "No such file", "; "])
@@ -96,11 +120,11 @@ class Show(WithDaemon):
 
     def test_the_text(self):
         text = self.ctl("config", "show", "--changed").stdout
-        self.assertRegex(text, r"policy\.turn_ms +30 ms +50 ms +yes +file, line 2\n")
-        self.assertRegex(text, r'rule\.0 +exe="train" priority=-20 +- +yes +file, line 5; by what a user chooses: .*\n')
+        self.assertRegex(text, r"policy\.turn_ms +30 ms +50 ms +yes +xschedd\.toml, line 2\n")
+        self.assertRegex(text, r'rule\.0 +exe="train" priority=-20 +- +yes +xschedd\.toml, line 5; by what a user chooses: .*\n')
         self.assertNotIn("linger_us", text)
         self.assertIn(f"(3 of {len(self.json('config', 'show')['settings'])} settings differ", text)
-        self.assertIn(self.config, text)
+        self.assertIn(f"which reads {self.config})", text)
 
     def test_offline_is_what_the_file_says(self):
         self.json("policy", "set", "--turn", "40ms")
@@ -132,6 +156,25 @@ class Show(WithDaemon):
         self.fails(6, "reload", "--dry-run", says=["xschedd.toml:2:11", "would change nothing"])
         self.fails(6, "reload", says=["the old configuration stays"])
 
+    def test_reload_reads_what_is_beside_the_file(self):
+        drop_in = self.file("conf.d/5.toml", "[policy]\nturn_ms = 45\n[[rule]]\nexe = \"x\"\nweight = 2\n")
+        would = self.json("reload", "--dry-run")
+        self.assertEqual({one["key"]: one["after"] for one in would["changes"]},
+                         {"policy.turn_ms": 45, "rule.1": {"exe": "x", "weight": 2}})
+        self.json("reload")
+        shown = self.json("config", "show")
+        self.assertEqual((shown["file"], shown["drop_ins"]), (self.config, [drop_in]))
+        self.assertEqual([settings(shown)[key]["file"] for key in ("policy.turn_ms", "rule.0", "rule.1")],
+                         [drop_in, self.config, drop_in])
+        self.assertRegex(self.ctl("config", "show").stdout, r"policy\.turn_ms +45 ms +50 ms +yes +conf\.d/5\.toml, line 2\n")
+        self.file("conf.d/6.toml", "[policy\n")
+        self.fails(6, "reload", says=["conf.d/6.toml:1:", "the old configuration stays"])
+        self.assertEqual(settings(self.json("config", "show"))["policy.turn_ms"]["value"], 45)
+        os.remove(os.path.join(self.folder, "conf.d/6.toml"))
+        os.remove(drop_in)
+        self.json("reload")
+        self.assertEqual(settings(self.json("config", "show"))["policy.turn_ms"]["value"], 30)
+
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv to become somebody else")
     def test_it_is_for_administrators(self):
         os.chmod(self.folder, 0o711)  # others reach the sockets
@@ -160,6 +203,105 @@ class Show(WithDaemon):
         self.assertEqual(said.stderr, "xschedctl: drain is the old name of disable; xschedctl enable ends it\n")
         self.assertTrue(self.json("disable")["was_disabled"])
         self.assertNotIn("drain", self.ctl("--help").stdout)
+
+
+class Persist(WithDaemon):
+    """policy set --persist"""
+    CONFIG = "[policy]\nturn_ms = 30\n"
+
+    def setUp(self):
+        super().setUp()
+        self.kept = os.path.join(self.folder, "conf.d/50-policy.toml")
+
+    def one(self, key):
+        return settings(self.json("config", "show"))[key]
+
+    def restart(self, *words):
+        self.daemon.kill()
+        self.daemon.wait()
+        self.start_daemon(*words)
+
+    def changed_nothing(self, value=30, text=None):
+        self.assertEqual(self.one("policy.turn_ms")["value"], value)
+        if text is None:
+            self.assertFalse(os.path.exists(os.path.dirname(self.kept)))
+        else:
+            self.assertEqual(os.listdir(os.path.dirname(self.kept)), [os.path.basename(self.kept)])
+            self.assertEqual(pathlib.Path(self.kept).read_text(), text)
+
+    def test_it_is_in_force_and_stays(self):
+        self.assertIsNone(self.json("policy", "set", "--linger", "300us")["file"])
+        self.assertEqual(self.json("policy", "set", "share", "--turn", "40ms", "--persist")["file"], self.kept)
+        self.assertEqual(stat.S_IMODE(os.stat(self.kept).st_mode), 0o644)
+        turn = self.one("policy.turn_ms")
+        self.assertEqual((turn["value"], turn["source"], turn["file"]), (40, "file", self.kept))
+        self.assertEqual(self.one("policy.linger_us")["source"], "administrator")
+        self.assertIn(f"kept in {self.kept}\n", self.ctl("policy", "set", "--time-slices", "off", "--persist").stdout)
+        self.assertRegex(self.ctl("config", "show").stdout, r'policy\.name +"share".*conf\.d/50-policy\.toml, line \d')
+        self.restart()
+        self.assertEqual([self.one(key)["value"] for key in ("policy.turn_ms", "policy.name", "device.time_slices")],
+                         [40, "share", "off"])
+        self.assertEqual(self.json("reload", "--dry-run")["changes"], [])
+        # What is set without it goes before it until the next reload.
+        self.json("policy", "set", "--turn", "50ms")
+        self.assertEqual((self.one("policy.turn_ms")["value"], self.one("policy.turn_ms")["source"]), (50, "administrator"))
+        self.json("reload")
+        self.assertEqual((self.one("policy.turn_ms")["value"], self.one("policy.turn_ms")["file"]), (40, self.kept))
+
+    def test_what_else_changed_in_the_files_waits_for_a_reload(self):
+        self.file("xschedd.toml", "[policy]\nturn_ms = 30\nlinger_us = 999\n[daemon]\nlease_ms = 200\n")
+        self.json("policy", "set", "--turn", "40ms", "--persist")
+        self.assertEqual((self.one("policy.linger_us")["value"], self.one("policy.linger_us")["source"]), (200, "default"))
+        self.assertEqual(self.one("daemon.lease_ms")["value"], 100)
+
+    def test_a_dry_run_writes_nothing(self):
+        self.assertIsNone(self.json("policy", "set", "--turn", "40ms", "--persist", "--dry-run")["file"])
+        self.changed_nothing()
+
+    def test_refused_it_leaves_all_as_it_was(self):
+        self.fails(2, "policy", "set", "best", "--persist")
+        self.changed_nothing()
+        later = self.file("conf.d/60-site.toml", "[policy]\nturn_ms = 60\n")
+        self.fails(6, "policy", "set", "--turn", "40ms", "--persist",
+                   says=["policy.turn_ms would be 60 after a restart", later + ":2; ", "nothing was changed"])
+        self.assertEqual(os.listdir(os.path.dirname(later)), ["60-site.toml"])
+        self.assertEqual(self.one("policy.turn_ms")["value"], 30)
+        os.remove(later)
+        self.json("policy", "set", "--turn", "40ms", "--persist")
+        before = pathlib.Path(self.kept).read_text()
+        self.file("xschedd.toml", "[policy\n")
+        self.fails(6, "policy", "set", "--turn", "45ms", "--persist", says=["xschedd.toml:1:", "nothing was changed"])
+        self.changed_nothing(40, before)
+        self.file("xschedd.toml", "")
+        self.file("conf.d/50-policy.toml", "[[rule]]\nuid = 1\nweight = 2\n")
+        self.fails(6, "policy", "set", "--turn", "45ms", "--persist", says=["has more than the policy"])
+        self.changed_nothing(40, "[[rule]]\nuid = 1\nweight = 2\n")
+
+    def test_an_option_of_the_daemon_goes_before_it(self):
+        self.restart("--policy", "fifo")
+        self.fails(6, "policy", "set", "share", "--persist", says=["started with --policy fifo", "nothing was changed"])
+        self.changed_nothing()
+        self.json("policy", "set", "--turn", "40ms", "--persist")
+
+    def test_a_folder_that_cannot_be_written(self):
+        self.file("conf.d", "no folder")
+        self.fails(6, "policy", "set", "--turn", "40ms", "--persist", says=["conf.d: Not a directory; nothing was changed"])
+        self.assertEqual(self.one("policy.turn_ms")["value"], 30)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv to have no capabilities")
+    def test_without_rights_to_write(self):
+        folder = os.path.dirname(self.kept)
+        os.mkdir(folder)
+        os.chown(folder, 65534, 65534)
+        os.chmod(self.folder, 0o755)
+        done = subprocess.run(["setpriv", "--bounding-set=-all", ctl_world.CTL, "--runtime-dir", self.folder, "policy", "set",
+                               "--turn", "40ms", "--persist"], capture_output=True, text=True, check=False,
+                              timeout=ctl_world.LIMIT_S, env=ctl_world.environment())
+        self.assertEqual((done.returncode, done.stdout), (4, ""))
+        self.assertEqual(done.stderr, f"xschedctl: cannot write {self.kept}: Permission denied; nothing was changed; run it as "
+                                      "root, or without --persist\n")
+        self.assertEqual(os.listdir(folder), [])
+        self.assertEqual(self.one("policy.turn_ms")["value"], 30)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,7 @@ class WithFolder(unittest.TestCase):
 
     def file(self, name, text):
         path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return path

@@ -1,20 +1,25 @@
 #include "daemon/config/config.h"
 
+#include "daemon/config/files.h"
 #include "tests/catch.h"
 
 using namespace xschedd;
 
 namespace {
 
+Result<Config> ParseOne(const std::string& text, const std::string& name) {
+  return ParseConfig({{name, text}});
+}
+
 std::string ErrorOf(const std::string& text) {
-  const auto config = ParseConfig(text, "x.toml");
+  const auto config = ParseOne(text, "x.toml");
   return config ? "" : config.error().Line();
 }
 
 }  // namespace
 
 TEST_CASE("an empty file gives the defaults") {
-  const auto config = ParseConfig("", "x.toml");
+  const auto config = ParseOne("", "x.toml");
   REQUIRE(config);
   CHECK(config->lease_ms == 100);
   CHECK(config->policy == policy::Settings{});
@@ -39,7 +44,7 @@ TEST_CASE("the shipped file is the defaults") {
 }
 
 TEST_CASE("everything can be set") {
-  const auto config = ParseConfig(R"(
+  const auto config = ParseOne(R"(
 passthrough = ["librccl.so", "hipMemcpy", "kernel:*<int, 4>*"]
 [daemon]
 lease_ms = 50
@@ -83,7 +88,7 @@ weight = 50
 priority = 20
 weight = 200
 )",
-                                  "x.toml");
+                               "x.toml");
   REQUIRE(config);
   CHECK(config->lease_ms == 50);
   CHECK(config->spin);
@@ -113,7 +118,7 @@ weight = 200
 }
 
 TEST_CASE("metrics: an address and classes") {
-  const auto config = ParseConfig(
+  const auto config = ParseOne(
       "[metrics]\nenabled = true\naddress = \"[::1]:80\"\n[[rule]]\nuid = 1\nclass = \"night_jobs-2\"\n", "x.toml");
   REQUIRE(config);
   CHECK((config->metrics.enabled && config->metrics.address == "[::1]:80"));
@@ -125,7 +130,7 @@ TEST_CASE("metrics: an address and classes") {
 }
 
 TEST_CASE("times with units, and users by name") {
-  const auto config = ParseConfig(
+  const auto config = ParseOne(
       "[daemon]\nlease_ms = \"1s\"\n[policy]\nlinger_us = \"1.5ms\"\nguard_ms_per_s = \"20ms\"\nmax_concurrent = "
       "\"auto\"\n[[rule]]\nuser = \"root\"\nweight = 7\n[[ceiling]]\nuser = \"root\"\npriority = 5\n",
       "x.toml");
@@ -137,8 +142,8 @@ TEST_CASE("times with units, and users by name") {
 }
 
 TEST_CASE("time slices are auto or off") {
-  CHECK(ParseConfig("", "x.toml")->policy.time_slices);
-  CHECK(!ParseConfig("[device]\ntime_slices = \"off\"\n", "x.toml")->policy.time_slices);
+  CHECK(ParseOne("", "x.toml")->policy.time_slices);
+  CHECK(!ParseOne("[device]\ntime_slices = \"off\"\n", "x.toml")->policy.time_slices);
   CHECK(ErrorOf("[device]\ntime_slices = \"on\"\n") ==
         "x.toml:2:15: time_slices is \"on\"; choose \"auto\" or \"off\"");
   CHECK(ErrorOf("[device]\ntime_slices = true\n").find("x.toml:2:15: ") == 0);
@@ -199,16 +204,7 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
 }
 
 TEST_CASE("what is quoted from the file stays one line without control characters") {
-  const auto config = xschedd::ParseConfig("\"a\\nb\\u001bc\\u009b\" = 1\n", "file");
+  const auto config = ParseOne("\"a\\nb\\u001bc\\u009b\" = 1\n", "file");
   REQUIRE_FALSE(config.has_value());
   CHECK(config.error().what.find("\"a?b?c?\"") != std::string::npos);
-}
-
-TEST_CASE("a file that is not there") {
-  CHECK(LoadConfig("/nonexistent/x.toml", true).has_value());
-  const auto config = LoadConfig("/nonexistent/x.toml", false);
-  REQUIRE(!config);
-  CHECK(config.error().Line() ==
-        "cannot open /nonexistent/x.toml: No such file or directory; check the path given to --config");
-  CHECK(!LoadConfig("/tmp", false));
 }

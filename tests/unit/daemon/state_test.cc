@@ -393,6 +393,25 @@ TEST_CASE("a policy is the same after it was saved; one that is not known is non
   CHECK(!FromSaved(of_another));
 }
 
+TEST_CASE("what was set live stays over a restart, but for what the files say anew") {
+  policy::Settings then;
+  policy::Settings live = then;
+  live.name = policy::Name::kShare;
+  live.turn_ms = 7;
+  live.time_slices = !then.time_slices;
+  live.max_concurrent = 3;
+  CHECK(AfterRestart(live, then, then) == live);
+  policy::Settings now = then;
+  now.turn_ms = 9;      // changed since
+  now.linger_us = 300;  // changed since, and never set live
+  const policy::Settings after = AfterRestart(live, then, now);
+  CHECK((after.turn_ms == 9 && after.linger_us == 300));
+  CHECK((after.name == policy::Name::kShare && after.max_concurrent == 3u));
+  CHECK(after.time_slices == live.time_slices);
+  now.name = policy::Name::kFair;
+  CHECK(AfterRestart(live, then, now).name == policy::Name::kFair);
+}
+
 TEST_CASE("numbers that this release does not take are left out") {
   state::Client saved;
   saved.set_admin_priority(101);

@@ -117,9 +117,19 @@ class Links(Case):
         self.assertGreater(looked_at, 50)
 
     def test_each_runbook_is_a_heading(self):
-        for path, heading in re.findall(r"runbook: (\S+)#(\S+)", read("systemd/monitoring/prometheus-alerts.yml")):
+        found = re.findall(r"runbook_url: file://@docdir@/(\S+)#(\S+)", read("systemd/monitoring/prometheus-alerts.yml"))
+        self.assertTrue(found)
+        for path, heading in found:
             with self.subTest(heading):
-                self.assertIn(heading, anchors(read(path)))
+                self.assertIn(heading, anchors(read("docs/" + path)))
+                self.assertIn(f"'{path}'", read("docs/meson.build"))  # it is installed
+
+    def test_the_address_of_the_metrics_is_one(self):
+        port = re.search(r'kDefaultMetricsAddress = "127\.0\.0\.1:(\d+)"', read("daemon/config/listen_address.h")).group(1)
+        for path in ("systemd/xschedd-metrics.socket", "systemd/monitoring/prometheus-scrape.yml", "daemon/xschedd.toml",
+                     "docs/man/xschedd.toml.5", "docs/reference/metrics.md"):
+            with self.subTest(path):
+                self.assertEqual(set(re.findall(r"(?:127\.0\.0\.1|\[::1\]):(\d+)", read(path))), {port})
 
     def test_the_index_names_each_page(self):
         index = DOCS / "README.md"

@@ -143,7 +143,7 @@ TEST_CASE("a device without clients makes room for another, and is told of no lo
   });
   daemon.Run(done);
   const auto rows = [&](std::size_t device) {
-    const std::string row = "\nxschedd_launches_total{hw_id=\"" + address(device) + "\"";
+    const std::string row = "\nxschedd_launches_total{device=\"" + address(device) + "\"";
     std::size_t count = 0;
     for (std::size_t at = told.find(row); at != std::string::npos; at = told.find(row, at + 1))
       ++count;

@@ -9,7 +9,7 @@ using Kind = ListenAddress::Kind;
 TEST_CASE("addresses that are understood") {
   const auto four = ParseListenAddress(kDefaultMetricsAddress);
   REQUIRE(four);
-  CHECK((four->kind == Kind::kIpv4 && four->host == "127.0.0.1" && four->port == 9464));
+  CHECK((four->kind == Kind::kIpv4 && four->host == "127.0.0.1" && four->port == 19464));
   CHECK(four->IsLoopback());
   const auto six = ParseListenAddress("[::1]:0");
   REQUIRE(six);
@@ -26,9 +26,9 @@ TEST_CASE("addresses that are understood") {
 TEST_CASE("addresses that are none, with a cause and a remedy") {
   using namespace std::string_literals;
   for (const std::string& wrong :
-       {""s, "localhost:9464"s, ":9464"s, "127.0.0.1"s, "127.0.0.1:"s, "127.0.0.1:-1"s, "127.0.0.1:65536"s,
-        "127.0.0.1:80x"s, "127.0.0.1: 80"s, "::1:9464"s, "[127.0.0.1]:1"s, "[]:1"s, "[::1:1"s, "256.0.0.1:1"s, "unix:"s,
-        "unix:relative"s, "unix:/"s + std::string(107, 'x'), "unix:/a\0b"s, "127.0.0.1\0:80"s}) {
+       {""s, "localhost:19464"s, ":19464"s, "127.0.0.1"s, "127.0.0.1:"s, "127.0.0.1:-1"s, "127.0.0.1:65536"s,
+        "127.0.0.1:80x"s, "127.0.0.1: 80"s, "::1:19464"s, "[127.0.0.1]:1"s, "[]:1"s, "[::1:1"s, "256.0.0.1:1"s,
+        "unix:"s, "unix:relative"s, "unix:/"s + std::string(107, 'x'), "unix:/a\0b"s, "127.0.0.1\0:80"s}) {
     const auto address = ParseListenAddress(wrong);
     CAPTURE(wrong);
     REQUIRE(!address);

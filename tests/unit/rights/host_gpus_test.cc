@@ -111,6 +111,32 @@ TEST_CASE("a GPU is what sysfs has as one, with the vendor and the name of the k
   CHECK(machine.Gpus().Find(kNvidia)->partitions == 2);
 }
 
+TEST_CASE("a GPU's uuid is its driver's, also of a partition") {
+  const Machine machine;
+  machine.Pci(kAmd, "0x1002", "0x120000");
+  CHECK(machine.Gpus().UuidOf(kAmd).empty());
+  machine.File("sys/bus/pci/devices/" + std::string(kAmd) + "/unique_id", "724c3b58bf67050e\n");
+  CHECK(machine.Gpus().UuidOf(kAmd) == "GPU-724c3b58bf67050e");
+  CHECK(machine.Gpus().UuidOf(std::string(kAmd) + "/3") == "GPU-724c3b58bf67050e");
+  const std::string information = "proc/driver/nvidia/gpus/" + std::string(kNvidia) + "/information";
+  machine.File(information, "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-" + std::string(8, '?') + "-0000\n");
+  CHECK(machine.Gpus().UuidOf(kNvidia).empty());
+  machine.File(information, "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-5c2f9b1e-0001-0002-0003-000000000004\n");
+  CHECK(machine.Gpus().UuidOf(kNvidia) == "GPU-5c2f9b1e-0001-0002-0003-000000000004");
+}
+
+TEST_CASE("a device file is its GPU's") {
+  const Machine machine;
+  machine.File("proc/driver/nvidia/gpus/" + std::string(kNvidia) + "/information", "Device Minor: \t 3\n");
+  fs::create_directories(machine.Root() + "/sys/class/drm/renderD128");
+  fs::create_symlink("../../../" + std::string(kAmd), machine.Root() + "/sys/class/drm/renderD128/device");
+  const HostGpus gpus = machine.Gpus();
+  CHECK(gpus.AddressOf("/dev/nvidia3") == kNvidia);
+  CHECK(gpus.AddressOf("/dev/dri/renderD128") == kAmd);
+  for (const char* other : {"/dev/nvidia4", "/dev/nvidiactl", "/dev/dri/renderD129", "/dev/null", ""})
+    CHECK(gpus.AddressOf(other).empty());
+}
+
 TEST_CASE("a device is believed if the machine has it and the process has opened its driver") {
   const Machine machine;
   machine.Pci(kAmd, "0x1002", "0x120000");

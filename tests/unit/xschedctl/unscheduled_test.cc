@@ -66,6 +66,32 @@ TEST_CASE("who computes on a GPU without a session is found, and why") {
   CHECK(found.processes[2].reason == "child of pid 12");
 }
 
+TEST_CASE("who may not be looked into is known by KFD, or makes the answer incomplete") {
+  const Root root;
+  for (const int pid : {20, 21}) {
+    root.Add(pid, "/dev/kfd", kOther);
+    fs::permissions(root.Path() + "/proc/" + std::to_string(pid) + "/fd", fs::perms::none);
+  }
+  fs::permissions(root.Path(), static_cast<fs::perms>(0755));
+  fs::create_directories(root.Path() + "/sys/class/kfd/kfd/proc/20");
+  const auto find = [&](const std::set<std::uint64_t>& clients, bool are_all) {
+    // Root may look into everything.
+    const bool is_root = ::geteuid() == 0;
+    if (is_root) REQUIRE(::seteuid(65534) == 0);
+    UnscheduledProcesses found = FindUnscheduled(clients, are_all, root.Path());
+    if (is_root) REQUIRE(::seteuid(0) == 0);
+    return found;
+  };
+  UnscheduledProcesses found = find({}, true);
+  REQUIRE(found.processes.size() == 1);
+  CHECK(found.processes[0].pid == 20);
+  CHECK(!found.is_complete);  // 21 may have a GPU open
+  CHECK(find({21}, true).is_complete);
+  found = find({21}, false);  // 20 may be a client
+  CHECK(found.processes.empty());
+  CHECK(!found.is_complete);
+}
+
 TEST_CASE("unscheduled processes are rows among the clients") {
   UnscheduledProcesses found;
   found.processes.push_back({10, 1000, "train", "shim not preloaded"});

@@ -19,10 +19,10 @@ SHIM = "/usr/lib/x86_64-linux-gnu/xschedd/libxschedd-shim.so"
 INSTALLED = ("/usr/sbin/xschedd", "/usr/bin/xschedctl", SHIM, SHIM.replace("shim", "client"), "/usr/include/xschedd.h",
              "/usr/share/man/man8/xschedd.8.gz", "/usr/share/man/man1/xschedctl.1.gz", "/usr/share/man/man5/xschedd.toml.5.gz",
              "/usr/share/man/man7/xschedd-shim.7.gz", "/usr/share/bash-completion/completions/xschedctl",
-             "/usr/share/zsh/site-functions/_xschedctl", "/etc/xschedd/xschedd.toml", "/usr/share/doc/xschedd/copyright",
+             "/usr/share/zsh/site-functions/_xschedctl", "/etc/xschedd/xschedd.toml", "/etc/xschedd/conf.d", "/usr/share/doc/xschedd/copyright",
              SHIM.replace("libxschedd-shim.so", "self-test/self-test-client"), "/usr/share/xschedd/grafana-dashboard.json",
              "/usr/share/xschedd/prometheus-alerts.yml", "/usr/share/xschedd/prometheus-scrape.yml", "/usr/share/xschedd/schema/ps-1.json",
-             "/usr/share/doc/xschedd/reference/metrics.md.gz", "/usr/share/doc/xschedd/reference/json.md")
+             "/usr/share/doc/xschedd/reference/metrics.md", "/usr/share/doc/xschedd/reference/json.md")
 
 
 class Life:
@@ -141,12 +141,14 @@ class Life:
     def upgrade(self):
         """The administrator's configuration stays, the sockets are not even closed for a moment, the new file serves."""
         run("sh", "-c", "echo '# of the administrator' >>/etc/xschedd/xschedd.toml")
+        run("sh", "-c", "printf '[policy]\\nturn_ms = 49\\n' >/etc/xschedd/conf.d/10-test.toml")
         since = [property_of(unit, "ActiveEnterTimestampMonotonic") for unit in SOCKETS]
         said = self.survive(lambda: run("sh", "-c", f"apt-get install -y -q --no-install-recommends {TEST}/upgrade/*.deb") and "")
         expect(since == [property_of(unit, "ActiveEnterTimestampMonotonic") for unit in SOCKETS], "the sockets were closed")
         expect("+higher" in run("dpkg-query", "-W", "-f", "${Version}", "xschedd"), "it was not upgraded")
         expect(run("readlink", f"/proc/{self.main_pid()}/exe") == "/usr/sbin/xschedd", "the old file serves")
         run("grep", "-q", "of the administrator", "/etc/xschedd/xschedd.toml")
+        expect("conf.d/10-test.toml, line 2" in run("xschedctl", "config", "show", "--changed"), "the drop-in is not in force")
         return said
 
     def socket_activation(self):
@@ -196,6 +198,7 @@ class Life:
         self.all_inactive()
         run("test", "!", "-e", "/usr/sbin/xschedd")
         run("test", "-e", "/etc/xschedd/xschedd.toml")
+        run("test", "-e", "/etc/xschedd/conf.d/10-test.toml")
         for i in range(3):
             expect(self.program.ask("launch").split()[0] == "0", "a live program cannot launch any more")
         expect(self.program.end() == 0, "a live program did not end well")

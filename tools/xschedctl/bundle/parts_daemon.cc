@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "daemon/config/files.h"
 #include "daemon/install_paths.h"
 #include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/bundle/parts.h"
@@ -59,9 +60,9 @@ Json ClientsJson(const v1::ListClientsResponse& answer, Redactor* redactor) {
 }
 
 void AddConfigCheck(const std::string& file, Parts* parts) {
-  const auto text = ReadConfigFile(file, false);
-  if (!text) return parts->Miss("config-check", text.error().what);
-  parts->Add("config-check", RenderErrors(file, ExamineConfig(**text, file), TextStyle()));
+  const auto files = ReadConfigFiles(file, false);
+  if (!files) return parts->Miss("config-check", files.error().what);
+  parts->Add("config-check", RenderErrors(*files, ExamineConfig(*files), TextStyle()));
 }
 
 }  // namespace
@@ -83,8 +84,7 @@ void AddDaemon(const std::string& runtime_dir, Redactor* redactor, Parts* parts)
   });
   asker.Ask("config-show", v1::GetConfigRequest(), [&](const v1::GetConfigResponse& answer) {
     if (!answer.file().empty()) file = answer.file();
-    const ShownConfig shown{answer.file(), true, {answer.settings().begin(), answer.settings().end()}};
-    parts->Add("config-show", RenderConfig(shown, false, TextStyle()));
+    parts->Add("config-show", RenderConfig({answer, true}, false, TextStyle()));
   });
   asker.Ask("stats.json", v1::GetStatsRequest(),
             [&](const v1::Stats& answer) { parts->Add("stats.json", Document("stats", ToJson(answer))); });
