@@ -24,8 +24,7 @@
 //   - `free` comes first, then what costs the others more, until a mode is not too slow. Then the answer, the next
 //     cheaper mode and `free` are looked at by turns: after kShortestWaitNs (kDearWaitNs where a look costs the group
 //     much), and each time that the answer stays the same after twice as long, up to kLongestWaitNs.
-//   - What others had in flight takes a part of the block behind it in which they are held: it counts from kSettleNs
-//   on.
+//   - What others had in flight takes a part of the held block that follows: that one counts from kSettleNs on.
 //   - A block that is not held ends, within a burst, too, as soon as it is clearly slower than the last one that was.
 //     Two pairs that say so are an answer.
 //   - A pair that says otherwise, and fits to nothing known, is made again at once; if that one does so as well, all

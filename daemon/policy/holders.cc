@@ -54,8 +54,8 @@ void Holders::Choose() {
     holds_now_[group] = memory.holds ? 1 : 0;
   }
   for (const std::uint32_t group : trying_) {
-    const BenefitMemory::Mode mode = std::max(MemoryOf(group).mode, BenefitMemory::Mode::kBeside);
     if (MemoryOf(group).mode == BenefitMemory::Mode::kHeld) continue;
+    const BenefitMemory::Mode mode = std::max(MemoryOf(group).mode, BenefitMemory::Mode::kBeside);
     for (std::uint32_t equal = 0; equal < modes_.size(); ++equal) {
       if (equal == group || PriorityOf(equal) != PriorityOf(group) || modes_[equal] >= mode) continue;
       modes_[equal] = mode;

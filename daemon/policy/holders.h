@@ -21,8 +21,8 @@ class Holders {
   // The calls of one decision, in this order. `state`, `roster` and `decision` must outlive them.
   // `measures`: else all hold, and no other call follows.
   void Begin(const State& state, const Roster& roster, bool measures, std::uint64_t now_ns, Decision& decision);
-  // Each tracked group: whether it has work, whether somebody less important has some on one of its devices, and which
-  // clients of these have, or have just had some.
+  // Each tracked group: whether it has work, whether somebody less important has some on one of its devices, whether
+  // both have some on the same one, and which clients of these have, or have just had some.
   void Look(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others);
   // Who tries now, and so who holds.
   void Choose();
