@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::uintptr_t kStream = 16;
 constexpr LaunchKey kKind = 101;
-constexpr Window kWindow{500, 1};
+constexpr Window kLaunchWindow{500, 1};
 
 enum Stage { kMade, kEntered, kAdmitted, kStarted, kMayWait, kDrains, kStages };
 
 void Bring(DeviceLaunch* launch, int stage) {
   if (stage >= kEntered) launch->Enter(MonotonicNs());
-  if (stage >= kAdmitted) REQUIRE(launch->Admit(kWindow, true));
+  if (stage >= kAdmitted) REQUIRE(launch->Admit(kLaunchWindow, true));
   if (stage >= kStarted) launch->Start(true);
   if (stage >= kMayWait) launch->BeginWait(stage == kDrains);
 }
@@ -45,7 +45,7 @@ TEST_CASE_METHOD(Waiting, "a launch that ends at any stage without leaving is ta
   CHECK(tracker.InFlightNs() == 0);
   // Nobody waits any more, and nothing is in the way of the next one.
   sink.reports.clear();
-  CHECK(TryLaunch(Key(kStream), kWindow));
+  CHECK(TryLaunch(Key(kStream), kLaunchWindow));
   CHECK(sink.reports == std::vector{kBusy});
   CHECK(sink.in_flight == 1);
 }
@@ -88,7 +88,7 @@ TEST_CASE_METHOD(Waiting, "a launch that has become void is not counted, nor tak
   is_reset ? tracker.Reset(&sink) : tracker.ForgetDevice();
   sink.reports.clear();
   Entered other(&tracker, Key(kStream));
-  REQUIRE(other.Admit(kWindow, false));
+  REQUIRE(other.Admit(kLaunchWindow, false));
   other.BeginWait(false);
   if (leaves) launch->Leave(true, false);
   launch.reset();
@@ -102,7 +102,7 @@ TEST_CASE_METHOD(Waiting, "a launch that has become void is not counted, nor tak
 TEST_CASE_METHOD(Fixture, "each stage of a void launch does nothing", "[launch]") {
   Entered launch(&tracker, Key(kStream), kKind);
   tracker.Reset(&sink);
-  CHECK(launch.Admit(kWindow, false));
+  CHECK(launch.Admit(kLaunchWindow, false));
   launch.AwaitRoom();
   launch.Start(true);
   CHECK(launch.StopMarker() == nullptr);
@@ -163,15 +163,15 @@ TEST_CASE_METHOD(Fixture, "a launch whose stream is destroyed meanwhile counts o
 
 TEST_CASE_METHOD(Fixture, "with nothing to wait for, one call enters, admits and starts", "[launch]") {
   DeviceLaunch first(&tracker, Key(kStream), kKind);
-  REQUIRE(first.Begin(kWindow, false, MonotonicNs()));
+  REQUIRE(first.Begin(kLaunchWindow, false, MonotonicNs()));
   CHECK(vendor.Recorded() == 1);  // the start marker
   first.Leave(true, false);
   DeviceLaunch second(&tracker, Key(kStream), kKind);
-  CHECK_FALSE(second.Begin(kWindow, false, MonotonicNs()));
+  CHECK_FALSE(second.Begin(kLaunchWindow, false, MonotonicNs()));
   CHECK(sink.in_flight == 1);
   vendor.Finish(Key(kStream).handle, 1000);
   second.AwaitRoom();
-  REQUIRE(second.Admit(kWindow, false));
+  REQUIRE(second.Admit(kLaunchWindow, false));
   second.Start(false);
   second.Leave(true, true);
   CHECK(sink.completed == 2);

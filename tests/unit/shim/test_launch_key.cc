@@ -3,10 +3,9 @@
 #include "client-shim/hip/launch_key.h"
 #include "tests/catch.h"
 
-using namespace xschedd::shim;
-using namespace xschedd::shim::hip;
-
+namespace xschedd::shim::hip {
 namespace {
+
 const void* const kFunction = reinterpret_cast<const void*>(0x1000);
 const void* const kOther = reinterpret_cast<const void*>(0x2000);
 Handle const kHandle = reinterpret_cast<Handle>(0x1000);
@@ -98,3 +97,5 @@ TEST_CASE("migrations by size and by where to", "[launch_key]") {
   CHECK(key(4096, {1, 0}) != key(4096, {1, 1}));
   CHECK(key(4096, {1, 0}) != key(4096, {2, 0}));
 }
+
+}  // namespace xschedd::shim::hip

@@ -9,7 +9,7 @@ namespace {
 
 constexpr LaunchKey kKind = 7;
 
-struct Device {
+struct MeasuredDevice {
   FakeVendor vendor;
   Captures captures;
   MarkerPool markers{0, vendor.Table()};
@@ -20,7 +20,7 @@ struct Device {
   std::unique_lock<std::mutex> lock{mutex};
   const StreamKey stream{reinterpret_cast<void*>(16), 0};
 
-  Device() { streams.Find(stream); }
+  MeasuredDevice() { streams.Find(stream); }
   // A marker that was reached at that time.
   void* Reached(std::uint64_t time_ns) {
     void* const marker = vendor.Table()->create_marker(0);
@@ -48,7 +48,7 @@ struct Device {
 }  // namespace
 
 TEST_CASE("work takes from its start marker to the one behind it, and then from marker to marker", "[measuring]") {
-  Device device;
+  MeasuredDevice device;
   device.Push(device.Reached(1'000'000), device.Reached(1'100'000), 1);
   device.Push(nullptr, device.Reached(1'300'000), 2);
   device.measuring.UnlockToMeasure(device.lock);
@@ -64,7 +64,7 @@ TEST_CASE("work takes from its start marker to the one behind it, and then from 
 }
 
 TEST_CASE("markers are free once they have been asked, but for the clock's origin", "[measuring]") {
-  Device device;
+  MeasuredDevice device;
   device.Push(device.Reached(1'000), device.Reached(2'000));
   device.Push(nullptr, device.Reached(3'000));
   device.measuring.UnlockToMeasure(device.lock);
@@ -72,7 +72,7 @@ TEST_CASE("markers are free once they have been asked, but for the clock's origi
 }
 
 TEST_CASE("while one thread measures no other does, and it takes what comes meanwhile", "[measuring]") {
-  Device device;
+  MeasuredDevice device;
   device.Push(device.Reached(1'000'000), device.Reached(1'100'000));
   void* const later = device.Reached(1'200'000);
   device.vendor.while_asking = [&] {
@@ -89,7 +89,7 @@ TEST_CASE("while one thread measures no other does, and it takes what comes mean
 }
 
 TEST_CASE("what is dropped counts for nothing, also while it is being asked", "[measuring]") {
-  Device device;
+  MeasuredDevice device;
   const bool is_asked = GENERATE(false, true);
   device.Push(device.Reached(1'000'000), device.Reached(1'100'000));
   device.Push(nullptr, device.Reached(1'200'000));
@@ -108,7 +108,7 @@ TEST_CASE("what is dropped counts for nothing, also while it is being asked", "[
 }
 
 TEST_CASE("the markers of a device that was reset are not given back", "[measuring]") {
-  Device device;
+  MeasuredDevice device;
   device.Push(device.Reached(1'000'000), device.Reached(1'100'000));
   device.measuring.ForgetMarkers();
   device.measuring.UnlockToMeasure(device.lock);
@@ -117,7 +117,7 @@ TEST_CASE("the markers of a device that was reset are not given back", "[measuri
 }
 
 TEST_CASE("once the process exits, markers are free without being asked", "[measuring]") {
-  Device device;
+  MeasuredDevice device;
   device.captures.ForbidForGood();
   device.vendor.while_asking = [] { FAIL("the runtime is called"); };
   device.Push(device.Reached(1'000'000), device.Reached(1'100'000));
@@ -127,7 +127,7 @@ TEST_CASE("once the process exits, markers are free without being asked", "[meas
 }
 
 TEST_CASE("work on a stream that is forgotten is measured all the same", "[measuring]") {
-  Device device;
+  MeasuredDevice device;
   device.streams.ForgetAll();
   device.Push(device.Reached(1'000'000), device.Reached(1'100'000));
   device.measuring.UnlockToMeasure(device.lock);
