@@ -94,7 +94,7 @@ class Arbiter {
     // The highest rank among attached groups that have work here, or have just had some, and of those of that rank the
     // mode that costs those below most.
     Rank active;
-    BenefitMemory::Mode active_mode = kCheapest;
+    Mode active_mode = kCheapest;
     std::uint64_t active_until_ns = kNever;  // when the last of that rank has had none for kRecentNs
     // Of those below, while none of that rank holds: the first group with work lately, and whether there is another.
     std::uint32_t first_beside = kNobody;
@@ -139,8 +139,7 @@ class Arbiter {
   void ClaimDevice(std::uint32_t tenant, bool lingers);
   void FinishShares();
   void WatchTurns(std::uint32_t group);
-  bool OthersWork(std::uint32_t group) const;
-  bool IsContended(std::uint32_t group) const;
+  bool OthersWork(std::uint32_t group, bool where_busy) const;
   Others OthersBelow(std::uint32_t group) const;
   void NoteBenefits();
   void FindAwaited();

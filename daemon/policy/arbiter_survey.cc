@@ -142,20 +142,13 @@ void Arbiter::Remember(std::uint32_t group) {
   LookAt(view.next_look_ns);
 }
 
-// Somebody less important has work on one of its devices.
-bool Arbiter::OthersWork(std::uint32_t group) const {
-  const auto tenants = roster_.TenantsOf(group);
-  return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
-    return devices_[state_->tenants[i].device].lowest_busy < groups_[group].rank.priority;
-  });
-}
-
-// Likewise, where it has some itself: there is somebody whom it could hold.
-bool Arbiter::IsContended(std::uint32_t group) const {
+// Whether somebody less important has work on one of its devices. `where_busy`: on one where it has some itself, so
+// that it could hold that one.
+bool Arbiter::OthersWork(std::uint32_t group, bool where_busy) const {
   const auto tenants = roster_.TenantsOf(group);
   return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
     const Tenant& tenant = state_->tenants[i];
-    return tenant.busy && devices_[tenant.device].lowest_busy < groups_[group].rank.priority;
+    return (tenant.busy || !where_busy) && devices_[tenant.device].lowest_busy < groups_[group].rank.priority;
   });
 }
 
@@ -178,7 +171,8 @@ void Arbiter::FindHolders() {
   if (holders_.Measures()) {
     for (std::uint32_t group = 0; group < groups_.size(); ++group)
       if (groups_[group].tracked)
-        holders_.Look(group, groups_[group].busy, OthersWork(group), IsContended(group), OthersBelow(group));
+        holders_.Look(group, groups_[group].busy, OthersWork(group, false), OthersWork(group, true),
+                      OthersBelow(group));
     holders_.Choose();
   }
   for (const Tenant& tenant : state_->tenants) {

@@ -229,9 +229,11 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     block.busy_ns += passed;
     memory.burst_ns += passed;
     if (memory.waits) block.waits_ns += passed;
-    if (memory.contended) block.contended_ns += passed;
-    if (memory.contended) memory.contended_ns += passed;
-    if (memory.contended && memory.holds) memory.waited_ns += passed;
+    if (memory.contended) {
+      block.contended_ns += passed;
+      memory.contended_ns += passed;
+      if (memory.holds) memory.waited_ns += passed;
+    }
     // It may be one that never ends.
     memory.skips = memory.skips && memory.burst_ns < kLongestBlockNs;
   }
