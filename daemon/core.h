@@ -176,7 +176,7 @@ class Core {
   std::size_t UpdateMembers(const Group& group, const std::string& why,
                             Journal::LinesOf lines = Journal::LinesOf::kOperation);
   bool UpdateMember(Client& client, const Effective& after, const std::string& why, Journal::LinesOf lines);
-  // Replaces what the client says of `device` by what the machine has.
+  // Overwrites the client's description of `device` with what the machine reports.
   Result<void> Confirm(const Client& client, NewDevice& device) const;
   // Moves the client to the group that the configuration gives it. True: that is another one; it is logged.
   bool UpdateGroup(Client& client);

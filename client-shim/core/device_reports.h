@@ -1,5 +1,5 @@
-// What the daemon is told of one device: busy, waiting, idle, with the deadline that goes with it, and the counters of
-// its ledger. Says each only when it changes.
+// Reports one device to the daemon: whether it is busy, waiting or idle, the deadline of its work, and the ledger's
+// counters. Each state is reported only when it changes.
 //
 // Thread rule: guarded by its device's lock, so that reports reach the ring in order. relaxed, all counters:
 // statistics, which the lock keeps in order among themselves.

@@ -23,7 +23,8 @@ namespace xschedd::shim {
 
 class Measuring {
  public:
-  // All outlive it. Once the process exits, the runtime is not asked: what settles then counts by what it costs.
+  // The arguments outlive it. Once the process exits, the runtime is no longer asked: work that settles then is counted
+  // with its known cost.
   Measuring(const Vendor* vendor, const Captures* captures, MarkerPool* markers, TrackedStreams* streams,
             DeviceTimes* times)
       : vendor_(vendor), captures_(captures), markers_(markers), streams_(streams), times_(times), clock_(vendor) {}

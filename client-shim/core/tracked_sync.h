@@ -10,10 +10,11 @@ namespace xschedd::shim {
 
 class TrackedSync {
  public:
-  // One that proves something on one device, by what the tracker gave at its beginning. `now_ns`: of a query.
+  // On one device: its success proves that the work in `snapshot` has ended, which was taken when the call began.
+  // `now_ns`: of a query, that time.
   TrackedSync(DeviceTracker* tracker, const Snapshot& snapshot, std::uint64_t now_ns)
       : tracker_(tracker), snapshot_(snapshot), began_ns_(now_ns) {}
-  // One that may wait for any device, and promises nothing. Begins it.
+  // On any device: it may wait, and proves nothing. The wait begins here.
   explicit TrackedSync(const Trackers& trackers);
 
   // Of a query that found unfinished work: whether it is to be made again, because that may be a marker of ours.

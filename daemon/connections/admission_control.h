@@ -1,4 +1,4 @@
-// Limits the processor time that clients can use up by what they send: connections, gRPC's frames, messages and calls.
+// Limits the processor time that clients' traffic can cost: connections, gRPC frames, messages and calls.
 //
 // gRPC has no order among its connections: it reads whatever arrives, on threads that serve administrators, too.
 // Therefore what clients send is admitted before gRPC sees it: users take turns (fair_turns.h), and all together get

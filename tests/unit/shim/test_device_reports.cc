@@ -1,4 +1,4 @@
-// What the daemon is told of a device, and that each thing is told once.
+// What is reported of a device, and that each state is reported once.
 #include <utility>
 #include <vector>
 
