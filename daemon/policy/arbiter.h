@@ -12,6 +12,10 @@
 //   - Everybody who can be overtaken by an attached group has a background window, whether that one is busy or not: the
 //     hardware queues must be shallow when it arrives. Whom it would hold share one window and, where the device has a
 //     limit, take turns; whom it would let run beside it have a window each and take none.
+//   - A group that has had no work for kAwayNs leaves those below wider windows (kAwayMode) until it has some again:
+//   the
+//     first launch after such a time may wait for one of these, and nobody pays all day for a program that is asleep.
+//     `strict` keeps the narrow ones.
 //   - A device is untracked where no rank can differ and nobody is kept to a share. Groups that an administrator holds
 //     count as not attached.
 // Linger, guard, turns and windows: docs/explanation/policies.md.
@@ -51,6 +55,9 @@ class Arbiter {
   static constexpr std::uint32_t kNobody = ~0u;
   // Whoever had work within this time counts among the others of a more important group, and as active.
   static constexpr std::uint64_t kRecentNs = kNsPerS;
+  static constexpr std::uint64_t kAwayNs = 10 * kNsPerS;
+  // On an H200 its windows cost those below nothing, or little (docs/explanation/performance.md).
+  static constexpr Mode kAwayMode = Mode::kBesideWide;
 
   struct Rank {
     int priority = std::numeric_limits<int>::min();
@@ -90,6 +97,7 @@ class Arbiter {
     std::uint32_t top_clients = 0;         // busy, open and cannot: likewise
     // The highest rank of an attached group, by its mode: what that means for those below (AllowanceOf).
     std::array<Rank, BenefitMemory::kModes> by_mode;
+    std::array<Rank, BenefitMemory::kModes> by_mode_not_away;  // likewise, of those that are not away
     bool can_be_held = false;  // somebody attached is below one that holds whenever it is busy
     // The highest rank among attached groups that have work here, or have just had some, and of those of that rank the
     // mode that costs those below most.
@@ -145,6 +153,7 @@ class Arbiter {
   void FindAwaited();
   void CountWindows();
   Gate GateOf(std::uint32_t tenant) const;
+  void NoteMode(const Tenant& tenant, Mode mode);
   void NoteActive(const Tenant& tenant, Mode mode);
   void CountBeside(const Tenant& tenant);
   std::uint32_t SliceFor(std::uint32_t tenant, const Gate& gate) const;
@@ -156,14 +165,20 @@ class Arbiter {
   // Somebody attached would hold it whenever he is busy.
   bool CanBeHeld(std::uint32_t tenant) const {
     const Tenant& own = state_->tenants[tenant];
-    return CanBeOvertaken(tenant) &&
-           (!holders_.Measures() || StrictestAbove(devices_[own.device], groups_[own.group].rank) == Mode::kHeld);
+    return CanBeOvertaken(tenant) && (!holders_.Measures() || StrictestAbove(devices_[own.device].by_mode,
+                                                                             groups_[own.group].rank) == Mode::kHeld);
   }
-  // Of attached groups of a higher rank, the mode that costs those below most.
-  static Mode StrictestAbove(const DeviceView& device, const Rank& rank) {
+  // Of groups of a higher rank, the mode that costs those below most.
+  static Mode StrictestAbove(const std::array<Rank, BenefitMemory::kModes>& by_mode, const Rank& rank) {
     const auto found =
-        std::find_if(device.by_mode.begin(), device.by_mode.end(), [&rank](const Rank& above) { return rank < above; });
-    return found == device.by_mode.end() ? kCheapest : static_cast<Mode>(found - device.by_mode.begin());
+        std::find_if(by_mode.begin(), by_mode.end(), [&rank](const Rank& above) { return rank < above; });
+    return found == by_mode.end() ? kCheapest : static_cast<Mode>(found - by_mode.begin());
+  }
+  // Which mode decides the window of who has this rank.
+  Mode ModeOfWindow(const DeviceView& device, const Rank& rank) const {
+    if (!holders_.Measures()) return Mode::kHeld;
+    return std::max(StrictestAbove(device.by_mode, rank),
+                    std::min(StrictestAbove(device.by_mode_not_away, rank), kAwayMode));
   }
   // Those below run beside it for the better part: its pace is what counts, and in turns it would wait for theirs.
   bool LetsOthersRun(std::uint32_t tenant) const {
@@ -191,6 +206,10 @@ class Arbiter {
   bool IsMixed(const DeviceView& device) const;
   bool IsRecent(const Tenant& tenant) const {
     return tenant.busy || (tenant.idle_since_ns != 0 && now_ns_ - tenant.idle_since_ns < kRecentNs);
+  }
+  // A strict one never is: its device is to be ready for it at any time.
+  bool IsAway(const Tenant& tenant) const {
+    return !tenant.busy && holders_.Measures(tenant.group) && now_ns_ - tenant.idle_since_ns >= kAwayNs;
   }
   bool Lingers(const Tenant& tenant) const {
     return !tenant.busy && tenant.idle_since_ns != 0 && LingerEnd(tenant) > now_ns_;

@@ -68,7 +68,7 @@ Gate Arbiter::GateOf(std::uint32_t index) const {
     gate.held_for = device.beside_client;
   }
   gate.window_us = WindowOf(index, gate.window_floor);
-  gate.tells_waits = view.rank.priority > device.bottom_priority && holders_.WantsWaits(tenant.group);
+  gate.tells_waits = view.rank.priority > device.bottom_priority && holders_.Measures(tenant.group);
   return gate;
 }
 
@@ -96,7 +96,7 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
   if (CanBeOvertaken(index)) {
     if (settings.window_us == 0) return 0;
     const Rank& rank = groups_[tenant.group].rank;
-    const Mode mode = holders_.Measures() ? StrictestAbove(device, rank) : Mode::kHeld;
+    const Mode mode = ModeOfWindow(device, rank);
     const Allowance allowance = AllowanceOf(mode);
     const std::uint32_t clients = allowance.is_each ? 1 : std::max(1u, device.background_clients);
     floor = clients == 1 || IsBeside(mode) ? kPipelineFloor : 1;

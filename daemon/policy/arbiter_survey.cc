@@ -177,12 +177,9 @@ void Arbiter::FindHolders() {
   }
   for (const Tenant& tenant : state_->tenants) {
     if (state_->groups[tenant.group].hold) continue;
-    DeviceView& device = devices_[tenant.device];
-    const Rank& rank = groups_[tenant.group].rank;
     const Mode mode = holders_.ModeOf(tenant.group);
     if (IsRecent(tenant)) NoteActive(tenant, mode);
-    Rank& highest = device.by_mode[static_cast<std::size_t>(mode)];
-    highest = std::max(highest, rank);
+    NoteMode(tenant, mode);
   }
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
     const Tenant& tenant = state_->tenants[i];
@@ -192,6 +189,20 @@ void Arbiter::FindHolders() {
   }
   for (const DeviceView& device : devices_)
     if (HasSlices(device) && device.active_mode != Mode::kHeld) LookAt(device.active_until_ns);
+}
+
+void Arbiter::NoteMode(const Tenant& tenant, Mode mode) {
+  DeviceView& device = devices_[tenant.device];
+  const Rank& rank = groups_[tenant.group].rank;
+  const auto note = [&rank, mode](std::array<Rank, BenefitMemory::kModes>& by_mode) {
+    Rank& highest = by_mode[static_cast<std::size_t>(mode)];
+    highest = std::max(highest, rank);
+  };
+  note(device.by_mode);
+  if (IsAway(tenant)) return;
+  note(device.by_mode_not_away);
+  if (tenant.busy || !holders_.Measures(tenant.group)) return;
+  if (mode < kAwayMode && rank.priority > device.bottom_priority) LookAt(tenant.idle_since_ns + kAwayNs);
 }
 
 void Arbiter::NoteActive(const Tenant& tenant, Mode mode) {

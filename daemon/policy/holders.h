@@ -32,8 +32,8 @@ class Holders {
   BenefitMemory::Mode ModeOf(std::uint32_t group) const { return modes_[group]; }
   // Now, if it is busy.
   bool HoldsNow(std::uint32_t group) const { return holds_now_[group] != 0; }
-  // Whether it matters when its host waits.
-  bool WantsWaits(std::uint32_t group) const { return measures_ && BenefitOf(group).Measures(); }
+  // Whether what holding gives this group is measured: not of a strict one.
+  bool Measures(std::uint32_t group) const { return measures_ && BenefitOf(group).Measures(); }
 
   // Afterwards, each group that wants a device. `open`: it is busy and not held itself.
   void Note(std::uint32_t group, bool open);

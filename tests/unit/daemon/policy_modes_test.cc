@@ -66,12 +66,61 @@ TEST_CASE("windows below one that holds others whenever it is busy, only while i
                          Row{Mode::kFree, 32, true}}) {
     INFO("mode " << ModeText(row.mode));
     World world = Below(row.mode, 2, false, 0);
+    world.state.tenants[0].idle_since_ns = kNow - 1;
     world.At(kNow);
     const Decision decision = world.At(kNow + 1);
     const std::uint32_t each = row.together * world.state.settings.window_us / (row.is_divided ? 2 : 1);
     CHECK(decision.gates[1].window_us == each);
     CHECK(decision.gates[2].window_us == each);
   }
+}
+
+TEST_CASE(
+    "one without work for ten seconds leaves those below wider windows, unless it is strict, and until it has some") {
+  constexpr std::uint64_t kAway = 10 * kNsPerS;
+  struct Row {
+    Mode mode;
+    std::uint32_t windows;  // of each of those below, once it is away
+  };
+  for (const Row& row :
+       {Row{Mode::kHeld, 8}, Row{Mode::kWaitsNarrow, 8}, Row{Mode::kBeside, 8}, Row{Mode::kBesideWide, 8}}) {
+    INFO("mode " << ModeText(row.mode));
+    World world = Below(row.mode, 1, false);
+    Tenant& important = world.state.tenants[0];
+    important.idle_since_ns = kNow;
+    const std::uint32_t window_us = world.state.settings.window_us;
+    const std::uint32_t narrow_us = AllowanceOf(row.mode).windows * window_us;
+    CHECK(world.At(kNow + 1).gates[1].window_us == narrow_us);
+    const Decision before = world.At(kNow + kAway - 1);
+    CHECK(before.gates[1].window_us == narrow_us);
+    // Nothing happens then but that time passes.
+    CHECK((row.mode == Mode::kBesideWide || before.next_look_ns == kNow + kAway));
+    CHECK(world.At(kNow + kAway).gates[1].window_us == row.windows * window_us);
+    important.busy = true;
+    important.busy_since_ns = kNow + kAway + 1;
+    world.At(kNow + kAway + 1);
+    important.busy = false;
+    important.idle_since_ns = kNow + kAway + 2;
+    CHECK(world.At(kNow + kAway + kNsPerS).gates[1].window_us == narrow_us);
+  }
+}
+
+TEST_CASE("who has yet to launch for the first time is away; a strict one, or without a tolerance, never is") {
+  for (const bool is_strict : {false, true}) {
+    World world = Below(Mode::kHeld, 1, false);
+    world.state.groups[0].strict = is_strict;
+    CHECK(world.At(kNow).gates[1].window_us == (is_strict ? 1 : 8) * world.state.settings.window_us);
+    world.state.settings.tolerance_percent = 0;
+    CHECK(world.At(kNow + 1).gates[1].window_us == world.state.settings.window_us);
+  }
+}
+
+TEST_CASE("the windows are those below the most important one that is not away") {
+  World world = Below(Mode::kHeld, 1, false);
+  Tenant& asleep = world.state.tenants[0];
+  asleep.idle_since_ns = kNow - 20 * kNsPerS;
+  world.Add(9, 5, 0, false).idle_since_ns = kNow - kNsPerS;
+  CHECK(world.At(kNow).gates[1].window_us == world.state.settings.window_us);
 }
 
 TEST_CASE("others stay held between the waits of a row, and not behind its last") {

@@ -144,9 +144,18 @@ BenefitMemory::Mode ModeOf(const State& state, const Decision& decision, std::ui
   return own.mode;
 }
 
+// Which mode decides the window of those below this tenant: without work for ten seconds it leaves them a wide one.
+BenefitMemory::Mode ModeOfWindowBelow(const State& state, const Decision& decision, const Tenant& tenant,
+                                      std::uint64_t now_ns) {
+  const auto mode = ModeOf(state, decision, tenant.group);
+  const bool is_measured = state.settings.tolerance_percent != 0 && !state.groups[tenant.group].strict;
+  const bool is_away = !tenant.busy && now_ns - tenant.idle_since_ns >= 10 * kNsPerS;
+  return is_measured && is_away ? std::max(mode, BenefitMemory::Mode::kBesideWide) : mode;
+}
+
 // Nobody is open beside a busy open one of higher rank but by the guard, or where that one holds nobody; and whoever
 // has a more important neighbour has a window: all whom such a one holds together no more than its mode gives them.
-Wrong Inversions(const State& state, const Decision& decision) {
+Wrong Inversions(const State& state, const Decision& decision, std::uint64_t now_ns) {
   std::vector<std::uint64_t> windows(state.devices.size());
   for (std::size_t i = 0; i < state.tenants.size(); ++i) {
     const Tenant& tenant = state.tenants[i];
@@ -160,7 +169,7 @@ Wrong Inversions(const State& state, const Decision& decision) {
       if (other.device != tenant.device || other.group == tenant.group || state.groups[other.group].hold) continue;
       const int difference = state.groups[tenant.group].priority - state.groups[other.group].priority;
       background = background || difference < 0;
-      if (difference < 0) mode = std::min(mode, ModeOf(state, decision, other.group));
+      if (difference < 0) mode = std::min(mode, ModeOfWindowBelow(state, decision, other, now_ns));
       if (!tenant.busy || !other.busy || others.held) continue;
       if (gate.why == Why::kGuard || others.why == Why::kGuard) continue;
       const Gate& lower = difference < 0 ? gate : others;
@@ -276,7 +285,7 @@ void RunTrace(Name name, std::uint32_t seed, std::set<Why>& reasons, Waits::Reac
         decision.next_look_ns > trace.now_ns ? nullptr : "the next look is not in the future",
         Gangs(state, decision),
         Conserves(state, decision, trace.now_ns),
-        name == Name::kFifo ? nullptr : Inversions(state, decision),
+        name == Name::kFifo ? nullptr : Inversions(state, decision, trace.now_ns),
         Reasons(state, decision),
         Urgency(state, decision, trace.now_ns),
         waits.After(state, decision, trace.now_ns, reached),

@@ -185,7 +185,7 @@ TEST_CASE("of equals that hold nobody, one that shares another device with a hol
 TEST_CASE("below one that holds nobody no turns are taken, and each has the whole window") {
   for (const bool busy : {true, false}) {
     World world(1, 1);
-    world.Add(9, 20, 0, busy);
+    world.Add(9, 20, 0, busy).idle_since_ns = kNow - 2 * kNsPerS;
     world.Add(2, 0, 0, true);
     world.Add(1, 0, 0, true);
     // It may hold them: turns, and one window for all.

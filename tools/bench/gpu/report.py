@@ -174,6 +174,15 @@ def starved(results: Dict[str, dict]) -> List[str]:
     return [*lines, ""] if len(lines) > 2 else []
 
 
+def asleep(results: Dict[str, dict]) -> List[str]:
+    lines = ["| below an important program that does nothing | batches/s natively | below it, of native | below a strict one, of native |", "|---" * 4 + "|"]
+    for name, rates in results.get("asleep", {}).items():
+        native = sum(rates["native"])
+        lines.append(row(name, f"{native / len(rates['native']):.1f}",
+                         [f"{100 * sum(rates[way]) / native:.1f} %" for way in ("asleep", "strict")]))
+    return [*lines, ""] if len(lines) > 2 else []
+
+
 def spread(values: List[float], form: str) -> str:
     median, least, most = (form.format(value) for value in (quantile(values, 0.5), min(values), max(values)))
     return f"{median} ({least} to {most})"
