@@ -25,6 +25,8 @@ constexpr double kClearNs = 10 * kNsPerMs;
 constexpr std::uint64_t kFirstLookNs = 2 * kNsPerMs;
 // One divided by the weight of a wait among those at its place in a row.
 constexpr float kFollowedWeight = 8;
+// One divided by the part of its work to which a program's pauses may add up (benefit.h).
+constexpr std::uint64_t kPausePart = 4;
 // Of the time in which the cost of holding is reckoned.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
@@ -133,7 +135,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
     memory.mode = Mode::kHeld;
     memory.place = 0;
     memory.block = {};
-    memory.seen_ns = 0;
+    memory.seen_ns = memory.idle_since_ns = 0;
     memory.waits = false;
     return;
   }
@@ -223,6 +225,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   memory.seen_ns = now_ns_;
   Block unused;
   Block& block = memory.skips || now_ns_ <= memory.settles_until_ns ? unused : memory.block;
+  if (work.busy && memory.idle_since_ns != 0) CountPause(memory, block);
   block.launches += work.launched;
   memory.burst_launches += work.launched;
   if (memory.open) {
@@ -253,9 +256,20 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
     memory.waited_ns = 0;
   }
   if (work.busy) return;
+  if (memory.idle_since_ns == 0) memory.idle_since_ns = now_ns_;
+  memory.pause_credit_ns = std::min(memory.pause_credit_ns + memory.burst_ns / kPausePart, kMostPauseNs);
   if (memory.burst_launches != 0) AddBurst(memory, block);
   memory.burst_ns = memory.burst_launches = 0;
   memory.skips = now_ns_ < memory.settles_until_ns;
+}
+
+// It ends now. One at the beginning of a block is no part of it: the two of a pair have the same number.
+void Benefit::CountPause(BenefitMemory& memory, Block& block) const {
+  const std::uint64_t pause_ns = now_ns_ - memory.idle_since_ns;
+  memory.idle_since_ns = 0;
+  if (pause_ns > memory.pause_credit_ns) return;
+  memory.pause_credit_ns -= pause_ns;
+  if (block.bursts != 0) block.busy_ns += pause_ns;
 }
 
 void Benefit::EndBlock(BenefitMemory& memory) const {

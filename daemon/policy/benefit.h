@@ -14,6 +14,9 @@
 //     its own time, which others have no part in, is taken for the same in both modes, since the speed of a processor
 //     changes by more than what is to be found. If the whole time is slower by far more than chance explains
 //     (kSureErrors), that was wrong, and counts.
+//   - Whoever asks waits for the host, too, while it prepares the next burst. The pauses between the bursts of a block
+//     are time of the host as long as they add up to no more than a quarter of the work, and to no more than
+//     kMostPauseNs more. In longer ones nobody asks for anything.
 //   - With a deadline late is late and early is nothing: a burst counts as long as its deadline, less a reserve
 //     (kDeadlineReserve), unless it takes longer.
 //   - A block is some of its work in one mode, while somebody less important has work there: a few bursts, or a tenth
@@ -64,6 +67,7 @@ class Benefit {
   static constexpr double kCheap = 0.05;
   static constexpr double kDeadlineReserve = 0.1;
   static constexpr double kMostlyWaits = 0.9;
+  static constexpr std::uint64_t kMostPauseNs = 5 * kNsPerMs;
   static constexpr std::uint64_t kSettleNs = 20 * kNsPerMs;
   static constexpr std::uint64_t kLingerNs = 500 * kNsPerUs;
   static constexpr float kFollowed = 0.25F;
@@ -105,6 +109,7 @@ class Benefit {
  private:
   using Mode = BenefitMemory::Mode;
   void Count(BenefitMemory& memory, const Work& work) const;
+  void CountPause(BenefitMemory& memory, BenefitMemory::Block& block) const;
   void NoteOthers(BenefitMemory& memory, const Others& others) const;
   void NoteWait(BenefitMemory& memory) const;
   bool Lingers(const BenefitMemory& memory) const;
