@@ -45,11 +45,21 @@ root_clean() {
   rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*.bin "$1"/var/cache/apt/archives/*.deb
 }
 
-# root_carry ROOT: gives the root the machine's way to its mirror: apt's configuration, keys, certificates, names.
+# root_carry ROOT [SUITE]: gives the root the machine's way to its mirror: apt's configuration, keys, certificates, names.
+# SUITE: another one than the machine's own, of which the root's keys know.
 root_carry() {
-  local new=$1
-  rm -rf "$new/etc/apt"
+  local new=$1 suite=${2:-bookworm} mirror
+  mirror=$(root_mirror)
+  rm -rf "$new/etc/apt.before"
+  mv "$new/etc/apt" "$new/etc/apt.before"
   cp -aL /etc/apt "$new/etc/apt"
+  if [ "$suite" != bookworm ]; then
+    # Apt's configuration is of this machine, and so are the names of suites in its lists.
+    rm -rf "$new"/etc/apt/sources.list "$new"/etc/apt/sources.list.d/* "$new/etc/apt/trusted.gpg.d"
+    [ ! -d "$new/etc/apt.before/trusted.gpg.d" ] || cp -a "$new/etc/apt.before/trusted.gpg.d" "$new/etc/apt/trusted.gpg.d"
+    echo "deb $mirror $suite main" >"$new/etc/apt/sources.list"
+  fi
+  rm -rf "$new/etc/apt.before"
   mkdir -p "$new/usr/share/keyrings" "$new/usr/local/share/ca-certificates"
   cp -anL /usr/share/keyrings/. "$new/usr/share/keyrings"
   cp -anL /usr/local/share/ca-certificates/. "$new/usr/local/share/ca-certificates"
