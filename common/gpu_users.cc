@@ -66,7 +66,7 @@ GpuUsers FindGpuUsers(const std::string& root, const std::function<bool()>& goes
     if (uses == Uses::kCannotSee) {
       // KFD lists processes of all users.
       std::error_code ignored;
-      uses = fs::exists(root + "/sys/class/kfd/kfd/proc/" + name, ignored) ? Uses::kYes : Uses::kCannotSee;
+      uses = fs::exists(fs::path(root + "/sys/class/kfd/kfd/proc") / name, ignored) ? Uses::kYes : Uses::kCannotSee;
       user.is_hidden = uses == Uses::kYes;
       if (!user.is_hidden) found.hidden.push_back(user.pid);
     }

@@ -60,6 +60,8 @@ struct List {
   const Item* items;
   int64_t count;
 };
+template <typename Item>
+List(const Item*, int64_t) -> List<Item>;  // clang deduces none for an aggregate before release 17
 struct MadeStream {
   Stream* stream;
   int priority;
