@@ -70,6 +70,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace xschedd::abi {
 
