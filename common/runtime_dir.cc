@@ -15,6 +15,9 @@ std::string RuntimeDir(std::string_view explicit_dir) {
 std::string ClientSocketPath(const std::string& runtime_dir) {
   return runtime_dir + "/" + kClientSocketName;
 }
+std::string ClientFolder(const std::string& runtime_dir) {
+  return runtime_dir + "/" + kClientFolderName;
+}
 std::string AdminSocketPath(const std::string& runtime_dir) {
   return runtime_dir + "/" + kAdminSocketName;
 }

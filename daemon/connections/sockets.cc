@@ -31,6 +31,22 @@ bool IsStream(int fd, bool may_be_tcp) {
   return is_known && type == SOCK_STREAM;
 }
 
+// Whatever is left there of a dead daemon: nobody listens, since we hold the lock.
+Result<void> MakeWay(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return {};
+  if (!S_ISSOCK(status.st_mode) && !S_ISLNK(status.st_mode)) {
+    return Fail(path + " exists and is not a socket", "move it away");
+  }
+  ::unlink(path.c_str());
+  return {};
+}
+
+Result<void> MakeFolder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return {};
+  return Fail("cannot make the folder " + path + ": " + Errno(), "run as root, or give --runtime-dir");
+}
+
 Result<UniqueFd> Bind(const std::string& path, mode_t mode, const group* owner) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -40,11 +56,7 @@ Result<UniqueFd> Bind(const std::string& path, mode_t mode, const group* owner) 
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.IsValid()) return Fail("cannot make a socket: " + Errno(), "raise LimitNOFILE");
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0) {
-    if (!S_ISSOCK(status.st_mode)) return Fail(path + " exists and is not a socket", "move it away");
-    ::unlink(path.c_str());  // we hold the lock, so nobody listens there
-  }
+  if (const auto made = MakeWay(path); !made) return tl::unexpected(made.error());
   // Nobody may connect before the mode is right.
   const mode_t before = ::umask(0177);
   const int bound = ::bind(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
@@ -59,6 +71,21 @@ Result<UniqueFd> Bind(const std::string& path, mode_t mode, const group* owner) 
   }
   if (::listen(fd.Get(), SOMAXCONN) != 0) return Fail("cannot listen on " + path + ": " + Errno());
   return fd;
+}
+
+// In its own folder, and the link to it.
+Result<UniqueFd> BindClient(const std::string& runtime_dir, mode_t mode) {
+  const std::string folder = ClientFolder(runtime_dir);
+  if (const auto made = MakeFolder(folder); !made) return tl::unexpected(made.error());
+  auto bound = Bind(ClientSocketPath(folder), mode, nullptr);
+  if (!bound) return bound;
+  const std::string link = ClientSocketPath(runtime_dir);
+  if (const auto made = MakeWay(link); !made) return tl::unexpected(made.error());
+  // Relative, so that it leads there also where the runtime folder is mounted elsewhere.
+  if (::symlink(ClientSocketPath(kClientFolderName).c_str(), link.c_str()) != 0) {
+    return Fail("cannot make the link " + link + ": " + Errno(), "check the permissions of the folder");
+  }
+  return bound;
 }
 
 // Takes what the service manager handed over by the names of the .socket units' FileDescriptorName out of `passed`;
@@ -94,9 +121,7 @@ Result<bool> TakeSockets(std::vector<PassedDescriptor>& passed, UniqueFd& client
 Result<ListeningSockets> ListeningSockets::Open(const std::string& runtime_dir, std::vector<PassedDescriptor>& passed) {
   ListeningSockets sockets;
   sockets.runtime_dir_ = runtime_dir;
-  if (::mkdir(runtime_dir.c_str(), 0755) != 0 && errno != EEXIST) {
-    return Fail("cannot make the folder " + runtime_dir + ": " + Errno(), "run as root, or give --runtime-dir");
-  }
+  if (const auto made = MakeFolder(runtime_dir); !made) return tl::unexpected(made.error());
   const std::string lock_path = runtime_dir + "/lock";
   sockets.lock_.Reset(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!sockets.lock_.IsValid()) {
@@ -110,7 +135,7 @@ Result<ListeningSockets> ListeningSockets::Open(const std::string& runtime_dir, 
   if (*from_systemd) return sockets;
 
   const bool is_root = ::geteuid() == 0;
-  auto client = Bind(ClientSocketPath(runtime_dir), is_root ? 0666 : 0600, nullptr);
+  auto client = BindClient(runtime_dir, is_root ? 0666 : 0600);
   if (!client) return tl::unexpected(client.error());
   sockets.client_ = std::move(*client);
   auto admin = Bind(AdminSocketPath(runtime_dir), is_root ? 0660 : 0600, is_root ? ::getgrnam("xschedd") : nullptr);
@@ -123,6 +148,7 @@ Result<ListeningSockets> ListeningSockets::Open(const std::string& runtime_dir, 
 void ListeningSockets::Remove() {
   if (!made_files_) return;
   ::unlink(ClientSocketPath(runtime_dir_).c_str());
+  ::unlink(ClientSocketPath(ClientFolder(runtime_dir_)).c_str());
   ::unlink(AdminSocketPath(runtime_dir_).c_str());
   made_files_ = false;
 }

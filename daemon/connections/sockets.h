@@ -15,7 +15,7 @@ namespace xschedd {
 
 class ListeningSockets {
  public:
-  // Makes the folder if need be (0755), takes the lock, binds both sockets. Where `passed` has sockets (named "client"
+  // Makes the folders if need be (0755), takes the lock, binds both sockets (common/runtime_dir.h). Where `passed` has sockets (named "client"
   // and "admin") takes those out of it. As root: client.sock 0666, admin.sock 0660 with group xschedd where that
   // exists; else both belong to the user alone.
   static Result<ListeningSockets> Open(const std::string& runtime_dir, std::vector<PassedDescriptor>& passed);
@@ -25,7 +25,8 @@ class ListeningSockets {
   // Handed over by systemd as "metrics"; not valid: it was not. To be asked once.
   UniqueFd TakeMetrics() { return std::move(metrics_); }
 
-  // Removes the files that Open made. What systemd made is systemd's.
+  // Removes the sockets that Open made. What systemd made is systemd's; and the clients' folder stays, since containers
+  // may have it.
   void Remove();
 
  private:

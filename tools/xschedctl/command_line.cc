@@ -117,7 +117,7 @@ Outcome<std::function<Outcome<ExitCode>()>> CommandLine::Parse(const std::vector
   commands.push_back(AddRun(syntax_, global_, rest_));
   for (const auto add :
        {AddPs, AddTop, AddSet, AddHold, AddRelease, AddEvents, AddTrace, AddExplain, AddStats, AddMetrics, AddReload,
-        AddDisable, AddEnable, AddDrain, AddDoctor, AddSupportBundle, AddCompletion, AddVersion}) {
+        AddDisable, AddEnable, AddDrain, AddDoctor, AddSupportBundle, AddCdi, AddCompletion, AddVersion}) {
     commands.push_back(add(syntax_, global_));
   }
 

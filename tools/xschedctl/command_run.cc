@@ -18,6 +18,7 @@
 #include "daemon/policy/types.h"
 #include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/installed_shim.h"
 #include "tools/xschedctl/preload.h"
 #include "tools/xschedctl/render_json.h"
 #include "tools/xschedctl/table.h"
@@ -54,12 +55,6 @@ std::string Would(const std::vector<std::string>& command, const Json& environme
     text += "  " + name + "=" + Harmless(value.get<std::string>()) + "\n";
   if (!no_daemon.empty()) text += "unscheduled until there is a daemon: " + Harmless(no_daemon) + "\n";
   return text + "(dry run: nothing was started)\n";
-}
-
-std::string OwnPath() {
-  char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
-  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
 
 void SetOrKeep(const char* variable, const std::string& value) {
@@ -141,10 +136,7 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
     }
   }
 
-  const char* const from_environment = secure_getenv(kShimVariable);
-  const std::string explicit_shim =
-      !options.shim.empty() ? options.shim : (from_environment != nullptr ? from_environment : "");
-  const Result<std::string> shim = FindShim(explicit_shim, ShimCandidates(OwnPath(), XSCHEDD_LIBRARY_DIR));
+  const Result<std::string> shim = InstalledShim(options.shim);
   if (!shim) return tl::unexpected<Failure>({ExitCode::kNoShim, shim.error()});
   const char* const existing = std::getenv("LD_PRELOAD");
   const Result<std::string> preload = ComposePreload(*shim, existing != nullptr ? existing : "");

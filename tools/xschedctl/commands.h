@@ -48,6 +48,7 @@ Command AddEnable(CommandSyntax& program, const GlobalOptions& global);
 Command AddDrain(CommandSyntax& program, const GlobalOptions& global);
 Command AddDoctor(CommandSyntax& program, const GlobalOptions& global);
 Command AddSupportBundle(CommandSyntax& program, const GlobalOptions& global);
+Command AddCdi(CommandSyntax& program, const GlobalOptions& global);
 Command AddCompletion(CommandSyntax& program, const GlobalOptions& global);
 Command AddVersion(CommandSyntax& program, const GlobalOptions& global);
 

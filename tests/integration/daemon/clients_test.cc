@@ -72,7 +72,7 @@ TEST_CASE("a killed client is removed and no longer counts") {
   DaemonProcess daemon;
   FakeShim low(daemon.Dir(), 0);
   low.Attach(0, kGpu);
-  const std::string output = daemon.Dir() + "/client";
+  const std::string output = daemon.Dir() + "/output";
   const char* const program = std::getenv("XSCHEDD_FAKE_CLIENT");  // meson says where it is
   REQUIRE(program != nullptr);
   const pid_t client = Spawn({program, daemon.Dir(), "50", kGpu}, output);

@@ -69,6 +69,10 @@ TEST_CASE("every setting of the policy acts before it is answered, and forgets n
     CHECK(!lower.IsHeld(0));
   }
   SECTION("window") {
+    high.Report(0, true);
+    REQUIRE(Eventually([&] { return low.IsHeld(0); }));
+    high.Report(0, false);
+    REQUIRE(Eventually([&] { return !low.IsHeld(0); }));
     set([](v1::SetPolicyRequest& request) { request.set_window_us(8'000); });
     CHECK(low.WindowUs(0) == 4'000);
   }

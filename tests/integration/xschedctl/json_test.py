@@ -23,7 +23,7 @@ except ImportError:
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCHEMAS = ROOT / "tools/xschedctl/schema"
 # Commands without an answer of their own in JSON, and why.
-WITHOUT = {"top": "a picture", "completion": "a script", "support-bundle": "an archive"}
+WITHOUT = {"top": "a picture", "completion": "a script", "cdi": "of CDI's own form", "support-bundle": "an archive"}
 
 
 def schema(kind):
@@ -154,6 +154,7 @@ class WithoutDaemon(WithFolder):
     def test_what_has_no_json_says_so(self):
         self.fails(2, "--json", "top", says=["top has no JSON"])
         self.fails(2, "--json", "completion", "bash", says=["completion has no JSON"])
+        self.fails(2, "--json", "cdi", "generate", says=["cdi generate has no JSON of its own"])
         self.fails(2, "--json", "run", "--", "true", says=["--dry-run"])
 
 

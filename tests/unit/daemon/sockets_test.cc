@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +27,7 @@ namespace {
 
 mode_t ModeOf(const std::string& path) {
   struct stat status {};
-  REQUIRE(::lstat(path.c_str(), &status) == 0);
+  REQUIRE(::stat(path.c_str(), &status) == 0);
   return status.st_mode & 07777;
 }
 
@@ -67,13 +68,20 @@ TEST_CASE("sockets have the modes that they promise, and one daemon has a folder
     REQUIRE(sockets);
     const bool is_root = ::geteuid() == 0;
     CHECK(ModeOf(inside + "/client.sock") == (is_root ? 0666 : 0600));
+    // The same one, in a folder that has nothing else.
+    CHECK(std::filesystem::read_symlink(inside + "/client.sock") == "client/client.sock");
+    CHECK(ModeOf(inside + "/client") == 0755);
+    CHECK(std::distance(std::filesystem::directory_iterator(inside + "/client"), {}) == 1);
     CHECK(ModeOf(inside + "/admin.sock") == (is_root ? 0660 : 0600));
     CHECK(WhyNot(inside).find("another xschedd serves") != std::string::npos);
     sockets->Remove();
     CHECK_FALSE(std::filesystem::exists(inside + "/client.sock"));
     CHECK_FALSE(std::filesystem::exists(inside + "/admin.sock"));
-    sockets->Remove();  // once more does nothing
+    CHECK(std::filesystem::is_empty(inside + "/client"));  // containers may have it
+    sockets->Remove();                                     // once more does nothing
   }
+  // An earlier release's socket, where the link is now.
+  REQUIRE(::mknod((inside + "/client.sock").c_str(), S_IFSOCK | 0666, 0) == 0);
   // What a dead daemon left is replaced.
   REQUIRE(ListeningSockets::Open(inside, none));
   CHECK(ListeningSockets::Open(inside, none));

@@ -160,7 +160,7 @@ TEST_CASE("the doctor: shim and private library", "[doctor]") {
            [](Facts& f) {
              f.root = RootFacts{"/c", false, true, true, GlibcVersion{2, 36}};
            }},
-          {"root", Level::kError, "its programs find no daemon; bind-mount /run/xschedd/client.sock itself",
+          {"root", Level::kError, "its programs find no daemon; bind-mount /run/xschedd/client as /run/xschedd",
            [](Facts& f) {
              f.root = RootFacts{"/c", true, true, false, GlibcVersion{2, 36}};
            }},
@@ -295,7 +295,7 @@ TEST_CASE("the doctor: a process and its session", "[doctor]") {
              f.process->root.glibc = GlibcVersion{2, 31};
            }},
           {"session", Level::kError, "for a refusal", [](Facts& f) { f.process->has_session = false; }},
-          {"session", Level::kError, "is not there in its container; bind-mount /run/xschedd/client.sock itself",
+          {"session", Level::kError, "is not there in its container; bind-mount /run/xschedd/client as /run/xschedd",
            [](Facts& f) {
              f.process->has_session = false;
              f.process->root.has_client_socket = false;

@@ -5,7 +5,7 @@
 namespace xschedd::ctl {
 namespace {
 
-Table Sample() {
+Table SampleTable() {
   Table table({{.header = "PID", .right = true},
                {.header = "GROUP", .rank = 2},
                {.header = "HELD", .right = true, .rank = 1},
@@ -18,29 +18,29 @@ Table Sample() {
 }  // namespace
 
 TEST_CASE("written to a pipe, a table keeps everything") {
-  CHECK(Sample().Render({}) ==
+  CHECK(SampleTable().Render({}) ==
         " PID  GROUP        HELD  COMMAND\n"
         "4711  training  1.50 ms  python3 train.py --epochs 100\n"
         "  12  -             0 s  vllm\n");
-  CHECK(Sample().Render({.header = false}).substr(0, 4) == "4711");
+  CHECK(SampleTable().Render({.header = false}).substr(0, 4) == "4711");
 }
 
 TEST_CASE("a narrow terminal first costs the flexible column, then the least important ones") {
-  CHECK(Sample().Render({.width = 45, .header = false}) ==
+  CHECK(SampleTable().Render({.width = 45, .header = false}) ==
         "4711  training  1.50 ms  python3 train.py --+\n"
         "  12  -             0 s  vllm\n");
-  CHECK(Sample().Render({.width = 30, .header = false}) ==
+  CHECK(SampleTable().Render({.width = 30, .header = false}) ==
         "4711  1.50 ms  python3 train.+\n"
         "  12      0 s  vllm\n");
   // Columns without a rank stay, however narrow it is.
-  CHECK(Sample().Render({.width = 5, .header = false}) ==
+  CHECK(SampleTable().Render({.width = 5, .header = false}) ==
         "4711  python3 tra+\n"
         "  12  vllm\n");
 }
 
 TEST_CASE("no line is wider than the terminal while it can be helped") {
   for (std::size_t width = 18; width < 80; ++width) {
-    const std::string text = Sample().Render({.width = width});
+    const std::string text = SampleTable().Render({.width = width});
     std::size_t start = 0;
     while (start < text.size()) {
       const std::size_t end = text.find('\n', start);

@@ -19,7 +19,7 @@ SHIM = "/usr/lib/x86_64-linux-gnu/xschedd/libxschedd-shim.so"
 INSTALLED = ("/usr/sbin/xschedd", "/usr/bin/xschedctl", SHIM, SHIM.replace("shim", "client"), "/usr/include/xschedd.h",
              "/usr/share/man/man8/xschedd.8.gz", "/usr/share/man/man1/xschedctl.1.gz", "/usr/share/man/man5/xschedd.toml.5.gz",
              "/usr/share/man/man7/xschedd-shim.7.gz", "/usr/share/bash-completion/completions/xschedctl",
-             "/usr/share/zsh/site-functions/_xschedctl", "/etc/xschedd/xschedd.toml", "/etc/xschedd/conf.d", "/usr/share/doc/xschedd/copyright",
+             "/usr/share/zsh/site-functions/_xschedctl", "/etc/cdi/xschedd.json", "/etc/xschedd/xschedd.toml", "/etc/xschedd/conf.d", "/usr/share/doc/xschedd/copyright",
              SHIM.replace("libxschedd-shim.so", "self-test/self-test-client"), "/usr/share/xschedd/grafana-dashboard.json",
              "/usr/share/xschedd/prometheus-alerts.yml", "/usr/share/xschedd/prometheus-scrape.yml", "/usr/share/xschedd/schema/ps-1.json",
              "/usr/share/doc/xschedd/reference/metrics.md", "/usr/share/doc/xschedd/reference/json.md")
@@ -65,8 +65,11 @@ class Life:
             expect(run("systemctl", "is-enabled", unit) == "enabled", f"{unit} is not enabled")
         state = [run("systemctl", word, METRICS, status=None) for word in ("is-active", "is-enabled")]
         expect(state == ["inactive", "disabled"], f"{METRICS}, which is for who wants it, is {state}")
-        modes = run("stat", "-c", "%a %U:%G", "/run/xschedd/client.sock", "/run/xschedd/admin.sock").splitlines()
+        modes = run("stat", "-L", "-c", "%a %U:%G", "/run/xschedd/client.sock", "/run/xschedd/admin.sock").splitlines()
         expect(modes == ["666 root:root", "660 root:xschedd"], f"sockets: {modes}")
+        mounts = {edit["hostPath"] for edit in json.loads(run("cat", "/etc/cdi/xschedd.json"))["devices"][0]["containerEdits"]["mounts"]}
+        for path in mounts:  # what a container is given is there
+            run("test", "-d", path)
         return run("xschedctl", "version").replace("\n", "; ")
 
     def verify(self):

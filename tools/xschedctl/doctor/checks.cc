@@ -1,5 +1,7 @@
 #include "tools/xschedctl/doctor/checks.h"
 
+#include "common/runtime_dir.h"
+
 namespace xschedd::ctl {
 
 std::string_view Name(Level level) {
@@ -17,6 +19,12 @@ std::string_view Name(Level level) {
 std::string Text(const std::optional<GlibcVersion>& version) {
   if (!version) return "an unknown version";
   return std::to_string(version->first) + "." + std::to_string(version->second);
+}
+
+std::string MountClientFolder(const std::string& client_socket) {
+  const std::string folder = client_socket.substr(0, client_socket.rfind('/'));
+  // Not the folder itself: admin.sock is in it.
+  return "bind-mount " + ClientFolder(folder) + " as " + folder + " into it";
 }
 
 std::span<const Check> Checks() {

@@ -34,6 +34,9 @@ struct Check {
 };
 std::span<const Check> Checks();
 
+// The remedy where a container has no way to the daemon whose clients' socket this is.
+std::string MountClientFolder(const std::string& client_socket);
+
 // "2.36"; "an unknown version".
 std::string Text(const std::optional<GlibcVersion>& version);
 

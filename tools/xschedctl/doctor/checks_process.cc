@@ -82,9 +82,8 @@ Findings CheckSession(const Facts& facts) {
   if (!process.maps_library) return {};  // said already
   const std::string what = Pid(process) + " has no session with this daemon";
   if (!process.root.has_client_socket) {
-    return {Broken(
-        what + ": " + facts.client_socket.path + " is not there in its container",
-        "bind-mount " + facts.client_socket.path + " itself (admin.sock is beside it), or set XSCHEDD_RUNTIME_DIR")};
+    return {Broken(what + ": " + facts.client_socket.path + " is not there in its container",
+                   MountClientFolder(facts.client_socket.path) + ", or set XSCHEDD_RUNTIME_DIR")};
   }
   return {Broken(what,
                  "look into journalctl -u xschedd for a refusal, and at the program's standard error with "

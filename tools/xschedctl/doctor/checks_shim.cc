@@ -63,8 +63,7 @@ Findings CheckRoot(const Facts& facts) {
   }
   if (!root.has_client_socket) {
     findings.push_back(Broken(root.dir + " lacks " + facts.client_socket.path + ": its programs find no daemon",
-                              // Not its folder: admin.sock is in it, too.
-                              "bind-mount " + facts.client_socket.path + " itself into it"));
+                              MountClientFolder(facts.client_socket.path)));
   }
   if (!root.glibc) {
     findings.push_back(Broken(root.dir + " has no glibc that could be found: the shim needs one",
