@@ -58,16 +58,6 @@ TEST_CASE_METHOD(Starts, "work of known cost has no marker in front of it, but n
   CHECK(sink.gpu_time_ns == 101 * kCostNs);
 }
 
-TEST_CASE_METHOD(Starts, "work of known cost has a marker in front of it after a while without one", "[starts]") {
-  Learn(kKnown);
-  BeginWithout(kKnown);
-  End(kCostNs);
-  TestClock::Pass(10'000'000);
-  CHECK(Begin(kKnown));
-  End(kCostNs);
-  CHECK_FALSE(Begin(kKnown));
-}
-
 TEST_CASE_METHOD(Starts, "work of unknown cost has a marker in front of it, every time", "[starts]") {
   for (int i = 0; i < 20; ++i) {
     CHECK(Begin(0));
