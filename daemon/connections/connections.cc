@@ -21,11 +21,8 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::chrono::milliseconds kFirstBytesLimit{5'000};
-constexpr std::chrono::milliseconds kUnusedLimit{10'000};
-// Connections of one uid that are let in only to be told that they are too many, and how long.
+// Connections of one uid that are let in only to be told that they are too many.
 constexpr std::uint32_t kBeingRefused = 16;
-constexpr std::chrono::milliseconds kRefusalLimit{2'000};
 // The client's socket, a pair of them, a pidfd, an eventfd, and two memory files while they are sent or are kept for a
 // restart; and one to spare.
 constexpr std::uint64_t kDescriptorsEach = 8;
@@ -56,10 +53,18 @@ std::string MismatchText(const PreambleHello& hello) {
 
 }  // namespace
 
-Connections::Connections(asio::io_context& io, Quotas& quotas, Callbacks callbacks)
-    : io_(io), quotas_(quotas), admission_(io), callbacks_(std::move(callbacks)), capacity_(Capacity()) {
+Connections::Connections(asio::io_context& io, Quotas& quotas, Callbacks callbacks, const Limits& limits)
+    : io_(io),
+      quotas_(quotas),
+      admission_(io),
+      callbacks_(std::move(callbacks)),
+      limits_(limits),
+      capacity_(Capacity()) {
   quotas_.SetCapacity(capacity_);
 }
+
+Connections::Connections(asio::io_context& io, Quotas& quotas, Callbacks callbacks)
+    : Connections(io, quotas, std::move(callbacks), Limits{}) {}
 
 void Connections::Accept(UniqueFd socket, bool is_admin) {
   ++total_;
@@ -92,7 +97,7 @@ void Connections::Accept(UniqueFd socket, bool is_admin) {
   }
   if (!is_admin) ++clients_open_;
   AwaitFirstBytes(
-      io_, std::move(socket), connection->refusal.ok() ? kFirstBytesLimit : kRefusalLimit,
+      io_, std::move(socket), connection->refusal.ok() ? limits_.first_bytes : limits_.refused,
       [this, connection, status](Result<FirstBytes> first) { OnFirstBytes(connection, status, std::move(first)); });
 }
 
@@ -224,12 +229,12 @@ std::chrono::milliseconds Connections::PauseOf(uid_t uid) {
 // A connection that nobody uses is closed: one without a session, after the last of its other calls.
 void Connections::AwaitUse(const std::shared_ptr<Connection>& connection) {
   const bool is_refused = !connection->refusal.ok();
-  connection->deadline.expires_after(is_refused ? kRefusalLimit : kUnusedLimit);
+  connection->deadline.expires_after(is_refused ? limits_.refused : limits_.unused);
   connection->deadline.async_wait([this, weak = std::weak_ptr(connection)](const error_code& error) {
     const auto still = weak.lock();
     if (error || still == nullptr || still->has_session) return;
     if (!IsOpen(*still)) return;
-    const auto limit = std::chrono::nanoseconds(still->refusal.ok() ? kUnusedLimit : kRefusalLimit).count();
+    const auto limit = std::chrono::nanoseconds(still->refusal.ok() ? limits_.unused : limits_.refused).count();
     const bool is_used = still->calls != 0 || still->last_call_ns + static_cast<std::uint64_t>(limit) > MonotonicNs();
     if (is_used && still->refusal.ok()) return AwaitUse(still);
     Close(still->fd);

@@ -14,6 +14,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -70,7 +71,15 @@ class Connections {
     // It will not be adopted: the memory that it was given still belongs to the process.
     std::function<void(Connection&)> dropped;
   };
+  // How long a connection may stay that says nothing, that nobody uses, and that was let in only to be told that it is
+  // one too many.
+  struct Limits {
+    std::chrono::milliseconds first_bytes{5'000};
+    std::chrono::milliseconds unused{10'000};
+    std::chrono::milliseconds refused{2'000};
+  };
   // `quotas` must outlive this.
+  Connections(boost::asio::io_context& io, Quotas& quotas, Callbacks callbacks, const Limits& limits);
   Connections(boost::asio::io_context& io, Quotas& quotas, Callbacks callbacks);
 
   // False: new shims are refused with kDraining.
@@ -115,6 +124,7 @@ class Connections {
   Quotas& quotas_;
   AdmissionControl admission_;
   Callbacks callbacks_;
+  const Limits limits_;
   std::map<int, std::shared_ptr<Connection>> open_;  // by gRPC's fd
   std::map<uid_t, std::uint32_t> being_refused_;     // by owner: connections that wait to be told why
   std::uint64_t clients_open_ = 0;                   // accepted on client.sock, open or in handshake

@@ -1,12 +1,12 @@
 """xschedd's C API, called by a real HIP program (programs/asking.hip): what it says reaches the daemon, what it holds
-waits, and without a daemon or a shim nothing changes but the answers."""
+waits, and without a daemon nothing changes but the answers."""
 
 import unittest
 
 import harness
 from harness import wait_for
 
-OK, NOT_CONNECTED, INERT, NO_SHIM, TOO_LATE = 0, -2, -3, -4, -5
+OK, NOT_CONNECTED, TOO_LATE = 0, -2, -5
 NO_PRIORITY = 1 << 30
 MINUTE_US = 60_000_000
 
@@ -159,24 +159,6 @@ class CApi(harness.NodeTest):
         # Remembered for the daemon that comes.
         self.node.start_daemon()
         self.shows(asking, priority_hint=20, weight=700)
-        self.assertEqual(asking.end()[0], 0)
-
-    def test_without_a_shim(self):
-        asking = Asking(self.node, "together", shim=False)
-        self.assertEqual(asking.first, [NO_SHIM, NO_SHIM])
-        for words in (("priority", 20), ("stream-priority", 1, 20), ("hold", -1, MINUTE_US), ("release", -1)):
-            self.assertEqual(asking.ask(*words), NO_SHIM)
-        asking.ask("launch", 0, 10)
-        asking.ask("wait")
-        self.assertEqual(asking.end()[0], 0)
-
-    def test_disabled(self):
-        asking = Asking(self.node, "together", environment={"XSCHEDD_DISABLE": "1"})
-        self.assertEqual(asking.first, [INERT, INERT])
-        self.assertEqual(asking.ask("hold", -1, MINUTE_US), INERT)
-        asking.ask("launch", 0, 10)
-        asking.ask("wait")
-        self.assertEqual(asking.ask("status")[1], 3)
         self.assertEqual(asking.end()[0], 0)
 
 

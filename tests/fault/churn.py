@@ -104,7 +104,7 @@ class Churn(harness.Node):
                 worked += 1
             else:
                 print(f"HIP client {process.pid}: exit code {process.poll()}: {errors.read_text()[-500:]}", flush=True)
-            time.sleep(0.005)
+            time.sleep(0.005)  # anywhere in its first launches
             process.kill()
             process.wait()
             process.stdin.close()

@@ -58,7 +58,7 @@ def one_point(world, number, name, numbers):
     world.point = {"point": number, "fault": name}
     world.starved = 0
     world.await_all(missing=1)
-    time.sleep(numbers.uniform(0, 0.03))
+    time.sleep(numbers.uniform(0, 0.03))  # anywhere in what the clients do
     failures = len(world.failures)
     inflict(world, name, numbers)
     if world.options.verbose or len(world.failures) > failures:

@@ -74,7 +74,7 @@ def stop(world, numbers):
     ms = numbers.choice((20, 60, 150, 250, 400))
     with world.daemon_down("stop") as moments:
         world.manager.kill(signal.SIGSTOP)
-        time.sleep(ms / 1000)
+        time.sleep(ms / 1000)  # the fault: so long it stands still
         moments.append(time.monotonic_ns())
         world.manager.kill(signal.SIGCONT)
     return {"ms": ms}
@@ -93,7 +93,7 @@ def kill_again_and_again(world, numbers):
                 world.wait(world.manager.is_ready, "a daemon is ready")
             else:
                 world.wait(lambda: world.manager.pid != 0, "a daemon is started")
-                time.sleep(numbers.uniform(0, 0.02))
+                time.sleep(numbers.uniform(0, 0.02))  # killed anywhere in its start
         world.wait(world.manager.is_ready, "a daemon is ready")
     return {"times": times}
 
@@ -169,7 +169,7 @@ def no_memory(world, numbers):
         knock(world, numbers.randint(1, 12))
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run([harness.ctl_path, "--runtime-dir", world.runtime_dir, "ps"], capture_output=True, timeout=0.2)
-        time.sleep(0.05)
+        time.sleep(0.05)  # the fault: so long it has no memory, whatever it does meanwhile
     died = len(world.manager.ends) - ends
     world.expected_ends += died
     world.deaths_of_memory += died
@@ -191,7 +191,7 @@ def full_disk(world, numbers):
             for _ in range(1 << 14):
                 os.write(file, bytes(4096))
         speak(world)
-        time.sleep(0.03)
+        time.sleep(0.03)  # the log's thread writes later; that it failed to shows nowhere
     finally:
         os.close(file)
         filler.unlink()
@@ -222,7 +222,7 @@ def clock_jump(world, numbers):
         file.flush()
         knock(world, 2)
         world.ctl("ps", check=False)
-        time.sleep(0.05)
+        time.sleep(0.05)  # the fault: so long it has the wrong time
         file.seek(0)
         file.write(bytes(8))
     return {"hours": hours}
@@ -232,7 +232,7 @@ def no_socket(world, numbers):
     """The file of the clients' socket is removed; those who are connected go on. It comes back as an administrator would
     bring it back: the socket unit is restarted, and the daemon after it; sometimes the daemon was killed meanwhile."""
     (world.runtime_dir / "client.sock").unlink()
-    time.sleep(numbers.uniform(0.01, 0.1))
+    time.sleep(numbers.uniform(0.01, 0.1))  # the fault: so long there is no socket
     died = numbers.random() < 0.5
     with world.daemon_down("no_socket"):
         world.expected_ends += 1
@@ -282,7 +282,7 @@ def client_stop(world, numbers):
     tenant = some_client(world, numbers)
     ms = numbers.choice((5, 50, 200))
     tenant.stop()
-    time.sleep(ms / 1000)
+    time.sleep(ms / 1000)  # the fault
     tenant.go_on()
     return {"client": tenant.name, "ms": ms}
 
@@ -294,7 +294,7 @@ def client_fork(world, numbers):
     tenant.say(verb)
     orphaned = numbers.random() < 0.4
     if orphaned:
-        time.sleep(0.03)
+        world.until(tenant.has_child, 1.0)  # one that becomes another program may have ended already
         world.kill(tenant)
     return {"client": tenant.name, "child": verb, "orphaned": orphaned}
 
@@ -320,7 +320,7 @@ def client_held(world, numbers):
         world.kill(tenant)
     elif what == "stop":
         tenant.stop()
-        time.sleep(numbers.choice((0.02, 0.15)))
+        time.sleep(numbers.choice((0.02, 0.15)))  # the fault
         tenant.go_on()
     else:
         tenant.say("fork 100")
@@ -340,7 +340,7 @@ def half_record(world, numbers):
         world.fail(f"half_record did not get to step {step}")
     if how == "stop":
         helper.send_signal(signal.SIGSTOP)
-    time.sleep(numbers.choice((0.0, 0.02, 0.12)))
+    time.sleep(numbers.choice((0.0, 0.02, 0.12)))  # shorter and longer than the lease
     if how != "kill":
         helper.send_signal(signal.SIGCONT)
         with contextlib.suppress(BrokenPipeError):

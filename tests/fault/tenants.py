@@ -68,6 +68,11 @@ class Tenant:
             self.stops.append((self.stopped_since, time.monotonic_ns() + 20 * MS))
         self.stopped_since = 0
 
+    def has_child(self):
+        with contextlib.suppress(OSError):  # a thread has ended
+            return any(one.read_text() for one in pathlib.Path(f"/proc/{self.pid}/task").glob("*/children"))
+        return False
+
     def is_held(self):
         """Its gate is shut and binds."""
         now = time.monotonic_ns()

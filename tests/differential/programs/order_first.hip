@@ -8,6 +8,8 @@ using differential::Lane;
 
 namespace {
 
+constexpr useconds_t kQuietUs = 2000;  // longer than the shim waits before it looks after a stream by itself
+
 void WaitUntil(const std::atomic<std::uint64_t>& word, std::uint64_t value) {
   while (word.load() < value)
     usleep(100);
@@ -36,7 +38,7 @@ int main(int argc, char** argv) {
       LAUNCH(lane, scale_add<<<2, 128, 0, stream>>>(values.device, values.device, step, differential::kCount, 300));
       values.Step(values, step);
       CALL(lane, hipStreamSynchronize(stream));
-      usleep(2000);
+      usleep(kQuietUs);
       run.Ask("hold");
       CALL(lane, hipStreamAddCallback(stream, CallBack, &called, 0));
       WaitUntil(called, step);

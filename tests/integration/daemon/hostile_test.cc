@@ -125,16 +125,3 @@ TEST_CASE("a plain gRPC client works: all of Admin on admin.sock only, a session
   CHECK(plain.NextNotice().find("no shared memory") != std::string::npos);
   CHECK(Find(daemon, plain.Welcome().client_id())->priority_effective() == 3);
 }
-
-TEST_CASE("a uid over its quota is refused, and administrators still get in") {
-  DaemonProcess daemon("[quota]\nconnections_per_uid = 2\nroot_times = 1\n");
-  FakeShim first(daemon.Dir(), 0);
-  FakeShim second(daemon.Dir(), 0);
-  const UniqueFd socket = ConnectTo(daemon.Dir() + "/client.sock");
-  const auto welcomed = SayHello(socket.Get(), MakeHello(), kAnswerLimitMs);
-  REQUIRE(welcomed);
-  CHECK(welcomed->welcome.status == PreambleStatus::kQuota);
-  CHECK(List(daemon).clients_size() == 2);
-  CHECK(Stats(daemon).refused_total() >= 1);
-  second.Finish();
-}

@@ -291,7 +291,7 @@ TEST_CASE("a stopped relay carries nothing, whatever it was waiting for") {
     test::Say(world.client_end, "x");
     test::RunAWhile(world.io);
     is_due = GENERATE(true, false);
-    if (is_due) ::usleep(20'000);
+    if (is_due) ::usleep(20'000);  // the pause is over, and the loop has not seen it
   }
   test::RunWith(world.io, [&] { world.relay->Stop(); });
   test::RunAWhile(world.io);

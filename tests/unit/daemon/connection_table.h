@@ -34,7 +34,9 @@ struct Table {
                        connection.channel = std::move(*channel);
                        return {};
                      },
-                     .dropped = [](Connection&) {}}) {}
+                     .dropped = [](Connection&) {}},
+                    // Not as long as a user may take, but long enough for whoever tests on a busy machine.
+                    {.unused = std::chrono::seconds(2), .refused = std::chrono::seconds(1)}) {}
   ~Table() { connections.CloseAll(); }
 
   // A plain client that was let in: its end of the socket.

@@ -1,12 +1,14 @@
-// One device's tracker above a runtime that completes on command. Thread rule: one thread.
+// One device's tracker above a runtime that completes on command, and a clock of the test. Thread rule: one thread.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "client-shim/core/device_launch.h"
 #include "common/clock.h"
 #include "tests/unit/shim/fake_vendor.h"
+#include "tests/unit/shim/test_clock.h"
 
 namespace xschedd::shim {
 
@@ -44,6 +46,7 @@ struct Entered : DeviceLaunch {
 };
 
 struct Fixture {
+  std::optional<TestClock> clock{std::in_place};  // without it, the machine's
   FakeVendor vendor;
   Captures captures;
   Deadlines deadlines;

@@ -77,11 +77,16 @@ TEST_CASE("what a dead process had booked for later is given free") {
 
 TEST_CASE("a process that is killed while it books does not block the others") {
   Shared calendar;
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
   const pid_t pid = in_child([&] {
     calendar->lock_and_abandon_for_test();
-    pause();
+    if (write(ends[1], "", 1) == 1) pause();
   });
-  usleep(50'000);
+  char locked;
+  REQUIRE(read(ends[0], &locked, 1) == 1);
+  close(ends[0]);
+  close(ends[1]);
   kill(pid, SIGKILL);
   reap(pid);
   const Booking mine = book(*calendar.operator->(), 80, kMs);
@@ -96,7 +101,7 @@ TEST_CASE("killed again and again at any point, the calendar stays good") {
       for (;;)
         book(*calendar.operator->(), 40, 1'000);
     });
-    usleep(2'000);
+    usleep(2'000);  // anywhere
     kill(pid, SIGKILL);
     reap(pid);
     const Booking a = book(*calendar.operator->(), 80, 1'000);
