@@ -28,7 +28,7 @@ constexpr std::uint32_t kBeingRefused = 16;
 constexpr std::uint64_t kDescriptorsEach = 8;
 constexpr std::uint64_t kDescriptorsKept = 256;  // for administrators and the daemon itself
 
-// Connections that this process's descriptors last for. "Unlimited" needs no case: Linux caps it at fs.nr_open.
+// How many connections this process has descriptors for. Linux refuses an unlimited RLIMIT_NOFILE (fs.nr_open).
 std::uint64_t Capacity() {
   rlimit all{};
   ::getrlimit(RLIMIT_NOFILE, &all);

@@ -44,7 +44,7 @@ struct Connection {
   std::set<std::string, std::less<>> refused_calls;  // already logged
   int calls = 0;                                     // to Admin, in progress
   std::uint64_t last_call_ns = 0;
-  std::unique_ptr<Channel> channel;  // of a shim
+  std::unique_ptr<Channel> channel;  // null: not a shim
   std::uint64_t waiting_id = 0;      // the returning client that this process is; 0: none
   char token[16] = {};
   bool has_session = false;
