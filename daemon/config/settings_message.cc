@@ -69,7 +69,7 @@ Result<std::optional<policy::Value>> FindSetting(const policy::SettingRow& row, 
   }
   if (said.size() > 1) return Fail(std::string(row.key) + " is given twice", "give it once");
   if (!said.empty()) return said.front();
-  // A field without presence always says at least 0.
+  // A field without presence always has a value.
   if (fields.value != nullptr && !fields.value->has_presence()) return ValueOf(*fields.value, from);
   return std::nullopt;
 }
