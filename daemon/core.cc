@@ -15,7 +15,7 @@ namespace {
 // The most self-tests that run at one time; nobody needs more.
 constexpr std::ptrdiff_t kMaxPretended = 64;
 
-// Only an administrator is answered once the change is saved.
+// An administrator's change is answered once saved; a user's is saved soon.
 Urgency UrgencyFor(const Actor& by) {
   return by.is_admin ? Urgency::kNow : Urgency::kSoon;
 }

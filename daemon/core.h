@@ -119,7 +119,8 @@ class Core {
   void ResumeDone(Client& client);
   void RestoreSettings(Client& client, const SetByOthers& set);
 
-  // Maps a uid to the user whose limits apply, for future clients; by default itself. `owner_of` must outlive this.
+  // Maps a uid to the user whose limits apply, for future clients; by default the uid itself. `owner_of` must outlive
+  // this.
   void SetOwnerOf(std::function<std::uint32_t(std::uint32_t uid)> owner_of) { owner_of_ = std::move(owner_of); }
 
   // Counts the refusal, and logs it within limits per user, so that no user's flood hides another's.
