@@ -9,7 +9,7 @@
 
 namespace xschedd {
 
-// `file`: the main file; "" if none was read.
+// `file`: the main file, whether or not it exists.
 void FillConfiguration(const std::string& file, const Config& config, const std::vector<Setting>& settings,
                        v1::GetConfigResponse& out);
 // Adds each setting that differs or exists on only one side.

@@ -111,9 +111,9 @@ TEST_CASE("users take turns, and each user's items keep their order") {
   CHECK_FALSE(turns.Next());
 }
 
-TEST_CASE("a user that has had much waits, a newcomer does not, and nobody saves up") {
+TEST_CASE("a heavy user waits, a newcomer does not, and idle users save up nothing") {
   FairTurns<char> turns;
-  SECTION("what a turn cost is known later") {
+  SECTION("a turn's cost is known later") {
     turns.Add(kAlice, 'a');
     turns.Add(kBob, '1');
     turns.Charge(kAlice, 25);
@@ -123,7 +123,7 @@ TEST_CASE("a user that has had much waits, a newcomer does not, and nobody saves
       turns.Add(kBob, item);
     CHECK(Order(turns, 10) == "123a4bc");
   }
-  SECTION("quiet for long, then as much as others") {
+  SECTION("a user that was quiet for long gets as much as others") {
     for (int i = 0; i < 100; ++i)
       turns.Add(kAlice, 'a');
     for (int i = 0; i < 90; ++i) {
@@ -134,7 +134,7 @@ TEST_CASE("a user that has had much waits, a newcomer does not, and nobody saves
       turns.Add(kBob, item);
     CHECK(Order(turns, 10).substr(0, 6) == "1a2a3a");
   }
-  SECTION("thousands of users who have gone cost nothing, and one who is in debt stays so") {
+  SECTION("thousands of departed users are forgotten, but a debt is not") {
     turns.Charge(kAlice, 100);
     for (uid_t uid = 5'000; uid < 10'000; ++uid) {
       turns.Add(uid, 'x');
@@ -235,7 +235,7 @@ TEST_CASE("after admission control is stopped, nobody gets a turn") {
   CHECK(turns == last);
 }
 
-TEST_CASE("a relay passes all bytes unchanged both ways, however many and however slowly they are read") {
+TEST_CASE("a relay passes all bytes unchanged both ways, however slowly they are read") {
   const bool is_admin = GENERATE(true, false);
   AdmissionWorld world(is_admin);
   const std::string little = Noise(70'000);
@@ -245,7 +245,7 @@ TEST_CASE("a relay passes all bytes unchanged both ways, however many and howeve
   CHECK(world.ended == 0);
 }
 
-TEST_CASE("a relay ends when one side does, once") {
+TEST_CASE("a relay ends once, when either side does") {
   AdmissionWorld world(GENERATE(true, false));
   SECTION("the client") {
     world.client_end.Reset();
@@ -253,7 +253,7 @@ TEST_CASE("a relay ends when one side does, once") {
   SECTION("gRPC") {
     world.grpc_end.Reset();
   }
-  SECTION("gRPC, while something waits for room") {
+  SECTION("gRPC, while bytes wait for buffer space") {
     const std::string much = Noise(3'000'000);
     CHECK(::send(world.grpc_end.Get(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0);
     world.io.run_for(milliseconds(5));
@@ -278,7 +278,7 @@ TEST_CASE("a stopped relay carries nothing, whatever it was waiting for") {
     is_due = GENERATE(true, false);
     if (is_due) test::Say(world.grpc_end, "x");
   }
-  SECTION("for room") {
+  SECTION("for buffer space") {
     CHECK(::send(world.grpc_end.Get(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0);
     test::RunAWhile(world.io);
     is_due = GENERATE(true, false);
@@ -286,7 +286,7 @@ TEST_CASE("a stopped relay carries nothing, whatever it was waiting for") {
     while (is_due && ::recv(world.client_end.Get(), bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
     }
   }
-  SECTION("for the user to have sent less") {
+  SECTION("for the user's quota") {
     world.pause = milliseconds(5);
     test::Say(world.client_end, "x");
     test::RunAWhile(world.io);
@@ -300,7 +300,7 @@ TEST_CASE("a stopped relay carries nothing, whatever it was waiting for") {
   CHECK(test::IsClosed(world.grpc_end));
 }
 
-TEST_CASE("an expensive client is read later, an administrator is not") {
+TEST_CASE("an expensive client is read later, an administrator at once") {
   const bool is_admin = GENERATE(true, false);
   AdmissionWorld world(is_admin);
   world.relay->Charge(205 * kMillisecond);  // 200 are saved up; a twentieth of a core pays 5 back in 100 ms
@@ -310,7 +310,7 @@ TEST_CASE("an expensive client is read later, an administrator is not") {
   CHECK((is_admin || was_late));
 }
 
-TEST_CASE("a user who has sent too much waits until it may send again") {
+TEST_CASE("a user over its message quota is not read until it may send again") {
   AdmissionWorld world(false);
   world.pause = milliseconds(10);
   REQUIRE(::send(world.client_end.Get(), "x", 1, MSG_NOSIGNAL) == 1);

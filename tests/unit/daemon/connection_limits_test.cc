@@ -53,7 +53,7 @@ PreambleStatus StatusTold(const UniqueFd& shim) {
 
 }  // namespace
 
-TEST_CASE("only some refused connections of one user are kept open, the others are refused at once") {
+TEST_CASE("a few refused connections of one user stay open, the rest close at once") {
   Table table;
   table.AllowConnections(1);
   const UniqueFd first = table.Admit();
@@ -77,7 +77,7 @@ TEST_CASE("only some refused connections of one user are kept open, the others a
   CHECK(table.Find(table.adopted[0].Get())->refusal.ok());
 }
 
-TEST_CASE("no more connections are accepted than there are descriptors for") {
+TEST_CASE("connections are accepted only while descriptors last") {
   if (!test::CanBecomeUsers()) return;
   const auto table = TableOf(64);  // half of it at eight for each
   std::vector<UniqueFd> let_in;
@@ -93,13 +93,13 @@ TEST_CASE("no more connections are accepted than there are descriptors for") {
   // One of a user who has half of them is told what concerns it.
   CHECK(StatusTold(ConnectAs(*table, 1)) == PreambleStatus::kQuota);
   CHECK(table->refused.back().find("(uid 1) was refused: uid 1 has 2 connections") != std::string::npos);
-  SECTION("an administrator comes in") {
+  SECTION("an administrator is admitted") {
     Pair administrator;
     Say(administrator.peers, test::kPlain);
     table->connections.Accept(std::move(administrator.ours), true);
     CHECK(RunUntil(table->io, [&] { return table->adopted.size() == 1; }));
   }
-  SECTION("and so does the next, when one has gone") {
+  SECTION("the next client is admitted when one has left") {
     let_in.pop_back();
     RunAWhile(table->io);
     const UniqueFd later = ConnectAs(*table, 2);

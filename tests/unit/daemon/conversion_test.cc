@@ -5,7 +5,7 @@
 
 using namespace xschedd;
 
-TEST_CASE("causes beyond the limit are shown as others") {
+TEST_CASE("causes beyond the limit are summed up as others") {
   Explanation explanation;
   explanation.causes.push_back({"0000:c1:00.0", {}, "busy"});
   explanation.causes.back().total.reason = {policy::Why::kTurn, 7, -3};

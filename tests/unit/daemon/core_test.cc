@@ -151,14 +151,14 @@ TEST_CASE("an administrator's setting for one member binds the whole group") {
     CHECK(job.effective.priority == 100);
     CHECK(job.effective.weight == 100);
   }
-  SECTION("whoever goes takes its say along") {
+  SECTION("a member's setting leaves with it") {
     core.RemoveClient(helper.id, "test");
     CHECK(job.effective.priority == 0);
     CHECK(job.effective.source == PrioritySource::kHint);
   }
 }
 
-TEST_CASE("a user with many uids has one user's part of the log and of the decisions") {
+TEST_CASE("a user with many uids gets one user's share of the log and of decisions") {
   constexpr std::uint32_t kAlice = 1000;
   constexpr std::uint32_t kFirst = 100'000;
   boost::asio::io_context io;

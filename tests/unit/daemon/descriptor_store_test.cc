@@ -67,7 +67,7 @@ TEST_CASE("the store has the service manager's capacity, and each client its own
   CHECK(said[4].find("FDSTOREREMOVE=1\nFDNAME=state") == 0);
 }
 
-TEST_CASE("FDSTORE is a number, or there is no store") {
+TEST_CASE("there is no store unless FDSTORE is a number") {
   const std::string most = GENERATE("", "many", "9x", "-1", "99999999999", "1", "0");
   const Notified notified(most.c_str());
   ServiceManager manager;
@@ -110,7 +110,7 @@ TEST_CASE("without free descriptors nothing is stored, and nothing stored is los
   CHECK(notified.Said().size() == 1);
 }
 
-TEST_CASE("a service manager that has gone blocks nobody") {
+TEST_CASE("a service manager that is gone blocks nobody") {
   std::optional<Notified> notified(std::in_place, "100");
   ServiceManager manager;
   DescriptorStore store(manager);
@@ -122,7 +122,7 @@ TEST_CASE("a service manager that has gone blocks nobody") {
   manager.Notify("STOPPING=1");
 }
 
-TEST_CASE("for a stopped service manager, no more is queued than is to be stored") {
+TEST_CASE("the queue for a stopped service manager is bounded by what is stored") {
   const Notified notified("100");
   const auto open = [] {
     const std::filesystem::directory_iterator all("/proc/self/fd");

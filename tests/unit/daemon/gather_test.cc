@@ -22,7 +22,7 @@ const policy::State& StateOf(World& world, Gatherer& gatherer) {
 
 }  // namespace
 
-TEST_CASE("GPU time is what the counter adds, and never more than the time that has passed") {
+TEST_CASE("GPU time is the counter's growth, at most the time that passed") {
   struct Step {
     std::uint64_t at_ms;
     std::uint64_t counter_ms;
@@ -62,7 +62,7 @@ TEST_CASE("GPU time cannot be claimed for idle time") {
   CHECK(account.TakeRanNs() <= 15 * kNsPerMs);
 }
 
-TEST_CASE("the usual burst follows the longest recent one, of whole bursts only") {
+TEST_CASE("the usual burst follows the longest recent complete burst") {
   std::uint64_t now = 1'000 * kNsPerS;
   BurstClock clock;
   const auto burst = [&](std::uint64_t open_ms, std::uint64_t held_ms, bool whole) {
@@ -91,7 +91,7 @@ TEST_CASE("the usual burst follows the longest recent one, of whole bursts only"
   CHECK(clock.UsualNs() == 15'875 * kNsPerUs);
 }
 
-TEST_CASE("a tenant is described with its burst, its deadlines and what it ran since the last decision") {
+TEST_CASE("a tenant is described by its burst, its deadlines and what it ran since the last decision") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);

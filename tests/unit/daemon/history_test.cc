@@ -111,7 +111,7 @@ TEST_CASE("a hundred thousand short holds lose nothing but the exact spans") {
   CHECK(Find(half, 7)->count < 51'000);
 }
 
-TEST_CASE("causes beyond a bucket's room are added up as others, and no time is lost") {
+TEST_CASE("causes that do not fit a bucket are summed up as others, and no time is lost") {
   HistoryPool pool;
   Subject subject(pool);
   for (int i = 0; i < 100; ++i)
@@ -130,7 +130,7 @@ TEST_CASE("causes beyond a bucket's room are added up as others, and no time is 
   CHECK(count == 100);
 }
 
-TEST_CASE("an account of a crowd is bounded, and what it cannot name is among the others") {
+TEST_CASE("an account of a crowd is bounded, and sums up what it cannot name as others") {
   HistoryPool pool;
   Subject subject(pool);
   for (std::uint64_t i = 0; i < 1'000; ++i)
@@ -181,7 +181,7 @@ TEST_CASE("a client can claim no more GPU time than has passed") {
   CHECK(subject.Since(kS).gpu_ns <= 300 * kMs);
 }
 
-TEST_CASE("GPU time of the last second, and nothing while nobody measures") {
+TEST_CASE("GPU time of the last second is known only while it is measured") {
   HistoryPool pool;
   Subject subject(pool);
   CHECK(subject.history.Recent({subject.now, 0}).time_ns == 0);

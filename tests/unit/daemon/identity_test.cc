@@ -70,7 +70,7 @@ class Answer {
 
 }  // namespace
 
-TEST_CASE("clients' text becomes well-formed UTF-8 without control characters and quotes") {
+TEST_CASE("client text becomes well-formed UTF-8 without control characters or quotes") {
   const struct {
     std::string_view from;
     std::string_view to;
@@ -112,11 +112,11 @@ TEST_CASE("the kernel says who is at the other end of a socket") {
   CHECK((::fcntl(peer->pidfd.Get(), F_GETFD) & FD_CLOEXEC) != 0);
   CHECK(!HasExited(peer->pidfd.Get()));
 
-  SECTION("what is no socket has no peer") {
+  SECTION("a file that is not a socket has no peer") {
     CHECK(ReadPeer(STDIN_FILENO).error().what.find("the kernel does not say who connected") == 0);
     CHECK(!ReadPeer(-1));
   }
-  SECTION("without a descriptor for its pidfd nobody is let in") {
+  SECTION("without a descriptor for its pidfd a peer is not admitted") {
     const test::FewDescriptors none(0);
     CHECK(!ReadPeer(one.Get()));
   }
@@ -165,7 +165,7 @@ TEST_CASE("a reused pid is not taken for the process that connected") {
   }
 }
 
-TEST_CASE("what the kernel writes about a process") {
+TEST_CASE("what the kernel says about a process") {
   CHECK(StartTicks("12 (a b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20") == 4242);
   CHECK(StartTicks("12 (a) S 1 2") == 0);
   CHECK(StartTicks("") == 0);
@@ -226,7 +226,7 @@ TEST_CASE("command lines are read by another thread, and are empty where there i
     reader.Read(2, own.Get(), answer.Taker());
     answer.Wait();
   }
-  SECTION("without a descriptor for the job nothing is promised, and the next one is served") {
+  SECTION("without a descriptor nothing is read, and the next request is served") {
     {
       const test::FewDescriptors none(0);
       reader.Read(::getpid(), own.Get(), [](const std::string&) { FAIL("read without a descriptor"); });

@@ -39,7 +39,7 @@ std::string StandardErrorOf(Action action) {
 
 }  // namespace
 
-TEST_CASE("invalid UTF-8 is logged a few times") {
+TEST_CASE("a flood of invalid UTF-8 is logged only a few times") {
   const auto logger = spdlog::default_logger();
   const std::string text = StandardErrorOf([] {
     REQUIRE(xschedd::StartLog("info"));

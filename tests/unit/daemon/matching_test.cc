@@ -38,7 +38,7 @@ TEST_CASE("any wrong character makes a PCI address invalid") {
   }
 }
 
-TEST_CASE("a selector fits by each of its parts, and not if one of them does not") {
+TEST_CASE("a selector matches only if each of its parts does") {
   Registry registry;
   const Client& client = AddPython(registry);
   const struct {
@@ -73,7 +73,7 @@ TEST_CASE("a selector fits by each of its parts, and not if one of them does not
   CHECK(Describe(many).size() < 300);
 }
 
-TEST_CASE("a rule fits by each of its parts, and not if one of them does not") {
+TEST_CASE("a rule matches only if each of its parts does") {
   const std::string container(64, 'a');
   Registry registry;
   const Client& client = AddPython(registry, "/docker/" + container);
@@ -103,7 +103,7 @@ TEST_CASE("a rule fits by each of its parts, and not if one of them does not") {
   }
 }
 
-TEST_CASE("a rule puts clients together by cgroup, where that is known") {
+TEST_CASE("a rule groups clients by cgroup, where that is known") {
   Registry registry;
   Config config;
   config.rules.push_back({.join = std::string(kJoinCgroup)});
@@ -115,7 +115,7 @@ TEST_CASE("a rule puts clients together by cgroup, where that is known") {
   CHECK(GroupNameOf(AddPython(registry), config) == "job");
 }
 
-TEST_CASE("paths of programs without a folder, and ids that are nearly a container's") {
+TEST_CASE("programs without a folder, and near misses of container ids") {
   CHECK(ExeMatches("x", "x"));
   CHECK(!ExeMatches("x", "y"));
   CHECK(!CgroupMatches("/a/b", "/a"));

@@ -23,7 +23,7 @@ bool IsFree(const Peer& peer) {
 
 }  // namespace
 
-TEST_CASE("a daemon that observes only decides, counts and holds nobody") {
+TEST_CASE("an observing daemon decides and counts, but holds nobody") {
   World world;
   world.scheduler.SetEnforcing(false);
   const auto high = world.Connect(1, 50);
@@ -44,7 +44,7 @@ TEST_CASE("a daemon that observes only decides, counts and holds nobody") {
   CHECK(explanation.summary.find("it would have been held for") != std::string::npos);
 }
 
-TEST_CASE("a daemon that observes only measures nothing that needs a gate") {
+TEST_CASE("an observing daemon measures nothing that needs a gate") {
   for (const bool enforces : {true, false}) {
     World world;
     policy::Settings settings;
@@ -62,7 +62,7 @@ TEST_CASE("a daemon that observes only measures nothing that needs a gate") {
   }
 }
 
-TEST_CASE("enforcement is switched on and off while clients run, and both kinds of holds are counted apart") {
+TEST_CASE("enforcement switches on and off under running clients, and both kinds of holds are counted separately") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);

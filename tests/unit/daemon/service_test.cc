@@ -203,7 +203,7 @@ Event EventOf(EventKind kind, std::uint32_t uid, std::uint64_t client_id) {
 
 }  // namespace
 
-TEST_CASE("a server that gets no descriptor to look at itself with does not start, and says what to do") {
+TEST_CASE("a server without a descriptor for its self-check does not start, and says what to do") {
   const ServiceWorld world;  // what gRPC opens once for all servers is there
   const test::FewDescriptors none(0);
   const auto server = RpcServer::Start({}, [](const std::string&) {});
@@ -211,7 +211,7 @@ TEST_CASE("a server that gets no descriptor to look at itself with does not star
   CHECK(server.error().Line().find("raise LimitNOFILE") != std::string::npos);
 }
 
-TEST_CASE("who calls what there is not is told so, and it is known who that was") {
+TEST_CASE("a call to an unknown method is refused, and its caller is known") {
   ServiceWorld world;
   const auto channel = world.Connect(false);
   grpc::GenericStub stub(channel);
@@ -235,7 +235,7 @@ TEST_CASE("who calls what there is not is told so, and it is known who that was"
   CHECK(caller->peer.pid == ::getpid());
 }
 
-TEST_CASE("a call that comes when its connection is forgotten already is not served") {
+TEST_CASE("a call on a forgotten connection is not served") {
   ServiceWorld world;
   const auto channel = world.ConnectUnknown();
   v1::GetPolicyRequest request;
@@ -263,7 +263,7 @@ TEST_CASE("a call that comes when its connection is forgotten already is not ser
   CHECK(watcher.Kinds().empty());
 }
 
-TEST_CASE("metrics are for administrators, in the format that was asked for, until the daemon stops") {
+TEST_CASE("administrators get metrics in the requested format until the daemon stops") {
   ServiceWorld world;
   const auto admin = world.Connect(true);
   v1::GetMetricsRequest request;
@@ -279,7 +279,7 @@ TEST_CASE("metrics are for administrators, in the format that was asked for, unt
   CHECK(Call(world, admin, &Async::GetMetrics, request, text).error_code() == grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_CASE("a user who watches sees what concerns it, an administrator sees all") {
+TEST_CASE("a watching user sees what concerns it, an administrator everything") {
   ServiceWorld world;
   const bool is_admin = GENERATE(true, false);
   Watcher watcher(world, world.Connect(is_admin));
@@ -300,7 +300,7 @@ TEST_CASE("a user who watches sees what concerns it, an administrator sees all")
   CHECK(watcher.Kinds() == (is_admin ? all : owns));
 }
 
-TEST_CASE("what a user does not read of events is kept as far as its quota of memory goes, and the rest counted") {
+TEST_CASE("unread events are kept within the user's memory quota, and the rest is counted") {
   ServiceWorld world;
   Quota quota = test::SmallQuota();
   quota.memory_kib_per_uid = GENERATE(64, 2);  // of the second there is room for one at a time
@@ -321,7 +321,7 @@ TEST_CASE("what a user does not read of events is kept as far as its quota of me
   CHECK(RunUntil(world.io, [&] { return world.quotas.Held(::geteuid(), QuotaKind::kMemory) == 0; }));
 }
 
-TEST_CASE("who is an administrator hangs on the server that a call comes to, whatever the connection is called") {
+TEST_CASE("a call's rights depend on its server, whatever the connection is called") {
   ServiceWorld world;
   v1::GetStatsRequest request;
   v1::Stats stats;
@@ -349,7 +349,7 @@ TEST_CASE("who is an administrator hangs on the server that a call comes to, wha
   CHECK(Call(world, channel, &Async::GetStats, request, stats).error_code() == grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_CASE("an administrator is answered when the change is saved, or told that it is not") {
+TEST_CASE("an administrator is answered once the change is saved, or told that it is not") {
   const test::Notified notified("100");
   ServiceWorld world;
   world.state.Restore({});

@@ -135,20 +135,20 @@ v1::ClientMessage Passed(const std::string& rule, int count = 1) {
 
 }  // namespace
 
-TEST_CASE("a session on a connection that is closed ends, whenever that was noticed") {
+TEST_CASE("a session on a closed connection ends, whenever that is noticed") {
   SessionWorld world;
   SECTION("before it began") {
     world.connections.CloseAll();
     world.Begin();
     CHECK(world.session->ended.error_message() == "the connection is closed already");
   }
-  SECTION("before it said anything") {
+  SECTION("before its first message") {
     world.Begin();
     world.connections.CloseAll();
     world.Receive(v1::ClientMessage());
     CHECK(world.session->ended.error_message() == "the client is gone");
   }
-  SECTION("in the middle: it is told of nothing any more") {
+  SECTION("in the middle: nothing more is sent") {
     world.Begin();
     world.SayHello();
     world.connections.CloseAll();
@@ -164,7 +164,7 @@ TEST_CASE("a session on a connection that is closed ends, whenever that was noti
   CHECK(world.session->ended.error_code() == grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_CASE("what was under way when a session ended harms nobody") {
+TEST_CASE("operations in progress when a session ends do no harm") {
   SessionWorld world;
   world.Begin();
   world.SayHello();
@@ -180,7 +180,7 @@ TEST_CASE("what was under way when a session ended harms nobody") {
     *std::exchange(world.session->reading, nullptr) = v1::ClientMessage();
     world.session->OnReadDone(true);
   }
-  SECTION("a write that fails: gRPC tells the end itself") {
+  SECTION("a failed write: gRPC reports the end itself") {
     world.session->is_writing = false;
     world.session->OnWriteDone(false);
     world.Poll();
@@ -194,7 +194,7 @@ TEST_CASE("what was under way when a session ended harms nobody") {
   CHECK(world.core.Clients().Clients().empty());
 }
 
-TEST_CASE("who does not read loses notices, and the next says how many") {
+TEST_CASE("a client that does not read loses notices, and the next one says how many") {
   SessionWorld world;
   world.Begin();
   world.SayHello();
@@ -209,7 +209,7 @@ TEST_CASE("who does not read loses notices, and the next says how many") {
   CHECK(world.LastNotice().ends_with(" (8 notices before this were left out)"));
 }
 
-TEST_CASE("a user whose memory is used up is let go, and is told why") {
+TEST_CASE("a session ends with the reason when the user's memory quota is used up") {
   Quota quota = test::SmallQuota();
   quota.memory_kib_per_uid = 4;
   SessionWorld world(quota);
@@ -233,7 +233,7 @@ TEST_CASE("a user whose memory is used up is let go, and is told why") {
   CHECK(world.quotas.Held(::getuid(), QuotaKind::kMemory) == 0);
 }
 
-TEST_CASE("rules for which a user has no memory left are not counted apart, and that costs nobody the session") {
+TEST_CASE("rules beyond the user's memory quota are not counted separately, and the session goes on") {
   Quota quota = test::SmallQuota();
   // In the second there is no memory left to say so, either.
   const auto [kib, length, can_say] = GENERATE(std::tuple(7U, 256, true), std::tuple(4U, 200, false));
@@ -259,7 +259,7 @@ TEST_CASE("rules for which a user has no memory left are not counted apart, and 
   CHECK(world.OnlyClient().passed.at(std::string(size, 'a')) == 2);
 }
 
-TEST_CASE("a batch of too many entries is left out, of either kind") {
+TEST_CASE("a batch with too many entries of either kind is left out") {
   SessionWorld world;
   world.Begin();
   world.SayHello();

@@ -59,7 +59,7 @@ std::string WhyNot(const std::string& folder, std::vector<PassedDescriptor> pass
 
 }  // namespace
 
-TEST_CASE("sockets have the modes that they promise, and one daemon has a folder") {
+TEST_CASE("sockets have the promised modes, and a folder serves one daemon") {
   const Folder folder;
   const std::string inside = folder.Path() + "/run";
   std::vector<PassedDescriptor> none;
@@ -87,7 +87,7 @@ TEST_CASE("sockets have the modes that they promise, and one daemon has a folder
   CHECK(ListeningSockets::Open(inside, none));
 }
 
-TEST_CASE("a user's sockets are the user's alone, and what a folder forbids is told with the remedy") {
+TEST_CASE("a user's sockets are private, and a forbidden folder is reported with the remedy") {
   if (!test::CanBecomeUsers()) return;
   const Folder folder;
   const std::string own = folder.Path() + "/own";
@@ -107,7 +107,7 @@ TEST_CASE("a user's sockets are the user's alone, and what a folder forbids is t
   CHECK(WhyNot("/proc/xschedd").find("give --runtime-dir") != std::string::npos);
 }
 
-TEST_CASE("a folder whose name leaves no room for a socket's is told with the remedy") {
+TEST_CASE("a folder whose path is too long for a socket is reported with the remedy") {
   const Folder folder;
   CHECK(WhyNot(folder.Path() + "/" + std::string(100, 'x')).find("choose a shorter --runtime-dir") !=
         std::string::npos);
@@ -119,9 +119,9 @@ TEST_CASE("without descriptors for its sockets a daemon says so") {
   CHECK(WhyNot(folder.Path()).find("raise LimitNOFILE") != std::string::npos);
 }
 
-TEST_CASE("of what a service manager hands over, only a pair of listening Unix stream sockets is taken") {
+TEST_CASE("only a pair of listening Unix stream sockets is taken from a service manager") {
   const Folder folder;
-  SECTION("a pair, beside something stored") {
+  SECTION("a pair, besides a stored descriptor") {
     auto passed = Passed("client", Listening(AF_UNIX, SOCK_STREAM));
     passed.push_back({"admin", Listening(AF_UNIX, SOCK_STREAM)});
     passed.push_back({"state", UniqueFd(::dup(STDERR_FILENO))});
@@ -135,7 +135,7 @@ TEST_CASE("of what a service manager hands over, only a pair of listening Unix s
     CHECK(passed[0].name == "state");
     sockets->Remove();  // there are no files of ours
   }
-  SECTION("a third for metrics, which may be of the internet") {
+  SECTION("a third one for metrics, which may be an internet socket") {
     const bool is_alone = GENERATE(false, true);
     std::vector<int> domains{AF_INET, AF_UNIX};
     if (UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)).IsValid()) domains.push_back(AF_INET6);
@@ -155,21 +155,21 @@ TEST_CASE("of what a service manager hands over, only a pair of listening Unix s
       sockets->Remove();
     }
   }
-  SECTION("what it must not be") {
+  SECTION("wrong sockets") {
     std::vector<PassedDescriptor> passed;
-    SECTION("of the internet") {
+    SECTION("internet socket") {
       passed = Passed("client", Listening(AF_INET, SOCK_STREAM));
     }
-    SECTION("of packets") {
+    SECTION("packet socket") {
       passed = Passed("admin", Listening(AF_UNIX, SOCK_SEQPACKET));
     }
-    SECTION("no socket") {
+    SECTION("not a socket") {
       passed = Passed("client", UniqueFd(::dup(STDERR_FILENO)));
     }
     SECTION("not listening") {
       passed = Passed("client", UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)));
     }
-    SECTION("two of a name") {
+    SECTION("two with one name") {
       passed = Passed("client", Listening(AF_UNIX, SOCK_STREAM));
       passed.push_back({"client", Listening(AF_UNIX, SOCK_STREAM)});
     }
@@ -177,13 +177,13 @@ TEST_CASE("of what a service manager hands over, only a pair of listening Unix s
       passed = Passed("metrics", Listening(AF_INET, SOCK_STREAM));
       passed.push_back({"metrics", Listening(AF_INET, SOCK_STREAM)});
     }
-    SECTION("for metrics, of packets") {
+    SECTION("packet socket for metrics") {
       passed = Passed("metrics", Listening(AF_UNIX, SOCK_SEQPACKET));
     }
-    SECTION("for metrics, of a family that nobody speaks HTTP on") {
+    SECTION("socket for metrics of a family without HTTP") {
       passed = Passed("metrics", UniqueFd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0)));
     }
-    SECTION("one that listens under another name") {
+    SECTION("listening socket with an unknown name") {
       passed = Passed("another", Listening(AF_UNIX, SOCK_STREAM));
     }
     CHECK(WhyNot(folder.Path(), std::move(passed)).find("is not expected") != std::string::npos);

@@ -45,7 +45,7 @@ Result<StateFile> Reopen(const StateFile& file) {
 
 }  // namespace
 
-TEST_CASE("what is written is read again, by another owner as well") {
+TEST_CASE("written content is read back, also after reopening") {
   auto file = StateFile::Make();
   REQUIRE(file);
   CHECK(!file->Read());
@@ -65,7 +65,7 @@ TEST_CASE("what is written is read again, by another owner as well") {
   CHECK(file->Read() == "4+");
 }
 
-TEST_CASE("a write that is cut off at any byte was never made, whichever bytes came first") {
+TEST_CASE("a write cut off at any byte has no effect, whichever bytes came first") {
   auto file = StateFile::Make().value();
   REQUIRE(file.Write("the first content"));
   REQUIRE(file.Write("the second content, of another length"));
@@ -97,7 +97,7 @@ TEST_CASE("a write that is cut off at any byte was never made, whichever bytes c
   }
 }
 
-TEST_CASE("a spoilt copy gives way to the other one, and two spoilt ones to nothing") {
+TEST_CASE("a corrupt copy yields to the other one; two corrupt ones leave nothing") {
   auto file = StateFile::Make().value();
   REQUIRE(file.Write("older"));
   REQUIRE(file.Write("newer"));
@@ -119,7 +119,7 @@ TEST_CASE("a spoilt copy gives way to the other one, and two spoilt ones to noth
   CHECK(Reopen(file)->Read() == "again");
 }
 
-TEST_CASE("what is no state, or of another format, is refused with the reason") {
+TEST_CASE("a file that is no state, or of another format, is refused with a reason") {
   auto file = StateFile::Make().value();
   Put(file.Fd(), 8, std::string("\x02\x00\x00\x00", 4));
   CHECK(Reopen(file).error().what == "it has format 2, this daemon's is 1");
@@ -135,7 +135,7 @@ TEST_CASE("what is no state, or of another format, is refused with the reason") 
   ::close(ends[1]);
 }
 
-TEST_CASE("starts that do not come to serving are counted") {
+TEST_CASE("starts that fail before serving are counted") {
   auto file = StateFile::Make().value();
   CHECK(file.BeginStart() == 0);
   CHECK(Reopen(file)->BeginStart() == 1);
@@ -145,7 +145,7 @@ TEST_CASE("starts that do not come to serving are counted") {
   CHECK(Reopen(file)->BeginStart() == 0);
 }
 
-TEST_CASE("a file of the first release, whichever copy is the newest, is made longer and keeps its content") {
+TEST_CASE("a file of the first release, whichever copy is newest, grows and keeps its content") {
   const int writes = GENERATE(1, 2, 3);
   const std::size_t slot = kSlotHeader + StateFile::kFirstCapacity;
   auto file = StateFile::Make().value();
@@ -164,7 +164,7 @@ TEST_CASE("a file of the first release, whichever copy is the newest, is made lo
   CHECK(Reopen(file)->Read() == large);
 }
 
-TEST_CASE("the largest state that can come to be fits") {
+TEST_CASE("the largest possible state fits") {
   const auto channel = Channel::MakeLasting().value();
   boost::asio::io_context io;
   Config config;
@@ -236,7 +236,7 @@ TEST_CASE("the largest state that can come to be fits") {
   CHECK(all.partitions_size() == static_cast<int>(kMaxPartitions));
 }
 
-TEST_CASE("what is put is written, what is gone is gone, and who waits is told, also where it cannot be written") {
+TEST_CASE("puts and removals are written, and those who wait are told, even if writing fails") {
   auto file = StateFile::Make().value();
   const UniqueFd copy(::fcntl(file.Fd(), F_DUPFD_CLOEXEC, 0));
   const auto content = [&] { return StateFile::Open(UniqueFd(::fcntl(copy.Get(), F_DUPFD_CLOEXEC, 0)))->Read(); };
@@ -273,7 +273,7 @@ TEST_CASE("what is put is written, what is gone is gone, and who waits is told, 
   ::signal(SIGXFSZ, handler);
 }
 
-TEST_CASE("a client is the same after it was saved") {
+TEST_CASE("a client survives saving unchanged") {
   const auto channel = Channel::MakeLasting().value();
   boost::asio::io_context io;
   Core core(io, {}, test::Believing());
@@ -332,12 +332,12 @@ TEST_CASE("a client is the same after it was saved") {
   CHECK(again.attachments.at(3)->device->pci_address == "0000:c1:00.0/1");
   CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
 
-  SECTION("and the next one has another number") {
+  SECTION("the next one has another number") {
     NewClient other;
     other.identity.pid = 1;
     CHECK(next.AddClient(std::move(other)).id == client.id + 1);
   }
-  SECTION("its session tells of devices and queues again") {
+  SECTION("its session reports devices and queues again") {
     NewClient back;
     back.identity.pid = 4711;
     back.group_name = "job";
@@ -357,7 +357,7 @@ TEST_CASE("a client is the same after it was saved") {
     CHECK(next.CreateQueue(again, {.id = 10, .slot = 3}));
     CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
   }
-  SECTION("a queue that was destroyed while no daemon listened is gone, and its deadline with it") {
+  SECTION("a queue destroyed while no daemon ran is gone, with its deadline") {
     NewClient back;
     back.identity.pid = 4711;
     back.group_name = "job";
@@ -369,7 +369,7 @@ TEST_CASE("a client is the same after it was saved") {
   }
 }
 
-TEST_CASE("a policy is the same after it was saved; one that is not known is none") {
+TEST_CASE("a policy survives saving unchanged; an unknown one is ignored") {
   policy::Settings settings;
   settings.name = policy::Name::kLaxity;
   settings.linger_us = 1;
@@ -393,7 +393,7 @@ TEST_CASE("a policy is the same after it was saved; one that is not known is non
   CHECK(!FromSaved(of_another));
 }
 
-TEST_CASE("what was set live stays over a restart, but for what the files say anew") {
+TEST_CASE("live settings survive a restart, except where the files have changed") {
   policy::Settings then;
   policy::Settings live = then;
   live.name = policy::Name::kShare;
@@ -412,7 +412,7 @@ TEST_CASE("what was set live stays over a restart, but for what the files say an
   CHECK(AfterRestart(live, then, now).name == policy::Name::kFair);
 }
 
-TEST_CASE("numbers that this release does not take are left out") {
+TEST_CASE("numbers that this release does not accept are left out") {
   state::Client saved;
   saved.set_admin_priority(101);
   saved.set_admin_weight(0);
@@ -433,7 +433,7 @@ TEST_CASE("numbers that this release does not take are left out") {
   CHECK(core.RestoreClient(client).attachments.empty());
 }
 
-TEST_CASE("a process is known again by its pid and key, and by nothing less") {
+TEST_CASE("a process is recognised by its pid and key, and by nothing less") {
   const pid_t child = ::fork();
   if (child == 0) {
     for (;;)
@@ -461,7 +461,7 @@ TEST_CASE("a process is known again by its pid and key, and by nothing less") {
   CHECK(!OpenProcess(child, key).IsValid());
 }
 
-TEST_CASE("a channel is rebuilt from its descriptors in any order, as it was, and from nothing else") {
+TEST_CASE("a channel is rebuilt unchanged from its descriptors in any order, and from nothing else") {
   auto channel = Channel::MakeLasting().value();
   const auto copies = [&](std::vector<int> from) {
     std::vector<UniqueFd> result;

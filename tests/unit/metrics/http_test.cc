@@ -93,7 +93,7 @@ struct Served {
 
 }  // namespace
 
-TEST_CASE("a new connection displaces the oldest, whatever that one waits for") {
+TEST_CASE("a new connection displaces the oldest, whatever the oldest waits for") {
   Served served;
   UniqueFd oldest = served.Connect();
   bool is_refused = false;
@@ -121,7 +121,7 @@ TEST_CASE("a new connection displaces the oldest, whatever that one waits for") 
   CHECK(served.AnswerTo(others.back()).starts_with("HTTP/1.1 200 "));
 }
 
-TEST_CASE("one who goes before the answer costs nobody anything") {
+TEST_CASE("a peer that leaves before the answer does no harm") {
   Served served;
   const linger at_once{1, 0};  // with a reset
   for (const std::string_view said : {std::string_view(), kGet.substr(0, 9), kGet, kPost}) {
@@ -135,13 +135,13 @@ TEST_CASE("one who goes before the answer costs nobody anything") {
   }
 }
 
-TEST_CASE("one who was refused is not listened to for long") {
+TEST_CASE("a refused peer is not read for long") {
   Served served;
   const UniqueFd client = served.Connect();
   Say(client, kPost);
   CHECK(served.AnswerTo(client).starts_with("HTTP/1.1 405 "));
-  SECTION("and says nothing more") {}
-  SECTION("and says more than anybody wants to know") {
+  SECTION("and sends nothing more") {}
+  SECTION("and sends without end") {
     const std::string much(100'000, 'x');
     ::send(client.Get(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
@@ -150,7 +150,7 @@ TEST_CASE("one who was refused is not listened to for long") {
   served.CheckServes();
 }
 
-TEST_CASE("without descriptors those who connect wait, and are served once there are some") {
+TEST_CASE("without descriptors connections wait, and are served once there are some") {
   Served served;
   const UniqueFd client = served.Connect();
   Say(client, kGet);
@@ -167,7 +167,7 @@ TEST_CASE("without descriptors those who connect wait, and are served once there
   }
 }
 
-TEST_CASE("who connects too often waits, and everybody is let go in the end") {
+TEST_CASE("connections beyond the rate wait, and all are closed in the end") {
   Served served;
   std::vector<UniqueFd> clients;
   // 64 are taken at once; the others at a rate.
@@ -190,7 +190,7 @@ TEST_CASE("who connects too often waits, and everybody is let go in the end") {
   }
 }
 
-TEST_CASE("a connection that somebody else has taken is not missed") {
+TEST_CASE("a connection accepted elsewhere is not missed") {
   Served served;
   const UniqueFd client = served.Connect();
   UniqueFd taken;
@@ -199,7 +199,7 @@ TEST_CASE("a connection that somebody else has taken is not missed") {
   served.CheckServes();
 }
 
-TEST_CASE("switched off, it lets go of all at once; switched on again, it serves as before") {
+TEST_CASE("switching off closes all connections at once; switched on again, it serves as before") {
   Served served;
   CHECK(served.http.IsServing());
   std::vector<UniqueFd> clients;
@@ -231,7 +231,7 @@ TEST_CASE("switched off, it lets go of all at once; switched on again, it serves
     });
     CHECK(RunUntil(served.io(), [&] { return stopped; }));
   }
-  SECTION("while it is about to take somebody") {
+  SECTION("while it is about to accept") {
     RunAWhile(served.io());
     clients.push_back(served.Connect());
     test::RunWith(served.io(), [&] { served.http.Stop(); });
@@ -250,7 +250,7 @@ TEST_CASE("switched off, it lets go of all at once; switched on again, it serves
   CHECK(served.http.Address().starts_with("127.0.0.1:"));
 }
 
-TEST_CASE("started anew, it serves there and no longer where it did") {
+TEST_CASE("started on another socket, it no longer serves the old one") {
   Served served;
   const UniqueFd client = served.Connect();
   const std::string before = served.http.Address();
@@ -260,7 +260,7 @@ TEST_CASE("started anew, it serves there and no longer where it did") {
   served.CheckServes();
 }
 
-TEST_CASE("a daemon that has stopped counting answers nobody, and leaves nobody waiting") {
+TEST_CASE("after counting has stopped, no request is answered and none is left waiting") {
   Served served;
   served.collector().Stop();
   const UniqueFd client = served.Connect();
