@@ -1,4 +1,4 @@
-// What clients send: whose turn it is, how much of it is let in, and that the relay loses nothing.
+// Client traffic: whose turn it is, how much is admitted, and that the relay loses nothing.
 #include "daemon/connections/admission_control.h"
 
 #include <sys/socket.h>
@@ -46,7 +46,7 @@ std::pair<UniqueFd, UniqueFd> MakePair() {
   return {UniqueFd(pair[0]), UniqueFd(pair[1])};
 }
 
-// A relay with the client's and gRPC's ends of its sockets in the test's hand.
+// A relay whose sockets' other ends the test holds.
 struct AdmissionWorld {
   explicit AdmissionWorld(bool is_admin) {
     auto [client, clients] = MakePair();
@@ -74,7 +74,7 @@ struct AdmissionWorld {
   std::shared_ptr<SocketRelay> relay;
 };
 
-// Writes all of `text` into one end, and reads it out of the other by pieces of `piece`.
+// Writes `text` into one end and reads it from the other in pieces of `piece`.
 std::string Through(AdmissionWorld& world, const UniqueFd& from, const UniqueFd& to, const std::string& text,
                     std::size_t piece) {
   std::string got;
@@ -167,9 +167,9 @@ TEST_CASE("a share of the processor has limited credit, and a debt is paid back"
   CHECK(std::llround(share.DebtNs(4 + 10 * kMillisecond) / 1e6) == 10);
   CHECK(share.DebtNs(4 + 20 * kMillisecond + 2) == 0);
   CHECK(share.DebtNs(1'000 * kMillisecond) == 0);
-  share.Spend(11 * kMillisecond, 1'000 * kMillisecond);  // no more was saved than the limit
+  share.Spend(11 * kMillisecond, 1'000 * kMillisecond);  // no more than the limit was saved up
   CHECK(std::llround(share.DebtNs(1'000 * kMillisecond) / 1e6) == 2);
-  CHECK(std::llround(share.DebtNs(999 * kMillisecond) / 1e6) == 2);  // a clock that is read late gives nothing
+  CHECK(std::llround(share.DebtNs(999 * kMillisecond) / 1e6) == 2);  // an older time gives nothing
 }
 
 TEST_CASE("one user's flood does not make another wait") {
@@ -209,7 +209,7 @@ TEST_CASE("admitted work is paid for before more is admitted") {
   bool others_ran = false;
   REQUIRE(RunUntil(io, [&] { return turns == 1; }));
   boost::asio::post(io, [&] { others_ran = true; });
-  admission.Charge(kAlice, 10 * kMillisecond);  // more than it had thought
+  admission.Charge(kAlice, 10 * kMillisecond);  // more than the turn had reported
   REQUIRE(RunUntil(io, [&] { return turns == 2; }));
   CHECK(others_ran);
   CHECK(MonotonicNs() - began >= 40 * kMillisecond);  // 20 + 10 less the 10 saved up, at half a core
@@ -303,7 +303,7 @@ TEST_CASE("a stopped relay carries nothing, whatever it was waiting for") {
 TEST_CASE("an expensive client is read later, an administrator at once") {
   const bool is_admin = GENERATE(true, false);
   AdmissionWorld world(is_admin);
-  world.relay->Charge(205 * kMillisecond);  // 200 are saved up; a twentieth of a core pays 5 back in 100 ms
+  world.relay->Charge(205 * kMillisecond);  // 200 were saved up; a twentieth of a core pays back 5 in 100 ms
   const std::uint64_t began = MonotonicNs();
   CHECK(Through(world, world.client_end, world.grpc_end, "late", 10) == "late");
   const bool was_late = MonotonicNs() - began >= 100 * kMillisecond;

@@ -1,4 +1,4 @@
-// Waiting for the end of a descriptor: an end that is only imagined is not told.
+// Waiting for the end of a descriptor, without false alarms.
 #include "daemon/connections/await_end.h"
 
 #include <memory>

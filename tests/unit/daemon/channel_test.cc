@@ -1,4 +1,4 @@
-// A client's shared memory, where there are too few descriptors for it.
+// A client's shared memory, with too few descriptors for it.
 #include "daemon/registry/channel.h"
 
 #include "tests/catch.h"

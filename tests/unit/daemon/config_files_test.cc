@@ -1,4 +1,4 @@
-// Several files make the configuration: which, in which order, and what goes before what.
+// A configuration of several files: which, in which order, and which overrides which.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace xschedd {
 namespace {
 
-// A main file x.toml, which need not be there, and conf.d.
+// A main file x.toml, which may be missing, and conf.d.
 class Files {
  public:
   Files() { std::filesystem::create_directory(Path("conf.d")); }

@@ -1,5 +1,4 @@
-// Connections before and around gRPC: the acceptor, the first bytes, the table of who is there. gRPC is the test
-// itself.
+// Connections before and around gRPC: the acceptor, the first bytes, the table of connections. The test plays gRPC.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -100,7 +99,7 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     await(milliseconds(1));
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
     CHECK(first->error().what == "nothing was sent in time");
-    io.poll();  // what was still waited for is given up, and says nothing
+    io.poll();  // cancelled waits report nothing
     char byte;
     CHECK(::recv(pair.peers.Get(), &byte, 1, 0) == 0);  // closed
   }
@@ -127,7 +126,7 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     if (began) Say(pair.peers, bytes.substr(0, 2));
     await(milliseconds(1));
     if (began) io.poll();
-    ::usleep(20'000);  // the limit, and the next look at what came in pieces
+    ::usleep(20'000);  // past the limit and the next check for more pieces
     if (!began) Say(pair.peers, kPlain);
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
     CHECK((!began || !first->has_value()));
@@ -182,7 +181,7 @@ TEST_CASE("the acceptor takes all waiting connections, and retries later if it c
     const UniqueFd peer = listening.Connect();
     acceptor.Start();
     std::optional<test::FewDescriptors> none(std::in_place, 0);
-    // What it says about that comes once in a while, and not as often as the socket is readable.
+    // It logs this once per retry, not as often as the socket is readable.
     io.run_for(milliseconds(50));
     CHECK(accepted.empty());
     none.reset();
@@ -241,7 +240,7 @@ TEST_CASE("a connection is known by gRPC's name for it, until it ends") {
   }
   CHECK(table.gone == std::vector<int>{fd});
   CHECK(table.Find(fd) == nullptr);
-  table.connections.Close(fd);  // again, or one that never was: nothing
+  table.connections.Close(fd);  // closing again, or an unknown one, does nothing
   RunAWhile(table.io);
   CHECK(table.gone.size() == 1);
 }
@@ -254,7 +253,7 @@ TEST_CASE("a reused descriptor number is another connection") {
   Pair next;
   Say(next.peers, kPlain);
   table.connections.Accept(std::move(next.ours), false);
-  // gRPC closes, and the kernel gives the number to the next pair before anybody sees the end.
+  // gRPC closes, and the kernel reuses the number before the end is seen.
   const UniqueFd unseen(::fcntl(fd, F_DUPFD_CLOEXEC, 100));
   table.adopted.clear();
   REQUIRE(RunUntil(table.io, [&] { return !table.adopted.empty(); }));
@@ -275,7 +274,7 @@ TEST_CASE("a peer that leaves before it is accepted leaves nothing behind") {
   }
   CHECK(table.adopted.empty());
   CHECK(table.gone.empty());
-  const UniqueFd next = table.Admit();  // the quota is free
+  const UniqueFd next = table.Admit();  // the quota is free again
   CHECK(table.refused.empty());
   SECTION("over the quota") {
     Pair pair;
@@ -312,7 +311,7 @@ TEST_CASE("without descriptors a connection is refused with the remedy") {
   Pair pair;
   {
     Pair unknown;
-    const test::FewDescriptors none(0);  // not even for its pidfd: nobody knows whom to tell
+    const test::FewDescriptors none(0);  // not even for its pidfd, so the peer is unknown
     table.connections.Accept(std::move(unknown.ours), false);
     CHECK(table.refused.empty());
   }

@@ -1,4 +1,4 @@
-// The daemon's records as messages: what is rare is told apart, too.
+// The daemon's records as messages, rare cases included.
 #include "daemon/admin/conversion.h"
 
 #include "tests/catch.h"

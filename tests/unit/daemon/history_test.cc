@@ -1,4 +1,4 @@
-// Histories against a plain reckoning of the same changes, and the bounds of their memory.
+// Histories against a simple model of the same changes, and the bounds of their memory.
 #include "daemon/registry/history.h"
 
 #include <numeric>
@@ -157,7 +157,7 @@ TEST_CASE("overwritten history is reported as unknown") {
   const Account account = busy.history.Since(pool, 0, {busy.now, busy.gpu});
   CHECK(account.from_ns > kStart);
   CHECK(Sum(account) == account.to_ns - account.from_ns);
-  // Its one bucket is gone, its present phase is not.
+  // Its only bucket is gone, but not its present phase.
   const Account rest = quiet.history.Since(pool, 0, {quiet.now + kS, quiet.gpu});
   CHECK(rest.from_ns == quiet.now);
   CHECK(In(rest, Phase::kIdle) == kS);
@@ -195,7 +195,7 @@ TEST_CASE("GPU time of the last second is known only while it is measured") {
   CHECK(recent.time_ns >= kS);
   CHECK(recent.time_ns <= kS + kS / 2);
   CHECK(recent.gpu_ns * 4 == recent.time_ns);
-  // It ran all the time, and used more of the device before than it does now.
+  // It always ran, and used more of the device earlier than now.
   CHECK(subject.Since(4 * kS).gpu_ns == kS);
   const std::uint64_t whole = subject.Since(8 * kS).gpu_ns;  // 3 s of all, 5 s of a quarter
   CHECK(whole > 4 * kS);
@@ -233,7 +233,7 @@ TEST_CASE("any window of any run adds up") {
     std::uint64_t held = 0;
     for (const HeldTotal& cause : account.causes)
       held += cause.total_ns;
-    // Of each bucket that is cut, rounding may take a few ns.
+    // Rounding may lose a few ns in each bucket that is cut.
     REQUIRE(held <= In(account, Phase::kHeld) + 100);
     REQUIRE(held + 100 >= In(account, Phase::kHeld));
   }

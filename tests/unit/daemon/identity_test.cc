@@ -1,4 +1,4 @@
-// Who is at the other end, by the kernel and /proc, and what text of others becomes before anybody reads it.
+// The peer according to the kernel and /proc, and how foreign text is cleaned.
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -24,7 +24,7 @@ UniqueFd PidFd(pid_t pid) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// A child that has exited and is not waited for yet, so that its pid is nobody else's.
+// A zombie child, whose pid cannot be reused.
 class DeadChild {
  public:
   DeadChild() : pid_(::fork()) {
@@ -150,11 +150,11 @@ TEST_CASE("a reused pid is not taken for the process that connected") {
   const ProcessStatus it{100, own};
   CHECK(as_of(ENOPROTOOPT, it, it));
   CHECK(opened == 1);
-  CHECK_FALSE(as_of(ENOPROTOOPT, it, ProcessStatus{101, own}));  // it changed while we looked
+  CHECK_FALSE(as_of(ENOPROTOOPT, it, ProcessStatus{101, own}));  // it changed in between
   CHECK_FALSE(as_of(ENOPROTOOPT, std::nullopt, it));
   CHECK_FALSE(as_of(ENOPROTOOPT, it, std::nullopt));
   CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{0, own}, ProcessStatus{0, own}));            // not known
-  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, others}));  // somebody else's by now
+  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, others}));  // reused by another user
   // It connected as this user and has become another; one of its numbers is still that.
   CHECK(
       as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, {::getuid() + 1, ::getuid() + 1, ::getuid()}}));

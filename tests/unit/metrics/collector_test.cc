@@ -1,4 +1,4 @@
-// Who asks for metrics is answered by a count that began after the question, and many who ask cost one.
+// A request for metrics is answered by a count that began after it, and many requests share one.
 #include <spdlog/spdlog.h>
 
 #include <boost/asio/post.hpp>
@@ -70,7 +70,7 @@ TEST_CASE("other work runs between the pieces") {
     CHECK(text->find("xschedd_clients 2000\n") != std::string::npos);
     done = true;
   });
-  // The pause is over at once; from the first piece on, every piece is followed by a turn.
+  // The pause ends at once; after the first piece, other work runs after every piece.
   other();
   daemon.Run(done);
   CHECK(turns > 3);
@@ -97,7 +97,7 @@ TEST_CASE("a stopping daemon counts no further, however far it is") {
   }
   test::RunAWhile(daemon.io);
   CHECK(told == 1);
-  CHECK(daemon.collector.Counts().last_cost_ns == 0);  // no count was finished
+  CHECK(daemon.collector.Counts().last_cost_ns == 0);  // no count has finished
 }
 
 TEST_CASE("without a free descriptor the daemon's memory is unknown, and all else is exported") {

@@ -1,4 +1,4 @@
-// The text of metrics, to the letter; what other readers make of it: tests/integration/metrics.
+// The exact text of metrics. For what other readers make of it see tests/integration/metrics.
 #include "daemon/telemetry/exposition.h"
 
 #include <limits>

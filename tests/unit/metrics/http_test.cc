@@ -1,6 +1,5 @@
-// Metrics over HTTP, one connection after the other in the order that the test wants: too many, none who listens to the
-// answer, no descriptors, and an end in the middle of it. What a real daemon answers to real requests is tested in
-// tests/integration/metrics.
+// Metrics over HTTP, with connections in an order that the test controls: too many of them, peers that do not read, no
+// descriptors, and an end half-way. A real daemon's answers are tested in tests/integration/metrics.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -25,7 +24,7 @@ namespace {
 constexpr std::string_view kGet = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 constexpr std::string_view kPost = "POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 
-// Nobody's answer is cut short: all of it, or nothing.
+// An answer is whole or empty, never cut short.
 void CheckWholeOrNothing(const std::string& answer) {
   if (answer.empty()) return;
   const std::size_t body = answer.find("\r\n\r\n");
@@ -62,7 +61,7 @@ struct Served {
     return fd;
   }
 
-  // What is said until the other side says no more.
+  // Everything the peer sends until it closes.
   std::string AnswerTo(const UniqueFd& client) {
     std::string answer;
     const bool ended = RunUntil(io(), [&] {
@@ -76,7 +75,7 @@ struct Served {
     return answer;
   }
 
-  // Whether it is served as if nothing had been.
+  // Checks that requests are still served.
   void CheckServes() {
     const UniqueFd client = Connect();
     Say(client, kGet);
@@ -101,7 +100,7 @@ TEST_CASE("a new connection displaces the oldest, whatever the oldest waits for"
     Say(oldest, "GET /met");
   }
   SECTION("it waits for the next count") {
-    served.CheckServes();  // which pauses then
+    served.CheckServes();  // after which the collector pauses
     Say(oldest, kGet);
   }
   SECTION("it was refused, and stays") {
@@ -116,7 +115,7 @@ TEST_CASE("a new connection displaces the oldest, whatever the oldest waits for"
   const std::string answer = served.AnswerTo(oldest);
   CHECK((!is_refused || answer.empty()));
   CheckWholeOrNothing(answer);
-  // Those who came later are served.
+  // The later ones are served.
   Say(others.back(), kGet);
   CHECK(served.AnswerTo(others.back()).starts_with("HTTP/1.1 200 "));
 }
@@ -145,7 +144,7 @@ TEST_CASE("a refused peer is not read for long") {
     const std::string much(100'000, 'x');
     ::send(client.Get(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
-  // What is said to nobody is answered with a reset.
+  // The kernel answers bytes to a closed socket with a reset.
   CHECK(RunUntil(served.io(), [&] { return ::send(client.Get(), "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0; }));
   served.CheckServes();
 }
@@ -170,7 +169,7 @@ TEST_CASE("without descriptors connections wait, and are served once there are s
 TEST_CASE("connections beyond the rate wait, and all are closed in the end") {
   Served served;
   std::vector<UniqueFd> clients;
-  // 64 are taken at once; the others at a rate.
+  // 64 are accepted at once, the others at a rate.
   for (int i = 0; i < 100; ++i) {
     clients.push_back(served.Connect());
     Say(clients.back(), "GET / HTTP/1.1\r\n\r\n");
@@ -183,7 +182,7 @@ TEST_CASE("connections beyond the rate wait, and all are closed in the end") {
   }
   SECTION("unless it is switched off meanwhile") {
     const bool is_due = GENERATE(false, true);
-    if (is_due) ::usleep(60'000);  // it was about to take the next
+    if (is_due) ::usleep(60'000);  // when it is about to accept the next
     test::RunWith(served.io(), [&] { served.http.Stop(); });
     for (const UniqueFd& client : clients)
       CheckWholeOrNothing(served.AnswerTo(client));
@@ -213,7 +212,7 @@ TEST_CASE("switching off closes all connections at once; switched on again, it s
     served.http.Stop();
   }
   SECTION("while their answers are written") {
-    served.CheckServes();  // the next count is later: they ask for it first
+    served.CheckServes();  // delays the next count, which they ask for first
     RunAWhile(served.io());
     bool stopped = false;
     served.collector().Collect(MetricFormat::kPrometheus, [&](const auto&) {
@@ -223,7 +222,7 @@ TEST_CASE("switching off closes all connections at once; switched on again, it s
     CHECK(RunUntil(served.io(), [&] { return stopped; }));
   }
   SECTION("while they are answered") {
-    // Asked before them, so answered before them.
+    // It asks before them, so it is answered before them.
     bool stopped = false;
     served.collector().Collect(MetricFormat::kPrometheus, [&](const auto&) {
       served.http.Stop();

@@ -1,4 +1,4 @@
-// Addresses to listen on, as they are written.
+// Notations of listening addresses.
 #include "daemon/config/listen_address.h"
 
 #include "tests/catch.h"

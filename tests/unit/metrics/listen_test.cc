@@ -1,4 +1,4 @@
-// The socket that the daemon makes for its metrics: where it listens, what it replaces, and what it leaves alone.
+// The daemon's own metrics socket: where it listens, what it replaces, and what it leaves alone.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,7 +22,7 @@ ListenAddress UnixAt(const std::string& path) {
   return {Kind::kUnix, path, 0};
 }
 
-// Somebody who connects to whoever listens there; does not wait. Not valid: nobody let it in.
+// Connects without waiting. Invalid: the connection was not accepted.
 UniqueFd ConnectTo(int listening) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -61,7 +61,7 @@ TEST_CASE("it listens where told, and reports the address in the same notation")
     CHECK(said->kind == address.kind);
     CHECK(said->host == address.host);
     CHECK((said->port != 0) == (address.kind != Kind::kUnix));
-    // The kernel's choice is taken now.
+    // The port that the kernel chose is taken now.
     if (address.kind != Kind::kUnix) CHECK(WhyNot(*said).find("choose another port") != std::string::npos);
   }
   CHECK(ListensAt(-1) == "an unknown address");
@@ -113,7 +113,7 @@ TEST_CASE("a live socket, or a file that is not a socket, stays") {
 TEST_CASE("if it cannot listen, it says why and what to do") {
   const test::Folder folder;
   CHECK(WhyNot(UnixAt(folder.Path() + "/nowhere/metrics.sock")).find("No such file") != std::string::npos);
-  // Of TEST-NET-1: no interface has it.
+  // In TEST-NET-1, which no interface has.
   CHECK(WhyNot({Kind::kIpv4, "192.0.2.1", 0}).find("cannot bind 192.0.2.1 port 0") != std::string::npos);
   const test::FewDescriptors none(0);
   CHECK(WhyNot({Kind::kIpv4, "127.0.0.1", 0}).find("Too many open files") != std::string::npos);

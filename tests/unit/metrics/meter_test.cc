@@ -1,4 +1,4 @@
-// What is counted, for whom, and what clients cannot do to it.
+// What is counted, for whom, and what clients cannot distort.
 #include "daemon/telemetry/meter.h"
 
 #include <cstdio>
@@ -67,7 +67,7 @@ TEST_CASE("holds, transitions and time, by class") {
   CHECK(lows->present.clients[kHeldPhase] == 1);
   CHECK(lows->present.longest_hold_ns == 3 * policy::kNsPerMs);
   CHECK(lows->total.held_ns == 3 * policy::kNsPerMs);
-  CHECK(lows->holds.SumNs() == 0);  // it lasts
+  CHECK(lows->holds.SumNs() == 0);  // still held
   fake_now += 4 * policy::kNsPerMs;
   world.Report(*high, false);
   CountAll(world);

@@ -1,4 +1,4 @@
-// Who is counted as unscheduled, on a tree of files as the kernel would show them.
+// Which processes count as unscheduled, given a tree of files like the kernel's.
 #include "daemon/metrics/unscheduled.h"
 
 #include <filesystem>
@@ -105,7 +105,7 @@ TEST_CASE("the metrics include them from the second count on") {
   std::string told = text_of(collector);
   CHECK(told.find("# TYPE xschedd_unscheduled_processes gauge") != std::string::npos);
   CHECK(told.find("xschedd_unscheduled_processes{") == std::string::npos);
-  // Counts follow each other in some tenths of a second.
+  // Counts are some tenths of a second apart.
   for (int i = 0; i < 10'000 && told.find(row) == std::string::npos; ++i)
     told = text_of(collector);
   CHECK(told.find(row) != std::string::npos);
