@@ -131,7 +131,7 @@ TEST_CASE("a reused pid is not taken for the process that connected") {
   const std::vector<uid_t> others(4, ::getuid() + 1);
   int opened = 0;
   int looks = 0;
-  // A kernel of before 6.5: there is the number alone. What /proc says before and after the pidfd was opened.
+  // A kernel before 6.5 gives only the pid. `before`, `after`: /proc's word around opening the pidfd.
   const auto as_of = [&](int error, std::optional<ProcessStatus> before, std::optional<ProcessStatus> after) {
     opened = looks = 0;
     const PeerCalls calls{.peer_pidfd =
@@ -155,10 +155,10 @@ TEST_CASE("a reused pid is not taken for the process that connected") {
   CHECK_FALSE(as_of(ENOPROTOOPT, it, std::nullopt));
   CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{0, own}, ProcessStatus{0, own}));            // not known
   CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, others}));  // reused by another user
-  // It connected as this user and has become another; one of its numbers is still that.
+  // It connected as this user and has become another, but one of its uids is still the first.
   CHECK(
       as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, {::getuid() + 1, ::getuid() + 1, ::getuid()}}));
-  // A newer kernel says with these that the peer is gone: its number is not asked for.
+  // With these errors a newer kernel says that the peer is gone; its pid is not tried.
   for (const int error : {ESRCH, ENODATA, EINVAL, EMFILE}) {
     CHECK_FALSE(as_of(error, it, it));
     CHECK(opened == 0);
@@ -221,7 +221,7 @@ TEST_CASE("command lines are read by another thread, and are empty where there i
     CHECK(answer.Wait().empty());
   }
   SECTION("one without a command line") {
-    // The kernel's own threads have none; where there are none, pid 2 is something else or nothing.
+    // Kernel threads have none, such as pid 2; in a container, pid 2 is something else or absent.
     Answer answer;
     reader.Read(2, own.Get(), answer.Taker());
     answer.Wait();

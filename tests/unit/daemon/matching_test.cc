@@ -1,4 +1,4 @@
-// What fits what: addresses, selectors and rules, each part of them by itself.
+// Matching of addresses, selectors and rules, part by part.
 #include <string>
 
 #include "daemon/admin/selector.h"
@@ -19,7 +19,7 @@ Client& AddPython(Registry& registry, const std::string& cgroup = "/user.slice/j
   fresh.identity.gid = 100;
   fresh.identity.exe = "/usr/bin/python3.11";
   fresh.identity.cgroup = cgroup;
-  fresh.identity.may_raise = true;  // whether a rule may raise is another test's (rights/roles_test.cc)
+  fresh.identity.may_raise = true;  // for whether a rule may raise see rights/roles_test.cc
   fresh.group_name = "job";
   return registry.Add(std::move(fresh), 0);
 }
@@ -34,7 +34,7 @@ TEST_CASE("any wrong character makes a PCI address invalid") {
     bad[i] = 'x';
     INFO(bad);
     CHECK(!IsPciAddress(bad));
-    CHECK((!IsPciAddress(good.substr(0, i)) || i == 12));  // without a partition it is one, too
+    CHECK((!IsPciAddress(good.substr(0, i)) || i == 12));  // without the partition it is valid, too
   }
 }
 

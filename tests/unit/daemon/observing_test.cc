@@ -1,4 +1,4 @@
-// The scheduler of a daemon that observes only: everything is decided and recorded, and nothing is in force.
+// The scheduler of an observing daemon: everything is decided and recorded, nothing is in force.
 #include "daemon/scheduler/explain.h"
 #include "daemon/scheduler/scheduler.h"
 #include "tests/catch.h"
@@ -15,7 +15,7 @@ Explanation Explain(const World& world, const Peer& peer) {
   return ExplainClient(*peer.client, 0, {world.registry, world.scheduler.Records().Histories(), config, fake_now});
 }
 
-// The board's words about the slot say nothing but that the client is to report.
+// The board only asks the client in this slot to report.
 bool IsFree(const Peer& peer) {
   const auto& gate = static_cast<const abi::Board*>(peer.board_mapping.Address())->gates[0];
   return !peer.Held(0) && peer.Tracked(0) && gate.window_us == 0 && gate.slice_us == 0;

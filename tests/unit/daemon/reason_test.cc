@@ -1,4 +1,4 @@
-// The words for why a gate is as it is.
+// Texts that say why a gate is open or shut.
 #include "daemon/registry/reason.h"
 
 #include <set>

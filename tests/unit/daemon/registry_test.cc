@@ -40,7 +40,7 @@ TEST_CASE("clients, groups and devices come and go together") {
   Client& stranger = registry.Add(Make(3, 1001, "job"), 5);
   Client& loner = registry.Add(Make(4, 1000), 5);
   CHECK(first.group == second.group);
-  CHECK(first.group != stranger.group);  // another uid's group of that name is another group
+  CHECK(first.group != stranger.group);  // same name, other uid: another group
   CHECK(loner.group->name == "pid 4");
 
   REQUIRE(registry.Attach(first, {0, "0000:C1:00.0", "GPU", "amd", 4, {}}));
@@ -115,7 +115,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
       }
     }
     CHECK(registry.Devices().size() == 64);
-    // Nor do they keep others from a name of their own for longer than they are there.
+    // Nor do they block others from names after they have left.
     const std::uint64_t version = registry.Names().Version();
     CHECK(attach(address, "GPU-a") == address);
     std::vector<std::uint64_t> liars;
@@ -186,10 +186,10 @@ TEST_CASE("a user's number of different devices is bounded over all its uids") {
       "uid 1000 (with its subordinate uid 100003) is on 2 different GPUs, and may be on 2; end some clients, or let an "
       "administrator raise gpus_per_uid in [quota]");
   CHECK_FALSE(attach(first, 1, "0000:c1:00.0", "GPU-b"));  // a partition is one, too
-  // Nothing is kept of what was refused.
+  // Nothing refused is kept.
   CHECK(registry.Names().Known().size() == 1);
   CHECK(registry.Devices().size() == 2);
-  // What one of them is on already, by any client; and others' are their own.
+  // A device that the user is on already is allowed; other users have their own limit.
   CHECK(attach(second, 1, "0000:c1:00.0", "GPU-a"));
   CHECK(attach(add(1001, 1001), 0, "0000:c3:00.0", "GPU-c"));
   CHECK_FALSE(attach(first, 1, "0000:c3:00.0", "GPU-c"));
@@ -227,7 +227,7 @@ TEST_CASE("effective priority: override, rule, hint, ceiling") {
   CHECK(EffectiveOf(client, config).priority == 40);
   CHECK(EffectiveOf(client, config).limited);
   CHECK(EffectiveOf(client, ClientSettings{}, config).priority == -5);
-  config.rules[0].uid = 1;  // both must fit
+  config.rules[0].uid = 1;  // both must match
   CHECK(EffectiveOf(client, ClientSettings{}, config).priority == 30);
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("effective weight: override, rule, hint, ceiling, independent of the p
   CHECK(EffectiveOf(client, config).weight_source == PrioritySource::kRule);
   CHECK(EffectiveOf(client, config).priority == 7);  // the rule does not set it
   config.rules.insert(config.rules.begin(), {.exe = "python3.11", .priority = 9});
-  CHECK(weight() == 300);  // the first rule that fits is the only one
+  CHECK(weight() == 300);  // only the first matching rule counts
   CHECK(EffectiveOf(client, config).priority == 9);
   client.admin_weight = 5'000;
   CHECK(weight() == 5'000);
@@ -328,7 +328,7 @@ TEST_CASE("rules put clients into groups") {
   config.rules.clear();
   apply();
   CHECK(second.group->name == "own");
-  // Nothing is left of the groups that nobody is in: the next of that name has no memory of them.
+  // Empty groups leave nothing: the next one of that name starts without their memory.
   first.group->memory.turn_since_ns = 1;
   registry.MoveToGroup(first, "job");
   CHECK(first.group->memory == policy::GroupMemory{});
@@ -366,9 +366,9 @@ TEST_CASE("containers are found in cgroups as the runtimes write them") {
     CHECK(ContainerMatches(id, cgroup));
     CHECK(ContainerMatches(id.substr(0, 12), cgroup));
     CHECK(!ContainerMatches(id.substr(1, 12), cgroup));
-    CHECK(!ContainerMatches(id.substr(0, 11), cgroup));  // too short to name one
+    CHECK(!ContainerMatches(id.substr(0, 11), cgroup));  // too short for an id
   }
-  // The outermost one counts: what a container calls its own cgroups is its users' choice.
+  // The outermost one counts: inside a container, its users choose the names of cgroups.
   CHECK(!ContainerMatches(id, "/docker/" + std::string(64, 'f') + "/docker/" + id));
   CHECK(!ContainerMatches(id, ""));
   CHECK(!ContainerMatches(id, "/user.slice/" + id.substr(0, 12)));

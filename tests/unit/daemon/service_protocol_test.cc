@@ -1,4 +1,4 @@
-// What a service manager says in the environment, and what it gets on its socket.
+// The service manager's environment variables, and what arrives on its socket.
 #include "daemon/service_manager/service_protocol.h"
 
 #include <fcntl.h>
@@ -25,8 +25,8 @@ void Say(const char* name, const std::string& value) {
   ::setenv(name, value.c_str(), 1);
 }
 
-// Descriptors 3 and above are the test's own: none is really taken here. (tests/integration/daemon/starting_test.cc has
-// a daemon take some.)
+// Takes no real descriptors: 3 and above belong to the test. (tests/integration/daemon/starting_test.cc has a daemon
+// take some.)
 struct Handed {
   std::string pid, fds, names;
 };
@@ -75,7 +75,7 @@ TEST_CASE("the watchdog interval is taken once, by the named process or by any")
 }
 
 TEST_CASE("a message arrives whole, with its descriptors") {
-  // Abstract, as containers have it; notified.h has a file.
+  // An abstract address, as in containers; notified.h has a file.
   const std::string name = "@xschedd-notify-" + std::to_string(::getpid());
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

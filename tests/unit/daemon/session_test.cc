@@ -1,5 +1,5 @@
-// A session with a gRPC that is the test: it reads when the test wants, and says what gRPC says. What a session does
-// for a client that speaks to a real daemon is tested in tests/integration/daemon.
+// A session whose gRPC is the test, which reads when it wants and reports what gRPC would. What a session does for a
+// client of a real daemon is tested in tests/integration/daemon.
 #include <deque>
 #include <memory>
 #include <set>
@@ -19,7 +19,7 @@ using test::RunUntil;
 
 namespace {
 
-// What gRPC's reactor is to a session.
+// Stands in for gRPC's reactor.
 class FakeStream {
  public:
   virtual ~FakeStream() = default;
@@ -42,7 +42,7 @@ class FakeStream {
 
   v1::ClientMessage* reading = nullptr;
   bool is_writing = false;
-  std::vector<v1::DaemonMessage> said;  // the last of them may not be written yet
+  std::vector<v1::DaemonMessage> said;  // the last may still be unwritten
   bool is_finished = false;
   grpc::Status ended;
 };
@@ -82,7 +82,7 @@ struct SessionWorld : test::Services {
     session = new Session(host, sessions, false, "fd:" + std::to_string(grpc_end.Get()));
     Poll();
   }
-  // As gRPC does it: what is under way fails, then the reactor goes.
+  // As gRPC does it: operations in progress fail, then the reactor ends.
   void End() {
     if (session == nullptr) return;
     session->OnCancel();
@@ -104,7 +104,7 @@ struct SessionWorld : test::Services {
     Receive(std::move(message));
     Written();
   }
-  // All that waits is written.
+  // Writes everything that waits.
   void Written() {
     while (session->is_writing) {
       session->is_writing = false;
@@ -112,7 +112,7 @@ struct SessionWorld : test::Services {
       Poll();
     }
   }
-  // One that is wrong: worth a notice.
+  // A wrong message, which is worth a notice.
   void ReceiveNonsense() { Receive(v1::ClientMessage()); }
   std::string LastNotice() const { return session->said.back().notice().text(); }
   Client& OnlyClient() { return *core.Clients().Clients().begin()->second; }
@@ -235,7 +235,7 @@ TEST_CASE("a session ends with the reason when the user's memory quota is used u
 
 TEST_CASE("rules beyond the user's memory quota are not counted separately, and the session goes on") {
   Quota quota = test::SmallQuota();
-  // In the second there is no memory left to say so, either.
+  // In the second case there is no memory left for the notice, either.
   const auto [kib, length, can_say] = GENERATE(std::tuple(7U, 256, true), std::tuple(4U, 200, false));
   quota.memory_kib_per_uid = kib;
   const auto size = static_cast<std::size_t>(length);
@@ -254,7 +254,7 @@ TEST_CASE("rules beyond the user's memory quota are not counted separately, and 
   for (const v1::DaemonMessage& message : world.session->said)
     told += message.notice().text().ends_with("; more rules are not counted apart") ? 1 : 0;
   CHECK(told == (can_say ? 1 : 0));
-  // Those that are known count on.
+  // Known rules are still counted.
   world.Receive(Passed(std::string(size, 'a')));
   CHECK(world.OnlyClient().passed.at(std::string(size, 'a')) == 2);
 }

@@ -1,4 +1,5 @@
-// The table of settings, and the registry of policies: each row is sound, and each way of a value leads back to it.
+// The table of settings and the registry of policies: each row is sound, and each way of writing a value reads back as
+// it.
 #include "daemon/policy/settings.h"
 
 #include <set>
@@ -15,7 +16,7 @@ using namespace xschedd::policy;
 
 namespace {
 
-// As a later release may have one: no message has a field for it.
+// A setting of a later release, without a field in any message.
 constexpr SettingRow kLater{"later_us", &Settings::linger_us, 7, 50, kOfAll, "9.0.0", "what no release knows yet"};
 
 Settings AllAt(std::uint32_t SettingRow::*end) {
@@ -29,7 +30,7 @@ template <typename Message>
 void CheckRoundTrip(const Settings& settings) {
   Message message;
   PutSettings(settings, message);
-  CHECK(message.settings().empty());  // earlier releases read fields alone
+  CHECK(message.settings().empty());  // earlier releases read only fields
   Settings back;
   for (const SettingRow& row : kSettings) {
     const auto found = FindSetting(row, message);
@@ -103,7 +104,7 @@ TEST_CASE("a setting without a field travels by key; absent is unset, and twice 
   request.set_turn_ms(0);
   CHECK(FindSetting(turn, request).error().Line() == "turn_ms is given twice; give it once");
 
-  // An answer's field cannot be absent.
+  // A field of an answer is always present.
   CHECK(*FindSetting(turn, v1::Policy()) == 0);
 }
 

@@ -1,5 +1,5 @@
-// The two listening sockets: as root and as a user, beside another daemon, from a service manager that hands over what
-// it should not.
+// The two listening sockets: as root, as a user, beside another daemon, and from a service manager that passes wrong
+// ones.
 #include "daemon/connections/sockets.h"
 
 #include <netinet/in.h>
@@ -33,7 +33,7 @@ mode_t ModeOf(const std::string& path) {
 
 UniqueFd Listening(int domain, int type) {
   UniqueFd fd(::socket(domain, type | SOCK_CLOEXEC, 0));
-  // The kernel chooses a name, or a port.
+  // The kernel chooses the name or port.
   sockaddr_storage address{};
   address.ss_family = static_cast<sa_family_t>(domain);
   if (domain == AF_INET) reinterpret_cast<sockaddr_in&>(address).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -101,7 +101,7 @@ TEST_CASE("a user's sockets are private, and a forbidden folder is reported with
     CHECK(ModeOf(own + "/admin.sock") == 0600);
   }
   std::filesystem::remove(own + "/client.sock");
-  REQUIRE(::chown(own.c_str(), 0, 0) == 0);  // the lock is the user's still
+  REQUIRE(::chown(own.c_str(), 0, 0) == 0);  // the lock is still the user's
   const test::AsUser nobody(test::kNobody);
   CHECK(WhyNot(own).find("check the permissions of the folder") != std::string::npos);
   CHECK(WhyNot("/proc/xschedd").find("give --runtime-dir") != std::string::npos);
@@ -115,7 +115,7 @@ TEST_CASE("a folder whose path is too long for a socket is reported with the rem
 
 TEST_CASE("without descriptors for its sockets a daemon says so") {
   const Folder folder;
-  const test::FewDescriptors few(1);  // the lock's
+  const test::FewDescriptors few(1);  // for the lock
   CHECK(WhyNot(folder.Path()).find("raise LimitNOFILE") != std::string::npos);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("only a pair of listening Unix stream sockets is taken from a service 
     CHECK(sockets->Admin() == admin);
     REQUIRE(passed.size() == 1);
     CHECK(passed[0].name == "state");
-    sockets->Remove();  // there are no files of ours
+    sockets->Remove();  // none of the files are ours
   }
   SECTION("a third one for metrics, which may be an internet socket") {
     const bool is_alone = GENERATE(false, true);

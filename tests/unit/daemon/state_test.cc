@@ -1,4 +1,4 @@
-// The saved state: what comes back of it, also when it was cut off, spoilt, or written by another release.
+// The saved state: what is read back, also after a cut-off write, corruption, or a write by another release.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -56,7 +56,7 @@ TEST_CASE("written content is read back, also after reopening") {
     auto other = Reopen(*file);
     REQUIRE(other);
     CHECK(other->Read() == content);
-    // It goes on where the first one was.
+    // It continues where the first one was.
     REQUIRE(other->Write(content + "+"));
     CHECK(Reopen(*file)->Read() == content + "+");
     file = std::move(other);
@@ -69,7 +69,7 @@ TEST_CASE("a write cut off at any byte has no effect, whichever bytes came first
   auto file = StateFile::Make().value();
   REQUIRE(file.Write("the first content"));
   REQUIRE(file.Write("the second content, of another length"));
-  // Again into the slot of the first.
+  // Into the slot of the first again.
   const std::size_t place = kHeader;
   const std::size_t size = kSlotHeader + 64;
   const std::string before = Bytes(file.Fd(), place, size);
@@ -84,7 +84,7 @@ TEST_CASE("a write cut off at any byte has no effect, whichever bytes came first
   };
   for (std::size_t cut = 0; cut <= size; ++cut) {
     check(after.substr(0, cut) + before.substr(cut));
-    // What is the same before and after may come from either: then it is whole.
+    // Bytes equal in both may come from either, so a cut write can equal `after`.
     check(before.substr(0, cut) + after.substr(cut));
   }
   std::mt19937 random(1);
@@ -113,7 +113,7 @@ TEST_CASE("a corrupt copy yields to the other one; two corrupt ones leave nothin
   }
   Put(file.Fd(), kHeader, std::string(kSlotHeader, '\xff'));
   CHECK(!Reopen(file)->Read());
-  // It can be written on.
+  // Further writes work.
   auto other = Reopen(file).value();
   REQUIRE(other.Write("again"));
   CHECK(Reopen(file)->Read() == "again");
@@ -151,7 +151,7 @@ TEST_CASE("a file of the first release, whichever copy is newest, grows and keep
   auto file = StateFile::Make().value();
   for (int i = 1; i <= writes; ++i)
     REQUIRE(file.Write("content " + std::to_string(i)));
-  // As the first release has it: the second copy behind a shorter first one.
+  // The layout of the first release: the second copy behind a shorter first one.
   Put(file.Fd(), kHeader + slot, Bytes(file.Fd(), kHeader + kSlot, kSlotHeader + 32));
   REQUIRE(::ftruncate(file.Fd(), static_cast<off_t>(kHeader + 2 * slot)) == 0);
   auto grown = Reopen(file);
@@ -253,7 +253,7 @@ TEST_CASE("puts and removals are written, and those who wait are told, even if w
   writer->Flush();
   CHECK(content() == "one three four ");
 
-  // No memory is left, as far as the writer sees.
+  // The writer believes that memory is exhausted.
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   const auto handler = ::signal(SIGXFSZ, SIG_IGN);
@@ -264,7 +264,7 @@ TEST_CASE("puts and removals are written, and those who wait are told, even if w
   REQUIRE_FALSE(refused);
   CHECK(refused.error().Line().find("cannot write the state: File too large") != std::string::npos);
   CHECK(content() == "one three four ");
-  // What could not be written is not forgotten.
+  // Unwritten changes are not forgotten.
   REQUIRE(put({{6, "six "}}));
   CHECK(content() == "one three four five six ");
   writer->Put({{7, "seven "}});
@@ -306,7 +306,7 @@ TEST_CASE("a client survives saving unchanged") {
   const state::Client saved = ToSaved(client, 5);
   CHECK(saved.channel() == 5);
   CHECK(saved.layout_hash() == abi::kLayoutHash);
-  CHECK(saved.queues_size() == 1);  // of the other the client tells again
+  CHECK(saved.queues_size() == 1);  // the client reports the other one again
   state::SavedState all;
   FillSaved(core, all);
   FillPartitions(core.Clients().Names().Known(), all);
@@ -448,13 +448,13 @@ TEST_CASE("a process is recognised by its pid and key, and by nothing less") {
   CHECK(!OpenProcess(0, key).IsValid());
   CHECK(!OpenProcess(child, {}).IsValid());
   CHECK(!OpenProcess(child, {key.start_ticks + 1, 0}).IsValid());
-  // A kernel without pidfs knows the start time alone; one with it is not content with that.
+  // A kernel without pidfs knows only the start time; one with pidfs wants more.
   CHECK(OpenProcess(child, {key.start_ticks, 0}).IsValid());
   if (key.pidfd_inode != 0) CHECK(!OpenProcess(child, {key.start_ticks, key.pidfd_inode + 1}).IsValid());
   ::kill(child, SIGKILL);
   while (!HasExited(pidfd.Get()))
     ::usleep(1000);
-  // Not reaped yet: the pid is still its own.
+  // Not reaped yet, so the pid is still its own.
   CHECK(!OpenProcess(child, key).IsValid());
   CHECK(ReadProcessKey(child, pidfd.Get()).start_ticks == 0);
   ::waitpid(child, nullptr, 0);
@@ -472,7 +472,7 @@ TEST_CASE("a channel is rebuilt unchanged from its descriptors in any order, and
   const int board = channel->StoredBoardFd();
   const int ledger = channel->LedgerFd();
   const int eventfd = channel->EventFd();
-  // The client's descriptor of the board is for reading.
+  // The client's descriptor of the board is read-only.
   CHECK(!MapSharedMemory(channel->BoardFd(), sizeof(abi::Board), Access::kReadWrite));
   const Mapping view = MapSharedMemory(channel->BoardFd(), sizeof(abi::Board), Access::kReadOnly).value();
   const BoardReader reader = BoardReader::Open(static_cast<const abi::Board*>(view.Address())).value();
@@ -484,7 +484,7 @@ TEST_CASE("a channel is rebuilt unchanged from its descriptors in any order, and
     auto rebuilt = Channel::Rebuild(abi::Newest(), copies(order));
     REQUIRE(rebuilt);
     CHECK((*rebuilt)->IsLasting());
-    CHECK(reader.Word(3) == word);  // nothing was written
+    CHECK(reader.Word(3) == word);  // unwritten
     CHECK((*rebuilt)->Board().Get(3) == GateSetting{true, true, 500, 2});
     CHECK(!(*rebuilt)->Board().Set(3, {true, true, 500, 2}));
   }
@@ -497,13 +497,14 @@ TEST_CASE("a channel is rebuilt unchanged from its descriptors in any order, and
   CHECK(!Channel::Rebuild(abi::Newest(), copies({board, ledger})));
   CHECK(!Channel::Rebuild(abi::Newest(), copies({board, board, eventfd})));
   CHECK(!Channel::Rebuild(abi::Newest(), copies({board, ledger, eventfd, eventfd})));
-  CHECK(!Channel::Rebuild(abi::Newest(), copies({channel->BoardFd(), ledger, eventfd})));  // the client's view of it
+  CHECK(
+      !Channel::Rebuild(abi::Newest(), copies({channel->BoardFd(), ledger, eventfd})));  // the client's read-only view
   CHECK(!Channel::Rebuild(abi::Newest(), copies({board, ledger, STDIN_FILENO})));
   CHECK(!Channel::Rebuild(abi::Newest(), {}));
-  // One that is sealed against any further writer is no daemon's to go on with.
+  // A board sealed against new writers is useless to a daemon.
   auto passing = Channel::Make().value();
   CHECK(!Channel::Rebuild(abi::Newest(), copies({passing->BoardFd(), passing->LedgerFd(), passing->EventFd()})));
-  // A memory object of the right name that could still be resized.
+  // A memory file of the right name that could still be resized.
   const UniqueFd loose(::memfd_create("xschedd-ledger", MFD_CLOEXEC));
   REQUIRE(::ftruncate(loose.Get(), sizeof(abi::Ledger)) == 0);
   CHECK(!Channel::Rebuild(abi::Newest(), copies({board, loose.Get(), eventfd})));
