@@ -21,10 +21,10 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Connections of one uid that are let in only to be told that they are too many.
+// How many connections of one user are kept open to tell them that they are refused.
 constexpr std::uint32_t kBeingRefused = 16;
-// The client's socket, a pair of them, a pidfd, an eventfd, and two memory files while they are sent or are kept for a
-// restart; and one to spare.
+// The client's socket, a socket pair, a pidfd, an eventfd, two memory files while they are being sent or are kept for a
+// restart, and one to spare.
 constexpr std::uint64_t kDescriptorsEach = 8;
 constexpr std::uint64_t kDescriptorsKept = 256;  // for administrators and the daemon itself
 

@@ -71,8 +71,7 @@ class Connections {
     // The connection will not be adopted; the memory that it was given still belongs to the process.
     std::function<void(Connection&)> dropped;
   };
-  // How long a connection may stay that says nothing, that nobody uses, and that was let in only to be told that it is
-  // one too many.
+  // How long a connection may stay without sending anything, without being used, or open only to be refused.
   struct Limits {
     std::chrono::milliseconds first_bytes{5'000};
     std::chrono::milliseconds unused{10'000};

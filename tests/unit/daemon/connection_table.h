@@ -35,7 +35,7 @@ struct Table {
                        return {};
                      },
                      .dropped = [](Connection&) {}},
-                    // Not as long as a user may take, but long enough for whoever tests on a busy machine.
+                    // Shorter than a user gets, but long enough for tests on a busy machine.
                     {.unused = std::chrono::seconds(2), .refused = std::chrono::seconds(1)}) {}
   ~Table() { connections.CloseAll(); }
 

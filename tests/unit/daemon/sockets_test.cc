@@ -68,7 +68,7 @@ TEST_CASE("sockets have the promised modes, and a folder serves one daemon") {
     REQUIRE(sockets);
     const bool is_root = ::geteuid() == 0;
     CHECK(ModeOf(inside + "/client.sock") == (is_root ? 0666 : 0600));
-    // The same one, in a folder that has nothing else.
+    // The same socket, in a folder of its own.
     CHECK(std::filesystem::read_symlink(inside + "/client.sock") == "client/client.sock");
     CHECK(ModeOf(inside + "/client") == 0755);
     CHECK(std::distance(std::filesystem::directory_iterator(inside + "/client"), {}) == 1);
@@ -80,7 +80,7 @@ TEST_CASE("sockets have the promised modes, and a folder serves one daemon") {
     CHECK(std::filesystem::is_empty(inside + "/client"));  // containers may have it
     sockets->Remove();                                     // once more does nothing
   }
-  // An earlier release's socket, where the link is now.
+  // The socket of an earlier release where the link is now.
   REQUIRE(::mknod((inside + "/client.sock").c_str(), S_IFSOCK | 0666, 0) == 0);
   // What a dead daemon left is replaced.
   REQUIRE(ListeningSockets::Open(inside, none));
