@@ -42,7 +42,7 @@ struct Options {
   bool version = false;
 };
 
-// Enough for the daemon itself and some clients. gRPC aborts if it gets no descriptor at its start.
+// Enough for the daemon itself and some clients. gRPC ends the process if it gets no descriptor at its start.
 constexpr rlim_t kMinDescriptors = 64;
 
 // For the number per client see kDescriptorsEach in connections/connections.cc.
