@@ -12,10 +12,10 @@
 namespace xschedd {
 namespace {
 
-// Self-tests that run at the same time; more are somebody's who has nothing to test.
+// The most self-tests that run at one time; nobody needs more.
 constexpr std::ptrdiff_t kMaxPretended = 64;
 
-// A user's are saved soon; an administrator is answered when they are saved.
+// An administrator's change is answered once saved; a user's is saved soon.
 Urgency UrgencyFor(const Actor& by) {
   return by.is_admin ? Urgency::kNow : Urgency::kSoon;
 }
@@ -58,7 +58,7 @@ Client& Core::AddClient(NewClient fresh) {
   registry_.MoveToGroup(client, GroupNameOf(client, config_));
   journal_.Connected(client);
   if (client.channel != nullptr) loop_.Watch(client);
-  // A member of a group may change what the group's others may do.
+  // A new member may change what the rest of its group may do.
   scheduler_.Changed(client);
   if (observer_ != nullptr) observer_->ClientAdded(client);
   loop_.DecideSoon();
@@ -106,7 +106,7 @@ Result<void> Core::AttachDevice(Client& client, NewDevice device) {
 }
 
 Result<void> Core::Confirm(const Client& client, NewDevice& device) const {
-  // What is no address at all is refused with the client's other mistakes.
+  // An invalid address is refused with the client's other mistakes.
   if (config_.software_gpu || !IsPciAddress(device.pci_address)) return {};
   if (IsPretended(device.pci_address)) {
     const auto& known = registry_.Devices();
@@ -174,7 +174,7 @@ bool Core::UpdateMember(Client& client, const Effective& after, const std::strin
 bool Core::UpdateGroup(Client& client) {
   const std::string name = GroupNameOf(client, config_);
   const std::string before = client.group->name;
-  scheduler_.Changed(client);  // those that it leaves
+  scheduler_.Changed(client);  // for the group that it leaves
   Client* stays = nullptr;
   for (Client* member : client.group->clients)
     if (member != &client) stays = member;
@@ -237,7 +237,7 @@ void Core::SetLatency(const std::vector<Client*>& clients, std::optional<Latency
 void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by) {
   journal_.Operation(hold ? "hold" : "release", clients, by, OwnerOf(by.uid));
   for (Client* client : clients) {
-    // Also where nothing changes: it may not be saved yet.
+    // Even if nothing changes: it may not be saved yet.
     NoteChange(*client, UrgencyFor(by));
     const bool had = by.is_admin && hold ? client->hold : by.is_admin ? client->IsOnHold() : client->owner_hold;
     if (had == hold) continue;
@@ -330,7 +330,7 @@ void Core::Disable(const Actor& by) {
     journal_.Disabled(by);
     scheduler_.OpenAll();
   }
-  // Also where nothing changed: it may not be saved yet.
+  // Even if nothing changed: it may not be saved yet.
   NoteChange(Urgency::kNow);
 }
 

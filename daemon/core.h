@@ -1,6 +1,6 @@
-// The daemon's state and every operation on it: what sessions report, what administrators ask. Knows no gRPC.
-// Each operation changes the registry, tells the scheduler, and leaves an event and a line in the log that says who
-// changed what. Thread rule: the daemon's one thread.
+// The daemon's state and every operation on it: what sessions report and what administrators ask. Knows no gRPC. Each
+// operation changes the registry, tells the scheduler, and leaves an event and a log line that says who changed what.
+// Thread rule: the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,11 +24,11 @@
 
 namespace xschedd {
 
-// What an administrator or its user has set for a client.
+// What an administrator or the owner has set for a client.
 struct SetByOthers {
   ClientSettings settings;
   bool hold = false;        // by an administrator
-  bool owner_hold = false;  // by its user
+  bool owner_hold = false;  // by its owner
 };
 
 // What an earlier daemon knew of a client (daemon/state).
@@ -48,15 +48,15 @@ class CoreObserver {
  public:
   virtual ~CoreObserver() = default;
   virtual void ClientAdded(Client& client) = 0;
-  // While it is still there.
+  // Called while the client still exists.
   virtual void ClientGone(const Client& client) = 0;
-  // Something that is saved has changed. kNow: by an administrator, who is answered once it is saved.
+  // Something saved has changed. kNow: by an administrator, who is answered once it is saved.
   virtual void ClientChanged(const Client& client, Urgency urgency) = 0;
-  // Something saved that belongs to no client: the policy, or whether the daemon is enabled.
+  // Something saved has changed that belongs to no client: the policy, or whether the daemon is enabled.
   virtual void Changed(Urgency urgency) = 0;
 };
 
-// Where the configuration comes from, so that it can be read again.
+// The source of the configuration, for reloads.
 struct ConfigSource {
   std::string path;
   bool may_be_absent = false;
@@ -72,60 +72,60 @@ class Core {
   // ---- sessions
   Client& AddClient(NewClient fresh);
   void RemoveClient(std::uint64_t client_id, const std::string& why);
-  // Refuses a device that this machine does not have, or that the client does not use, unless the configuration lets
-  // clients name what they like.
+  // Refuses a device that this machine lacks or that the client does not use, unless the configuration lets clients
+  // name any.
   Result<void> AttachDevice(Client& client, NewDevice device);
   Result<void> CreateQueue(Client& client, const Queue& queue);
   Result<void> DestroyQueue(Client& client, std::uint64_t queue);
-  // All of them, or none if one is out of range or for an unknown queue. A hint is kept even if a setting or a rule
+  // Sets all of them, or none if one is out of range or for an unknown queue. A hint is kept even if a setting or rule
   // overrides it or a ceiling limits it.
   Result<void> SetHints(Client& client, const Hints& hints);
 
   // ---- administrators, and users for their own clients; each returns when the gates are written
-  // What would be in effect for each of them if this were set.
+  // What would be in effect for each client with these settings.
   std::vector<Effective> EffectiveIf(const std::vector<Client*>& clients,
                                      const std::function<ClientSettings(const Client&)>& settings) const;
-  // By an administrator or by the clients' own user, as `by` says; rules and administrators' settings override those of
-  // users. Without a value: resets the setting, so that the next source is in effect again.
+  // `by` says whether an administrator or the owner sets it; rules and administrators' settings override owners'.
+  // Without a value the setting is reset, and the next source applies again.
   void SetPriority(const std::vector<Client*>& clients, std::optional<int> priority, const Actor& by);
   // 1..10000.
   void SetWeight(const std::vector<Client*>& clients, std::optional<std::uint32_t> weight, const Actor& by);
   void SetLatency(const std::vector<Client*>& clients, std::optional<Latency> latency, const Actor& by);
-  // An administrator's release ends both holds, a user's only its own.
+  // An administrator's release ends both holds, an owner's only its own.
   void SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by);
-  // `files`: the configuration as its files are now. What they say of the policy and is in force, counts as theirs from
-  // then on, as after a reload; whatever else they say does not count before one.
+  // `files`: the configuration as its files are now. Policy values in force that the files also give count as the
+  // files' from then on, as after a reload; nothing else in the files takes effect before one.
   void SetPolicy(const policy::Settings& settings, const Actor& by, const Config* files = nullptr);
-  // Keeps the old configuration if the new one is wrong. The notes say what changed.
+  // Keeps the old configuration if the new one is wrong. Returns notes on what changed.
   Result<std::vector<std::string>> Reload(const Actor& by);
-  // All gates open, and no new clients, until Enable; also over a restart.
+  // Opens all gates and admits no new clients until Enable, also across restarts.
   void Disable(const Actor& by);
   void Enable(const Actor& by);
-  // Opens all gates; nothing is decided afterwards.
+  // Opens all gates for good: nothing is decided afterwards.
   void Stop();
 
   // ---- restart (core_restart.cc)
-  // `observer` outlives its use here.
+  // `observer` must outlive its use here.
   void Observe(CoreObserver* observer) { observer_ = observer; }
-  // The configuration's policy, whatever has been set since.
+  // The policy in the files, whatever has been set since.
   const policy::Settings& FilePolicy() const { return file_policy_; }
   void RestorePolicy(const policy::Settings& settings);
   // Nothing is decided before RestoreDone.
   Client& RestoreClient(RestoredClient restored);
   void RestoreDone();
-  // A restored client has its session again, with the hints of `fresh`; its memory is unchanged.
+  // A restored client has a session again, with the hints of `fresh` and unchanged memory.
   void ResumeClient(Client& client, NewClient fresh);
-  // The client has reported all its queues again, which it does before anything else. The others were destroyed
-  // meanwhile.
+  // The client has reported all its queues again, which it does before anything else; drops those destroyed meanwhile.
   void ResumeDone(Client& client);
   void RestoreSettings(Client& client, const SetByOthers& set);
 
-  // Which user's limits apply to a uid, for clients from now on; without it, its own. `owner_of` outlives this.
+  // Maps a uid to the user whose limits apply, for future clients; by default the uid itself. `owner_of` must outlive
+  // this.
   void SetOwnerOf(std::function<std::uint32_t(std::uint32_t uid)> owner_of) { owner_of_ = std::move(owner_of); }
 
-  // Counts it; logs it within limits, each user's for itself, so that no user's flood hides another's.
+  // Counts the refusal, and logs it within limits per user, so that no user's flood hides another's.
   void Refused(std::uint32_t uid, const std::string& why);
-  // The same without a line in the log.
+  // The same without a log line.
   void CountRefused() { ++refused_total_; }
   bool IsEnabled() const { return enabled_; }
 
@@ -137,17 +137,17 @@ class Core {
   const Config& Settings() const { return config_; }
   const RoleGroups& Groups() const { return groups_; }
   const ConfigSource& Source() const { return source_; }
-  // Whether the daemon's thread polls for work instead of sleeping.
+  // Whether the daemon's thread polls instead of sleeping.
   bool IsSpinning() const { return config_.spin && loop_.HasTracked(); }
   std::uint64_t RefusedTotal() const { return refused_total_; }
   std::uint64_t StartedNs() const { return started_ns_; }
-  // How many daemons have handed over their state, one to the next, up to this one.
+  // How many times one daemon has handed its state to the next, up to this one.
   std::uint64_t Restarts() const { return restarts_; }
   void SetRestarts(std::uint64_t restarts) { restarts_ = restarts; }
-  // Lines and events left out so that no user floods the log.
+  // Lines and events left out to keep users from flooding the log.
   std::uint64_t ClientLinesLeftOut() const { return journal_.ClientLinesLeftOut(); }
   std::uint64_t RefusalLinesLeftOut() const { return journal_.RefusalLinesLeftOut(); }
-  // Called after each reload: quotas and clients' configuration may have changed.
+  // `action` is called after each reload: quotas and clients' configuration may have changed.
   void OnReload(std::function<void()> action) { on_reload_ = std::move(action); }
 
  private:
@@ -157,7 +157,7 @@ class Core {
   static Journal::LinesOf LinesFor(const Actor& by) {
     return by.is_admin ? Journal::LinesOf::kOperation : Journal::LinesOf::kItself;
   }
-  // A setting of clients by an administrator or by their own user; without a value it is reset.
+  // A change of a setting by an administrator or the owner; without a value a reset.
   template <typename Value>
   struct Override {
     std::optional<Value> value;
@@ -169,16 +169,16 @@ class Core {
   template <typename Value>
   void SetOverride(const std::vector<Client*>& clients, const Override<Value>& change, const Actor& by);
   std::uint32_t OwnerOf(std::uint32_t uid) const { return owner_of_ ? owner_of_(uid) : uid; }
-  // Recomputes what is in effect for the client and its group; logs it, notifies the scheduler, and returns for how
-  // many clients it changed.
+  // Recomputes what is in effect for the client and its group, logs it and notifies the scheduler. Returns how many
+  // clients changed.
   std::size_t UpdateEffective(Client& client, const std::string& why,
                               Journal::LinesOf lines = Journal::LinesOf::kOperation);
   std::size_t UpdateMembers(const Group& group, const std::string& why,
                             Journal::LinesOf lines = Journal::LinesOf::kOperation);
   bool UpdateMember(Client& client, const Effective& after, const std::string& why, Journal::LinesOf lines);
-  // Overwrites the client's description of `device` with what the machine reports.
+  // Replaces the client's description of `device` with the machine's own.
   Result<void> Confirm(const Client& client, NewDevice& device) const;
-  // Moves the client to the group that the configuration gives it. True: that is another one; it is logged.
+  // Moves the client to the group that the configuration gives it, and logs a move. False: it was there already.
   bool UpdateGroup(Client& client);
 
   void NoteChange(Urgency urgency) {

@@ -1,4 +1,5 @@
-// Core's part in a restart: clients, settings and policy of an earlier daemon come into force again.
+// Core's part in a restart: puts the clients, settings and policy of an earlier daemon back into force. Thread rule:
+// the daemon's one thread.
 #include "common/clock.h"
 #include "daemon/core.h"
 #include "daemon/registry/effective.h"
@@ -39,7 +40,7 @@ Client& Core::RestoreClient(RestoredClient restored) {
   registry_.MoveToGroup(client, GroupNameOf(client, config_));
   for (NewDevice& device : restored.devices) {
     const auto attachment = registry_.Attach(client, std::move(device));
-    if (!attachment) continue;  // not one that we would have written
+    if (!attachment) continue;  // no daemon writes such an attachment
     (*attachment)->is_restored = true;
     (*attachment)->history.Begin(now);
     scheduler_.Records().Metrics().Attached(**attachment, now);

@@ -1,5 +1,5 @@
-// What the gRPC services share: the way from gRPC's threads to the daemon's one thread, and the parts that live there.
-// Thread rule: Post from any thread; all else on the daemon's one thread.
+// What the gRPC services share: the daemon's parts, and the way to their thread from gRPC's threads. Thread rule: Post
+// from any thread; all else on the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -1,5 +1,5 @@
-// Where an installation has its files. By itself: the portable programs (tools/dist) are linked with other paths.
-// Thread rule: constants.
+// Paths of installed files. A library of its own, because the portable programs (tools/dist) are linked with other
+// paths. Thread rule: constants.
 #pragma once
 
 namespace xschedd {

@@ -10,7 +10,7 @@
 namespace xschedd {
 namespace {
 
-// Of the clients that an operation is about, so many are named in its line.
+// How many clients an operation's line names.
 constexpr std::size_t kNamedClients = 16;
 
 Event EventNow(EventKind kind, std::string text) {
@@ -186,7 +186,7 @@ void Journal::Enabled(const Actor& by) {
 }
 
 void Journal::Refused(std::uint32_t owner, const std::string& why) {
-  // A flood of refusals must not wash everything else out of the log and the event memory.
+  // A flood of refusals must not push everything else out of the log and the event memory.
   const auto left_out = refusal_lines_.Take(owner, MonotonicNs());
   if (!left_out) return;
   Event event = EventNow(EventKind::kRefused, why);

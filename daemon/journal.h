@@ -1,5 +1,5 @@
 // Writes sessions and operations to the log and the events: who connected and left, what changed, by whom and why.
-// Lines that users cause are limited per user, so that one user's flood does not hide another's lines. Thread rule: the
+// Lines that users cause are limited per user, so that one user's flood does not hide another's. Thread rule: the
 // daemon's one thread.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace xschedd {
 
 class Journal {
  public:
-  // Which limit a line about a client counts against: its user's, or, where another line already says who did it (an
-  // operation, a reload), the common one for such details.
+  // The limit that a line about a client counts against: its user's, or the common one for details if another line
+  // already says who did it (an operation, a reload).
   enum class LinesOf { kItself, kOperation };
 
   explicit Journal(EventLog& events) : events_(events) {}
@@ -28,19 +28,19 @@ class Journal {
   // ---- one client
   void Connected(const Client& client);
   void Disconnected(const Client& client, const std::string& why);
-  // After a restart: the client is in the registry again; it has its session again.
+  // After a restart: TakenOver when the client is in the registry again, Reconnected when it has a session again.
   static void TakenOver(const Client& client);
   void Reconnected(const Client& client);
   void Attached(const Attachment& attachment, std::uint64_t now_ns);
   // kQueueCreated, kQueueDestroyed
   void Queue(EventKind kind, const Client& client, std::uint64_t queue);
-  // What is in effect was `before`. False: nothing has changed.
+  // The client's effective settings were `before`. False: nothing has changed.
   bool Changed(const Client& client, const Effective& before, const std::string& why, LinesOf lines);
   void GroupChanged(const Client& client, const std::string& before);
   void Hold(const Client& client, bool hold, const Actor& by);
 
   // ---- what somebody did
-  // One line, however many clients it is about; limited if a user caused it. `owner`: the user whose limit applies.
+  // One line for all `clients`, limited if a user caused it. `owner`: the user whose limit applies.
   void Operation(const std::string& what, const std::vector<Client*>& clients, const Actor& by, std::uint32_t owner);
   void PolicySet(const policy::Settings& settings, const Actor& by);
   static void PolicyRestored(const policy::Settings& settings);
@@ -52,12 +52,11 @@ class Journal {
   void Enabled(const Actor& by);
   void Refused(std::uint32_t owner, const std::string& why);
 
-  // Lines and events left out.
   std::uint64_t ClientLinesLeftOut() const { return client_lines_.LeftOutTotal(); }
   std::uint64_t RefusalLinesLeftOut() const { return refusal_lines_.LeftOutTotal(); }
 
  private:
-  // Whether the limit allows a line. `note`: to append to it.
+  // Whether the limit allows a line. `note`: appended to the line.
   bool TakeLine(std::uint32_t owner, std::string* note);
   bool TakeDetail(LinesOf lines, const Client& client, std::string* note);
 

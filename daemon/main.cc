@@ -42,10 +42,10 @@ struct Options {
   bool version = false;
 };
 
-// What the daemon itself opens, and some clients. gRPC ends the process where it gets no descriptor at its start.
+// Enough for the daemon itself and some clients. gRPC ends the process if it gets no descriptor at its start.
 constexpr rlim_t kMinDescriptors = 64;
 
-// How many each client costs: kDescriptorsEach of connections/connections.cc.
+// For the number per client see kDescriptorsEach in connections/connections.cc.
 Result<void> RaiseDescriptorLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
@@ -59,9 +59,8 @@ Result<void> RaiseDescriptorLimit() {
   return {};
 }
 
-// Where no memory is left the daemon ends, and whoever watches over it starts it again; clients run freely meanwhile.
-// An exception instead would leave gRPC, through whose frames it may pass, with half of what it was doing: it was seen
-// to swallow some, and to answer nobody any more.
+// Out of memory, the daemon ends and is restarted by its supervisor; clients run freely meanwhile. An exception could
+// pass through gRPC's frames and leave its work half done: gRPC was seen to swallow some and then answer nobody.
 [[noreturn]] void ExitWithoutMemory() {
   constexpr std::string_view kLine = "xschedd: no memory is left; raise the memory limit\n";
   SayLast(kLine);
@@ -94,10 +93,10 @@ int Serve(const Options& options) {
   }
   std::set_new_handler(&ExitWithoutMemory);
   ExitWithoutThreads();
-  // gRPC's many threads would each get a heap of their own, and keep what a thousand clients once needed.
+  // Otherwise each of gRPC's many threads would get its own heap and keep what a thousand clients once needed.
   ::mallopt(M_ARENA_MAX, 2);
   PrepareGrpc();
-  // A write to a connection that has just closed must not end the daemon.
+  // A write to a connection that just closed must not kill the daemon.
   std::signal(SIGPIPE, SIG_IGN);
   if (const auto raised = RaiseDescriptorLimit(); !raised) return Complain(raised.error(), kExitStart);
   auto passed = TakePassedDescriptors();

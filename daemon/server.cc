@@ -81,7 +81,7 @@ void Server::GiveBack(Connection& connection) {
 }
 
 Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
-  // First of all: gates bind again from here on.
+  // Before all else: from here on gates bind again.
   state_.Restore(std::move(passed));
   connections_.AcceptShims(core_.IsEnabled());
   auto serving = StartServing(clients_, [this](std::string peer) {
@@ -183,7 +183,7 @@ void Server::Stop() {
   SPDLOG_INFO("stopping: all gates open");
   manager_.Notify("STOPPING=1");
   watchdog_.cancel();
-  // What is stored stays: we may be followed by another daemon.
+  // Stored state stays, for a daemon that may follow.
   state_.Freeze();
   core_.Stop();
   client_acceptor_.Stop();
@@ -191,17 +191,17 @@ void Server::Stop() {
   StopMetrics();
   metrics_.Stop();
   connections_.CloseAll();
-  // Where it once had no memory gRPC may wait for ever, and the log where nobody reads it. All that matters to others
-  // is done by now.
+  // gRPC may wait for ever if it once ran out of memory, and the log if nobody reads it. All that matters to others is
+  // done by now.
   std::thread([] {
     std::this_thread::sleep_for(kStopLimit);
     std::quick_exit(EXIT_SUCCESS);
   }).detach();
-  // gRPC waits for its reactors, and these need the loop.
+  // gRPC waits for its reactors, which need the loop.
   stopper_ = std::thread([this] {
     clients_.rpc->Stop();
     admins_.rpc->Stop();
-    // Behind what the reactors have left there: each is freed by the loop.
+    // Posted behind what the reactors left there: the loop frees each.
     boost::asio::post(io_, [this] { io_.stop(); });
   });
 }

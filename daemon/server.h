@@ -40,7 +40,7 @@ class Server {
   void Run();
 
  private:
-  // What one socket serves, by a gRPC server of its own.
+  // What one socket serves, through its own gRPC server.
   struct Served {
     Served(Server& server, bool is_admin);
     AdminService admin;
@@ -49,22 +49,22 @@ class Server {
   };
   Result<void> StartServing(Served& served, std::function<void(std::string)> on_unknown);
 
-  // Gives a shim's connection its memory, and takes it back when the connection gets no session.
+  // Gives a shim's connection its memory; GiveBack takes it back if the connection gets no session.
   Result<void> Equip(Connection& connection, const abi::Layout& layout);
   void GiveBack(Connection& connection);
-  // On systemd's socket, or at the configured address. The daemon runs also if it cannot have that address.
+  // Serves on systemd's socket or the configured address. The daemon runs on if it cannot have that address.
   void ServeMetrics();
   void StopMetrics();
   void AwaitSignal();
   void OnReload();
   void Stop();
-  // Tells the service manager that the loop runs, twice in each watchdog interval.
+  // Pings the service manager twice per watchdog interval.
   void FeedWatchdog();
 
-  // Declared before the loop: handlers that are left in it at the end still hold quotas.
+  // Before the loop, because handlers left in it at the end still hold quotas.
   Quotas quotas_;
   boost::asio::io_context io_;
-  // The loop must not end before gRPC has: its last calls need it.
+  // Keeps the loop running until gRPC has stopped, whose last calls need it.
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
   ListeningSockets sockets_;
   boost::asio::signal_set signals_;
@@ -79,14 +79,13 @@ class Server {
   AdminOperations operations_;
   MetricsCollector metrics_;
   MetricsHttp metrics_http_;
-  // As the configuration said when the address was made, or could not be; none: systemd's socket is served, or none was
-  // asked for yet.
+  // The settings for which an address was opened or tried; none: systemd's socket is served, or none was wanted yet.
   std::optional<MetricsSettings> metrics_served_;
   Served clients_;
   Served admins_;
   Acceptor client_acceptor_;
   Acceptor admin_acceptor_;
-  std::thread stopper_;  // waits for gRPC to end while the loop still runs
+  std::thread stopper_;  // waits for gRPC to stop while the loop runs on
 };
 
 }  // namespace xschedd

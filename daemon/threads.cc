@@ -1,10 +1,10 @@
-// The daemon's pthread_create, which goes before the C library's for the libraries as well: a thread that cannot be
-// started ends the daemon.
+// The daemon's pthread_create, which also replaces the C library's for all libraries: ends the daemon if a thread
+// cannot be started.
 //
-// gRPC 1.51 gives each thread of its pool a queue of its own, and goes on queueing for a thread that it could not start
-// (src/core/lib/iomgr/executor.cc does not look at the result): connections then stay half closed for good, and their
-// descriptors are lost. Seen in tests/fault, `enomem`. A daemon that ends is started again within milliseconds, and
-// goes on where it was (daemon/state); clients run freely meanwhile.
+// gRPC 1.51 gives each pool thread its own queue, and goes on queueing for a thread that it could not start
+// (src/core/lib/iomgr/executor.cc ignores the result). Connections then stay half closed for good, and their
+// descriptors leak; seen in tests/fault, `enomem`. A daemon that ends is restarted within milliseconds and resumes
+// where it was (daemon/state); clients run freely meanwhile.
 // Thread rule: any thread.
 #include "daemon/threads.h"
 

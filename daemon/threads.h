@@ -1,9 +1,9 @@
-// What happens when no thread can be started. Thread rule: main, before there are threads.
+// Handles failure to start a thread. Thread rule: main, before there are threads.
 #pragma once
 
 namespace xschedd {
 
-// From here on, the process ends with one line and exit code 1 when a thread, also of a library, cannot be started.
+// From now on, if any thread cannot be started, also by a library, the process ends with one line and exit code 1.
 void ExitWithoutThreads();
 
 }  // namespace xschedd

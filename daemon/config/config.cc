@@ -31,7 +31,7 @@ struct ReadValue {
   void operator()(std::string* text) const { reader.Text(table, row.key, *text); }
 };
 
-// A table of which kKeys has every key.
+// Reads a table whose keys are all in kKeys.
 void ReadKeys(ConfigReader& reader, const toml::table& root, std::string_view section, Config& config) {
   const toml::table* table = reader.Table(root, section);
   if (table == nullptr) return;
@@ -92,7 +92,7 @@ void ReadDevice(ConfigReader& reader, const toml::table& table, policy::Settings
   ReadSettings(reader, table, "device", settings);
 }
 
-// Every entry is looked at where it stands: a client would only ignore it.
+// Checks every entry here, because a client would silently ignore a wrong one.
 bool ReadPassthrough(ConfigReader& reader, const toml::table& table, std::vector<std::string>& entries) {
   return reader.Texts(table, "passthrough", entries, [](const std::string& text) -> std::optional<Error> {
     const auto entry = ParsePassthrough(text);
@@ -100,7 +100,7 @@ bool ReadPassthrough(ConfigReader& reader, const toml::table& table, std::vector
   });
 }
 
-// It becomes a label of metrics.
+// The class becomes a label of metrics.
 void ReadClass(ConfigReader& reader, const toml::table& table, Rule& rule) {
   std::string text;
   if (!reader.Text(table, "class", text)) return;
@@ -126,7 +126,7 @@ void CheckClasses(ConfigReader& reader, const toml::table& root, const std::vect
                 "name at most " + std::to_string(kMostClasses));
 }
 
-// One that ParseListenAddress does not understand is refused where it stands.
+// Refuses, at its place in the file, an address that ParseListenAddress does not understand.
 void CheckAddress(ConfigReader& reader, const toml::table& root, const MetricsSettings& metrics) {
   const toml::node_view node = root["metrics"]["address"];
   if (!node.is_string()) return;
@@ -135,7 +135,7 @@ void CheckAddress(ConfigReader& reader, const toml::table& root, const MetricsSe
   }
 }
 
-// A uid, or the name of its user.
+// Reads a uid, or the name of its user.
 void ReadUser(ConfigReader& reader, const toml::table& table, std::optional<std::uint32_t>& uid) {
   std::uint32_t number = 0;
   std::string name;
@@ -185,7 +185,7 @@ void ReadRule(ConfigReader& reader, const toml::table& table, Config& config) {
   ReadPassthrough(reader, table, rule.passthrough);
   ReadClass(reader, table, rule);
   rule.place = reader.PlaceOf(table);
-  // What was given wrongly is a mistake of its own.
+  // A wrong value was reported already.
   if (reader.ErrorCount() != errors) return;
   if (!rule.uid && !rule.gid && !rule.exe && !rule.cgroup && !rule.container && !rule.group) {
     reader.Refuse(table, "a [[rule]] that fits every client",
@@ -230,7 +230,7 @@ void Add(std::vector<ConfigError> errors, std::size_t count, Examined& examined)
   examined.more_errors += count - kept;
 }
 
-// Over what earlier files gave.
+// Applies a file over earlier ones.
 void ReadFile(const ConfigFile& file, Config& config, Examined& examined) {
   config.files.push_back(file.path);
   toml::table root;

@@ -1,4 +1,4 @@
-// Settings of the configuration as protobuf messages. Thread rule: pure functions.
+// Converts settings to protobuf messages. Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace xschedd {
 
-// `file`: the main one; "" where none was read.
+// `file`: the main file, whether or not it exists.
 void FillConfiguration(const std::string& file, const Config& config, const std::vector<Setting>& settings,
                        v1::GetConfigResponse& out);
-// Each setting whose value differs, those that are only on one side too.
+// Adds each setting that differs or exists on only one side.
 void FillChanges(const std::vector<Setting>& before, const std::vector<Setting>& after, v1::ReloadResponse& out);
 
 }  // namespace xschedd

@@ -62,7 +62,7 @@ std::string KeyOf(std::string_view section, std::string_view key) {
   return std::string(section) + "." + std::string(key);
 }
 
-// What has a default.
+// Values that have a default.
 std::vector<Value> Values(Config config) {
   std::vector<Value> values = {{"passthrough", config.passthrough},
                                {std::string(kPolicyName), policy::Text(config.policy.name)}};
@@ -98,7 +98,7 @@ std::vector<Setting> Describe(const Config& config) {
     settings.push_back(FromFile("rule." + std::to_string(i), ToJson(rule), rule.place));
     if (rule.priority || rule.weight) settings.back().note = rule.IsByChoice() ? kByChoice : kByIdentity;
   }
-  // In the order of the files, as the rules.
+  // In file order, like the rules.
   std::vector<std::pair<FilePlace, Json>> ceilings;
   for (const auto& [uid, ceiling] : config.ceilings)
     ceilings.emplace_back(ceiling.place, ToJson(ceiling, uid));

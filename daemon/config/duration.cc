@@ -22,13 +22,13 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
-// Microseconds as a floating point number, so that "1.5ms" can be written.
+// Returns microseconds, as a floating point number so that "1.5ms" works.
 Result<double> ParseDuration(std::string_view text) {
   const std::string_view trimmed = Trim(text);
   double value = 0;
   const auto [end, error] =
       std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), value, std::chars_format::fixed);
-  if (error == std::errc() && std::isfinite(value) && value >= 0) {  // "nan" and "inf" are read, too
+  if (error == std::errc() && std::isfinite(value) && value >= 0) {  // from_chars also accepts "nan" and "inf"
     const std::string_view unit = Trim(trimmed.substr(static_cast<std::size_t>(end - trimmed.data())));
     if (unit.empty() && value == 0) return 0.0;
     for (const Unit& known : kUnits) {

@@ -1,6 +1,6 @@
-// Durations as people write them, "500us", "25 ms", "1.5s", "2min", "1h": for the configuration and the command line.
-// Zero needs no unit; everything else does, because a bare number is how a window of 25 us gets set where 25 ms was
-// meant. Thread rule: pure functions.
+// Durations as people write them ("500us", "25 ms", "1.5s", "2min", "1h"), for the configuration and the command line.
+// Only zero needs no unit: a bare number is how a window of 25 us gets set where 25 ms was meant. Thread rule: pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace xschedd {
 
-// Each is an error where the text is no whole number of its unit, "500us" in milliseconds, or is beyond 32 bits of it.
+// Each fails if the text is not a whole number of its unit ("500us" in milliseconds) or exceeds 32 bits.
 Result<std::uint32_t> ParseMicroseconds(std::string_view text);
 Result<std::uint32_t> ParseMilliseconds(std::string_view text);
 Result<std::uint32_t> ParseSeconds(std::string_view text);

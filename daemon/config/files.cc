@@ -22,7 +22,7 @@ constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 constexpr std::string_view kDropInFolder = "conf.d";
 constexpr std::string_view kDropInEnd = ".toml";
 
-// What to do about a file, by how it came to be read.
+// Remedies in messages about a file, by why it was read.
 struct Remedies {
   const char* open;
   const char* size;
@@ -32,7 +32,7 @@ constexpr Remedies kOfMain = {"check the path given to --config", "give --config
                               "give --config a TOML file"};
 constexpr Remedies kOfDropIn = {"correct it or take it away", "take it away", "correct it or take it away"};
 
-// nullopt: there is none.
+// nullopt: the file does not exist.
 Result<std::optional<std::string>> ReadText(const std::string& path, int flags, const Remedies& remedies) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
   if (!file.IsValid()) {
@@ -84,7 +84,7 @@ Result<std::vector<ConfigFile>> ReadConfigFiles(const std::string& path, bool ma
   const auto drop_ins = DropIns(DropInFolder(path));
   if (!drop_ins) return tl::unexpected<Error>(drop_ins.error());
   for (const std::string& drop_in : *drop_ins) {
-    // A pipe among them keeps nobody waiting.
+    // O_NONBLOCK: a pipe among them must not block.
     auto text = ReadText(drop_in, O_NONBLOCK, kOfDropIn);
     if (!text) return tl::unexpected<Error>(text.error());
     if (!*text) return Fail("cannot open " + OneLine(drop_in) + ": " + std::strerror(ENOENT), kOfDropIn.open);

@@ -1,6 +1,6 @@
-// The configuration's files: the main one, which `--config` names, and what is in the folder `conf.d` beside it. Of
-// that folder every file counts whose name ends with ".toml" and does not begin with a dot, in the order of the names'
-// bytes. Thread rule: reads files; no state.
+// Finds and reads the configuration's files: the main one, which `--config` names, and the folder `conf.d` beside it.
+// In that folder, every file counts whose name ends with ".toml" and does not begin with a dot, in byte order of the
+// names. Thread rule: reads files; no state.
 #pragma once
 
 #include <string>
@@ -11,14 +11,12 @@
 
 namespace xschedd {
 
-// "/etc/xschedd/conf.d" of "/etc/xschedd/xschedd.toml"; whether or not it is there.
+// "/etc/xschedd/conf.d" for "/etc/xschedd/xschedd.toml", whether or not it exists.
 std::string DropInFolder(const std::string& path);
 
-// In the order in which they count. A main file that does not exist is an error unless `may_be_absent`, the folder
-// never.
+// In the order in which they apply. A missing main file is an error unless `may_be_absent`; a missing folder never is.
 Result<std::vector<ConfigFile>> ReadConfigFiles(const std::string& path, bool may_be_absent);
 
-// Reads and parses them.
 Result<Config> LoadConfig(const std::string& path, bool may_be_absent);
 
 }  // namespace xschedd

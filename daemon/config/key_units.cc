@@ -9,7 +9,7 @@ namespace xschedd {
 namespace {
 
 struct Unit {
-  std::string_view end;  // of the key
+  std::string_view end;  // how the key ends
   std::string_view text;
   ParseTime parse = nullptr;
 };

@@ -1,4 +1,4 @@
-// The unit of a setting, by the end of its key. Thread rule: pure functions.
+// The unit of a setting, from the end of its key. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace xschedd {
 
-// "us", "ms", "ms/s", "%", "KiB", "KiB/s", "1/s"; empty: it is no number, or a mere count.
+// "us", "ms", "ms/s", "%", "KiB", "KiB/s", "1/s"; empty: not a number, or a mere count.
 std::string_view UnitOf(std::string_view key);
-// "share_slack" of "share_slack_us".
+// "share_slack" for "share_slack_us".
 std::string_view WithoutUnit(std::string_view key);
 
-// Reads a duration in the key's unit (config/duration.h). Null: it is no time.
+// Parses a duration in the key's unit (config/duration.h). Null: the key is not a time.
 using ParseTime = Result<std::uint32_t> (*)(std::string_view text);
 ParseTime ParseTimeOf(std::string_view key);
 

@@ -1,5 +1,5 @@
-// The configuration's keys that are there once and hold one value, but for the policy's (policy/settings.h): a row
-// each. The file is read and `config show` answers from them. Thread rule: constants.
+// One row for each configuration key that occurs once and holds one value, except the policy's (policy/settings.h).
+// Reading the files and `config show` both use them. Thread rule: constants.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace xschedd {
 
-// Where a value is.
+// Points to a value.
 using Place = std::variant<std::uint32_t*, bool*, std::string*>;
 
 struct KeyRow {
   std::string_view section;
   std::string_view key;
   Place (*place)(Config&);
-  std::uint32_t min = 0;  // of a number
+  std::uint32_t min = 0;  // for numbers
   std::uint32_t max = 0;
 };
 

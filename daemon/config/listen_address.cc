@@ -45,7 +45,7 @@ Result<ListenAddress> ParseListenAddress(std::string_view text) {
   if (in_brackets) host = host.substr(1, host.size() - 2);
   address.host = host;
   address.kind = in_brackets ? ListenAddress::Kind::kIpv6 : ListenAddress::Kind::kIpv4;
-  in6_addr parsed{};  // the larger of the two
+  in6_addr parsed{};  // large enough for both
   if (address.host.find('\0') != std::string::npos ||
       ::inet_pton(in_brackets ? AF_INET6 : AF_INET, address.host.c_str(), &parsed) != 1) {
     return Wrong(text, "it has no numeric IP address");

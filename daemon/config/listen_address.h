@@ -1,4 +1,4 @@
-// Where to listen, as the configuration says it: an IP address with a port, or a Unix socket. Names are not looked up.
+// A listening address from the configuration: an IP address with a port, or a Unix socket. Names are not looked up.
 // Thread rule: pure functions.
 #pragma once
 
@@ -15,13 +15,13 @@ inline constexpr std::string_view kDefaultMetricsAddress = "127.0.0.1:19464";
 struct ListenAddress {
   enum class Kind { kUnix, kIpv4, kIpv6 };
   Kind kind = Kind::kIpv4;
-  std::string host;  // without brackets; of a Unix socket its path
+  std::string host;  // without brackets; for a Unix socket its path
   std::uint16_t port = 0;
 
-  bool IsLoopback() const;  // or a Unix socket: nobody from outside can reach it
+  bool IsLoopback() const;  // or a Unix socket: unreachable from outside
 };
 
-// "127.0.0.1:19464", "[::1]:19464", "unix:/run/xschedd/metrics.sock". Port 0: any that is free.
+// "127.0.0.1:19464", "[::1]:19464", "unix:/run/xschedd/metrics.sock". Port 0: any free port.
 Result<ListenAddress> ParseListenAddress(std::string_view text);
 
 }  // namespace xschedd

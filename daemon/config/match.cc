@@ -12,7 +12,7 @@ bool AreHexDigits(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// The id that a component of a cgroup's path ends with; empty: it is not a container's.
+// The container id that a component of a cgroup path ends with; empty: none.
 std::string_view ContainerOf(std::string_view component) {
   constexpr std::string_view kScope = ".scope";
   if (component.ends_with(kScope)) component.remove_suffix(kScope.size());
@@ -20,7 +20,7 @@ std::string_view ContainerOf(std::string_view component) {
   return component.size() == kContainerIdSize && AreHexDigits(component) ? component : std::string_view();
 }
 
-// "user@1000.service": what systemd delegates to the user.
+// "user@1000.service", which systemd delegates to the user.
 bool IsUserManager(std::string_view component) {
   return component.starts_with("user@") && component.ends_with(".service");
 }

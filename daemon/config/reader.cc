@@ -40,7 +40,7 @@ void ConfigReader::OnlyKeys(const toml::table& table, std::string_view place,
     std::string known;
     for (const std::string_view one : keys)
       known += (known.empty() ? "" : ", ") + std::string(one);
-    // The key's own place, not its value's.
+    // The place of the key, not of its value.
     Refuse(key.source().begin, "unknown key \"" + std::string(key.str()) + "\" in " + std::string(place),
            "known are " + known);
   }

@@ -1,5 +1,5 @@
-// Typed access to a TOML document that remembers what it did not understand, with its place, and where each key stands.
-// Every function goes on after an error, so that callers read straight down. Thread rule: one thread.
+// Typed access to a TOML document. Collects mistakes with their places, and the place of each key. Every function
+// continues after an error, so that callers read straight down. Thread rule: one thread.
 #pragma once
 
 #include <toml++/toml.h>
@@ -21,34 +21,34 @@ namespace xschedd {
 
 class ConfigReader {
  public:
-  // A file may have a megabyte of them.
+  // A file could contain a megabyte of them.
   static constexpr std::size_t kMostErrors = 100;
 
   explicit ConfigReader(std::string file) : file_(std::move(file)) {}
 
-  // `place` is how the message calls the table.
+  // `place`: the table's name in messages.
   void OnlyKeys(const toml::table& table, std::string_view place, const std::vector<std::string_view>& keys);
 
-  // Each returns whether the key is there and right, and leaves `value` alone otherwise.
-  // A time may also be a text with its unit, "25ms".
+  // Each returns whether the key is present and valid, and leaves `value` alone otherwise. A time may also be a text
+  // with a unit, "25ms".
   bool Number(const toml::table& table, std::string_view key, policy::Limits limits, std::uint32_t& value);
   bool Priority(const toml::table& table, std::string_view key, int& value);
   bool Flag(const toml::table& table, std::string_view key, bool& value);
   bool Text(const toml::table& table, std::string_view key, std::string& value);
-  // `check` says of an element what is wrong with it, if anything is.
+  // `check` returns what is wrong with an element, if anything.
   using Check = std::function<std::optional<Error>(const std::string&)>;
   bool Texts(const toml::table& table, std::string_view key, std::vector<std::string>& value, const Check& check);
 
-  // Null if it is not there.
+  // Null: absent.
   const toml::table* Table(const toml::table& root, std::string_view key);
   void EachTable(const toml::table& root, std::string_view key, const std::function<void(const toml::table&)>& action);
 
   void Refuse(const toml::node& node, const std::string& what, const std::string& remedy);
-  // In the order in which they were found; at most kMostErrors, and how many there were.
+  // In the order found, at most kMostErrors; ErrorCount counts all.
   const std::vector<ConfigError>& Errors() const { return errors_; }
   std::size_t ErrorCount() const { return error_count_; }
   FilePlace PlaceOf(const toml::node& node) const { return {file_, node.source().begin.line}; }
-  // Of each key of a table that is there once: "policy.linger_us", "passthrough".
+  // For each key in a table that occurs once: "policy.linger_us", "passthrough".
   const std::map<std::string, FilePlace>& Places() const { return places_; }
 
  private:
@@ -64,8 +64,8 @@ class ConfigReader {
   std::map<std::string, FilePlace> places_;
 };
 
-// What is wrong is quoted from the file, and keys may hold any character: no line of a log may become two by that, nor
-// a terminal be told what to do.
+// Replaces control characters. Messages quote the file, whose keys may hold any character; a quote must neither split a
+// log line nor control a terminal.
 std::string OneLine(std::string text);
 
 }  // namespace xschedd

@@ -10,7 +10,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// What a message has for a setting besides the map.
+// A message's own fields for a setting, besides the map.
 struct Fields {
   const FieldDescriptor* value;
   const FieldDescriptor* by_vendor;  // a flag: left to the vendor
@@ -69,7 +69,7 @@ Result<std::optional<policy::Value>> FindSetting(const policy::SettingRow& row, 
   }
   if (said.size() > 1) return Fail(std::string(row.key) + " is given twice", "give it once");
   if (!said.empty()) return said.front();
-  // A field that cannot be absent says 0.
+  // A field without presence always has a value.
   if (fields.value != nullptr && !fields.value->has_presence()) return ValueOf(*fields.value, from);
   return std::nullopt;
 }

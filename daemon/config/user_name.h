@@ -1,5 +1,5 @@
-// Users by name or number, as the configuration and the command line name them. Thread rule: one thread; asks the
-// system's user database, which may be over a network.
+// Users by name or number, for the configuration and the command line. Thread rule: one thread; asks the system's user
+// database, which may be remote.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace {
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kRetry{200};
-constexpr int kAtOnce = 8;  // connections taken before others have a turn
+constexpr int kAtOnce = 8;  // connections, before the loop does anything else
 
 }  // namespace
 
@@ -37,10 +37,10 @@ void Acceptor::AcceptAll() {
       on_accept_(std::move(socket));
       continue;
     }
-    const int error_number = errno;  // the log's own calls may change it
+    const int error_number = errno;  // logging may change errno
     if (error_number == EINTR || error_number == ECONNABORTED) continue;
     if (error_number == EAGAIN) break;
-    // Out of descriptors or memory: the connection stays in the queue, so waiting for readability would spin.
+    // Out of descriptors or memory. The connection stays queued and readable, so waiting for readability would spin.
     SPDLOG_ERROR("cannot accept a connection error=\"{}\" remedy=\"raise LimitNOFILE\"", std::strerror(error_number));
     retry_.expires_after(kRetry);
     retry_.async_wait([this](const error_code& error) {

@@ -1,4 +1,4 @@
-// Takes connections from a listening socket. Thread rule: the daemon's one thread.
+// Accepts connections on a listening socket. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -12,7 +12,7 @@ namespace xschedd {
 
 class Acceptor {
  public:
-  // `listening` (non-blocking) stays the caller's and must outlive the acceptor.
+  // `listening` is non-blocking, belongs to the caller and must outlive the acceptor.
   Acceptor(boost::asio::io_context& io, int listening, std::function<void(UniqueFd)> on_accept);
   ~Acceptor();
   void Start();

@@ -32,7 +32,7 @@ void AdmissionControl::DrainSoon() {
   draining_soon_ = true;
   const std::uint64_t debt = share_.DebtNs(MonotonicNs());
   if (debt == 0) {
-    // What else the loop has to do goes in between.
+    // Posted, so that the loop's other work comes in between.
     boost::asio::post(io_, [this] { Drain(); });
     return;
   }

@@ -1,11 +1,11 @@
-// Waiting for a descriptor to hang up, without false alarms: each would cost a client its session.
+// Waits for a descriptor to hang up, without false alarms, each of which would cost a client its session.
 //
-// Asio may report the end of another descriptor, which was closed a moment ago: it reuses its records of descriptors,
-// and passes an event of the old descriptor to the new one, where epoll had already delivered it, or still does because
-// another duplicate of the same socket (gRPC's) is open. Under a churn of clients that hit one in 200. Therefore:
-//   - AwaitEnd asks the kernel before it believes the answer;
-//   - CloseForGood takes the descriptor out of epoll itself before it closes it. asio's close() leaves that to the
-//     kernel, which does it only when no duplicate is left.
+// Asio can report the end of another descriptor that was just closed. It reuses its descriptor records, so an event for
+// the old descriptor can reach the new one: either epoll had already delivered it, or epoll still delivers it because a
+// duplicate of the same socket (gRPC's) is open. Under client churn this hit one in 200. Therefore:
+//   - AwaitEnd asks the kernel before it believes the event;
+//   - CloseForGood removes the descriptor from epoll before closing it. asio's close() leaves that to the kernel,
+//     which does it only when no duplicate is left.
 // Thread rule: the daemon's one thread.
 #pragma once
 
@@ -21,8 +21,8 @@ namespace xschedd {
 
 using EndHandler = std::function<void(const boost::system::error_code&)>;
 
-// Calls `then` once: without an error when `descriptor` has hung up (wait_error) or is readable (wait_read), or with
-// asio's error. `owner` is what the descriptor is part of; after its end nothing is called.
+// Calls `then` once: without an error when `descriptor` has hung up (wait_error) or is readable (wait_read), else with
+// asio's error. `owner` contains the descriptor; once it is gone, `then` is not called.
 inline void AwaitEnd(boost::asio::posix::stream_descriptor& descriptor,
                      boost::asio::posix::stream_descriptor::wait_type type, std::weak_ptr<const void> owner,
                      EndHandler then) {

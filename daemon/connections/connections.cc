@@ -21,14 +21,14 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Connections of one uid that are let in only to be told that they are too many.
+// How many connections of one user are kept open to tell them that they are refused.
 constexpr std::uint32_t kBeingRefused = 16;
-// The client's socket, a pair of them, a pidfd, an eventfd, and two memory files while they are sent or are kept for a
-// restart; and one to spare.
+// The client's socket, a socket pair, a pidfd, an eventfd, two memory files while they are being sent or are kept for a
+// restart, and one to spare.
 constexpr std::uint64_t kDescriptorsEach = 8;
-constexpr std::uint64_t kDescriptorsKept = 256;  // for administrators, and for the daemon itself
+constexpr std::uint64_t kDescriptorsKept = 256;  // for administrators and the daemon itself
 
-// Of this process now. Without a limit there is none on Linux: the kernel refuses one beyond fs.nr_open.
+// How many connections this process has descriptors for. Linux refuses an unlimited RLIMIT_NOFILE (fs.nr_open).
 std::uint64_t Capacity() {
   rlimit all{};
   ::getrlimit(RLIMIT_NOFILE, &all);
@@ -78,17 +78,17 @@ void Connections::Accept(UniqueFd socket, bool is_admin) {
   connection->peer = std::move(*peer);
   connection->owner = quotas_.OwnerOf(connection->peer.uid);
   connection->login_uid = ReadLoginUid(connection->peer.pid);
-  // An administrator must get in when the others have used everything up.
+  // CheckPeer never refuses an administrator, who must get in when others have used everything up.
   PreambleStatus status = PreambleStatus::kOk;
   if (auto refusal = CheckPeer(*connection)) {
     Refuse(*connection, refusal->answer.error_message());
     status = refusal->status;
     connection->refusal = std::move(refusal->answer);
-    // Only what waits is in the map.
+    // The map holds only users with a refused connection open.
     const auto place = being_refused_.try_emplace(connection->owner, 0).first;
     std::uint32_t& waiting = place->second;
     if (waiting >= kBeingRefused || clients_open_ >= capacity_) {
-      // Only a shim knows what to do with this; a plain gRPC client sees the end of the connection.
+      // Only a shim understands this answer; a plain gRPC client just sees the connection close.
       SendWelcome(socket.Get(), status, connection->token, nullptr);
       if (waiting == 0) being_refused_.erase(place);
       return;
@@ -136,7 +136,7 @@ void Connections::OnFirstBytes(const std::shared_ptr<Connection>& connection, Pr
     return Forget(*connection);
   }
   if (connection->is_admin) return LetIn(connection, status, std::move(*first));
-  // Shared, because a turn can be copied.
+  // Shared, because std::function must be copyable.
   admission_.Await(
       connection->owner,
       [this, connection, status, first = std::make_shared<FirstBytes>(std::move(*first))]() -> std::uint64_t {
@@ -164,7 +164,7 @@ bool Connections::WelcomeShim(Connection& connection, int socket, const Preamble
   if (layout == nullptr) {
     SendWelcome(socket, PreambleStatus::kVersionMismatch, connection.token, nullptr);
     if (hello.abi_version == abi::Newest().version + 1) {
-      // The next release speaks our version, too, and comes again with that.
+      // The next release also speaks our version, and retries with it.
       SPDLOG_DEBUG("newer client told our version pid={} its={} ours={}", connection.peer.pid, hello.abi_version,
                    abi::Newest().version);
     } else {
@@ -177,10 +177,11 @@ bool Connections::WelcomeShim(Connection& connection, int socket, const Preamble
     Refuse(connection, equipped.error().Line());
     return false;
   }
-  // An assertion, not a secret: a kernel without this leaves zeros. So few bytes come whole or not at all.
+  // The token is a check, not a secret: zeros from a kernel without getrandom will do. So few bytes are never cut
+  // short.
   [[maybe_unused]] const ssize_t filled = ::getrandom(connection.token, sizeof connection.token, 0);
   const bool sent = SendWelcome(socket, PreambleStatus::kOk, connection.token, connection.channel.get());
-  // A lasting one's are stored when its client is listed.
+  // A lasting channel's descriptors are stored when its client is listed.
   if (!connection.channel->IsLasting()) connection.channel->ForgetDescriptors();
   if (!sent) callbacks_.dropped(connection);
   return sent;
@@ -194,7 +195,7 @@ void Connections::Adopt(const std::shared_ptr<Connection>& connection, UniqueFd 
     return Forget(*connection);
   }
   const int fd = pair[0];
-  // gRPC closes descriptors on its own threads, so the kernel may give a number out again before we heard of the end.
+  // gRPC closes descriptors on its own threads, so the kernel may reuse a number before we hear of the end.
   if (open_.contains(fd)) Close(fd);
   connection->fd = fd;
   if (connection->peer.pidfd.IsValid()) connection->dead.assign(connection->peer.pidfd.Release());
@@ -226,7 +227,7 @@ std::chrono::milliseconds Connections::PauseOf(uid_t uid) {
   return may_send ? std::chrono::milliseconds(0) : quotas_.Pause(uid);
 }
 
-// A connection that nobody uses is closed: one without a session, after the last of its other calls.
+// Closes a connection without a session once it has made no calls for a while.
 void Connections::AwaitUse(const std::shared_ptr<Connection>& connection) {
   const bool is_refused = !connection->refusal.ok();
   connection->deadline.expires_after(is_refused ? limits_.refused : limits_.unused);
@@ -247,7 +248,7 @@ void Connections::Close(int fd) {
   const std::shared_ptr<Connection> connection = found->second;
   open_.erase(found);
   callbacks_.gone(*connection);
-  // gRPC sees the end of the stream and closes its descriptor.
+  // gRPC then sees the end of the stream and closes its descriptor.
   connection->relay->Stop();
   CloseForGood(connection->dead);
   connection->deadline.cancel();

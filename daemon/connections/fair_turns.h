@@ -1,6 +1,5 @@
-// Start-time fair queueing by user id: the next turn goes to the user that has had the least so far. A user that asks
-// for much delays only itself, and newcomers go first; a user that asks for nothing saves up nothing.
-// Thread rule: one owner.
+// Start-time fair queueing by user: the next turn goes to the user that has had the least so far. A user that asks for
+// much delays only itself. Newcomers go first, and idle users save up nothing. Thread rule: one owner.
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +28,7 @@ class FairTurns {
     user.waiting.push_back(std::move(item));
   }
 
-  // The next item and its user; none: nothing waits. Items of one user come in order.
+  // The next item and its user; none: nothing waits. Each user's items keep their order.
   std::optional<std::pair<uid_t, Item>> Next() {
     if (order_.empty()) return std::nullopt;
     const auto [had, uid] = *order_.begin();
@@ -42,7 +41,7 @@ class FairTurns {
     return next;
   }
 
-  // The user has had this much more, in the unit in which users are compared.
+  // Adds to what the user has had, in whatever unit users are compared by.
   void Charge(uid_t uid, std::uint64_t cost) {
     User& user = users_[uid];
     const bool waits = !user.waiting.empty();
@@ -59,15 +58,15 @@ class FairTurns {
     std::deque<Item> waiting;
   };
 
-  // A new one would begin at the floor, too.
+  // Forgets only users that would start at the floor again.
   void Forget() {
     std::erase_if(users_,
                   [this](const auto& entry) { return entry.second.waiting.empty() && entry.second.had <= floor_; });
   }
 
   std::map<uid_t, User> users_;
-  std::set<std::pair<std::uint64_t, uid_t>> order_;  // those who wait, by what they have had
-  std::uint64_t floor_ = 0;                          // what the last one served had had
+  std::set<std::pair<std::uint64_t, uid_t>> order_;  // waiting users, by what they have had
+  std::uint64_t floor_ = 0;                          // what the last user served had had before
 };
 
 }  // namespace xschedd

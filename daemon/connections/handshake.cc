@@ -15,9 +15,9 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Bytes of a hello that came in pieces are looked for again after this, then after twice as long each time; waiting for
-// readability would return at once. A shim sends it whole: only others have to wait, and a thousand that never send the
-// rest cost little.
+// A hello that came in pieces is checked again after kPiece, then after twice as long each time: the peeked bytes stay
+// unread, so waiting for readability would return at once. A shim sends its hello whole, so only others wait, and a
+// thousand that never send the rest cost little.
 constexpr std::chrono::milliseconds kPiece{2};
 constexpr std::chrono::milliseconds kLongestPiece{256};
 
@@ -51,7 +51,7 @@ class FirstBytesWait : public std::enable_shared_from_this<FirstBytesWait> {
     });
   }
 
-  // Also once more after the end, where both were due together: then the socket is closed, and End has nothing to do.
+  // May run once more after the end if both timers were due together; the socket is closed then, and End does nothing.
   void Peek() {
     PreambleHello hello{};
     const ssize_t size = ::recv(socket_.native_handle(), &hello, sizeof hello, MSG_PEEK | MSG_DONTWAIT);
@@ -62,7 +62,7 @@ class FirstBytesWait : public std::enable_shared_from_this<FirstBytesWait> {
       return End(FirstBytes{UniqueFd(socket_.release()), std::nullopt});
     }
     if (size < static_cast<ssize_t>(sizeof hello)) return AwaitMore();
-    // The bytes are there: this takes exactly the hello.
+    // The whole hello has arrived: this consumes exactly it.
     [[maybe_unused]] const ssize_t taken = ::recv(socket_.native_handle(), &hello, sizeof hello, MSG_DONTWAIT);
     End(FirstBytes{UniqueFd(socket_.release()), hello});
   }
@@ -118,7 +118,7 @@ bool SendWelcome(int socket, PreambleStatus status, const char (&token)[16], con
     header->cmsg_len = CMSG_LEN(sizeof descriptors);
     std::memcpy(CMSG_DATA(header), descriptors, sizeof descriptors);
   }
-  // A fresh connection has room for 40 bytes; one that has not is not worth waiting for.
+  // A fresh connection has room for 40 bytes; a full one is not worth waiting for.
   return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(sizeof welcome);
 }
 

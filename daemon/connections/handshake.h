@@ -1,5 +1,5 @@
-// The first bytes of a connection: tells a shim ("XSH1") from a plain gRPC client, and answers a shim (preamble.h).
-// Nothing of a plain client's bytes is consumed. Thread rule: the daemon's one thread.
+// Reads the first bytes of a connection: tells a shim ("XSH1") from a plain gRPC client, and answers a shim
+// (preamble.h). Consumes nothing from a plain client. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,15 +16,15 @@ namespace xschedd {
 
 struct FirstBytes {
   UniqueFd socket;
-  std::optional<PreambleHello> hello;  // of a shim; none: a plain gRPC client
+  std::optional<PreambleHello> hello;  // none: a plain gRPC client
 };
 
-// Waits for the first bytes of `socket` (non-blocking), at most `limit`. `done` is called once, from the loop; after an
+// Waits at most `limit` for the first bytes of `socket` (non-blocking). `done` is called once, from the loop; after an
 // error the socket is closed.
 void AwaitFirstBytes(boost::asio::io_context& io, UniqueFd socket, std::chrono::milliseconds limit,
                      std::function<void(Result<FirstBytes>)> done);
 
-// `channel`: for kOk, else null. False: the peer has gone or does not read; the caller closes.
+// `channel`: null unless `status` is kOk. False: the peer is gone or does not read; the caller closes the socket.
 bool SendWelcome(int socket, PreambleStatus status, const char (&token)[16], const Channel* channel);
 
 }  // namespace xschedd

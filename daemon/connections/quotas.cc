@@ -8,19 +8,19 @@
 namespace xschedd {
 namespace {
 
-constexpr double kBurstSeconds = 4;  // saved up at most
+constexpr double kBurstSeconds = 4;  // the most that can be saved up
 constexpr std::uint64_t kQuietNs = 10 * policy::kNsPerS;
 constexpr std::size_t kForgetAbove = 1024;
 constexpr std::chrono::milliseconds kShortestPause{10};
 constexpr std::uint64_t kConnectionsPerPauseMs = 10;
 
 struct Words {
-  std::string_view name;    // as in `xschedctl stats`
-  std::string_view what;    // "uid 1000 has 5 ..." or "uid 1000 ..."
+  std::string_view name;    // in `xschedctl stats`
+  std::string_view what;    // after "uid 1000 has 5" or "uid 1000 has used up its 5"
   std::string_view remedy;  // for the user
-  std::string_view key;     // of [quota]
+  std::string_view key;     // in [quota]
   std::uint32_t Quota::*limit;
-  std::uint64_t unit = 1;  // that the limit is given in
+  std::uint64_t unit = 1;  // of the limit
 };
 
 constexpr std::uint64_t kKiB = 1024;
@@ -91,7 +91,7 @@ std::uint64_t Quotas::Limit(uid_t uid, QuotaKind kind) const {
   const Words& words = kWords[Index(kind)];
   const std::uint64_t times = uid == 0 ? limits_.root_times : 1;
   const std::uint64_t limit = limits_.*words.limit * words.unit * times;
-  // However much a uid is configured to have, it does not have all that there is.
+  // However high the configured limit, one uid gets at most half of what exists.
   if (kind == QuotaKind::kConnections && capacity_ != 0) return std::min(limit, capacity_ / 2);
   return kind == QuotaKind::kDevices ? std::min<std::uint64_t>(limit, kMaxAttachments / 2) : limit;
 }
@@ -118,7 +118,7 @@ void Quotas::Charge(uid_t uid, QuotaKind kind, std::uint64_t amount) {
 }
 
 std::chrono::milliseconds Quotas::Pause(uid_t uid) const {
-  // Many sessions that look often would cost what they are to be kept from.
+  // The more connections, the longer: many sessions that retry often would cost what the quota saves.
   return kShortestPause + std::chrono::milliseconds(Held(uid, QuotaKind::kConnections) / kConnectionsPerPauseMs);
 }
 

@@ -1,6 +1,6 @@
-// What each user may have and do on client.sock (xschedd.toml, [quota]). A user is a uid with its subordinate uids
-// (subordinate_uids.h). At its quota, a user is refused, or read more slowly, and told why; nobody else is affected.
-// admin.sock is not limited: an administrator must get in when others have used everything up. Thread rule: the
+// Limits what each user may have and do on client.sock ([quota] in xschedd.toml). A user is a uid with its subordinate
+// uids (subordinate_uids.h). A user at its quota is refused or read more slowly, and told why; nobody else is affected.
+// admin.sock has no limits, because an administrator must get in when others have used everything up. Thread rule: the
 // daemon's one thread; must outlive all its holdings.
 #pragma once
 
@@ -20,28 +20,28 @@
 namespace xschedd {
 
 enum class QuotaKind {
-  // held
+  // held at one time
   kConnections,
   kClients,
   kQueues,
-  kDevices,   // attached: one client on one device
-  kMemory,    // bytes of text that the daemon keeps for clients, and of messages that they do not read
+  kDevices,   // attachments
+  kMemory,    // bytes of client text that the daemon keeps, and of messages that clients have not read
   kWatchers,  // WatchEvents calls
-  // by the second
+  // per second
   kConnects,
   kMessages,
   kMessageBytes,
-  kCalls,  // of Admin; one that shows many clients counts as several
+  kCalls,  // to Admin; listing many clients counts as several
 };
 inline constexpr std::size_t kQuotaKinds = 10;
 inline constexpr std::size_t kHeldKinds = 6;
 
-// As `xschedctl stats` names it.
+// The name in `xschedctl stats`.
 std::string_view Text(QuotaKind kind);
 
 class Quotas {
  public:
-  // Something that counts against a uid for as long as this lives. Move-only.
+  // Counts against a user for as long as it lives. Move-only.
   class Holding {
    public:
     Holding() = default;
@@ -50,14 +50,14 @@ class Quotas {
     Holding& operator=(Holding&& other) noexcept;
     ~Holding() { Reset(); }
 
-    // False: the quota is reached; nothing is taken, the refusal is counted.
+    // False: the quota is reached; nothing is added and the refusal is counted.
     bool Add(std::uint64_t amount = 1);
     void Remove(std::uint64_t amount = 1);
     void Reset();
 
    private:
     Quotas* quotas_ = nullptr;
-    uid_t uid_ = 0;  // the owner's, when this was made
+    uid_t uid_ = 0;  // the owner's at construction
     QuotaKind kind_ = QuotaKind::kConnections;
     std::uint64_t amount_ = 0;
   };
@@ -67,30 +67,30 @@ class Quotas {
   void SetLimits(const Quota& limits) { limits_ = limits; }
   // Existing holdings keep their owner.
   void SetSubordinates(SubordinateUids subordinates) { subordinates_ = std::move(subordinates); }
-  // The uid whose account is used for this one.
+  // The user that a uid counts as.
   uid_t OwnerOf(uid_t uid) const { return subordinates_.OwnerOf(uid); }
-  // How many connections the daemon has descriptors for; no uid gets more than half of them. 0: not known.
+  // How many connections the daemon has descriptors for; one uid gets at most half. 0: unknown.
   void SetCapacity(std::uint64_t connections) { capacity_ = connections; }
 
-  // Whether the uid has something left of a quota per second.
+  // Whether anything is left of a per-second quota.
   bool Has(uid_t uid, QuotaKind kind, std::uint64_t now_ns);
-  // Also when less is left: the debt is paid back first.
+  // May overdraw; the debt is paid back first.
   void Charge(uid_t uid, QuotaKind kind, std::uint64_t amount);
   void CountRefusal(QuotaKind kind) { ++refused_[Index(kind)]; }
 
-  // How long a session of a uid that has nothing left waits before it tries again.
+  // How long a session of a user with nothing left waits before it tries again.
   std::chrono::milliseconds Pause(uid_t uid) const;
 
   std::uint64_t Limit(uid_t uid, QuotaKind kind) const;
-  std::uint64_t Held(uid_t uid, QuotaKind kind) const;  // one that is held
+  std::uint64_t Held(uid_t uid, QuotaKind kind) const;  // not for per-second kinds
   std::uint64_t Refused(QuotaKind kind) const { return refused_[Index(kind)]; }
-  // "uid 1000 has 2048 connections, as many as it may; close some, or ... connections_per_uid in [quota]".
+  // "uid 1000 has 2048 connections, and may have 2048; close some, or ... connections_per_uid in [quota]".
   std::string Reason(uid_t uid, QuotaKind kind) const;
 
  private:
   struct Rate {
     double left = 0;
-    std::uint64_t last_ns = 0;  // 0: never asked, so full
+    std::uint64_t last_ns = 0;  // 0: never used, so full
   };
   struct Account {
     std::array<std::uint64_t, kHeldKinds> held{};
@@ -100,7 +100,7 @@ class Quotas {
 
   Account& AccountOf(uid_t owner) { return accounts_[owner]; }
   Rate& RateOf(uid_t uid, QuotaKind kind) { return AccountOf(OwnerOf(uid)).rates[Index(kind) - kHeldKinds]; }
-  // Forgets idle uids that hold nothing, so that nobody with many uids can fill the memory.
+  // Forgets idle uids that hold nothing, so that a user with many uids cannot fill the memory.
   void Forget(std::uint64_t now_ns);
 
   Quota limits_;

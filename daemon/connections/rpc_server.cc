@@ -30,15 +30,15 @@ constexpr int kReadChunkBytes = 512;
 constexpr std::chrono::seconds kProbeLimit{10};
 constexpr std::chrono::milliseconds kStopLimit{500};
 
-// A session says little and rarely, and there are a thousand of them: what gRPC keeps ready for each to be fast is what
-// the daemon's memory consists of.
+// A session says little and rarely, and there may be a thousand. The buffers that gRPC keeps for each, for speed, make
+// up most of the daemon's memory.
 void SaveMemory(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);
-  // Windows that grow would be filled by whoever sends more than he may.
+  // Growing flow-control windows would only be filled by senders over their quota.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  // No client of ours compresses, and nobody asks for gRPC's own statistics.
+  // Our clients do not compress, and nobody reads gRPC's own statistics.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
@@ -48,8 +48,8 @@ void SaveMemory(grpc::ServerBuilder& builder) {
 }  // namespace
 
 void PrepareGrpc() {
-  // gRPC 1.51 otherwise keeps 8 KiB for reading in each connection, whatever GRPC_ARG_TCP_READ_CHUNK_SIZE says. What an
-  // administrator sets goes before it.
+  // Otherwise gRPC 1.51 keeps an 8 KiB read buffer per connection, whatever GRPC_ARG_TCP_READ_CHUNK_SIZE says. A value
+  // set by the administrator takes precedence.
   ::setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", 0);
 }
 

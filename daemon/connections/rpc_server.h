@@ -1,7 +1,7 @@
 // A gRPC server without a listening port: it serves the sockets that it is given. client.sock and admin.sock have one
-// each, so that the rights of a call depend on the server that it reached, and on nothing that gRPC says about it. The
-// name that gRPC gives to a connection distinguishes the users of one socket. Thread rule: Start and Stop from main;
-// Adopt from the daemon's one thread.
+// each, so a call's rights depend on the server that it reached and not on anything that gRPC says. gRPC's name for a
+// connection tells the users of one socket apart. Thread rule: Start and Stop from main; Adopt from the daemon's one
+// thread.
 #pragma once
 
 #include <functional>
@@ -18,23 +18,23 @@ class Service;
 
 namespace xschedd {
 
-// Settings of gRPC that are taken from the environment. Call it before anything of gRPC and before there are threads.
+// Sets gRPC's environment variables. Call before any use of gRPC and before threads exist.
 void PrepareGrpc();
 
 class PeerProbe;
 
 class RpcServer {
  public:
-  // The services must outlive the server. Fails also where this gRPC does not name a connection by its descriptor, on
-  // which the identity of every caller rests. `on_unknown`: called by gRPC's threads for each call of a method that
-  // there is not, with ServerContext::peer().
+  // The services must outlive the server. Also fails if this gRPC does not name connections by descriptor, since every
+  // caller's identity depends on that. `on_unknown` is called by gRPC's threads with ServerContext::peer() for each
+  // call to an unknown method.
   static Result<std::unique_ptr<RpcServer>> Start(const std::vector<grpc::Service*>& services,
                                                   std::function<void(std::string)> on_unknown);
   ~RpcServer();
 
   // Takes ownership of the socket.
   void Adopt(int fd);
-  // Ends all calls; returns when their reactors are done. The loop must still run meanwhile.
+  // Ends all calls and returns when their reactors are done. The loop must keep running meanwhile.
   void Stop();
 
  private:

@@ -15,7 +15,7 @@ using boost::system::error_code;
 
 namespace {
 
-// How much was taken; less than 0: the other side has closed.
+// Returns the bytes taken; negative: the other side has closed.
 ssize_t Send(boost::asio::posix::stream_descriptor& to, const char* bytes, std::size_t size) {
   const ssize_t sent = ::send(to.native_handle(), bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
@@ -115,13 +115,13 @@ void SocketRelay::AwaitRoom(Way& way, void (SocketRelay::*next)()) {
     if (sent < 0) return self->End();
     way.rest.erase(0, static_cast<std::size_t>(sent));
     if (!way.rest.empty()) return self->AwaitRoom(way, next);
-    way.rest.shrink_to_fit();  // a thousand connections keep none
+    way.rest.shrink_to_fit();  // with a thousand connections, idle buffers add up
     (self.get()->*next)();
   });
 }
 
 void SocketRelay::End() {
-  const auto self = shared_from_this();  // its owner may let go of it
+  const auto self = shared_from_this();  // the callback may release the last reference
   Stop();
   callbacks_.ended();
 }

@@ -1,9 +1,9 @@
-// Carries the bytes of one connection between the client's socket and gRPC, which has one end of a socket pair. In this
-// way the daemon limits how fast a client is read before gRPC sees anything, and sees the connection's end itself.
+// Carries one connection's bytes between the client's socket and gRPC, which has one end of a socket pair. This lets
+// the daemon limit how fast a client is read before gRPC sees anything, and notice the connection's end itself.
 //
-// A client's bytes wait for their turn (admission_control.h), and one connection gets no more than kShare of a core for
-// what it sends and for the work that this causes (Charge). An administrator's bytes pass at once. What is not read
-// stays in the client's socket; nothing is lost. Thread rule: the daemon's one thread.
+// A client's bytes wait for their turn (admission_control.h), and one connection gets at most kShare of a core for what
+// it sends and for the work that this causes (Charge). An administrator's bytes pass at once. Unread data stays in the
+// client's socket; nothing is lost. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -23,28 +23,28 @@ namespace xschedd {
 class SocketRelay : public std::enable_shared_from_this<SocketRelay> {
  public:
   struct Callbacks {
-    std::function<void()> ended;                       // one side has closed, both are now; never called after Stop
-    std::function<std::chrono::milliseconds()> pause;  // how long the user may not send; 0: it may
+    std::function<void()> ended;                       // one side closed, and now both are; not called after Stop
+    std::function<std::chrono::milliseconds()> pause;  // how long the user must not send; 0: it may
   };
-  // Both sockets are not blocking. `admission`: null for an administrator; else it outlives this.
+  // Both sockets are non-blocking. `admission`: null for an administrator, else must outlive this.
   SocketRelay(boost::asio::io_context& io, UniqueFd client, UniqueFd grpc, AdmissionControl* admission, uid_t uid,
               Callbacks callbacks);
 
   void Start();
   // Closes both sockets.
   void Stop();
-  // What was sent has caused this much work, in ns of processor time.
+  // Charges for work that the client's messages caused, in ns of processor time.
   void Charge(std::uint64_t cost_ns);
 
  private:
-  // Two dozen of the smallest messages: what they cost is known only when gRPC has read them.
+  // Two dozen of the smallest messages. Kept small because their cost is known only after gRPC has read them.
   static constexpr std::size_t kTurnBytes = 512;
   static constexpr double kShare = 0.05;
-  // A program that makes thousands of streams at its start, and then has little to say.
+  // Enough for a program that creates thousands of streams at its start and then says little.
   static constexpr double kMaxCreditNs = 200e6;
 
   using Descriptor = boost::asio::posix::stream_descriptor;
-  // What `to` has not taken is kept, and nothing more is read until it is written.
+  // Bytes that `to` has not taken are kept in `rest`; nothing more is read until they are written.
   struct Way {
     Descriptor& from;
     Descriptor& to;
@@ -55,7 +55,7 @@ class SocketRelay : public std::enable_shared_from_this<SocketRelay> {
   void AwaitTurn();
   std::uint64_t TakeTurn();
   void AwaitGrpc();
-  // The number of bytes read; what follows is arranged by `next`, when all of them are written.
+  // Returns the number of bytes read. Calls `next` once all of them are written.
   std::size_t Carry(Way& way, void (SocketRelay::*next)());
   void AwaitRoom(Way& way, void (SocketRelay::*next)());
   void End();

@@ -34,7 +34,7 @@ std::optional<uid_t> FindInPasswd(const std::string& name) {
   return found->pw_uid;
 }
 
-// The parts of "a:b:c"; none: it has more or fewer.
+// The three parts of "a:b:c"; none if there are more or fewer.
 std::optional<std::array<std::string_view, 3>> Split(std::string_view line) {
   std::array<std::string_view, 3> parts;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -63,7 +63,7 @@ SubordinateUids SubordinateUids::Parse(std::string_view text, const FindUser& fi
         number && *number <= kMaxUid ? std::optional(static_cast<uid_t>(*number)) : find_user(std::string((*parts)[0]));
     if (!owner || *owner == 0) continue;
     const std::uint64_t last = *first + std::min(*count - 1, kMaxUid - *first);
-    // What is left of it between the ranges that came before it.
+    // Adds the parts that no earlier range covers.
     std::uint64_t from = *first;
     while (from <= last) {
       auto next = uids.ranges_.upper_bound(static_cast<uid_t>(from));

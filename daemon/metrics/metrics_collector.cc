@@ -11,7 +11,7 @@
 namespace xschedd {
 namespace {
 
-// What takes longer was interrupted: the time was not ours.
+// Anything longer was an interruption, not our work.
 constexpr std::uint64_t kLongestPieceNs = 200'000;
 
 }  // namespace
@@ -95,7 +95,7 @@ bool MetricsCollector::Step() {
 }
 
 bool MetricsCollector::CountNext() {
-  // By number: any client may have come or gone since the last piece.
+  // By number, because clients may have come or gone since the last piece.
   const auto& clients = core_.Clients().Clients();
   const auto next = clients.upper_bound(last_client_);
   if (next == clients.end()) return false;
@@ -108,7 +108,7 @@ bool MetricsCollector::CountNext() {
 void MetricsCollector::CountUnscheduled() {
   unscheduled_counts_ = unscheduled_.Count(pids_);
   if (!unscheduled_counts_) return;
-  // Of a device that clients have used, nobody is a count, too.
+  // A device that clients have used is exported even at zero.
   for (const DeviceAccount& device : core_.Metrics().Devices())
     if (IsPciAddress(device.id)) unscheduled_counts_->try_emplace(device.id.substr(0, device.id.find('/')), 0);
 }

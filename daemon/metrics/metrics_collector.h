@@ -1,7 +1,7 @@
-// Counts and writes the metrics for all who ask, without keeping the scheduler waiting: in pieces, none longer than
-// kPieceNs by much, with all else that the loop has to do in between; and so seldom that it takes no more than a
-// fiftieth of the daemon's time, however many ask. Who asks while a count is under way gets the next: no answer is
-// older than its question. Thread rule: the daemon's one thread.
+// Counts and writes the metrics for all requests without delaying the scheduler: in pieces of little more than
+// kPieceNs, between which the loop does its other work, and so seldom that it takes at most a fiftieth of the daemon's
+// time, however many ask. A request that arrives during a count gets the next one, so no answer is older than its
+// request. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <array>
@@ -29,11 +29,11 @@ class MetricsCollector {
   static constexpr std::uint64_t kLeastPauseNs = 20'000'000;
   static constexpr std::uint64_t kPausePerCost = 49;
 
-  // `root`: what stands before /sys and /proc.
+  // `root` is put before /sys and /proc.
   MetricsCollector(boost::asio::io_context& io, Core& core, const Connections& connections, const Quotas& quotas,
                    const std::string& root = {});
 
-  // Calls `then` later, with the text; with null when the daemon stops.
+  // Calls `then` later with the text, or with null if the daemon stops.
   void Collect(MetricFormat format, Then then);
   void Stop();
 
@@ -51,7 +51,7 @@ class MetricsCollector {
   void Begin();
   void Piece();
   void PieceSoon();
-  // One step; false: the whole is done.
+  // False: the count is complete.
   bool Step();
   bool CountNext();
   void CountUnscheduled();
@@ -65,17 +65,17 @@ class MetricsCollector {
   UnscheduledCounts unscheduled_counts_;
   const MetricsSources sources_;
   boost::asio::steady_timer pause_;
-  bool busy_ = false;  // a count is under way, or about to be
+  bool busy_ = false;  // a count is running or scheduled
   bool stopped_ = false;
   std::uint64_t not_before_ns_ = 0;
   std::vector<Waiting> asked_;    // for the next count
-  std::vector<Waiting> serving_;  // by the present one
+  std::vector<Waiting> serving_;  // by the current count
 
-  // The present count: who was counted last, what is being written, and in which formats.
+  // The current count.
   std::uint64_t cost_ns_ = 0;
   bool counted_ = false;
   std::uint64_t last_client_ = 0;
-  std::unordered_set<std::uint64_t> pids_;  // of those who were counted
+  std::unordered_set<std::uint64_t> pids_;  // of the clients counted so far
   std::size_t writer_ = 0;
   std::size_t place_ = 0;
   std::array<std::optional<Exposition>, kFormats> out_;

@@ -27,10 +27,10 @@ const Meter& MeterOf(const Sources& from) {
   return from.core.GetScheduler().Records().Metrics();
 }
 
-// Null: there is nothing at that place.
+// Null: that place is empty.
 const DeviceAccount* DeviceAt(const Sources& from, Place place) {
   const DeviceAccount& device = MeterOf(from).Devices()[place];
-  // "other" is shown where there is something in it.
+  // "other" is shown only if something is in it.
   const bool is_empty = device.id.empty() || (place == 0 && device.decisions == 0);
   return is_empty ? nullptr : &device;
 }
@@ -48,20 +48,20 @@ Row RowAt(const Sources& from, Place place) {
   const Meter& meter = MeterOf(from);
   const ClassAccount& account = meter.Accounts()[place];
   if (account.device == kNoAccount) return {};
-  // Of "other" there may be nothing at all.
+  // "other" may be unused.
   const bool is_unused = place == 0 && account.total.became_busy == 0 && account.total.launches == 0 &&
                          account.present.clients == Present().clients;
   if (is_unused) return {};
   return {&account, meter.Devices()[account.device].id, meter.Classes()[account.klass]};
 }
 
-// The start of the daemon by the wall clock of now, in s.
+// When the daemon started, in s of the current wall clock.
 double StartTime(const Core& core) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   const auto wall_ns =
       static_cast<std::uint64_t>(now.tv_sec) * policy::kNsPerS + static_cast<std::uint64_t>(now.tv_nsec);
-  // To the ms: the difference of two clocks is not exactly the same each time.
+  // Rounded to ms, because the difference of two clocks varies slightly.
   const std::uint64_t wall_ms = (wall_ns - (MonotonicNs() - core.StartedNs())) / policy::kNsPerMs;
   return static_cast<double>(wall_ms) / 1000;
 }

@@ -1,8 +1,8 @@
-// Every metric there is: what it is called, and where its values come from. docs/reference/metrics.md explains each; a
-// test compares the two, the dashboard and the alert rules with what is really exposed.
+// Every metric: its name, and where its values come from. docs/reference/metrics.md explains each; a test compares that
+// page, the dashboard and the alert rules with what is exposed.
 //
-// A metric is written in pieces, each small, so that others have their turn in between (metrics_collector.h): once, or
-// once for each device, or for each class on a device. Thread rule: the daemon's one thread.
+// A metric is written in small pieces, so that other work comes in between (metrics_collector.h): once, once per
+// device, or once per class on a device. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace xschedd {
 
-// What became of requests for metrics.
+// Outcomes of requests for metrics.
 struct MetricsCounts {
   std::uint64_t over_http = 0;
   std::uint64_t over_admin_socket = 0;
@@ -30,7 +30,7 @@ struct MetricsCounts {
   std::uint64_t last_cost_ns = 0;
 };
 
-// By device, of this count; none: not known.
+// By device, in the current count; none: unknown.
 using UnscheduledCounts = std::optional<std::map<std::string, std::uint64_t>>;
 
 struct MetricsSources {
@@ -44,7 +44,7 @@ struct MetricsSources {
 struct MetricWriter {
   MetricFamily family;
   enum class Each { kOnce, kDevice, kAccount } each;
-  // Nothing need be written. `place`: among Meter::Devices() or Meter::Accounts(), or 0.
+  // May write nothing. `place`: the index in Meter::Devices() or Meter::Accounts(), else 0.
   void (*write)(const MetricsSources& sources, std::size_t place, Exposition& out);
 };
 

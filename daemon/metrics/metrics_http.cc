@@ -28,8 +28,7 @@ using Stream = beast::basic_stream<asio::generic::stream_protocol>;
 constexpr std::chrono::milliseconds kNoTokenPause{50};
 constexpr std::chrono::milliseconds kNoDescriptorPause{200};
 constexpr double kAcceptsBurst = 64;
-// What is still read of a request that was refused, so that the refusal arrives: closing a socket with something unread
-// in it takes back what was sent.
+// How much of a refused request is still read. Closing a socket with unread data would discard the refusal.
 constexpr std::chrono::seconds kDrainLimit{1};
 constexpr int kMostDrainReads = 16;
 
@@ -72,7 +71,7 @@ class MetricsHttp::Session : public std::enable_shared_from_this<Session> {
     if (error && error.category() != http::make_error_code(http::error::bad_target).category()) return End();
     if (error == http::error::end_of_stream) return End();
     if (error) {
-      // The buffer is as large as that: it is never the first to be full.
+      // The buffer is as large as this limit, so it is never exceeded first.
       const bool is_long = error == http::error::header_limit;
       return Refuse(is_long ? http::status::request_header_fields_too_large : http::status::bad_request,
                     is_long ? "the request's headers are too long\n" : "this is no request for metrics\n");
@@ -148,7 +147,7 @@ class MetricsHttp::Session : public std::enable_shared_from_this<Session> {
     server_.sessions_.remove(shared_from_this());
   }
 
-  MetricsHttp& server_;  // lives while the loop turns
+  MetricsHttp& server_;  // lives as long as the loop runs
   Stream stream_;
   beast::flat_buffer buffer_;
   http::request_parser<http::empty_body> parser_;
@@ -197,7 +196,7 @@ void MetricsHttp::PauseAccepting(std::chrono::milliseconds pause) {
   });
 }
 
-// One at a time: whatever else waits in the loop comes in between.
+// One connection at a time, so that other work in the loop comes in between.
 void MetricsHttp::Accept() {
   if (!accepts_.Take(MonotonicNs())) return PauseAccepting(kNoTokenPause);
   sockaddr_storage peer{};

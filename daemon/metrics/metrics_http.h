@@ -1,11 +1,11 @@
-// Serves the metrics over HTTP: GET or HEAD of /metrics, in OpenMetrics or, where the Accept header does not ask for
-// it, in the older text format of Prometheus. HTTP is Boost.Beast's.
+// Serves the metrics over HTTP (Boost.Beast): GET or HEAD of /metrics, in OpenMetrics, or in the older Prometheus text
+// format if the Accept header does not ask for OpenMetrics.
 //
-// Whoever may connect may be hostile, and nobody knows who it is. So one request a connection, its headers at most
-// kMostHeader bytes, no body; kReadLimit to send it and kWriteLimit to take the answer, however little at a time; at
-// most kMostConnections, of which a new one displaces the oldest, so that nobody keeps others out by doing nothing; and
-// kAcceptsPerS, more wait in the kernel. What an answer costs: metrics_collector.h. Thread rule: the daemon's one
-// thread.
+// Anybody who can connect may be hostile, and is anonymous. Hence one request per connection, with at most kMostHeader
+// bytes of headers and no body; kReadLimit to send it and kWriteLimit to read the answer, even for a peer that
+// trickles; at most kMostConnections, where a new one displaces the oldest, so that idle connections keep nobody out;
+// and kAcceptsPerS, beyond which connections wait in the kernel. For the cost of an answer see metrics_collector.h.
+// Thread rule: the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -33,11 +33,11 @@ class MetricsHttp {
   MetricsHttp(boost::asio::io_context& io, MetricsCollector& collector);
   ~MetricsHttp();
 
-  // Non-blocking and listening. Replaces what it served on before.
+  // `listening` is non-blocking and already listens. Replaces the socket served before.
   void Start(UniqueFd listening);
   void Stop();
   bool IsServing() const { return listening_.is_open(); }
-  // Where; empty: nowhere.
+  // Empty: not serving.
   const std::string& Address() const { return address_; }
 
  private:

@@ -25,7 +25,7 @@ union AnyAddress {
   sockaddr_in6 v6;
 };
 
-// The length that the kernel wants.
+// Returns the length that the kernel wants.
 socklen_t Fill(const ListenAddress& address, AnyAddress& out) {
   std::memset(&out, 0, sizeof out);
   if (address.kind == ListenAddress::Kind::kUnix) {
@@ -45,7 +45,7 @@ socklen_t Fill(const ListenAddress& address, AnyAddress& out) {
   return sizeof out.v6;
 }
 
-// Makes room for a socket file, unless something else, or somebody who listens, is there.
+// Removes a dead socket file. Fails if something else, or a live listener, is at the path.
 Result<void> MakeRoom(const std::string& path, const AnyAddress& address, socklen_t size) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return {};

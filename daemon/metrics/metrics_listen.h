@@ -1,4 +1,4 @@
-// The socket on which metrics are served, where the daemon makes it itself. Thread rule: the daemon's one thread.
+// Makes the metrics socket, where systemd does not hand one over. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace xschedd {
 
-// Non-blocking, listening. A Unix socket is open to every local user, as loopback is; one that a dead daemon has left
-// is replaced.
+// Returns a non-blocking, listening socket. A Unix socket is open to every local user, as loopback is, and replaces one
+// left by a dead daemon.
 Result<UniqueFd> Listen(const ListenAddress& address);
 
-// Where `socket` listens, as ListenAddress is written: with the port that the kernel chose.
+// Where `socket` listens, in ListenAddress's notation, with the port that the kernel chose.
 std::string ListensAt(int socket);
 
 }  // namespace xschedd

@@ -1,7 +1,6 @@
-// Who computes on this machine's GPUs and is no client, for the metrics. Looking through /proc takes a while where
-// there are many processes: a thread of its own does it, when somebody wants to know, at most every kPauseNs and for no
-// more than a twentieth of the time. What is known meanwhile is from the time before. Thread rule: the daemon's one
-// thread.
+// Finds processes that use this machine's GPUs without being clients, for the metrics. Scanning /proc is slow with many
+// processes, so a thread of its own does it on demand, at most once per kPauseNs and for at most a twentieth of the
+// time. Until it is done, the previous result stands. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <atomic>
@@ -26,20 +25,21 @@ class UnscheduledUsers {
   static constexpr std::uint64_t kPauseNs = 10'000'000'000;
   static constexpr std::uint64_t kPausePerCost = 19;
 
-  // `root`: what stands before /sys and /proc.
+  // `root` is put before /sys and /proc.
   explicit UnscheduledUsers(const std::string& root = {}, std::size_t most = kMostGpuUsers)
       : root_(root), gpus_(root), most_(most) {}
   ~UnscheduledUsers();
   UnscheduledUsers(const UnscheduledUsers&) = delete;
   UnscheduledUsers& operator=(const UnscheduledUsers&) = delete;
 
-  // Has it looked again, if it is time.
+  // Starts a scan if one is due.
   void LookSoon(std::uint64_t now_ns);
-  // Waits until no look is under way.
+  // Waits until no scan is running.
   void Finish();
 
-  // By device, who was found that is neither one of these processes nor a child of one, which inherits what its parent
-  // has open. kNoDevice: with the driver open, and no GPU. None: not known yet, or not of all processes.
+  // Number of processes per device that are neither in `clients` nor children of one (a child inherits what its parent
+  // has open). kNoDevice: processes with the driver open but no GPU. None: no scan yet, or it could not see all
+  // processes.
   static constexpr std::string_view kNoDevice = "none";
   std::optional<std::map<std::string, std::uint64_t>> Count(const std::unordered_set<std::uint64_t>& clients) const;
 
@@ -57,7 +57,7 @@ class UnscheduledUsers {
   std::thread thread_;
   std::atomic<bool> is_looking_ = false;
   std::atomic<bool> stops_ = false;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::optional<std::vector<User>> found_;
   std::uint64_t not_before_ns_ = 0;
 };

@@ -1,11 +1,11 @@
-// Descriptors that outlive the daemon: the service manager keeps them for the next one, by name.
+// Descriptors that outlive the daemon: the service manager keeps them, by name, for the next one.
 //
 //   state        the saved state (daemon/state)
 //   channel-N    one client's memory: board, ledger, eventfd
 //
-// N is the client's number, which no other client ever gets: the saved state and the store are written one after the
-// other, and whichever is behind, a channel is never found under another client's number. A service manager takes at
-// most FileDescriptorStoreMax descriptors and does not say when it is full, so they are counted here. Thread rule: the
+// N is the client's number and is never reused. The saved state and the store are written one after the other;
+// whichever is behind, a channel is never found under another client's number. A service manager takes at most
+// FileDescriptorStoreMax descriptors and does not say when it is full, so they are counted here. Thread rule: the
 // daemon's one thread.
 #pragma once
 
@@ -25,8 +25,8 @@ class DescriptorStore {
  public:
   static constexpr char kStateName[] = "state";
   static constexpr std::size_t kChannelDescriptors = 3;
-  // FileDescriptorStoreMax of the unit, where the service manager does not say it itself ($FDSTORE, systemd 254): the
-  // state, and the memory of 2,048 clients.
+  // The unit's FileDescriptorStoreMax, for service managers that do not report it ($FDSTORE, systemd 254): the state,
+  // and the memory of 2,048 clients.
   static constexpr std::size_t kDefaultMax = 1 + 2048 * kChannelDescriptors;
 
   explicit DescriptorStore(ServiceManager& manager);
@@ -37,7 +37,7 @@ class DescriptorStore {
 
   void StoreState(int fd);
   void RemoveState();
-  // `number`: not in the store. False: there is no room, or no descriptor left. The descriptors stay the caller's.
+  // `number` must not be stored yet. False: no room, or no descriptor left. The caller keeps its descriptors.
   bool StoreChannel(std::uint64_t number, const Channel& channel);
   void RemoveChannel(std::uint64_t number);
 
@@ -45,14 +45,15 @@ class DescriptorStore {
     std::vector<UniqueFd> states;
     std::map<std::uint64_t, std::vector<UniqueFd>> channels;
   };
-  // What an earlier daemon stored; it stays in the store, under its number. What has another name is closed and told.
+  // Sorts what an earlier daemon stored, which stays in the store. A descriptor with an unknown name is logged, closed
+  // and removed from the store.
   Stored Take(std::vector<PassedDescriptor> passed);
 
  private:
   ServiceManager& manager_;
   std::size_t max_ = 0;
   std::size_t used_ = 0;                           // by channels
-  std::map<std::uint64_t, std::size_t> channels_;  // number, and how many descriptors it has
+  std::map<std::uint64_t, std::size_t> channels_;  // descriptors by number
 };
 
 }  // namespace xschedd

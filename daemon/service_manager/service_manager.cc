@@ -25,7 +25,7 @@ ServiceManager::~ServiceManager() {
 }
 
 void ServiceManager::Store(const std::string& name, std::vector<UniqueFd> descriptors) {
-  // FDPOLL=0: otherwise an eventfd or memfd that polls as hung up would be dropped.
+  // FDPOLL=0: otherwise systemd drops an eventfd or memfd that polls as hung up.
   Send({"FDSTORE=1\nFDNAME=" + name + "\nFDPOLL=0", std::move(descriptors), name});
 }
 

@@ -1,8 +1,8 @@
-// Messages to systemd, or to any service manager with its protocol (service_protocol.h).
+// Sends messages to systemd, or to any service manager that speaks its protocol (service_protocol.h).
 //
-// A thread of its own sends the messages in order: a service manager that does not read must not stop the daemon's
-// loop. The queue is bounded: it holds no more descriptors than the caller stores at a time, since those that are
-// removed before they were sent are dropped. Without a service manager nothing is sent. Thread rule: one thread.
+// A thread of its own sends them in order, so that a service manager that does not read cannot block the daemon's loop.
+// The queue is bounded by what the caller stores at one time, because Unstore drops descriptors that are still unsent.
+// Without a service manager nothing is sent. Thread rule: one thread.
 #pragma once
 
 #include <condition_variable>
@@ -22,29 +22,30 @@ namespace xschedd {
 class ServiceManager {
  public:
   ServiceManager();
-  // Returns when all is told.
+  // Returns when all messages are sent.
   ~ServiceManager();
   ServiceManager(const ServiceManager&) = delete;
   ServiceManager& operator=(const ServiceManager&) = delete;
 
   bool IsPresent() const { return socket_.has_value(); }
-  // How often it wants to hear that the loop turns; 0: never.
+  // How often it expects a watchdog ping; 0: never.
   std::uint64_t WatchdogUs() const { return watchdog_us_; }
 
   // "READY=1" and the like.
   void Notify(std::string state) { Send({std::move(state), {}}); }
-  // "WATCHDOG=1", before all that waits to be told: thousands of clients that come at once are no reason to be ended.
+  // Sends "WATCHDOG=1" ahead of all waiting messages: a rush of thousands of clients must not get the daemon killed.
   void Ping();
-  // Keeps the descriptors under this name until Unstore, also while the daemon is down. Nothing is stored under it yet.
+  // Keeps the descriptors under `name` until Unstore, also while the daemon is down. Nothing may be stored under it
+  // yet.
   void Store(const std::string& name, std::vector<UniqueFd> descriptors);
-  // All of this name.
+  // Removes all of this name.
   void Unstore(const std::string& name);
 
  private:
   struct Message {
     std::string state;
     std::vector<UniqueFd> descriptors;
-    std::string stores = {};  // under which name; empty: nothing
+    std::string stores = {};  // the name stored under; empty: none
   };
   void Send(Message message);
   void Run();

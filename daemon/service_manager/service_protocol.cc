@@ -17,7 +17,7 @@ namespace xschedd {
 namespace {
 
 constexpr int kFirstDescriptor = 3;
-constexpr std::size_t kMaxDescriptors = 253;  // of one message: SCM_MAX_FD of the kernel
+constexpr std::size_t kMaxDescriptors = 253;  // per message: the kernel's SCM_MAX_FD
 
 std::optional<std::string> TakeVariable(const char* name) {
   const char* const value = std::getenv(name);
@@ -35,7 +35,7 @@ std::optional<Number> ParseNumber(std::string_view text) {
   return number;
 }
 
-// Variables are inherited by whoever is started; they are for the process that they name.
+// Child processes inherit the variables, which are meant only for the process that they name.
 bool IsForUs(const std::optional<std::string>& pid) {
   return pid.has_value() && ParseNumber<pid_t>(*pid) == ::getpid();
 }

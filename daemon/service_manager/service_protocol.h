@@ -1,10 +1,9 @@
-// The protocols of systemd, which other service managers speak as well: descriptors that it hands over, what it says of
-// its watchdog, and datagrams to it with or without descriptors (sd_listen_fds(3), sd_watchdog_enabled(3),
-// sd_notify(3)).
+// systemd's protocols, which other service managers speak as well: passed descriptors (sd_listen_fds(3)), the watchdog
+// interval (sd_watchdog_enabled(3)), and datagrams with or without descriptors (sd_notify(3)).
 //
-// Without a service manager nothing is handed over and nothing can be sent. What is taken leaves the environment, so
-// that it is taken once. Thread rule: the Take functions while no other thread looks at the environment; NotifySocket
-// any.
+// Without a service manager nothing is passed and nothing can be sent. The Take functions remove what they read from
+// the environment, so that it is taken once. Thread rule: the Take functions while no other thread uses the
+// environment; NotifySocket any.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +23,22 @@ struct PassedDescriptor {
   UniqueFd fd;
 };
 
-// Listening sockets and what was stored.
+// Listening sockets and stored descriptors.
 Result<std::vector<PassedDescriptor>> TakePassedDescriptors();
 
-// How often the service manager wants to hear of us, in microseconds; 0: never.
+// How often the service manager expects a ping, in microseconds; 0: never.
 std::uint64_t TakeWatchdogInterval();
 
 class NotifySocket {
  public:
-  // Where $NOTIFY_SOCKET says; none: there is no service manager.
+  // At $NOTIFY_SOCKET; none: there is no service manager.
   static std::optional<NotifySocket> FromEnvironment();
-  // Waits while the service manager does not read. Returns an errno, or 0. At most 253 descriptors.
+  // Blocks while the service manager does not read. At most 253 descriptors. Returns 0 or an errno.
   int Send(std::string_view state, const std::vector<UniqueFd>& descriptors) const;
 
  private:
   explicit NotifySocket(std::string address) : address_(std::move(address)) {}
-  std::string address_;  // '@' in front: an abstract one
+  std::string address_;  // a leading '@': an abstract socket
 };
 
 }  // namespace xschedd

@@ -8,8 +8,8 @@
 namespace xschedd {
 namespace {
 
-// Twice the queues that a client may have unless it is configured otherwise. The largest message has room for sixty
-// thousand entries, and everybody else waits meanwhile.
+// Twice the default number of queues per client. The largest message would have room for sixty thousand entries, and
+// everybody else waits while they are counted.
 constexpr int kMaxActivities = 8'192;
 constexpr std::size_t kMaxRuleBytes = 256;
 constexpr std::size_t kMemoryOfRule = 64;
@@ -24,7 +24,7 @@ CountedActivity CountActivity(const v1::ActivityBatch& batch, Client& client, Qu
     return counted;
   }
   for (const v1::ActivityBatch::Queue& part : batch.queues()) {
-    // A batch may tell of a queue that was destroyed meanwhile.
+    // The queue may have been destroyed meanwhile.
     const auto queue = client.queues.find(part.queue());
     if (queue == client.queues.end()) continue;
     queue->second.launches += part.launches();
@@ -37,7 +37,7 @@ CountedActivity CountActivity(const v1::ActivityBatch& batch, Client& client, Qu
       known->second += part.count();
       continue;
     }
-    // What is not kept by rule is still in the ledger's total.
+    // Calls not counted by rule are still in the ledger's total.
     if (client.passed.size() >= kMaxPassedRules) continue;
     if (memory.Add(rule.size() + kMemoryOfRule)) {
       client.passed[rule] = part.count();

@@ -1,5 +1,5 @@
-// What a client reports from time to time: launches and completions of its queues, and calls passed through by each
-// rule. Statistics only: no decision depends on them. Thread rule: the daemon's one thread.
+// Counts what a client reports from time to time: launches and completions of its queues, and calls that each
+// passthrough rule let pass. Statistics only; no decision depends on them. Thread rule: the daemon's one thread.
 #pragma once
 
 #include "common/result.h"
@@ -10,11 +10,11 @@
 namespace xschedd {
 
 struct CountedActivity {
-  Result<void> taken;           // fails if the batch is too large to be taken
-  bool is_memory_full = false;  // a rule is not counted apart, for want of the user's memory
+  Result<void> taken;           // an error if the batch was too large and left out
+  bool is_memory_full = false;  // a rule is not counted by itself: the user's memory quota is used up
 };
 
-// `memory`: what the names of rules take.
+// `memory` is charged for the names of rules.
 CountedActivity CountActivity(const v1::ActivityBatch& batch, Client& client, Quotas::Holding& memory);
 
 }  // namespace xschedd

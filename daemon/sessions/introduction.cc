@@ -9,7 +9,7 @@
 namespace xschedd {
 namespace {
 
-// What both messages have.
+// Hints that both messages carry.
 template <typename Message>
 Hints CommonHintsOf(const Message& message) {
   Hints hints;

@@ -1,5 +1,5 @@
-// Makes the registry's record of a client from what it says in hello and hints and what the kernel says of its process.
-// Texts of the client are cleaned and cut. Thread rule: the daemon's one thread.
+// Builds the registry's record of a client from its hello and hints and from what the kernel says about its process.
+// Client text is cleaned and truncated. Thread rule: the daemon's one thread.
 #pragma once
 
 #include "daemon/connections/connections.h"
@@ -15,7 +15,7 @@ Hints HintsOf(const v1::Hint& hint);
 
 NewDevice DeviceOf(const v1::DeviceAttached& device);
 
-// Reads /proc of the connection's process. The channel stays the connection's.
+// Reads /proc of the peer. The connection keeps ownership of the channel.
 NewClient Introduce(Connection& connection, const v1::Hello& hello, const RoleGroups& groups);
 
 }  // namespace xschedd

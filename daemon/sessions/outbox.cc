@@ -18,7 +18,7 @@ bool Outbox::Notice(const std::string& text) {
     message.mutable_notice()->mutable_text()->append(" (" + std::to_string(notices_left_out_) +
                                                      " notices before this were left out)");
   }
-  // Nor does a notice cost a client its session because another of the same user has used up the memory.
+  // A full memory quota only drops the notice: another client of the user must not cost this one its session.
   if (messages_.size() >= kMaxNotices || !notices_.Take(MonotonicNs()) || !memory_->Add(message.ByteSizeLong())) {
     ++notices_left_out_;
     return false;

@@ -15,10 +15,10 @@ namespace xschedd {
 namespace {
 
 constexpr std::size_t kLargeMessage = 2'048;
-// About what the daemon keeps for a client beside its own texts, and the most that these take.
+// Roughly what the daemon keeps for a client besides its texts, and the most charged for both.
 constexpr std::size_t kClientBytes = 2'048;
 constexpr std::size_t kMaxClientTextBytes = 6'144;
-constexpr std::uint64_t kMaxLookNs = 2 * policy::kNsPerMs;  // what takes longer was interrupted
+constexpr std::uint64_t kMaxLookNs = 2 * policy::kNsPerMs;  // anything longer was an interruption
 constexpr std::uint64_t kSlowNoticeNs = 60 * policy::kNsPerS;
 
 }  // namespace
@@ -28,7 +28,7 @@ void SessionProtocol::Begin() {
   if (connection_ == nullptr) return End({grpc::StatusCode::UNAVAILABLE, "the connection is closed already"});
   connection_->Charge(cost::kCallNs);
   if (connection_->has_session) {
-    connection_.reset();  // it is the other session's, which must not be ended
+    connection_.reset();  // it belongs to the other session, which must go on
     return End({grpc::StatusCode::ALREADY_EXISTS, "this connection has a session; open one stream a connection"});
   }
   if (!connection_->refusal.ok()) {
@@ -52,7 +52,7 @@ void SessionProtocol::HandleRead(bool ok) {
   if (host_.connections.Find(peer_, is_admin_) != connection_)
     return End({grpc::StatusCode::UNAVAILABLE, "the client is gone"});
   if (connection_->client_id == 0) {
-    // Also for a session whose client was restored after a restart.
+    // Restored clients say hello again, too.
     if (!HandleHello()) return;
   } else if (Client* client = host_.core.Clients().Find(connection_->client_id)) {
     HandleMessage(*client);
@@ -63,7 +63,7 @@ void SessionProtocol::HandleRead(bool ok) {
   host_.quotas.Charge(connection_->peer.uid, QuotaKind::kMessages, 1);
   host_.quotas.Charge(connection_->peer.uid, QuotaKind::kMessageBytes, bytes);
   NoticeIfSlow();
-  // A message keeps the memory of the largest that it ever was.
+  // A protobuf message keeps the memory of its largest content.
   if (bytes > kLargeMessage) v1::ClientMessage().Swap(&message_);
   stream_.Read(&message_);
 }
@@ -161,7 +161,7 @@ Client& SessionProtocol::ListClient(NewClient fresh) {
   Client* const waiting = waiting_id != 0 ? host_.core.Clients().Find(waiting_id) : nullptr;
   if (waiting == nullptr) return host_.core.AddClient(std::move(fresh));
   host_.state.Returned(waiting_id);
-  connection_->channel->ForgetDescriptors();  // the store has them
+  connection_->channel->ForgetDescriptors();  // the descriptor store has them
   host_.core.ResumeClient(*waiting, std::move(fresh));
   is_resuming_ = true;
   return *waiting;
@@ -259,7 +259,7 @@ void SessionProtocol::Send(v1::DaemonMessage message) {
     case Outbox::Outcome::kUnread:
       return End({grpc::StatusCode::RESOURCE_EXHAUSTED, "the client does not read; read the session's messages"});
     case Outbox::Outcome::kMemory:
-      // Not at once: whoever sends this may be in the middle of something with the client.
+      // Later, because the caller may be in the middle of changing the client.
       const std::string why = host_.quotas.Reason(connection_->peer.uid, QuotaKind::kMemory);
       return host_.Post([this, why] { End({grpc::StatusCode::RESOURCE_EXHAUSTED, why}); });
   }
@@ -288,7 +288,7 @@ void SessionProtocol::End(const grpc::Status& status) {
 void SessionProtocol::SendConfiguration() {
   if (ended_) return;
   const Client* client = host_.core.Clients().Find(connection_->client_id);
-  if (client == nullptr) return;  // its connection is closed, and gRPC is about to say so
+  if (client == nullptr) return;  // the connection is closed; gRPC will say so soon
   v1::DaemonMessage message;
   FillConfiguration(*client, *message.mutable_configuration());
   Send(std::move(message));

@@ -1,6 +1,6 @@
-// The protocol of one session, from the first message to the end of its stream, and what counts against the quotas of
-// the client's user. A wrong message has no effect, and the client is told why. Knows no gRPC stream: SessionReactor
-// connects it to one. Thread rule: the daemon's one thread.
+// The protocol of one session, from its first message to the end of its stream, and what it holds of the user's quotas.
+// A wrong message has no effect, and the client is told why. Knows nothing of gRPC streams; SessionReactor connects it
+// to one. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace xschedd {
 
-// What a session does with its stream. Read and Write begin an operation, and the message stays valid until it is done.
+// A session's stream. Read and Write start an operation; the message must stay valid until it is done.
 class SessionStream {
  public:
   virtual ~SessionStream() = default;
@@ -26,41 +26,41 @@ class SessionStream {
 
 class SessionProtocol final : public ConfigurationSink {
  public:
-  // `peer`: ServerContext::peer(). All arguments outlive this.
+  // `peer`: ServerContext::peer(). All references must outlive this.
   SessionProtocol(Host& host, SessionStream& stream, std::set<ConfigurationSink*>& sessions, bool is_admin,
                   std::string peer)
       : host_(host), stream_(stream), sessions_(sessions), is_admin_(is_admin), peer_(std::move(peer)) {}
 
   void Begin();
-  // An operation is done; `ok` as gRPC says it.
+  // The operation is done; `ok` is gRPC's result.
   void HandleRead(bool ok);
   void HandleWritten(bool ok);
-  // Finishes the stream once; nothing is read or written afterwards.
+  // Finishes the stream, once; nothing is read or written afterwards.
   void End(const grpc::Status& status);
 
   void SendConfiguration() override;
 
  private:
-  // False: the session has ended.
+  // False: the session was ended.
   bool HandleHello();
   void Register(const v1::Hello& hello);
-  // A client that was restored after a restart is listed already.
+  // Adds the client to the registry, or resumes the one that was restored after a restart.
   Client& ListClient(NewClient fresh);
   void HandleMessage(Client& client);
-  // Looking at what the process has open takes time, which is charged to the client.
+  // Charges the client for the time spent checking which devices the process has open.
   Result<void> AttachDevice(Client& client, NewDevice device);
   Result<void> HandleHint(Client& client);
   Result<void> HandleActivity(Client& client);
-  // Takes one from the quota for what `action` makes.
+  // Runs `action` with one unit of the quota, which is returned if it fails.
   template <typename Action>
   Result<void> WithinQuota(QuotaKind kind, Quotas::Holding& holding, const Action& action);
-  // Tells client and log. After hello.
+  // Tells the client and the log. Only after hello.
   std::string OverQuota(QuotaKind kind, const std::string& consequence);
-  // Once the uid has sent too much, its connections are read more slowly (Connections). Tells the client now and then.
+  // Tells the client now and then that its user sent too much and is read more slowly (by Connections).
   void NoticeIfSlow();
   void FillConfiguration(const Client& client, v1::Configuration& configuration) const;
   void Notice(const std::string& text);
-  // Does nothing after the end: gRPC would abort.
+  // Does nothing after the end, where gRPC would abort.
   void Send(v1::DaemonMessage message);
   std::string PeerName() const;
 
@@ -78,7 +78,7 @@ class SessionProtocol final : public ConfigurationSink {
   Outbox outbox_{[this](const v1::DaemonMessage* message) { stream_.Write(message); }};
   std::uint64_t last_slow_notice_ns_ = 0;  // 0: never
   bool noticed_rules_ = false;
-  bool is_resuming_ = false;  // it was restored, and reports again what it has
+  bool is_resuming_ = false;  // restored, and reporting its devices and queues again
   bool ended_ = false;
 };
 

@@ -1,6 +1,6 @@
-// Connects the protocol of a session to its stream: brings gRPC's callbacks to the daemon's one thread.
-// `Stream`: gRPC's reactor; tests have one of their own, without gRPC.
-// Thread rule: gRPC calls On... on its threads; everything else happens on the daemon's one thread. Deletes itself.
+// Connects a session's protocol to its stream, passing gRPC's callbacks to the daemon's one thread. `Stream` is gRPC's
+// reactor, or a test's own.
+// Thread rule: gRPC calls On... on its threads; everything else runs on the daemon's one thread. Deletes itself.
 #pragma once
 
 #include <set>

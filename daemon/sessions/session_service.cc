@@ -13,7 +13,7 @@ grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>* SessionService::S
 }
 
 void SessionService::SendConfiguration() {
-  // A session that ends meanwhile leaves the set.
+  // Copied, because a session that ends removes itself from the set.
   const std::vector<ConfigurationSink*> sessions(sessions_.begin(), sessions_.end());
   for (ConfigurationSink* session : sessions)
     session->SendConfiguration();

@@ -1,5 +1,5 @@
-// xschedd.v1.ClientSession, as one of the two sockets serves it: one bidirectional stream a client.
-// Thread rule: gRPC calls Session on its threads; everything else happens on the daemon's one thread.
+// xschedd.v1.ClientSession on one of the two sockets: one bidirectional stream per client.
+// Thread rule: gRPC calls Session on its threads; everything else runs on the daemon's one thread.
 #pragma once
 
 #include <set>
@@ -17,7 +17,7 @@ class ConfigurationSink {
 
 class SessionService final : public v1::ClientSession::CallbackService {
  public:
-  // `is_admin`: of the server of admin.sock.
+  // `is_admin`: serves admin.sock.
   SessionService(Host& host, bool is_admin) : host_(host), is_admin_(is_admin) {}
 
   grpc::ServerBidiReactor<v1::ClientMessage, v1::DaemonMessage>* Session(grpc::CallbackServerContext* context) override;

@@ -24,12 +24,12 @@ std::string_view TypeText(MetricType type, MetricFormat format) {
   return "unknown";
 }
 
-// What samples of the family are called in addition to its name.
+// The suffix that samples add to the family's name.
 std::string_view EndingOf(MetricType type) {
   return type == MetricType::kCounter ? "_total" : type == MetricType::kInfo ? "_info" : "";
 }
 
-// "1.5" for 1,500,000,000; no digits that say nothing, but `least` behind the point.
+// "1.5" for 1,500,000,000: no trailing zeros, but at least `least` decimals.
 std::string Decimal(std::uint64_t ns, std::size_t least) {
   std::string text = fmt::format("{}.{:09}", ns / kNsPerS, ns % kNsPerS);
   const std::size_t point = text.find('.');
@@ -47,7 +47,7 @@ std::string_view ContentType(MetricFormat format) {
 }
 
 std::string BoundText(std::uint64_t ns) {
-  // As Go writes a float64, which is what the format asks for: 5e-06, not 0.000005.
+  // The format asks for floats as Go writes them: 5e-06, not 0.000005.
   constexpr std::uint64_t kShortestDecimal = 100'000;
   if (ns >= kShortestDecimal || ns == 0) return Decimal(ns, 1);
   return fmt::format("{}", static_cast<double>(ns) / static_cast<double>(kNsPerS));

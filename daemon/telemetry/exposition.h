@@ -1,9 +1,8 @@
-// Writes metrics as text: OpenMetrics 1.0, or the older text format of Prometheus (0.0.4), which promtool reads.
+// Writes metrics as text: OpenMetrics 1.0, or the older Prometheus text format (0.0.4), which promtool reads.
 //
-// A serialiser of our own, because the one that Debian 12 has (prometheus-cpp 1.0) writes the older format only, knows
-// neither units nor info metrics, and brings an HTTP server with threads. Whoever writes keeps the formats' order: a
-// family once, with all its samples, none twice. Names are ours; label values may be anybody's, and are escaped.
-// Thread rule: one owner.
+// We have our own serialiser because Debian 12's prometheus-cpp 1.0 writes only the older format, lacks units and info
+// metrics, and brings an HTTP server with threads. The caller keeps the formats' order: each family once, with all its
+// samples, none twice. Names are ours; label values may come from anybody and are escaped. Thread rule: one owner.
 #pragma once
 
 #include <concepts>
@@ -20,14 +19,14 @@ namespace xschedd {
 enum class MetricType { kCounter, kGauge, kHistogram, kInfo };
 enum class MetricFormat { kOpenMetrics, kPrometheus };
 
-// As HTTP names it.
+// The HTTP Content-Type.
 std::string_view ContentType(MetricFormat format);
 
-// `name`: without the endings that belong to samples ("_total", "_info"), but with the unit, where there is one.
+// `name` excludes the suffixes of samples ("_total", "_info") but includes the unit, if any.
 struct MetricFamily {
   std::string_view name;
   MetricType type;
-  std::string_view unit;  // "seconds", "bytes", "ratio"; empty: it counts something
+  std::string_view unit;  // "seconds", "bytes", "ratio"; empty: a count
   std::string_view help;
 };
 
@@ -38,14 +37,14 @@ class Exposition {
  public:
   explicit Exposition(MetricFormat format) : format_(format) {}
 
-  // All samples that follow are of this family, which must outlive them.
+  // Samples that follow belong to this family, which must outlive them.
   void Begin(const MetricFamily& family);
   void Sample(Labels labels, std::unsigned_integral auto value) {
     Start("", labels);
     Number(value);
   }
   void Sample(Labels labels, double value);
-  // A time that is kept in ns, exactly, in seconds.
+  // Writes ns as seconds, exactly.
   void Seconds(Labels labels, std::uint64_t ns);
   void Histogram(Labels labels, const TimeHistogram& histogram);
 
@@ -61,7 +60,7 @@ class Exposition {
   std::string text_;
 };
 
-// "0.0025", "5.0": seconds as a bound of a histogram must be written.
+// "0.0025", "5.0": a histogram bound in seconds.
 std::string BoundText(std::uint64_t ns);
 
 }  // namespace xschedd

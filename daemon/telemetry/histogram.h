@@ -1,5 +1,5 @@
-// How often something took how long: counts by fixed upper bounds, and the sum. An observation costs a short walk and
-// allocates nothing. Thread rule: the daemon's one thread.
+// A histogram of durations: counts by fixed upper bounds, and the sum. An observation costs a short scan and allocates
+// nothing. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ class TimeHistogram {
  public:
   static constexpr std::size_t kMostBounds = 15;
 
-  // `bounds_ns`: ascending, at most kMostBounds; lives for ever. What is above the last has a count of its own.
+  // `bounds_ns`: ascending, at most kMostBounds, never freed. Values above the last bound have their own count.
   explicit TimeHistogram(std::span<const std::uint64_t> bounds_ns) : bounds_ns_(bounds_ns) {}
 
   void Observe(std::uint64_t ns) {
@@ -24,7 +24,7 @@ class TimeHistogram {
     sum_ns_ += ns;
   }
 
-  // All that `other`, of the same bounds, has seen.
+  // Adds the observations of `other`, which has the same bounds.
   void Add(const TimeHistogram& other) {
     for (std::size_t i = 0; i < counts_.size(); ++i)
       counts_[i] += other.counts_[i];
@@ -32,7 +32,7 @@ class TimeHistogram {
   }
 
   std::span<const std::uint64_t> BoundsNs() const { return bounds_ns_; }
-  // Not cumulative; the one after the last bound is for all that is longer.
+  // Not cumulative; the count after the last bound is for everything longer.
   std::uint64_t Count(std::size_t place) const { return counts_[place]; }
   std::uint64_t SumNs() const { return sum_ns_; }
 

@@ -23,8 +23,8 @@
 namespace xschedd {
 namespace {
 
-// systemd sets JOURNAL_STREAM to "device:inode" of the stream that it gave us as stderr; the shell that started us may
-// have sent stderr elsewhere since.
+// systemd sets JOURNAL_STREAM to the "device:inode" of the stderr that it gave us; a shell that started us may have
+// redirected stderr since.
 bool StderrIsJournal() {
   const char* stream = std::getenv("JOURNAL_STREAM");
   struct stat status {};
@@ -32,7 +32,7 @@ bool StderrIsJournal() {
   return std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino) == stream;
 }
 
-// "<4>": the priority of a line, as syslog(3) counts and sd-daemon(3) has it.
+// "<4>": a line's priority by syslog(3), in the form of sd-daemon(3).
 class JournalPriority final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
@@ -43,7 +43,7 @@ class JournalPriority final : public spdlog::custom_flag_formatter {
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JournalPriority>(); }
 };
 
-// The journal has the time itself.
+// No time for the journal, which adds its own.
 std::unique_ptr<spdlog::formatter> Format() {
   auto format = std::make_unique<spdlog::pattern_formatter>();
   format->add_flag<JournalPriority>('*').set_pattern(StderrIsJournal() ? "%*%v" : "%Y-%m-%dT%H:%M:%S.%e%z %-7l %v");
@@ -55,25 +55,25 @@ constexpr double kLibraryLinesBurst = 10;
 constexpr std::size_t kLibraryTextLimit = 512;
 std::atomic<std::uint64_t> library_lines_left_out{0};
 
-// What gRPC and protobuf would write to standard error themselves, a line for each message that is wrong: anybody who
-// may connect can have them write as fast as he sends.
+// Limits what gRPC and protobuf would write to stderr themselves. They write a line per invalid message, so any peer
+// could make them write as fast as it sends.
 void LogOfLibrary(const char* library, std::string_view text) {
   static std::mutex mutex;
   static TokenBucket lines(kLibraryLinesPerSecond, kLibraryLinesBurst);
   {
     const std::lock_guard lock(mutex);
     if (!lines.Take(MonotonicNs())) {
-      library_lines_left_out.fetch_add(1, std::memory_order_relaxed);  // a number, no other data hangs on it
+      library_lines_left_out.fetch_add(1, std::memory_order_relaxed);  // just a number; orders no other data
       return;
     }
   }
   SPDLOG_WARN("message of a library library={} text=\"{}\"", library, CleanText(text, kLibraryTextLimit));
 }
 
-// Takes the lines, and one at a time writes them.
+// Queues lines; its one thread writes them.
 std::shared_ptr<spdlog::details::thread_pool> pool;
 
-// Says in the log itself, in front of what is written next, that lines were lost. Only the pool's one thread uses it.
+// Precedes the next line written by one that says how many were lost. Only the pool's one thread uses it.
 class LossTold final : public spdlog::sinks::sink {
  public:
   LossTold(spdlog::sink_ptr to, spdlog::details::thread_pool& lines) : sink_(std::move(to)), lines_(lines) {}
@@ -95,7 +95,7 @@ class LossTold final : public spdlog::sinks::sink {
 
  private:
   const spdlog::sink_ptr sink_;
-  spdlog::details::thread_pool& lines_;  // whose thread this is
+  spdlog::details::thread_pool& lines_;  // this runs on its thread
   std::uint64_t reported_ = 0;
 };
 
@@ -127,9 +127,9 @@ Result<void> StartLog(const std::string& level) {
 }
 
 void EndLog() {
-  // The logger stays: a library's thread may still have something to say.
+  // The logger stays, because a library's thread may still log.
   spdlog::default_logger()->set_level(spdlog::level::off);
-  // Goes with its last user, and writes all before that.
+  // The pool ends with its last user, after writing everything.
   pool.reset();
 }
 

@@ -1,9 +1,9 @@
-// Where the daemon's log goes: the journal when stderr is the journal, else stderr. One line an event, "what
-// key=value". What gRPC and protobuf have to say goes there, too, few lines a second.
+// The daemon's log: to the journal if stderr is the journal, else to stderr. One line per event, "what key=value".
+// Messages of gRPC and protobuf go there too, a few lines a second.
 //
-// A thread of its own writes the lines, so that a journal that stands still stops nobody: kWaitingLines wait for it,
-// then the oldest are lost, and counted, and the next line that is written is preceded by one that says how many.
-// Thread rule: StartLog and EndLog from main; logging itself (spdlog) from any thread.
+// A thread of its own writes the lines, so that a stalled journal blocks nobody. Up to kWaitingLines wait; beyond that
+// the oldest are lost and counted, and a line that says how many precedes the next one written. Thread rule: StartLog
+// and EndLog from main; logging itself (spdlog) from any thread.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ namespace xschedd {
 
 inline constexpr std::size_t kWaitingLines = 4'096;
 
-// `level`: trace, debug, info, warning, error, off. Fails on any other.
+// `level`: trace, debug, info, warning, error or off; fails on any other.
 Result<void> StartLog(const std::string& level);
-// Returns when all lines are written; what is logged afterwards is lost.
+// Returns when all lines are written; later lines are lost.
 void EndLog();
-// How many lines were lost because nobody read them. Thread rule: any thread.
+// Lines lost because nobody read them. Thread rule: any thread.
 std::uint64_t LogLinesLost();
-// A last line, from a place where nothing else works: to standard error, unless that would have to be waited for.
+// Writes a last line to stderr where nothing else works any more; drops it rather than block.
 void SayLast(std::string_view line);
 
-// How many lines of libraries were not logged because there were too many. Thread rule: any thread.
+// Lines of libraries dropped because there were too many. Thread rule: any thread.
 std::uint64_t LibraryLinesLeftOut();
 
 }  // namespace xschedd

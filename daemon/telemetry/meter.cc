@@ -18,7 +18,7 @@ constexpr std::uint64_t kLatencyBounds[] = {5 * kUs,   10 * kUs, 20 * kUs, 50 * 
 static_assert(std::size(kHoldBounds) <= TimeHistogram::kMostBounds);
 static_assert(std::size(kLatencyBounds) <= TimeHistogram::kMostBounds);
 
-// What a client may say of itself goes into labels in this length.
+// The longest label taken from client text.
 constexpr std::size_t kLabelLimit = 64;
 constexpr std::uint32_t kOtherPlace = 0;
 
@@ -26,12 +26,12 @@ constexpr std::uint64_t Usage::*kUsageParts[] = {&Usage::gpu_ns,      &Usage::he
                                                  &Usage::completions, &Usage::passed,  &Usage::became_busy,
                                                  &Usage::became_idle, &Usage::late};
 
-// Since `base`, at most `most`.
+// Growth since `base`, at most `most`.
 std::uint64_t Grown(std::uint64_t now, std::uint64_t base, std::uint64_t most) {
   return std::min(now - std::min(base, now), most);
 }
 
-// All that there is to count of an attachment since it began, within what is possible.
+// Everything to count for an attachment since it began, limited to what is possible.
 Usage UsageOf(const Attachment& attachment, std::uint64_t now_ns) {
   const Metered& metered = attachment.metered;
   Usage usage;
@@ -80,7 +80,7 @@ std::uint32_t Meter::PlaceOf(Device& device) {
   const bool is_new = known == devices_.end();
   auto place = static_cast<std::uint32_t>(known - devices_.begin());
   if (is_new && devices_.size() > kMostDevices) {
-    // Its place is that of one without an id, if one could be folded.
+    // If one device could be folded, the new one takes its place, which has no id now.
     place = kOtherPlace;
     if (FoldOne()) {
       place = static_cast<std::uint32_t>(
@@ -97,7 +97,7 @@ std::uint32_t Meter::PlaceOf(Device& device) {
     account.vendor = CleanText(device.vendor, kLabelLimit);
     if (is_new && uuid_of_) account.uuid = CleanText(uuid_of_(device.pci_address), kLabelLimit);
     account.has_clients = true;
-    account.counting = 0;  // found while clients are counted: this is its first
+    account.counting = 0;  // found during a count: this client is its first
   }
   device.metered = place;
   return place;
@@ -115,7 +115,7 @@ bool Meter::FoldOne() {
     if (accounts_[i].device != place) continue;
     const std::uint32_t klass = accounts_[i].klass;
     const ClassAccount folded =
-        std::exchange(accounts_[i], ClassAccount(kNoAccount, 0));  // free, also for what follows
+        std::exchange(accounts_[i], ClassAccount(kNoAccount, 0));  // freed first: FindAccount may reuse it
     ClassAccount& other = accounts_[FindAccount(kOtherPlace, klass)];
     Add(folded.total, other.total);
     other.holds.Add(folded.holds);
@@ -190,14 +190,14 @@ void Meter::Settle(Attachment& attachment, std::uint64_t now_ns) {
   Usage& counted = attachment.metered.counted;
   Usage& total = AccountOf(attachment).total;
   for (const auto part : kUsageParts) {
-    // A ledger that goes back, as no honest one does, stands still here.
+    // A ledger that goes back, which no honest one does, counts as unchanged.
     if (usage.*part <= counted.*part) continue;
     total.*part += usage.*part - counted.*part;
     counted.*part = usage.*part;
   }
 }
 
-// ---- what is so at present -----------------------------------------------------------------------------------------
+// ---- present state -------------------------------------------------------------------------------------------------
 
 void Meter::Begin() {
   for (ClassAccount& account : accounts_)
@@ -245,7 +245,7 @@ void Meter::CountPresent(const Attachment& attachment, std::uint64_t now_ns) {
 void Meter::End() {
   for (ClassAccount& account : accounts_)
     account.present = account.counting;
-  // Clients that run side by side have more than the device's time between them.
+  // Clients that run side by side can add up to more than the device's time.
   for (DeviceAccount& device : devices_)
     device.utilization = device.has_clients ? std::min(device.counting, 1.0) : -1;
 }

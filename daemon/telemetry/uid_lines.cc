@@ -7,7 +7,7 @@ namespace xschedd {
 
 std::optional<std::uint64_t> UidLines::Take(std::uint32_t uid, std::uint64_t now_ns) {
   if (by_uid_.size() >= kUids && !by_uid_.contains(uid)) {
-    // Whoever caused a line longest ago is forgotten, and may then say as much as a new one.
+    // Forgets the uid whose last line is oldest; it then starts with a full allowance.
     by_uid_.erase(std::min_element(by_uid_.begin(), by_uid_.end(),
                                    [](const auto& a, const auto& b) { return a.second.last_ns < b.second.last_ns; }));
   }

@@ -1,6 +1,6 @@
-// How many lines of one kind each user may cause in the log, so that one user's flood hides neither another's lines nor
-// anything else; and how many all users together. A user is known by the uid as which its subordinate ones count
-// (Quotas::OwnerOf). What is left out is counted and told with the next line. Thread rule: the daemon's one thread.
+// Limits log lines of one kind per user and in all, so that one user's flood hides nothing of anybody else's.
+// Subordinate uids count as their user (Quotas::OwnerOf). The next line of a user says how many were left out. Thread
+// rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace xschedd {
 
-// Lines a second, and at once.
+// Lines per second, and at once.
 struct LineLimits {
   double per_second;
   double burst;
   double all_per_second;
   double all_burst;
 };
-// What clients do: come, go, hint, attach. The ranks of a job come together.
+// For what clients do: come, go, hint, attach. The ranks of a job come together.
 inline constexpr LineLimits kClientLines{5, 200, 50, 500};
-// What one operation of an administrator, or a reload, says of each of the clients that it changes.
+// For each client that one operation of an administrator, or a reload, changes.
 inline constexpr double kDetailLinesPerSecond = 20;
 inline constexpr double kDetailLinesBurst = 200;
-// What is refused to them; also in the event memory.
+// For refusals; limits the event memory, too.
 inline constexpr LineLimits kRefusalLines{1, 10, 20, 200};
 
 class UidLines {
  public:
   explicit UidLines(const LineLimits& limits) : limits_(limits), all_(limits.all_per_second, limits.all_burst) {}
 
-  // Whether a line about this uid is logged: then how many of its before it were not.
+  // Returns a value if a line about this uid may be logged: how many of its lines were left out before.
   std::optional<std::uint64_t> Take(std::uint32_t uid, std::uint64_t now_ns);
   std::uint64_t LeftOutTotal() const { return left_out_; }
 

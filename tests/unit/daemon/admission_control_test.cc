@@ -1,4 +1,4 @@
-// What clients send: whose turn it is, how much of it is let in, and that the relay loses nothing.
+// Client traffic: whose turn it is, how much is admitted, and that the relay loses nothing.
 #include "daemon/connections/admission_control.h"
 
 #include <sys/socket.h>
@@ -46,7 +46,7 @@ std::pair<UniqueFd, UniqueFd> MakePair() {
   return {UniqueFd(pair[0]), UniqueFd(pair[1])};
 }
 
-// A relay with the client's and gRPC's ends of its sockets in the test's hand.
+// A relay whose sockets' other ends the test holds.
 struct AdmissionWorld {
   explicit AdmissionWorld(bool is_admin) {
     auto [client, clients] = MakePair();
@@ -74,7 +74,7 @@ struct AdmissionWorld {
   std::shared_ptr<SocketRelay> relay;
 };
 
-// Writes all of `text` into one end, and reads it out of the other by pieces of `piece`.
+// Writes `text` into one end and reads it from the other in pieces of `piece`.
 std::string Through(AdmissionWorld& world, const UniqueFd& from, const UniqueFd& to, const std::string& text,
                     std::size_t piece) {
   std::string got;
@@ -111,9 +111,9 @@ TEST_CASE("users take turns, and each user's items keep their order") {
   CHECK_FALSE(turns.Next());
 }
 
-TEST_CASE("a user that has had much waits, a newcomer does not, and nobody saves up") {
+TEST_CASE("a heavy user waits, a newcomer does not, and idle users save up nothing") {
   FairTurns<char> turns;
-  SECTION("what a turn cost is known later") {
+  SECTION("a turn's cost is known later") {
     turns.Add(kAlice, 'a');
     turns.Add(kBob, '1');
     turns.Charge(kAlice, 25);
@@ -123,7 +123,7 @@ TEST_CASE("a user that has had much waits, a newcomer does not, and nobody saves
       turns.Add(kBob, item);
     CHECK(Order(turns, 10) == "123a4bc");
   }
-  SECTION("quiet for long, then as much as others") {
+  SECTION("a user that was quiet for long gets as much as others") {
     for (int i = 0; i < 100; ++i)
       turns.Add(kAlice, 'a');
     for (int i = 0; i < 90; ++i) {
@@ -134,7 +134,7 @@ TEST_CASE("a user that has had much waits, a newcomer does not, and nobody saves
       turns.Add(kBob, item);
     CHECK(Order(turns, 10).substr(0, 6) == "1a2a3a");
   }
-  SECTION("thousands of users who have gone cost nothing, and one who is in debt stays so") {
+  SECTION("thousands of departed users are forgotten, but a debt is not") {
     turns.Charge(kAlice, 100);
     for (uid_t uid = 5'000; uid < 10'000; ++uid) {
       turns.Add(uid, 'x');
@@ -167,9 +167,9 @@ TEST_CASE("a share of the processor has limited credit, and a debt is paid back"
   CHECK(std::llround(share.DebtNs(4 + 10 * kMillisecond) / 1e6) == 10);
   CHECK(share.DebtNs(4 + 20 * kMillisecond + 2) == 0);
   CHECK(share.DebtNs(1'000 * kMillisecond) == 0);
-  share.Spend(11 * kMillisecond, 1'000 * kMillisecond);  // no more was saved than the limit
+  share.Spend(11 * kMillisecond, 1'000 * kMillisecond);  // no more than the limit was saved up
   CHECK(std::llround(share.DebtNs(1'000 * kMillisecond) / 1e6) == 2);
-  CHECK(std::llround(share.DebtNs(999 * kMillisecond) / 1e6) == 2);  // a clock that is read late gives nothing
+  CHECK(std::llround(share.DebtNs(999 * kMillisecond) / 1e6) == 2);  // an older time gives nothing
 }
 
 TEST_CASE("one user's flood does not make another wait") {
@@ -209,7 +209,7 @@ TEST_CASE("admitted work is paid for before more is admitted") {
   bool others_ran = false;
   REQUIRE(RunUntil(io, [&] { return turns == 1; }));
   boost::asio::post(io, [&] { others_ran = true; });
-  admission.Charge(kAlice, 10 * kMillisecond);  // more than it had thought
+  admission.Charge(kAlice, 10 * kMillisecond);  // more than the turn had reported
   REQUIRE(RunUntil(io, [&] { return turns == 2; }));
   CHECK(others_ran);
   CHECK(MonotonicNs() - began >= 40 * kMillisecond);  // 20 + 10 less the 10 saved up, at half a core
@@ -235,7 +235,7 @@ TEST_CASE("after admission control is stopped, nobody gets a turn") {
   CHECK(turns == last);
 }
 
-TEST_CASE("a relay passes all bytes unchanged both ways, however many and however slowly they are read") {
+TEST_CASE("a relay passes all bytes unchanged both ways, however slowly they are read") {
   const bool is_admin = GENERATE(true, false);
   AdmissionWorld world(is_admin);
   const std::string little = Noise(70'000);
@@ -245,7 +245,7 @@ TEST_CASE("a relay passes all bytes unchanged both ways, however many and howeve
   CHECK(world.ended == 0);
 }
 
-TEST_CASE("a relay ends when one side does, once") {
+TEST_CASE("a relay ends once, when either side does") {
   AdmissionWorld world(GENERATE(true, false));
   SECTION("the client") {
     world.client_end.Reset();
@@ -253,7 +253,7 @@ TEST_CASE("a relay ends when one side does, once") {
   SECTION("gRPC") {
     world.grpc_end.Reset();
   }
-  SECTION("gRPC, while something waits for room") {
+  SECTION("gRPC, while bytes wait for buffer space") {
     const std::string much = Noise(3'000'000);
     CHECK(::send(world.grpc_end.Get(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0);
     world.io.run_for(milliseconds(5));
@@ -278,7 +278,7 @@ TEST_CASE("a stopped relay carries nothing, whatever it was waiting for") {
     is_due = GENERATE(true, false);
     if (is_due) test::Say(world.grpc_end, "x");
   }
-  SECTION("for room") {
+  SECTION("for buffer space") {
     CHECK(::send(world.grpc_end.Get(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0);
     test::RunAWhile(world.io);
     is_due = GENERATE(true, false);
@@ -286,7 +286,7 @@ TEST_CASE("a stopped relay carries nothing, whatever it was waiting for") {
     while (is_due && ::recv(world.client_end.Get(), bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
     }
   }
-  SECTION("for the user to have sent less") {
+  SECTION("for the user's quota") {
     world.pause = milliseconds(5);
     test::Say(world.client_end, "x");
     test::RunAWhile(world.io);
@@ -300,17 +300,17 @@ TEST_CASE("a stopped relay carries nothing, whatever it was waiting for") {
   CHECK(test::IsClosed(world.grpc_end));
 }
 
-TEST_CASE("an expensive client is read later, an administrator is not") {
+TEST_CASE("an expensive client is read later, an administrator at once") {
   const bool is_admin = GENERATE(true, false);
   AdmissionWorld world(is_admin);
-  world.relay->Charge(205 * kMillisecond);  // 200 are saved up; a twentieth of a core pays 5 back in 100 ms
+  world.relay->Charge(205 * kMillisecond);  // 200 were saved up; a twentieth of a core pays back 5 in 100 ms
   const std::uint64_t began = MonotonicNs();
   CHECK(Through(world, world.client_end, world.grpc_end, "late", 10) == "late");
   const bool was_late = MonotonicNs() - began >= 100 * kMillisecond;
   CHECK((is_admin || was_late));
 }
 
-TEST_CASE("a user who has sent too much waits until it may send again") {
+TEST_CASE("a user over its message quota is not read until it may send again") {
   AdmissionWorld world(false);
   world.pause = milliseconds(10);
   REQUIRE(::send(world.client_end.Get(), "x", 1, MSG_NOSIGNAL) == 1);

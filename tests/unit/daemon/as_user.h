@@ -1,5 +1,5 @@
-// Root is another user while it lives: for the kernel, and for whoever asks who made a socket. Only for a test that
-// runs as root. Thread rule: the test's thread; the user is the whole process's.
+// Makes root another user for as long as it lives: to the kernel, and to anybody who asks who made a socket. Only for
+// tests that run as root. Thread rule: the test's thread; affects the whole process.
 #pragma once
 
 #include <unistd.h>
@@ -12,7 +12,7 @@ namespace xschedd::test {
 
 inline constexpr uid_t kNobody = 65534;
 
-// False where this is not root, with the line that tests/tally.py collects.
+// False if not root; prints the line that tests/tally.py collects.
 inline bool CanBecomeUsers() {
   if (::geteuid() == 0) return true;
   std::cout << "skipped: " << Catch::getResultCapture().getCurrentTestName() << ": users are made by root\n";

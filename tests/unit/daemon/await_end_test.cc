@@ -1,4 +1,4 @@
-// Waiting for the end of a descriptor: an end that is only imagined is not told.
+// Waiting for the end of a descriptor, without false alarms.
 #include "daemon/connections/await_end.h"
 
 #include <memory>
@@ -75,7 +75,7 @@ TEST_CASE("data that was read meanwhile is not reported as an end") {
   CHECK_FALSE(awaited.failed);
 }
 
-TEST_CASE("closing the descriptor is reported as an error, and nothing after its owner is gone") {
+TEST_CASE("closing the descriptor is an error, and nothing is reported once its owner is gone") {
   Awaited awaited;
   RunAWhile(awaited.io);
   SECTION("closed") {
@@ -85,13 +85,13 @@ TEST_CASE("closing the descriptor is reported as an error, and nothing after its
     CHECK(awaited.failed);
     CHECK(test::IsClosed(awaited.pair.peers));
   }
-  SECTION("closed when its end was seen and not told yet") {
+  SECTION("closed between the end and its report") {
     awaited.pair.peers.Reset();
     test::RunWith(awaited.io, [&] { CloseForGood(*awaited.descriptor); });
     REQUIRE(awaited.IsTold());
     CHECK(awaited.failed);
   }
-  SECTION("gone with what it was part of") {
+  SECTION("destroyed with its owner") {
     awaited.descriptor.reset();
     RunAWhile(awaited.io);
     CHECK(awaited.told == 0);

@@ -1,5 +1,4 @@
-// The configuration of a daemon that believes what clients say of their devices, which are no machine's. Thread rule:
-// pure.
+// The configuration of a daemon that believes what clients say about devices, which no machine has. Thread rule: pure.
 #pragma once
 
 #include "daemon/config/config.h"

@@ -1,4 +1,4 @@
-// A client's shared memory, where there are too few descriptors for it.
+// A client's shared memory, with too few descriptors for it.
 #include "daemon/registry/channel.h"
 
 #include "tests/catch.h"
@@ -6,7 +6,7 @@
 
 using namespace xschedd;
 
-TEST_CASE("a channel fails with a reason where it cannot have three descriptors") {
+TEST_CASE("a channel without three free descriptors fails with a reason") {
   for (const rlim_t more : {0u, 1u, 2u}) {
     test::FewDescriptors few(more);
     const auto channel = Channel::Make();

@@ -1,4 +1,4 @@
-// Several files make the configuration: which, in which order, and what goes before what.
+// A configuration of several files: which, in which order, and which overrides which.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace xschedd {
 namespace {
 
-// A main file x.toml, which need not be there, and conf.d.
+// A main file x.toml, which may be missing, and conf.d.
 class Files {
  public:
   Files() { std::filesystem::create_directory(Path("conf.d")); }
@@ -28,7 +28,7 @@ class Files {
 
 }  // namespace
 
-TEST_CASE("a file that is not there") {
+TEST_CASE("a missing file") {
   CHECK(LoadConfig("/nonexistent/x.toml", true).has_value());
   const auto config = LoadConfig("/nonexistent/x.toml", false);
   REQUIRE(!config);
@@ -39,7 +39,7 @@ TEST_CASE("a file that is not there") {
   CHECK(DropInFolder("x.toml") == "conf.d");
 }
 
-TEST_CASE("of conf.d count .toml files without a dot in front, by the bytes of their names") {
+TEST_CASE("conf.d contributes .toml files without a leading dot, in byte order of their names") {
   const Files files;
   for (const char* name : {"b.toml", "a.toml", "B.toml", "10.toml", "9.toml"})
     files.Write(std::string("conf.d/") + name, "[policy]\nturn_ms = 7\n");
@@ -55,7 +55,7 @@ TEST_CASE("of conf.d count .toml files without a dot in front, by the bytes of t
   CHECK(!LoadConfig(files.Path("x.toml"), false));
 }
 
-TEST_CASE("a later file goes before an earlier one, key by key; rules and passthrough are added") {
+TEST_CASE("a later file overrides an earlier one key by key; rules and passthrough are appended") {
   const Files files;
   files.Write("x.toml",
               "passthrough = [\"liba.so\"]\n[daemon]\nspin = true\n[policy]\nname = \"share\"\nturn_ms = 5\n"
@@ -84,7 +84,7 @@ TEST_CASE("a later file goes before an earlier one, key by key; rules and passth
   CHECK(LoadConfig(files.Path("x.toml"), false)->passthrough.empty());
 }
 
-TEST_CASE("what is wrong with one of the files is told with its name") {
+TEST_CASE("an error in one of the files names the file") {
   const Files files;
   files.Write("x.toml", "[policy]\nturn_ms = 5\n");
   files.Write("conf.d/1.toml", "[policy]\n\nturn_ms = 0\n");

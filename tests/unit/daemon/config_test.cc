@@ -28,7 +28,7 @@ TEST_CASE("an empty file gives the defaults") {
   CHECK(config->readers == "xschedd-readers");
 }
 
-TEST_CASE("the shipped file is the defaults") {
+TEST_CASE("the shipped file equals the defaults") {
   const auto config = LoadConfig(XSCHEDD_SHIPPED_CONFIG, false);
   REQUIRE(config);
   const Config defaults;
@@ -150,7 +150,7 @@ TEST_CASE("time slices are auto or off") {
   CHECK(ErrorOf("[device]\nslices = \"off\"\n").find("known are time_slices") != std::string::npos);
 }
 
-TEST_CASE("what is wrong is named with its place, cause and remedy") {
+TEST_CASE("an error has a place, cause and remedy") {
   CHECK(ErrorOf("[policy]\nlinger = 1\n") ==
         "x.toml:2:1: unknown key \"linger\" in [policy]; known are name, linger_us, guard_ms_per_s, window_us, "
         "top_window_us, max_concurrent, turn_ms, tolerance_percent, share_slack_us, laxity_margin_us, fair_quantum_ms");
@@ -203,7 +203,7 @@ TEST_CASE("what is wrong is named with its place, cause and remedy") {
   CHECK(ErrorOf("name = \"\xff\"\n").find("x.toml:1:") == 0);
 }
 
-TEST_CASE("what is quoted from the file stays one line without control characters") {
+TEST_CASE("quotes from the file stay on one line without control characters") {
   const auto config = ParseOne("\"a\\nb\\u001bc\\u009b\" = 1\n", "file");
   REQUIRE_FALSE(config.has_value());
   CHECK(config.error().what.find("\"a?b?c?\"") != std::string::npos);

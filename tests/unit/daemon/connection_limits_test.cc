@@ -1,4 +1,4 @@
-// Connections that are too many, and such that nobody uses: who is told, and that nobody else is hindered.
+// Too many and unused connections: who is told, and that nobody else is affected.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,9 +21,9 @@ using test::Table;
 
 namespace {
 
-constexpr int kBeingRefused = 16;  // of one uid, who are let in only to be told (Connections)
+constexpr int kBeingRefused = 16;  // connections of one uid open only to be refused (Connections)
 
-// A table for a daemon that may open so many files.
+// A table for a daemon with this descriptor limit.
 std::unique_ptr<Table> TableOf(rlim_t descriptors) {
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -34,7 +34,7 @@ std::unique_ptr<Table> TableOf(rlim_t descriptors) {
   return table;
 }
 
-// The other end of a connection that this user makes.
+// The peer's end of a connection by this user.
 UniqueFd ConnectAs(Table& table, uid_t uid) {
   Pair pair;
   if (uid != 0) {
@@ -53,7 +53,7 @@ PreambleStatus StatusTold(const UniqueFd& shim) {
 
 }  // namespace
 
-TEST_CASE("only some refused connections of one user are kept open, the others are refused at once") {
+TEST_CASE("a few refused connections of one user stay open, the rest close at once") {
   Table table;
   table.AllowConnections(1);
   const UniqueFd first = table.Admit();
@@ -62,13 +62,13 @@ TEST_CASE("only some refused connections of one user are kept open, the others a
     waiting.push_back(table.Connect());
   for (const UniqueFd& one : waiting) {
     char byte;
-    CHECK((::recv(one.Get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN));  // it has not said yet what it is
+    CHECK((::recv(one.Get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN));  // the peer has not yet said what it is
   }
   const UniqueFd next = table.Connect();
   CHECK(StatusTold(next) == PreambleStatus::kQuota);
   CHECK(test::IsClosed(next));
   CHECK(table.refused.size() == kBeingRefused + 1);
-  // Those who go, or stay too long, make room.
+  // Connections that leave, or stay too long, make room.
   waiting.resize(kBeingRefused / 2);
   REQUIRE(RunUntil(table.io, [&] { return std::all_of(waiting.begin(), waiting.end(), &test::IsClosed); }));
   CHECK(table.adopted.size() == 1);
@@ -77,7 +77,7 @@ TEST_CASE("only some refused connections of one user are kept open, the others a
   CHECK(table.Find(table.adopted[0].Get())->refusal.ok());
 }
 
-TEST_CASE("no more connections are accepted than there are descriptors for") {
+TEST_CASE("connections are accepted only while descriptors last") {
   if (!test::CanBecomeUsers()) return;
   const auto table = TableOf(64);  // half of it at eight for each
   std::vector<UniqueFd> let_in;
@@ -90,16 +90,16 @@ TEST_CASE("no more connections are accepted than there are descriptors for") {
   CHECK(table->refused[0].find("raise its LimitNOFILE") != std::string::npos);
   CHECK(StatusTold(next) == PreambleStatus::kQuota);
   CHECK(test::IsClosed(next));
-  // One of a user who has half of them is told what concerns it.
+  // A user who has half of them is told about its own limit.
   CHECK(StatusTold(ConnectAs(*table, 1)) == PreambleStatus::kQuota);
   CHECK(table->refused.back().find("(uid 1) was refused: uid 1 has 2 connections") != std::string::npos);
-  SECTION("an administrator comes in") {
+  SECTION("an administrator is admitted") {
     Pair administrator;
     Say(administrator.peers, test::kPlain);
     table->connections.Accept(std::move(administrator.ours), true);
     CHECK(RunUntil(table->io, [&] { return table->adopted.size() == 1; }));
   }
-  SECTION("and so does the next, when one has gone") {
+  SECTION("the next client is admitted when one has left") {
     let_in.pop_back();
     RunAWhile(table->io);
     const UniqueFd later = ConnectAs(*table, 2);
@@ -115,7 +115,7 @@ TEST_CASE("a user over its byte quota is not read until the debt is paid") {
   const UniqueFd grpc(std::move(table.adopted[0]));
   char bytes[64];
   const auto read = [&] { return ::recv(grpc.Get(), bytes, sizeof bytes, MSG_DONTWAIT) > 0; };
-  REQUIRE(RunUntil(table.io, read));  // its first words
+  REQUIRE(RunUntil(table.io, read));  // its first bytes
   constexpr std::uint64_t kMuch = 1'000'000'000'000;
   table.quotas.Charge(::geteuid(), QuotaKind::kMessageBytes, kMuch);
   Say(peer, "more");
@@ -142,7 +142,7 @@ TEST_CASE("only an unused connection is closed") {
   connection(3)->last_call_ns = MonotonicNs() + 3'600'000'000'000;  // called just now
   REQUIRE(RunUntil(table.io, [&] { return !table.gone.empty(); }));
   for (int i = 0; i < 20; ++i)
-    RunAWhile(table.io);  // the others' time is over, too
+    RunAWhile(table.io);  // past the others' limit, too
   CHECK(table.gone == std::vector<int>{unused});
   CHECK(test::IsClosed(peers[0]));
   for (std::size_t i = 1; i < peers.size(); ++i)

@@ -1,4 +1,4 @@
-// The table of connections, with a gRPC that only keeps what it is given. Thread rule: the test's thread.
+// The table of connections, with a gRPC that only records what it is given. Thread rule: the test's thread.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -35,11 +35,11 @@ struct Table {
                        return {};
                      },
                      .dropped = [](Connection&) {}},
-                    // Not as long as a user may take, but long enough for whoever tests on a busy machine.
+                    // Shorter than a user gets, but long enough for tests on a busy machine.
                     {.unused = std::chrono::seconds(2), .refused = std::chrono::seconds(1)}) {}
   ~Table() { connections.CloseAll(); }
 
-  // A plain client that was let in: its end of the socket.
+  // An admitted plain client: the peer's end of the socket.
   UniqueFd Admit() {
     Pair pair;
     const std::size_t before = adopted.size();
@@ -48,7 +48,7 @@ struct Table {
     REQUIRE(RunUntil(io, [&] { return adopted.size() > before; }));
     return std::move(pair.peers);
   }
-  // Somebody who has not said anything yet.
+  // A peer that has not sent anything yet.
   UniqueFd Connect() {
     Pair pair;
     connections.Accept(std::move(pair.ours), false);
@@ -60,7 +60,7 @@ struct Table {
     limits.root_times = 1;
     quotas.SetLimits(limits);
   }
-  // By whichever socket.
+  // On either socket.
   std::shared_ptr<Connection> Find(int fd) {
     const std::string name = "fd:" + std::to_string(fd);
     const auto found = connections.Find(name, false);
@@ -69,7 +69,7 @@ struct Table {
 
   Quotas quotas{Quota{}};
   boost::asio::io_context io;             // ends before the quotas: its handlers keep connections
-  boost::asio::steady_timer reactor{io};  // makes the loop's own descriptors now, not when there are none
+  boost::asio::steady_timer reactor{io};  // makes the loop's own descriptors while there are some
   std::vector<UniqueFd> adopted;
   std::vector<int> gone;
   std::vector<std::string> refused;

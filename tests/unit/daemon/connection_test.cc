@@ -1,5 +1,4 @@
-// Connections before and around gRPC: the acceptor, the first bytes, the table of who is there. gRPC is the test
-// itself.
+// Connections before and around gRPC: the acceptor, the first bytes, the table of connections. The test plays gRPC.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -87,7 +86,7 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     REQUIRE(::recv((*first)->socket.Get(), rest, sizeof rest, 0) == 9);
     CHECK(std::string_view(rest, 9) == "then gRPC");
   }
-  SECTION("a plain client, of whose bytes nothing is taken") {
+  SECTION("a plain client, whose bytes stay unread") {
     Say(pair.peers, kPlain);
     await(kLong);
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
@@ -96,22 +95,22 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     char all[64];
     CHECK(::recv((*first)->socket.Get(), all, sizeof all, 0) == static_cast<ssize_t>(kPlain.size()));
   }
-  SECTION("nobody, in time") {
+  SECTION("a peer that says nothing in time") {
     await(milliseconds(1));
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
     CHECK(first->error().what == "nothing was sent in time");
-    io.poll();  // what was still waited for is given up, and says nothing
+    io.poll();  // cancelled waits report nothing
     char byte;
     CHECK(::recv(pair.peers.Get(), &byte, 1, 0) == 0);  // closed
   }
-  SECTION("one that stops half-way") {
+  SECTION("a shim that stops half-way") {
     Say(pair.peers, bytes.substr(0, 7));
     pair.peers.Reset();
     await(milliseconds(20));
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
     CHECK(first->error().what == "nothing was sent in time");
   }
-  SECTION("one whose words somebody else has taken waits on") {
+  SECTION("a peer whose bytes vanished is waited for") {
     const UniqueFd other(::dup(pair.ours.Get()));
     await(kLong);
     Say(pair.peers, "x");
@@ -122,12 +121,12 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
     CHECK(first->has_value());
   }
-  SECTION("one that says something in the moment when its time is over is answered once") {
+  SECTION("bytes that arrive at the time limit are answered once") {
     const bool began = GENERATE(false, true);
     if (began) Say(pair.peers, bytes.substr(0, 2));
     await(milliseconds(1));
     if (began) io.poll();
-    ::usleep(20'000);  // the limit, and the next look at what came in pieces
+    ::usleep(20'000);  // past the limit and the next check for more pieces
     if (!began) Say(pair.peers, kPlain);
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
     CHECK((!began || !first->has_value()));
@@ -135,7 +134,7 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     RunAWhile(io);
     CHECK(!first);
   }
-  SECTION("one that has gone") {
+  SECTION("a peer that has left") {
     pair.peers.Reset();
     await(kLong);
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
@@ -154,11 +153,11 @@ TEST_CASE("a welcome is sent whole or not at all") {
   SECTION("with a refusal") {
     CHECK(SendWelcome(pair.ours.Get(), PreambleStatus::kDraining, token, nullptr));
   }
-  SECTION("to nobody") {
+  SECTION("to a closed peer") {
     pair.peers.Reset();
     CHECK(!SendWelcome(pair.ours.Get(), PreambleStatus::kOk, token, nullptr));
   }
-  SECTION("to one who does not read") {
+  SECTION("to a peer that does not read") {
     const std::string much(4096, 'x');
     while (::send(pair.ours.Get(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
     }
@@ -166,23 +165,23 @@ TEST_CASE("a welcome is sent whole or not at all") {
   }
 }
 
-TEST_CASE("the acceptor takes all waiting connections, and waits where it cannot") {
+TEST_CASE("the acceptor takes all waiting connections, and retries later if it cannot") {
   boost::asio::io_context io;
   Listening listening;
   std::vector<UniqueFd> accepted;
   Acceptor acceptor(io, listening.Get(), [&](UniqueFd socket) { accepted.push_back(std::move(socket)); });
-  SECTION("more than it takes at once") {
+  SECTION("more than one batch") {
     std::vector<UniqueFd> peers;
     for (int i = 0; i < 150; ++i)
       peers.push_back(listening.Connect());
     acceptor.Start();
     CHECK(RunUntil(io, [&] { return accepted.size() == 150; }));
   }
-  SECTION("out of descriptors, it tries again later") {
+  SECTION("without descriptors it retries later") {
     const UniqueFd peer = listening.Connect();
     acceptor.Start();
     std::optional<test::FewDescriptors> none(std::in_place, 0);
-    // What it says about that comes once in a while, and not as often as the socket is readable.
+    // It logs this once per retry, not as often as the socket is readable.
     io.run_for(milliseconds(50));
     CHECK(accepted.empty());
     none.reset();
@@ -190,7 +189,7 @@ TEST_CASE("the acceptor takes all waiting connections, and waits where it cannot
     const UniqueFd other = listening.Connect();
     CHECK(RunUntil(io, [&] { return accepted.size() == 2; }));
   }
-  SECTION("stopped, it takes nobody, and the socket stays") {
+  SECTION("once stopped it accepts nothing, and the socket stays") {
     acceptor.Start();
     acceptor.Stop();
     const UniqueFd peer = listening.Connect();
@@ -198,7 +197,7 @@ TEST_CASE("the acceptor takes all waiting connections, and waits where it cannot
     CHECK(accepted.empty());
     CHECK(listening.Accept().IsValid());
   }
-  SECTION("stopped while it waits to try again") {
+  SECTION("stopped while waiting to retry") {
     const UniqueFd peer = listening.Connect();
     acceptor.Start();
     {
@@ -241,7 +240,7 @@ TEST_CASE("a connection is known by gRPC's name for it, until it ends") {
   }
   CHECK(table.gone == std::vector<int>{fd});
   CHECK(table.Find(fd) == nullptr);
-  table.connections.Close(fd);  // again, or one that never was: nothing
+  table.connections.Close(fd);  // closing again, or an unknown one, does nothing
   RunAWhile(table.io);
   CHECK(table.gone.size() == 1);
 }
@@ -254,7 +253,7 @@ TEST_CASE("a reused descriptor number is another connection") {
   Pair next;
   Say(next.peers, kPlain);
   table.connections.Accept(std::move(next.ours), false);
-  // gRPC closes, and the kernel gives the number to the next pair before anybody sees the end.
+  // gRPC closes, and the kernel reuses the number before the end is seen.
   const UniqueFd unseen(::fcntl(fd, F_DUPFD_CLOEXEC, 100));
   table.adopted.clear();
   REQUIRE(RunUntil(table.io, [&] { return !table.adopted.empty(); }));
@@ -275,7 +274,7 @@ TEST_CASE("a peer that leaves before it is accepted leaves nothing behind") {
   }
   CHECK(table.adopted.empty());
   CHECK(table.gone.empty());
-  const UniqueFd next = table.Admit();  // the quota is free
+  const UniqueFd next = table.Admit();  // the quota is free again
   CHECK(table.refused.empty());
   SECTION("over the quota") {
     Pair pair;
@@ -287,7 +286,7 @@ TEST_CASE("a peer that leaves before it is accepted leaves nothing behind") {
     CHECK(table.refused.size() == 1);
     CHECK(table.adopted.size() == 1);
   }
-  SECTION("an administrator is let in all the same") {
+  SECTION("an administrator is admitted anyway") {
     Pair pair;
     Say(pair.peers, kPlain);
     table.connections.Accept(std::move(pair.ours), true);
@@ -312,7 +311,7 @@ TEST_CASE("without descriptors a connection is refused with the remedy") {
   Pair pair;
   {
     Pair unknown;
-    const test::FewDescriptors none(0);  // not even for its pidfd: nobody knows whom to tell
+    const test::FewDescriptors none(0);  // not even for its pidfd, so the peer is unknown
     table.connections.Accept(std::move(unknown.ours), false);
     CHECK(table.refused.empty());
   }
@@ -322,7 +321,7 @@ TEST_CASE("without descriptors a connection is refused with the remedy") {
     const test::FewDescriptors none(0);
     REQUIRE(RunUntil(table.io, [&] { return !table.refused.empty(); }));
   }
-  SECTION("of a shim, for whose memory there is none") {
+  SECTION("of a shim, whose shared memory needs some") {
     SayHelloOf(pair.peers);
     table.connections.Accept(std::move(pair.ours), false);
     const test::FewDescriptors none(0);
@@ -335,13 +334,13 @@ TEST_CASE("without descriptors a connection is refused with the remedy") {
   CHECK(table.adopted.empty());
 }
 
-TEST_CASE("a shim is welcomed, and refused while the daemon is disabled") {
+TEST_CASE("a shim is welcomed, or refused while the daemon is disabled") {
   Table table;
   Pair pair;
   const bool is_disabled = GENERATE(false, true);
   if (is_disabled) table.connections.AcceptShims(false);
   SayHelloOf(pair.peers);
-  SECTION("and waits for its answer") {
+  SECTION("that waits for the answer") {
     table.connections.Accept(std::move(pair.ours), false);
     PreambleWelcome welcome{};
     const auto answered = [&] { return ::recv(pair.peers.Get(), &welcome, sizeof welcome, MSG_DONTWAIT) > 0; };
@@ -349,7 +348,7 @@ TEST_CASE("a shim is welcomed, and refused while the daemon is disabled") {
     CHECK(welcome.status == (is_disabled ? PreambleStatus::kDraining : PreambleStatus::kOk));
     CHECK(RunUntil(table.io, [&] { return table.adopted.size() == (is_disabled ? 0 : 1); }));
   }
-  SECTION("and has gone meanwhile") {
+  SECTION("that has left meanwhile") {
     table.connections.Accept(std::move(pair.ours), false);
     pair.peers.Reset();
     RunAWhile(table.io);
@@ -358,7 +357,7 @@ TEST_CASE("a shim is welcomed, and refused while the daemon is disabled") {
   CHECK(table.refused.size() == (is_disabled ? 1 : 0));
 }
 
-TEST_CASE("a shim with the right layout version and another hash is refused with the reason") {
+TEST_CASE("a shim with the right layout version but another hash is refused with a reason") {
   Table table;
   Pair pair;
   PreambleHello hello = MakeHello();
@@ -372,19 +371,19 @@ TEST_CASE("a shim with the right layout version and another hash is refused with
   CHECK(table.adopted.empty());
 }
 
-TEST_CASE("a shim of another release is refused, and the log says what to install") {
+TEST_CASE("a shim of an incompatible release is refused, and the log says what to install") {
   Table table;
   Pair pair;
   PreambleHello hello = MakeHello();
   std::string remedy;
-  SECTION("of the next one, which then speaks our version: nobody is told") {
+  SECTION("of the next release, which retries with our version: nothing is logged") {
     hello.abi_version = abi::Newest().version + 1;
   }
-  SECTION("of a far one") {
+  SECTION("of a much newer release") {
     hello.abi_version = abi::Newest().version + 2;
     remedy = "install a daemon of its shim's release";
   }
-  SECTION("of one long ago") {
+  SECTION("of a much older release") {
     hello.abi_version = abi::Spoken().front().version - 1;
     remedy = "install the shim of this daemon's release";
   }
@@ -403,7 +402,7 @@ TEST_CASE("a shim of another release is refused, and the log says what to instal
   }
 }
 
-TEST_CASE("a connection that is only accepted to be refused does not stay, and does not block others") {
+TEST_CASE("a connection held open for its refusal ends soon and does not block others") {
   Table table;
   table.AllowConnections(1);
   const UniqueFd first = table.Admit();

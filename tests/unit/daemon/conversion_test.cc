@@ -1,11 +1,11 @@
-// The daemon's records as messages: what is rare is told apart, too.
+// The daemon's records as messages, rare cases included.
 #include "daemon/admin/conversion.h"
 
 #include "tests/catch.h"
 
 using namespace xschedd;
 
-TEST_CASE("causes beyond the limit are shown as others") {
+TEST_CASE("causes beyond the limit are summed up as others") {
   Explanation explanation;
   explanation.causes.push_back({"0000:c1:00.0", {}, "busy"});
   explanation.causes.back().total.reason = {policy::Why::kTurn, 7, -3};

@@ -1,4 +1,4 @@
-// What the core's operations change of a client, without sockets.
+// What the core's operations change for a client, without sockets.
 #include "daemon/core.h"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ TEST_CASE("an administrator's setting for one member binds the whole group") {
   attach(job);
   Client& helper = add(2, 100);
   REQUIRE(job.group == helper.group);
-  // Without a device it has no say, with one it is a rank like any other.
+  // Without a device it does not count; with one it is a rank like any other.
   CHECK(job.effective.priority == 0);
   CHECK(helper.effective.priority == 100);
   attach(helper);
@@ -122,7 +122,7 @@ TEST_CASE("an administrator's setting for one member binds the whole group") {
     attach(late);
     CHECK(late.effective.priority == -100);
     CHECK(job.effective.priority == -100);
-    // Of two that administrators set, the higher; what would be is what then is.
+    // Of two administrators' values the higher counts, and EffectiveIf predicts it.
     const auto with = [](int priority) {
       return [priority](const Client& client) {
         ClientSettings settings = SettingsOf(client);
@@ -151,14 +151,14 @@ TEST_CASE("an administrator's setting for one member binds the whole group") {
     CHECK(job.effective.priority == 100);
     CHECK(job.effective.weight == 100);
   }
-  SECTION("whoever goes takes its say along") {
+  SECTION("a member's setting leaves with it") {
     core.RemoveClient(helper.id, "test");
     CHECK(job.effective.priority == 0);
     CHECK(job.effective.source == PrioritySource::kHint);
   }
 }
 
-TEST_CASE("a user with many uids has one user's part of the log and of the decisions") {
+TEST_CASE("a user with many uids gets one user's share of the log and of decisions") {
   constexpr std::uint32_t kAlice = 1000;
   constexpr std::uint32_t kFirst = 100'000;
   boost::asio::io_context io;
@@ -177,11 +177,11 @@ TEST_CASE("a user with many uids has one user's part of the log and of the decis
     const auto events = core.Events().Remembered();
     return std::count_if(events.begin(), events.end(), [](const Event& e) { return e.kind == EventKind::kRefused; });
   };
-  CHECK(static_cast<double>(refusals()) <= kRefusalLines.burst + 1);  // of one user; a slow machine may give one more
+  CHECK(static_cast<double>(refusals()) <= kRefusalLines.burst + 1);  // one user's; a slow machine may allow one more
   CHECK(core.ClientLinesLeftOut() >= 90);
   for (const auto& [id, client] : core.Clients().Clients())
     CHECK(client->identity.owner == kAlice);
-  // Another's are as they were.
+  // Another user's are unaffected.
   const auto before = refusals();
   core.Refused(1001, "another's");
   CHECK(refusals() == before + 1);

@@ -1,4 +1,4 @@
-// What outlives the daemon, and how a service manager is told: the test is the service manager.
+// Descriptors that outlive the daemon; the test is the service manager.
 #include "daemon/service_manager/descriptor_store.h"
 
 #include <unistd.h>
@@ -50,9 +50,9 @@ TEST_CASE("the store has the service manager's capacity, and each client its own
     CHECK(store.StoreChannel(1'000'000'000'000, *channel));
     CHECK_FALSE(store.HasRoom());
     CHECK_FALSE(store.StoreChannel(6, *channel));
-    store.RemoveChannel(7);  // of which there is none
+    store.RemoveChannel(7);  // not stored
     CHECK_FALSE(store.HasRoom());
-    while (said.size() < 2)  // what was not told yet would not be told of at all
+    while (said.size() < 2)  // a removal would drop unsent ones
       Append(notified.Said(), said);
     store.RemoveChannel(5);
     CHECK(store.StoreChannel(6, *channel));
@@ -67,7 +67,7 @@ TEST_CASE("the store has the service manager's capacity, and each client its own
   CHECK(said[4].find("FDSTOREREMOVE=1\nFDNAME=state") == 0);
 }
 
-TEST_CASE("FDSTORE is a number, or there is no store") {
+TEST_CASE("there is no store unless FDSTORE is a number") {
   const std::string most = GENERATE("", "many", "9x", "-1", "99999999999", "1", "0");
   const Notified notified(most.c_str());
   ServiceManager manager;
@@ -110,7 +110,7 @@ TEST_CASE("without free descriptors nothing is stored, and nothing stored is los
   CHECK(notified.Said().size() == 1);
 }
 
-TEST_CASE("a service manager that has gone blocks nobody") {
+TEST_CASE("a service manager that is gone blocks nobody") {
   std::optional<Notified> notified(std::in_place, "100");
   ServiceManager manager;
   DescriptorStore store(manager);
@@ -122,7 +122,7 @@ TEST_CASE("a service manager that has gone blocks nobody") {
   manager.Notify("STOPPING=1");
 }
 
-TEST_CASE("for a stopped service manager, no more is queued than is to be stored") {
+TEST_CASE("the queue for a stopped service manager is bounded by what is stored") {
   const Notified notified("100");
   const auto open = [] {
     const std::filesystem::directory_iterator all("/proc/self/fd");
@@ -137,7 +137,7 @@ TEST_CASE("for a stopped service manager, no more is queued than is to be stored
     while (said.empty())
       said = notified.Said();
     CHECK(said.front().find("FDSTORE=1\nFDNAME=channel-1\n") == 0);
-    // More than its socket takes; it reads nothing now.
+    // More than its socket holds; it reads nothing now.
     for (int i = 0; i < 2'000; ++i)
       manager.Notify("STATUS=client " + std::to_string(i));
     const auto before = open();
@@ -146,12 +146,12 @@ TEST_CASE("for a stopped service manager, no more is queued than is to be stored
       manager.Ping();
       store.RemoveChannel(number);
     }
-    CHECK(open() <= before + 1);  // the socket of the message that is under way
+    CHECK(open() <= before + 1);  // the socket of the message being sent
     REQUIRE(store.StoreChannel(2'000, *channel));
     store.RemoveChannel(1);
     while (said.back().find("FDSTOREREMOVE=1\n") == std::string::npos)
       Append(notified.Said(), said);
-    // What was stored and what is stored still, in its order; few pings.
+    // What is stored still arrives in order, with few pings.
     const auto pings = std::erase(said, "WATCHDOG=1");
     CHECK(pings >= 1);
     CHECK(pings < 100);

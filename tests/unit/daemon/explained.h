@@ -1,4 +1,4 @@
-// What the daemon says a client did, as `explain` asks it, in the world of a test. Thread rule: the test's thread.
+// What `explain` says about a client in a test's world. Thread rule: the test's thread.
 #pragma once
 
 #include "daemon/scheduler/explain.h"

@@ -1,5 +1,5 @@
-// While it lives, the process may open only so many more files: how a full table is tried without filling it.
-// Thread rule: the test's thread; the limit is the whole process's.
+// Limits how many more files the process may open while it lives, to test a full table without filling it. Thread rule:
+// the test's thread; affects the whole process.
 #pragma once
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@ namespace xschedd::test {
 
 class FewDescriptors {
  public:
-  // Numbers are given from below: what is free now and below `next` stays free.
+  // The lowest free numbers are used first, so those free below `next` stay available.
   explicit FewDescriptors(rlim_t more) {
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
     const int next = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);

@@ -1,4 +1,4 @@
-// A folder for a test's files, removed with all that is in it. Thread rule: the test's thread.
+// A folder for a test's files, removed with its contents. Thread rule: the test's thread.
 #pragma once
 
 #include <stdlib.h>

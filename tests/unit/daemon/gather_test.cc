@@ -1,4 +1,4 @@
-// What the policies are told: GPU time, bursts, deadlines, weights.
+// What policies are given: GPU time, bursts, deadlines, weights.
 #include "daemon/scheduler/gather.h"
 
 #include <random>
@@ -15,18 +15,18 @@ using policy::kNsPerUs;
 
 namespace {
 
-// Of the first device: the cluster that the scheduler keeps, or one made by `gatherer`.
+// The first device's cluster: the one that the scheduler keeps, or one made by `gatherer`.
 const policy::State& StateOf(World& world, Gatherer& gatherer) {
   return gatherer.Gather(*world.registry.Devices().begin()->second, world.scheduler.Settings(), fake_now).state;
 }
 
 }  // namespace
 
-TEST_CASE("GPU time is what the counter adds, and never more than the time that has passed") {
+TEST_CASE("GPU time is the counter's growth, at most the time that passed") {
   struct Step {
     std::uint64_t at_ms;
     std::uint64_t counter_ms;
-    std::uint64_t ran_ms;  // that it must add
+    std::uint64_t ran_ms;  // expected
   };
   struct Case {
     const char* what;
@@ -62,7 +62,7 @@ TEST_CASE("GPU time cannot be claimed for idle time") {
   CHECK(account.TakeRanNs() <= 15 * kNsPerMs);
 }
 
-TEST_CASE("the usual burst follows the longest recent one, of whole bursts only") {
+TEST_CASE("the usual burst follows the longest recent complete burst") {
   std::uint64_t now = 1'000 * kNsPerS;
   BurstClock clock;
   const auto burst = [&](std::uint64_t open_ms, std::uint64_t held_ms, bool whole) {
@@ -91,7 +91,7 @@ TEST_CASE("the usual burst follows the longest recent one, of whole bursts only"
   CHECK(clock.UsualNs() == 15'875 * kNsPerUs);
 }
 
-TEST_CASE("a tenant is described with its burst, its deadlines and what it ran since the last decision") {
+TEST_CASE("a tenant is described by its burst, its deadlines and what it ran since the last decision") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);
@@ -103,7 +103,7 @@ TEST_CASE("a tenant is described with its burst, its deadlines and what it ran s
   };
   CHECK(look().busy_since_ns == 0);
   const std::uint64_t start = fake_now;
-  low->ledger->Device(0).gpu_time_ns = 500 * kNsPerMs;  // of before
+  low->ledger->Device(0).gpu_time_ns = 500 * kNsPerMs;  // from before
   REQUIRE(world.registry.SetDeadline(*low->client, 33'000, std::nullopt));
   world.scheduler.Changed(*low->client);
   world.scheduler.Decide();
@@ -206,7 +206,7 @@ TEST_CASE("the shortest of the deadlines on a device counts") {
   REQUIRE(registry.SetDeadline(client, 0, std::nullopt));
   CHECK(second.deadline_after_ns == 0);
   CHECK(registry.SetDeadline(client, 1, 8).error().what == "queue 8 is not known");
-  // A device that comes later has what was wished before.
+  // A device attached later gets the earlier hint.
   REQUIRE(registry.SetDeadline(client, 4'000, std::nullopt));
   CHECK((*registry.Attach(client, {2, "0000:c3:00.0", "", "", 0, {}}))->deadline_after_ns == 4 * kNsPerMs);
 }

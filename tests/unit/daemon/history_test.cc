@@ -1,4 +1,4 @@
-// Histories against a plain reckoning of the same changes, and the bounds of their memory.
+// Histories against a simple model of the same changes, and the bounds of their memory.
 #include "daemon/registry/history.h"
 
 #include <numeric>
@@ -111,7 +111,7 @@ TEST_CASE("a hundred thousand short holds lose nothing but the exact spans") {
   CHECK(Find(half, 7)->count < 51'000);
 }
 
-TEST_CASE("causes beyond a bucket's room are added up as others, and no time is lost") {
+TEST_CASE("causes that do not fit a bucket are summed up as others, and no time is lost") {
   HistoryPool pool;
   Subject subject(pool);
   for (int i = 0; i < 100; ++i)
@@ -130,7 +130,7 @@ TEST_CASE("causes beyond a bucket's room are added up as others, and no time is 
   CHECK(count == 100);
 }
 
-TEST_CASE("an account of a crowd is bounded, and what it cannot name is among the others") {
+TEST_CASE("an account of a crowd is bounded, and sums up what it cannot name as others") {
   HistoryPool pool;
   Subject subject(pool);
   for (std::uint64_t i = 0; i < 1'000; ++i)
@@ -157,7 +157,7 @@ TEST_CASE("overwritten history is reported as unknown") {
   const Account account = busy.history.Since(pool, 0, {busy.now, busy.gpu});
   CHECK(account.from_ns > kStart);
   CHECK(Sum(account) == account.to_ns - account.from_ns);
-  // Its one bucket is gone, its present phase is not.
+  // Its only bucket is gone, but not its present phase.
   const Account rest = quiet.history.Since(pool, 0, {quiet.now + kS, quiet.gpu});
   CHECK(rest.from_ns == quiet.now);
   CHECK(In(rest, Phase::kIdle) == kS);
@@ -181,7 +181,7 @@ TEST_CASE("a client can claim no more GPU time than has passed") {
   CHECK(subject.Since(kS).gpu_ns <= 300 * kMs);
 }
 
-TEST_CASE("GPU time of the last second, and nothing while nobody measures") {
+TEST_CASE("GPU time of the last second is known only while it is measured") {
   HistoryPool pool;
   Subject subject(pool);
   CHECK(subject.history.Recent({subject.now, 0}).time_ns == 0);
@@ -195,7 +195,7 @@ TEST_CASE("GPU time of the last second, and nothing while nobody measures") {
   CHECK(recent.time_ns >= kS);
   CHECK(recent.time_ns <= kS + kS / 2);
   CHECK(recent.gpu_ns * 4 == recent.time_ns);
-  // It ran all the time, and used more of the device before than it does now.
+  // It always ran, and used more of the device earlier than now.
   CHECK(subject.Since(4 * kS).gpu_ns == kS);
   const std::uint64_t whole = subject.Since(8 * kS).gpu_ns;  // 3 s of all, 5 s of a quarter
   CHECK(whole > 4 * kS);
@@ -233,7 +233,7 @@ TEST_CASE("any window of any run adds up") {
     std::uint64_t held = 0;
     for (const HeldTotal& cause : account.causes)
       held += cause.total_ns;
-    // Of each bucket that is cut, rounding may take a few ns.
+    // Rounding may lose a few ns in each bucket that is cut.
     REQUIRE(held <= In(account, Phase::kHeld) + 100);
     REQUIRE(held + 100 >= In(account, Phase::kHeld));
   }

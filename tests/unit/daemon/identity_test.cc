@@ -1,4 +1,4 @@
-// Who is at the other end, by the kernel and /proc, and what text of others becomes before anybody reads it.
+// The peer according to the kernel and /proc, and how foreign text is cleaned.
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -24,7 +24,7 @@ UniqueFd PidFd(pid_t pid) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// A child that has exited and is not waited for yet, so that its pid is nobody else's.
+// A zombie child, whose pid cannot be reused.
 class DeadChild {
  public:
   DeadChild() : pid_(::fork()) {
@@ -70,7 +70,7 @@ class Answer {
 
 }  // namespace
 
-TEST_CASE("clients' text becomes well-formed UTF-8 without control characters and quotes") {
+TEST_CASE("client text becomes well-formed UTF-8 without control characters or quotes") {
   const struct {
     std::string_view from;
     std::string_view to;
@@ -112,11 +112,11 @@ TEST_CASE("the kernel says who is at the other end of a socket") {
   CHECK((::fcntl(peer->pidfd.Get(), F_GETFD) & FD_CLOEXEC) != 0);
   CHECK(!HasExited(peer->pidfd.Get()));
 
-  SECTION("what is no socket has no peer") {
+  SECTION("a file that is not a socket has no peer") {
     CHECK(ReadPeer(STDIN_FILENO).error().what.find("the kernel does not say who connected") == 0);
     CHECK(!ReadPeer(-1));
   }
-  SECTION("without a descriptor for its pidfd nobody is let in") {
+  SECTION("without a descriptor for its pidfd a peer is not admitted") {
     const test::FewDescriptors none(0);
     CHECK(!ReadPeer(one.Get()));
   }
@@ -131,7 +131,7 @@ TEST_CASE("a reused pid is not taken for the process that connected") {
   const std::vector<uid_t> others(4, ::getuid() + 1);
   int opened = 0;
   int looks = 0;
-  // A kernel of before 6.5: there is the number alone. What /proc says before and after the pidfd was opened.
+  // A kernel before 6.5 gives only the pid. `before`, `after`: /proc's word around opening the pidfd.
   const auto as_of = [&](int error, std::optional<ProcessStatus> before, std::optional<ProcessStatus> after) {
     opened = looks = 0;
     const PeerCalls calls{.peer_pidfd =
@@ -150,22 +150,22 @@ TEST_CASE("a reused pid is not taken for the process that connected") {
   const ProcessStatus it{100, own};
   CHECK(as_of(ENOPROTOOPT, it, it));
   CHECK(opened == 1);
-  CHECK_FALSE(as_of(ENOPROTOOPT, it, ProcessStatus{101, own}));  // it changed while we looked
+  CHECK_FALSE(as_of(ENOPROTOOPT, it, ProcessStatus{101, own}));  // it changed in between
   CHECK_FALSE(as_of(ENOPROTOOPT, std::nullopt, it));
   CHECK_FALSE(as_of(ENOPROTOOPT, it, std::nullopt));
   CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{0, own}, ProcessStatus{0, own}));            // not known
-  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, others}));  // somebody else's by now
-  // It connected as this user and has become another; one of its numbers is still that.
+  CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, others}));  // reused by another user
+  // It connected as this user and has become another, but one of its uids is still the first.
   CHECK(
       as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, {::getuid() + 1, ::getuid() + 1, ::getuid()}}));
-  // A newer kernel says with these that the peer is gone: its number is not asked for.
+  // With these errors a newer kernel says that the peer is gone; its pid is not tried.
   for (const int error : {ESRCH, ENODATA, EINVAL, EMFILE}) {
     CHECK_FALSE(as_of(error, it, it));
     CHECK(opened == 0);
   }
 }
 
-TEST_CASE("what the kernel writes about a process") {
+TEST_CASE("what the kernel says about a process") {
   CHECK(StartTicks("12 (a b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20") == 4242);
   CHECK(StartTicks("12 (a) S 1 2") == 0);
   CHECK(StartTicks("") == 0);
@@ -221,12 +221,12 @@ TEST_CASE("command lines are read by another thread, and are empty where there i
     CHECK(answer.Wait().empty());
   }
   SECTION("one without a command line") {
-    // The kernel's own threads have none; where there are none, pid 2 is something else or nothing.
+    // Kernel threads have none, such as pid 2; in a container, pid 2 is something else or absent.
     Answer answer;
     reader.Read(2, own.Get(), answer.Taker());
     answer.Wait();
   }
-  SECTION("without a descriptor for the job nothing is promised, and the next one is served") {
+  SECTION("without a descriptor nothing is read, and the next request is served") {
     {
       const test::FewDescriptors none(0);
       reader.Read(::getpid(), own.Get(), [](const std::string&) { FAIL("read without a descriptor"); });

@@ -1,4 +1,4 @@
-// What is written when somebody sends nonsense: libraries that complain of it do not fill the log.
+// Libraries that complain about nonsense from peers do not fill the log, and an unread log blocks nobody.
 #include "daemon/telemetry/log.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 namespace {
 
-// What goes to standard error while `action` runs.
+// What `action` writes to stderr.
 template <typename Action>
 std::string StandardErrorOf(Action action) {
   const xschedd::test::Folder folder;
@@ -39,7 +39,7 @@ std::string StandardErrorOf(Action action) {
 
 }  // namespace
 
-TEST_CASE("invalid UTF-8 is logged a few times") {
+TEST_CASE("a flood of invalid UTF-8 is logged only a few times") {
   const auto logger = spdlog::default_logger();
   const std::string text = StandardErrorOf([] {
     REQUIRE(xschedd::StartLog("info"));
@@ -52,7 +52,7 @@ TEST_CASE("invalid UTF-8 is logged a few times") {
   spdlog::set_default_logger(logger);
   const auto lines = std::count(text.begin(), text.end(), '\n');
   CHECK(lines >= 1);
-  CHECK(lines <= 100);  // of 2000; a few more a second on a machine that is very slow
+  CHECK(lines <= 100);  // of 2000; a very slow machine allows a few more per second
   CHECK(text.find("library=protobuf") != std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);
 }
@@ -76,7 +76,7 @@ TEST_CASE("an unread log blocks nobody, and later says how many lines are lost")
   CHECK(lost < lines);
   pollfd full{STDERR_FILENO, POLLOUT, 0};
   while (::poll(&full, 1, 0) == 1)
-    ::usleep(1'000);  // the log's thread has yet to fill it
+    ::usleep(1'000);  // until the log's thread has filled it
   xschedd::SayLast("not waited for");
   std::string text;
   std::thread reads([&] {
@@ -88,7 +88,7 @@ TEST_CASE("an unread log blocks nobody, and later says how many lines are lost")
   ::dup2(before.Get(), STDERR_FILENO);
   reads.join();
   spdlog::set_default_logger(logger);
-  // In several parts, if the log's thread still took lines while they came.
+  // In several parts if the log's thread still took lines while they came.
   constexpr std::string_view kTold = "log lines lost, because nobody read them lines=";
   std::uint64_t told = 0;
   std::uint64_t tellings = 0;

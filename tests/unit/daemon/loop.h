@@ -1,5 +1,5 @@
-// What tests of things that live in the daemon's loop share: the loop is turned until something has happened, and
-// sockets whose other end is the test's. Thread rule: the test's thread.
+// Helpers for tests of code in the daemon's loop: run the loop until something has happened, and sockets whose other
+// end the test holds. Thread rule: the test's thread.
 #pragma once
 
 #include <sys/socket.h>
@@ -17,24 +17,24 @@
 
 namespace xschedd::test {
 
-// Runs the loop until `condition` holds, half a minute at most.
+// Runs the loop until `condition` holds, at most half a minute.
 template <typename Condition>
 bool RunUntil(boost::asio::io_context& io, Condition condition) {
   for (int i = 0; i < 30'000; ++i) {
     if (condition()) return true;
     io.restart();
-    if (io.run_for(std::chrono::milliseconds(1)) == 0) ::usleep(1000);  // without work the loop does not wait
+    if (io.run_for(std::chrono::milliseconds(1)) == 0) ::usleep(1000);  // without work run_for returns at once
   }
   return false;
 }
 
-// For what must not happen: all that is ready is done, several times.
+// For what must not happen: runs everything that is ready, several times.
 inline void RunAWhile(boost::asio::io_context& io) {
   RunUntil(io, [looks = 0]() mutable { return ++looks > 5; });
 }
 
-// Runs all that is due, with `action` behind what was due already, and before what only comes with this turn: what the
-// loop has seen, and has not told yet, when `action` changes it.
+// Runs everything due, with `action` after what was already due and before what only becomes due in this turn: `action`
+// changes what the loop has seen but not yet reported.
 template <typename Action>
 void RunWith(boost::asio::io_context& io, Action action) {
   boost::asio::post(io, std::move(action));
@@ -42,7 +42,7 @@ void RunWith(boost::asio::io_context& io, Action action) {
   io.poll();
 }
 
-// Not blocking.
+// Non-blocking.
 struct Pair {
   Pair() {
     int pair[2];
@@ -58,7 +58,7 @@ inline void Say(const UniqueFd& socket, std::string_view text) {
   REQUIRE(::send(socket.Get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
 }
 
-// Whether the other side has closed; what it said before is taken, and what was said to it may be unread.
+// Whether the peer has closed. Discards what it sent before; what it was sent may be unread.
 inline bool IsClosed(const UniqueFd& socket) {
   char bytes[4096];
   ssize_t size = 0;

@@ -1,4 +1,4 @@
-// What fits what: addresses, selectors and rules, each part of them by itself.
+// Matching of addresses, selectors and rules, part by part.
 #include <string>
 
 #include "daemon/admin/selector.h"
@@ -19,7 +19,7 @@ Client& AddPython(Registry& registry, const std::string& cgroup = "/user.slice/j
   fresh.identity.gid = 100;
   fresh.identity.exe = "/usr/bin/python3.11";
   fresh.identity.cgroup = cgroup;
-  fresh.identity.may_raise = true;  // whether a rule may raise is another test's (rights/roles_test.cc)
+  fresh.identity.may_raise = true;  // for whether a rule may raise see rights/roles_test.cc
   fresh.group_name = "job";
   return registry.Add(std::move(fresh), 0);
 }
@@ -34,11 +34,11 @@ TEST_CASE("any wrong character makes a PCI address invalid") {
     bad[i] = 'x';
     INFO(bad);
     CHECK(!IsPciAddress(bad));
-    CHECK((!IsPciAddress(good.substr(0, i)) || i == 12));  // without a partition it is one, too
+    CHECK((!IsPciAddress(good.substr(0, i)) || i == 12));  // without the partition it is valid, too
   }
 }
 
-TEST_CASE("a selector fits by each of its parts, and not if one of them does not") {
+TEST_CASE("a selector matches only if each of its parts does") {
   Registry registry;
   const Client& client = AddPython(registry);
   const struct {
@@ -73,7 +73,7 @@ TEST_CASE("a selector fits by each of its parts, and not if one of them does not
   CHECK(Describe(many).size() < 300);
 }
 
-TEST_CASE("a rule fits by each of its parts, and not if one of them does not") {
+TEST_CASE("a rule matches only if each of its parts does") {
   const std::string container(64, 'a');
   Registry registry;
   const Client& client = AddPython(registry, "/docker/" + container);
@@ -103,7 +103,7 @@ TEST_CASE("a rule fits by each of its parts, and not if one of them does not") {
   }
 }
 
-TEST_CASE("a rule puts clients together by cgroup, where that is known") {
+TEST_CASE("a rule groups clients by cgroup, where that is known") {
   Registry registry;
   Config config;
   config.rules.push_back({.join = std::string(kJoinCgroup)});
@@ -115,7 +115,7 @@ TEST_CASE("a rule puts clients together by cgroup, where that is known") {
   CHECK(GroupNameOf(AddPython(registry), config) == "job");
 }
 
-TEST_CASE("paths of programs without a folder, and ids that are nearly a container's") {
+TEST_CASE("programs without a folder, and near misses of container ids") {
   CHECK(ExeMatches("x", "x"));
   CHECK(!ExeMatches("x", "y"));
   CHECK(!CgroupMatches("/a/b", "/a"));

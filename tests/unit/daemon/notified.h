@@ -1,5 +1,5 @@
-// A service manager, as the daemon sees it: its notification socket, and the environment that it gives. Thread rule:
-// the test's thread, and no other that looks at the environment.
+// A service manager as the daemon sees it: a notification socket and an environment. Thread rule: the test's thread,
+// while no other uses the environment.
 #pragma once
 
 #include <sys/socket.h>
@@ -32,7 +32,7 @@ class Notified {
   }
   Notified(const Notified&) = delete;
   Notified& operator=(const Notified&) = delete;
-  // All that was said so far, a line each.
+  // All messages so far, one per line.
   std::vector<std::string> Said() const {
     std::vector<std::string> said;
     char buffer[512];

@@ -1,4 +1,4 @@
-// The scheduler of a daemon that observes only: everything is decided and recorded, and nothing is in force.
+// The scheduler of an observing daemon: everything is decided and recorded, nothing is in force.
 #include "daemon/scheduler/explain.h"
 #include "daemon/scheduler/scheduler.h"
 #include "tests/catch.h"
@@ -15,7 +15,7 @@ Explanation Explain(const World& world, const Peer& peer) {
   return ExplainClient(*peer.client, 0, {world.registry, world.scheduler.Records().Histories(), config, fake_now});
 }
 
-// The board's words about the slot say nothing but that the client is to report.
+// The board only asks the client in this slot to report.
 bool IsFree(const Peer& peer) {
   const auto& gate = static_cast<const abi::Board*>(peer.board_mapping.Address())->gates[0];
   return !peer.Held(0) && peer.Tracked(0) && gate.window_us == 0 && gate.slice_us == 0;
@@ -23,7 +23,7 @@ bool IsFree(const Peer& peer) {
 
 }  // namespace
 
-TEST_CASE("a daemon that observes only decides, counts and holds nobody") {
+TEST_CASE("an observing daemon decides and counts, but holds nobody") {
   World world;
   world.scheduler.SetEnforcing(false);
   const auto high = world.Connect(1, 50);
@@ -44,7 +44,7 @@ TEST_CASE("a daemon that observes only decides, counts and holds nobody") {
   CHECK(explanation.summary.find("it would have been held for") != std::string::npos);
 }
 
-TEST_CASE("a daemon that observes only measures nothing that needs a gate") {
+TEST_CASE("an observing daemon measures nothing that needs a gate") {
   for (const bool enforces : {true, false}) {
     World world;
     policy::Settings settings;
@@ -62,7 +62,7 @@ TEST_CASE("a daemon that observes only measures nothing that needs a gate") {
   }
 }
 
-TEST_CASE("enforcement is switched on and off while clients run, and both kinds of holds are counted apart") {
+TEST_CASE("enforcement switches on and off under running clients, and both kinds of holds are counted separately") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);

@@ -1,4 +1,4 @@
-// What a session has to say: what waits is bounded, and what is left out is counted.
+// Messages to a client: what waits is bounded, and what is left out is counted.
 #include "daemon/sessions/outbox.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// The words for why a gate is as it is.
+// Texts that say why a gate is open or shut.
 #include "daemon/registry/reason.h"
 
 #include <set>
@@ -8,7 +8,7 @@
 using namespace xschedd;
 using policy::Why;
 
-TEST_CASE("every rule has a name of its own, and a sentence that says whom it waits for") {
+TEST_CASE("every rule has its own name, and a sentence that says who is waited for") {
   const struct {
     Why why;
     const char* name;

@@ -40,7 +40,7 @@ TEST_CASE("clients, groups and devices come and go together") {
   Client& stranger = registry.Add(Make(3, 1001, "job"), 5);
   Client& loner = registry.Add(Make(4, 1000), 5);
   CHECK(first.group == second.group);
-  CHECK(first.group != stranger.group);  // another uid's group of that name is another group
+  CHECK(first.group != stranger.group);  // same name, other uid: another group
   CHECK(loner.group->name == "pid 4");
 
   REQUIRE(registry.Attach(first, {0, "0000:C1:00.0", "GPU", "amd", 4, {}}));
@@ -57,7 +57,7 @@ TEST_CASE("clients, groups and devices come and go together") {
   registry.Remove(999);
 }
 
-TEST_CASE("what a client says of devices and queues is checked") {
+TEST_CASE("what a client says about devices and queues is checked") {
   Registry registry;
   Client& client = registry.Add(Make(1, 1000), 0);
   CHECK(registry.Attach(client, {64, "0000:c1:00.0", "", "", 0, {}}).error().what == "device slot 64 is out of range");
@@ -115,7 +115,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
       }
     }
     CHECK(registry.Devices().size() == 64);
-    // Nor do they keep others from a name of their own for longer than they are there.
+    // Nor do they block others from names after they have left.
     const std::uint64_t version = registry.Names().Version();
     CHECK(attach(address, "GPU-a") == address);
     std::vector<std::uint64_t> liars;
@@ -129,7 +129,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
     CHECK(attach(address, "GPU-b") == own);
     CHECK(registry.Names().Version() != version);
   }
-  SECTION("names that nobody uses make room, wherever they are") {
+  SECTION("unused names make room, wherever they are") {
     const auto address_of = [](std::uint32_t i) {
       char text[16];
       std::snprintf(text, sizeof text, "%04x:00:00.0", i);
@@ -147,7 +147,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
       kept += uuids.size();
     CHECK(kept <= kMaxPartitions);
   }
-  SECTION("of attachments there are so many, and one that goes makes room") {
+  SECTION("attachments are bounded, and one that ends makes room") {
     std::vector<std::uint64_t> many;
     for (std::size_t i = 0; i < kMaxAttachments / 64; ++i) {
       Client& one = registry.Add(Make(9, 1000), 0);
@@ -163,7 +163,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
   }
 }
 
-TEST_CASE("a user's clients are on so many different devices, whichever of the user's uids they have") {
+TEST_CASE("a user's number of different devices is bounded over all its uids") {
   Registry registry;
   const auto add = [&](std::uint32_t uid, std::uint32_t owner) -> Client& {
     NewClient fresh = Make(1, uid);
@@ -186,10 +186,10 @@ TEST_CASE("a user's clients are on so many different devices, whichever of the u
       "uid 1000 (with its subordinate uid 100003) is on 2 different GPUs, and may be on 2; end some clients, or let an "
       "administrator raise gpus_per_uid in [quota]");
   CHECK_FALSE(attach(first, 1, "0000:c1:00.0", "GPU-b"));  // a partition is one, too
-  // Nothing is kept of what was refused.
+  // Nothing refused is kept.
   CHECK(registry.Names().Known().size() == 1);
   CHECK(registry.Devices().size() == 2);
-  // What one of them is on already, by any client; and others' are their own.
+  // A device that the user is on already is allowed; other users have their own limit.
   CHECK(attach(second, 1, "0000:c1:00.0", "GPU-a"));
   CHECK(attach(add(1001, 1001), 0, "0000:c3:00.0", "GPU-c"));
   CHECK_FALSE(attach(first, 1, "0000:c3:00.0", "GPU-c"));
@@ -227,11 +227,11 @@ TEST_CASE("effective priority: override, rule, hint, ceiling") {
   CHECK(EffectiveOf(client, config).priority == 40);
   CHECK(EffectiveOf(client, config).limited);
   CHECK(EffectiveOf(client, ClientSettings{}, config).priority == -5);
-  config.rules[0].uid = 1;  // both must fit
+  config.rules[0].uid = 1;  // both must match
   CHECK(EffectiveOf(client, ClientSettings{}, config).priority == 30);
 }
 
-TEST_CASE("effective weight: override, rule, hint, ceiling, each apart from the priority") {
+TEST_CASE("effective weight: override, rule, hint, ceiling, independent of the priority") {
   Registry registry;
   NewClient fresh = Make(1, 1000, "job");
   fresh.identity.may_raise = true;
@@ -247,7 +247,7 @@ TEST_CASE("effective weight: override, rule, hint, ceiling, each apart from the 
   CHECK(EffectiveOf(client, config).weight_source == PrioritySource::kRule);
   CHECK(EffectiveOf(client, config).priority == 7);  // the rule does not set it
   config.rules.insert(config.rules.begin(), {.exe = "python3.11", .priority = 9});
-  CHECK(weight() == 300);  // the first rule that fits is the only one
+  CHECK(weight() == 300);  // only the first matching rule counts
   CHECK(EffectiveOf(client, config).priority == 9);
   client.admin_weight = 5'000;
   CHECK(weight() == 5'000);
@@ -260,7 +260,7 @@ TEST_CASE("effective weight: override, rule, hint, ceiling, each apart from the 
   CHECK(weight() == 1'000);
 }
 
-TEST_CASE("effective latency: override, rule, its user, hint; of a group the strict one of whoever decides") {
+TEST_CASE("effective latency: override, rule, owner, hint; in a group the strict one of the deciding source") {
   Registry registry;
   Client& client = registry.Add(Make(1, 1000, "job"), 0);
   Config config;
@@ -328,13 +328,13 @@ TEST_CASE("rules put clients into groups") {
   config.rules.clear();
   apply();
   CHECK(second.group->name == "own");
-  // Nothing is left of the groups that nobody is in: the next of that name has no memory of them.
+  // Empty groups leave nothing: the next one of that name starts without their memory.
   first.group->memory.turn_since_ns = 1;
   registry.MoveToGroup(first, "job");
   CHECK(first.group->memory == policy::GroupMemory{});
 }
 
-TEST_CASE("rules fit by gid and container") {
+TEST_CASE("rules match by gid and container") {
   const std::string id(64, 'a');
   Registry registry;
   Client& client = registry.Add(Make(1, 1000), 0);
@@ -366,16 +366,16 @@ TEST_CASE("containers are found in cgroups as the runtimes write them") {
     CHECK(ContainerMatches(id, cgroup));
     CHECK(ContainerMatches(id.substr(0, 12), cgroup));
     CHECK(!ContainerMatches(id.substr(1, 12), cgroup));
-    CHECK(!ContainerMatches(id.substr(0, 11), cgroup));  // too short to name one
+    CHECK(!ContainerMatches(id.substr(0, 11), cgroup));  // too short for an id
   }
-  // The outermost one counts: what a container calls its own cgroups is its users' choice.
+  // The outermost one counts: inside a container, its users choose the names of cgroups.
   CHECK(!ContainerMatches(id, "/docker/" + std::string(64, 'f') + "/docker/" + id));
   CHECK(!ContainerMatches(id, ""));
   CHECK(!ContainerMatches(id, "/user.slice/" + id.substr(0, 12)));
   CHECK(!ContainerMatches("user.slice/u", "/user.slice/user-1000.slice"));
 }
 
-TEST_CASE("hints out of range are told, each with its range") {
+TEST_CASE("hints out of range are reported, each with its range") {
   CHECK(Check(Hints{}));
   CHECK(Check(Hints{.priority = 100, .weight = 1, .deadline_us = 0}));
   CHECK(Check(Hints{.priority = 101}).error().Line() ==
@@ -396,7 +396,7 @@ TEST_CASE("executables and cgroups are matched by path") {
   CHECK(!CgroupMatches("/", ""));
 }
 
-TEST_CASE("selectors: all that is set must fit") {
+TEST_CASE("selectors: everything that is set must match") {
   Registry registry;
   Client& client = registry.Add(Make(10, 1000, "job"), 0);
   v1::Selector selector;
@@ -433,7 +433,7 @@ TEST_CASE("text from outside is cleaned") {
   CHECK(CleanText("\xc2\x9b\x33\x31m\xc2\xa0", 10) == "?31m\xc2\xa0");  // U+009B begins a terminal's command
 }
 
-TEST_CASE("the kernel says who is at the other end, also after it has gone") {
+TEST_CASE("the kernel identifies the peer, even after it has left") {
   int pair[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
   const UniqueFd ours(pair[0]);

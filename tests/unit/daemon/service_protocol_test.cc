@@ -1,4 +1,4 @@
-// What a service manager says in the environment, and what it gets on its socket.
+// The service manager's environment variables, and what arrives on its socket.
 #include "daemon/service_manager/service_protocol.h"
 
 #include <fcntl.h>
@@ -25,8 +25,8 @@ void Say(const char* name, const std::string& value) {
   ::setenv(name, value.c_str(), 1);
 }
 
-// Descriptors 3 and above are the test's own: none is really taken here. (tests/integration/daemon/starting_test.cc has
-// a daemon take some.)
+// Takes no real descriptors: 3 and above belong to the test. (tests/integration/daemon/starting_test.cc has a daemon
+// take some.)
 struct Handed {
   std::string pid, fds, names;
 };
@@ -49,7 +49,7 @@ ino_t Inode(int fd) {
 
 }  // namespace
 
-TEST_CASE("descriptors are for the process that is named, and as many as there are names") {
+TEST_CASE("descriptors are taken only by the named process, one per name") {
   const std::string self = std::to_string(::getpid());
   CHECK(WhatIsTaken({self, "0", ""}) == "0");
   CHECK(WhatIsTaken({"1", "2", "a:b"}) == "0");
@@ -60,7 +60,7 @@ TEST_CASE("descriptors are for the process that is named, and as many as there a
   CHECK(WhatIsTaken({self, "1", "a:b"}) == "refused");
 }
 
-TEST_CASE("a watchdog is asked for once, of the process that is named or of any") {
+TEST_CASE("the watchdog interval is taken once, by the named process or by any") {
   Say("WATCHDOG_USEC", "5000000");
   CHECK(TakeWatchdogInterval() == 5'000'000);
   CHECK(TakeWatchdogInterval() == 0);
@@ -74,8 +74,8 @@ TEST_CASE("a watchdog is asked for once, of the process that is named or of any"
   CHECK(TakeWatchdogInterval() == 0);
 }
 
-TEST_CASE("a message comes whole, with the descriptors themselves") {
-  // Abstract, as containers have it; notified.h has a file.
+TEST_CASE("a message arrives whole, with its descriptors") {
+  // An abstract address, as in containers; notified.h has a file.
   const std::string name = "@xschedd-notify-" + std::to_string(::getpid());
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -117,7 +117,7 @@ TEST_CASE("a message comes whole, with the descriptors themselves") {
   }
 }
 
-TEST_CASE("who is no service manager, or has gone, is an error and no more") {
+TEST_CASE("a missing or dead service manager is just an error") {
   CHECK_FALSE(NotifySocket::FromEnvironment().has_value());
   Say("NOTIFY_SOCKET", "/nowhere/" + std::string(200, 'x'));
   CHECK(NotifySocket::FromEnvironment()->Send("READY=1", {}) == E2BIG);

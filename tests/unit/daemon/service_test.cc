@@ -1,6 +1,5 @@
-// The Admin service behind a real gRPC, with the daemon's loop in the test's hand: what happens between a call and its
-// turn in the loop. What each call does is tested with a real daemon (tests/integration/daemon,
-// tests/integration/rights).
+// The Admin service behind a real gRPC, with a loop that the test controls: what happens between a call and its turn in
+// the loop. What each call does is tested with a real daemon (tests/integration/daemon, tests/integration/rights).
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -66,13 +65,13 @@ struct ServiceWorld : test::Services {
     test::RunAWhile(io);
   }
 
-  // As one who has connected to admin.sock, or to client.sock.
+  // Calls as a peer on admin.sock, or on client.sock.
   std::shared_ptr<grpc::Channel> Connect(bool is_admin) {
     Pair pair;
     connections.Accept(std::move(pair.ours), is_admin);
     return grpc::CreateInsecureChannelFromFd("test", pair.peers.Release());
   }
-  // As one whose connection has been forgotten, although gRPC has not heard of that yet.
+  // Calls as a peer whose connection was forgotten before gRPC heard of it.
   std::shared_ptr<grpc::Channel> ConnectUnknown() const {
     Pair pair;
     rpc->Adopt(pair.ours.Release());
@@ -87,7 +86,7 @@ struct ServiceWorld : test::Services {
   std::unique_ptr<RpcServer> admin_rpc;
   std::function<void(int)> adopt_instead;
   std::mutex mutex;
-  std::vector<std::string> unknown;  // who called what there is not
+  std::vector<std::string> unknown;  // callers of unknown methods
 };
 
 // A call, and its end.
@@ -111,7 +110,7 @@ grpc::Status Call(ServiceWorld& world, const std::shared_ptr<grpc::Channel>& cha
 
 using Async = v1::Admin::StubInterface::async_interface;
 
-// One who watches events, and what it has seen.
+// A watcher of events, and what it has seen.
 class Watcher final : public grpc::ClientReadReactor<v1::Event> {
  public:
   Watcher(ServiceWorld& world, const std::shared_ptr<grpc::Channel>& channel, bool reads = true)
@@ -157,7 +156,7 @@ class Watcher final : public grpc::ClientReadReactor<v1::Event> {
       lost += event.kind() == v1::EVENT_KIND_LOST ? event.count() : 0;
     return lost;
   }
-  // Reads on, where it did not.
+  // Resumes reading.
   void Read() {
     {
       const std::lock_guard lock(mutex_);
@@ -165,7 +164,7 @@ class Watcher final : public grpc::ClientReadReactor<v1::Event> {
     }
     StartRead(&event_);
   }
-  // How it ended by itself.
+  // The status with which it ended by itself.
   grpc::Status Ended() {
     REQUIRE(RunUntil(world_.io, [this] { return IsDone(); }));
     return status_;
@@ -203,15 +202,15 @@ Event EventOf(EventKind kind, std::uint32_t uid, std::uint64_t client_id) {
 
 }  // namespace
 
-TEST_CASE("a server that gets no descriptor to look at itself with does not start, and says what to do") {
-  const ServiceWorld world;  // what gRPC opens once for all servers is there
+TEST_CASE("a server without a descriptor for its self-check does not start, and says what to do") {
+  const ServiceWorld world;  // has gRPC open what all servers share
   const test::FewDescriptors none(0);
   const auto server = RpcServer::Start({}, [](const std::string&) {});
   REQUIRE_FALSE(server);
   CHECK(server.error().Line().find("raise LimitNOFILE") != std::string::npos);
 }
 
-TEST_CASE("who calls what there is not is told so, and it is known who that was") {
+TEST_CASE("a call to an unknown method is refused, and its caller is known") {
   ServiceWorld world;
   const auto channel = world.Connect(false);
   grpc::GenericStub stub(channel);
@@ -229,13 +228,13 @@ TEST_CASE("who calls what there is not is told so, and it is known who that was"
   REQUIRE(RunUntil(world.io, [&] { return done.load(); }));
   CHECK(status.error_code() == grpc::StatusCode::UNIMPLEMENTED);
   const std::lock_guard lock(world.mutex);
-  REQUIRE(world.unknown.size() == 2);  // the first was the server itself, when it looked at the names of connections
+  REQUIRE(world.unknown.size() == 2);  // the first was the server's own check of connection names
   const auto caller = world.connections.Find(world.unknown[1], false);
   REQUIRE(caller != nullptr);
   CHECK(caller->peer.pid == ::getpid());
 }
 
-TEST_CASE("a call that comes when its connection is forgotten already is not served") {
+TEST_CASE("a call on a forgotten connection is not served") {
   ServiceWorld world;
   const auto channel = world.ConnectUnknown();
   v1::GetPolicyRequest request;
@@ -263,7 +262,7 @@ TEST_CASE("a call that comes when its connection is forgotten already is not ser
   CHECK(watcher.Kinds().empty());
 }
 
-TEST_CASE("metrics are for administrators, in the format that was asked for, until the daemon stops") {
+TEST_CASE("administrators get metrics in the requested format until the daemon stops") {
   ServiceWorld world;
   const auto admin = world.Connect(true);
   v1::GetMetricsRequest request;
@@ -279,7 +278,7 @@ TEST_CASE("metrics are for administrators, in the format that was asked for, unt
   CHECK(Call(world, admin, &Async::GetMetrics, request, text).error_code() == grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_CASE("a user who watches sees what concerns it, an administrator sees all") {
+TEST_CASE("a watching user sees what concerns it, an administrator everything") {
   ServiceWorld world;
   const bool is_admin = GENERATE(true, false);
   Watcher watcher(world, world.Connect(is_admin));
@@ -300,14 +299,14 @@ TEST_CASE("a user who watches sees what concerns it, an administrator sees all")
   CHECK(watcher.Kinds() == (is_admin ? all : owns));
 }
 
-TEST_CASE("what a user does not read of events is kept as far as its quota of memory goes, and the rest counted") {
+TEST_CASE("unread events are kept within the user's memory quota, and the rest is counted") {
   ServiceWorld world;
   Quota quota = test::SmallQuota();
-  quota.memory_kib_per_uid = GENERATE(64, 2);  // of the second there is room for one at a time
+  quota.memory_kib_per_uid = GENERATE(64, 2);  // 2 KiB hold one event at a time
   world.quotas.SetLimits(quota);
   Watcher watcher(world, world.Connect(false), false);
   REQUIRE(watcher.HasSeen(v1::EVENT_KIND_LIVE));
-  // Each is as large as a reason may be; far more than sockets and gRPC hold.
+  // Each is as long as a reason may be; together far more than sockets and gRPC hold.
   Event event = EventOf(EventKind::kPolicy, 0, 0);
   event.text.assign(1'000, 'x');
   for (int i = 0; i < 5'000; ++i)
@@ -321,11 +320,11 @@ TEST_CASE("what a user does not read of events is kept as far as its quota of me
   CHECK(RunUntil(world.io, [&] { return world.quotas.Held(::geteuid(), QuotaKind::kMemory) == 0; }));
 }
 
-TEST_CASE("who is an administrator hangs on the server that a call comes to, whatever the connection is called") {
+TEST_CASE("a call's rights depend on its server, whatever the connection is called") {
   ServiceWorld world;
   v1::GetStatsRequest request;
   v1::Stats stats;
-  // The same connection of admin.sock, under the same name, at either server.
+  // A connection of admin.sock, by the same name at either server.
   for (const bool at_admins : {true, false}) {
     Pair pair;
     int name = -1;
@@ -341,7 +340,7 @@ TEST_CASE("who is an administrator hangs on the server that a call comes to, wha
     REQUIRE(world.connections.Find("fd:" + std::to_string(name), true) != nullptr);
     CHECK(world.connections.Find("fd:" + std::to_string(name), false) == nullptr);
   }
-  // And one of client.sock, at the administrators' server.
+  // A connection of client.sock at the administrators' server.
   Pair pair;
   world.adopt_instead = [&](int fd) { world.admin_rpc->Adopt(fd); };
   world.connections.Accept(std::move(pair.ours), false);
@@ -349,7 +348,7 @@ TEST_CASE("who is an administrator hangs on the server that a call comes to, wha
   CHECK(Call(world, channel, &Async::GetStats, request, stats).error_code() == grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_CASE("an administrator is answered when the change is saved, or told that it is not") {
+TEST_CASE("an administrator is answered once the change is saved, or told that it is not") {
   const test::Notified notified("100");
   ServiceWorld world;
   world.state.Restore({});
@@ -359,7 +358,7 @@ TEST_CASE("an administrator is answered when the change is saved, or told that i
   v1::Policy policy;
   REQUIRE(Call(world, admin, &Async::SetPolicy, request, policy).ok());
   CHECK(policy.not_saved().empty());
-  // No memory is left, as far as the writer sees.
+  // The writer believes that memory is exhausted.
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   const auto handler = ::signal(SIGXFSZ, SIG_IGN);
@@ -380,7 +379,7 @@ TEST_CASE("an administrator is answered when the change is saved, or told that i
   CHECK(drain.ok());
   CHECK(drained.not_saved().find("cannot write the state: ") == 0);
   CHECK(got.ok());
-  CHECK(seen.not_saved().empty());  // nothing was changed
+  CHECK(seen.not_saved().empty());  // nothing changed
   request.set_linger_us(779);
   REQUIRE(Call(world, admin, &Async::SetPolicy, request, policy).ok());
   CHECK(policy.not_saved().empty());

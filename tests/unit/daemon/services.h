@@ -1,4 +1,4 @@
-// What the daemon's services stand on, with the loop in the test's hand: no clients, no service manager. Thread rule:
+// What the daemon's services need, with a loop that the test controls; no clients and no service manager. Thread rule:
 // the test's thread.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace xschedd::test {
 
-// Nobody is privileged, and 64 KiB of memory are soon used up.
+// No factor for root, and a memory quota of 64 KiB that is soon used up.
 inline Quota SmallQuota() {
   Quota quota;
   quota.root_times = 1;
@@ -36,7 +36,7 @@ struct Services {
   Quotas quotas;
   boost::asio::io_context io;  // ends before the quotas: its handlers keep connections
   Core core{io, ConfigSource{}, Believing()};
-  ServiceManager manager;  // none is there
+  ServiceManager manager;  // absent
   DescriptorStore store{manager};
   PersistentState state{io, core, store};
   Connections connections;

@@ -1,5 +1,5 @@
-// A session with a gRPC that is the test: it reads when the test wants, and says what gRPC says. What a session does
-// for a client that speaks to a real daemon is tested in tests/integration/daemon.
+// A session whose gRPC is the test, which reads when it wants and reports what gRPC would. What a session does for a
+// client of a real daemon is tested in tests/integration/daemon.
 #include <deque>
 #include <memory>
 #include <set>
@@ -19,7 +19,7 @@ using test::RunUntil;
 
 namespace {
 
-// What gRPC's reactor is to a session.
+// Stands in for gRPC's reactor.
 class FakeStream {
  public:
   virtual ~FakeStream() = default;
@@ -42,7 +42,7 @@ class FakeStream {
 
   v1::ClientMessage* reading = nullptr;
   bool is_writing = false;
-  std::vector<v1::DaemonMessage> said;  // the last of them may not be written yet
+  std::vector<v1::DaemonMessage> said;  // the last may still be unwritten
   bool is_finished = false;
   grpc::Status ended;
 };
@@ -82,7 +82,7 @@ struct SessionWorld : test::Services {
     session = new Session(host, sessions, false, "fd:" + std::to_string(grpc_end.Get()));
     Poll();
   }
-  // As gRPC does it: what is under way fails, then the reactor goes.
+  // As gRPC does it: operations in progress fail, then the reactor ends.
   void End() {
     if (session == nullptr) return;
     session->OnCancel();
@@ -104,7 +104,7 @@ struct SessionWorld : test::Services {
     Receive(std::move(message));
     Written();
   }
-  // All that waits is written.
+  // Writes everything that waits.
   void Written() {
     while (session->is_writing) {
       session->is_writing = false;
@@ -112,7 +112,7 @@ struct SessionWorld : test::Services {
       Poll();
     }
   }
-  // One that is wrong: worth a notice.
+  // A wrong message, which is worth a notice.
   void ReceiveNonsense() { Receive(v1::ClientMessage()); }
   std::string LastNotice() const { return session->said.back().notice().text(); }
   Client& OnlyClient() { return *core.Clients().Clients().begin()->second; }
@@ -135,20 +135,20 @@ v1::ClientMessage Passed(const std::string& rule, int count = 1) {
 
 }  // namespace
 
-TEST_CASE("a session on a connection that is closed ends, whenever that was noticed") {
+TEST_CASE("a session on a closed connection ends, whenever that is noticed") {
   SessionWorld world;
   SECTION("before it began") {
     world.connections.CloseAll();
     world.Begin();
     CHECK(world.session->ended.error_message() == "the connection is closed already");
   }
-  SECTION("before it said anything") {
+  SECTION("before its first message") {
     world.Begin();
     world.connections.CloseAll();
     world.Receive(v1::ClientMessage());
     CHECK(world.session->ended.error_message() == "the client is gone");
   }
-  SECTION("in the middle: it is told of nothing any more") {
+  SECTION("in the middle: nothing more is sent") {
     world.Begin();
     world.SayHello();
     world.connections.CloseAll();
@@ -164,7 +164,7 @@ TEST_CASE("a session on a connection that is closed ends, whenever that was noti
   CHECK(world.session->ended.error_code() == grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_CASE("what was under way when a session ended harms nobody") {
+TEST_CASE("operations in progress when a session ends do no harm") {
   SessionWorld world;
   world.Begin();
   world.SayHello();
@@ -180,7 +180,7 @@ TEST_CASE("what was under way when a session ended harms nobody") {
     *std::exchange(world.session->reading, nullptr) = v1::ClientMessage();
     world.session->OnReadDone(true);
   }
-  SECTION("a write that fails: gRPC tells the end itself") {
+  SECTION("a failed write: gRPC reports the end itself") {
     world.session->is_writing = false;
     world.session->OnWriteDone(false);
     world.Poll();
@@ -194,7 +194,7 @@ TEST_CASE("what was under way when a session ended harms nobody") {
   CHECK(world.core.Clients().Clients().empty());
 }
 
-TEST_CASE("who does not read loses notices, and the next says how many") {
+TEST_CASE("a client that does not read loses notices, and the next one says how many") {
   SessionWorld world;
   world.Begin();
   world.SayHello();
@@ -209,7 +209,7 @@ TEST_CASE("who does not read loses notices, and the next says how many") {
   CHECK(world.LastNotice().ends_with(" (8 notices before this were left out)"));
 }
 
-TEST_CASE("a user whose memory is used up is let go, and is told why") {
+TEST_CASE("a session ends with the reason when the user's memory quota is used up") {
   Quota quota = test::SmallQuota();
   quota.memory_kib_per_uid = 4;
   SessionWorld world(quota);
@@ -233,9 +233,9 @@ TEST_CASE("a user whose memory is used up is let go, and is told why") {
   CHECK(world.quotas.Held(::getuid(), QuotaKind::kMemory) == 0);
 }
 
-TEST_CASE("rules for which a user has no memory left are not counted apart, and that costs nobody the session") {
+TEST_CASE("rules beyond the user's memory quota are not counted separately, and the session goes on") {
   Quota quota = test::SmallQuota();
-  // In the second there is no memory left to say so, either.
+  // In the second case there is no memory left for the notice, either.
   const auto [kib, length, can_say] = GENERATE(std::tuple(7U, 256, true), std::tuple(4U, 200, false));
   quota.memory_kib_per_uid = kib;
   const auto size = static_cast<std::size_t>(length);
@@ -254,12 +254,12 @@ TEST_CASE("rules for which a user has no memory left are not counted apart, and 
   for (const v1::DaemonMessage& message : world.session->said)
     told += message.notice().text().ends_with("; more rules are not counted apart") ? 1 : 0;
   CHECK(told == (can_say ? 1 : 0));
-  // Those that are known count on.
+  // Known rules are still counted.
   world.Receive(Passed(std::string(size, 'a')));
   CHECK(world.OnlyClient().passed.at(std::string(size, 'a')) == 2);
 }
 
-TEST_CASE("a batch of too many entries is left out, of either kind") {
+TEST_CASE("a batch with too many entries of either kind is left out") {
   SessionWorld world;
   world.Begin();
   world.SayHello();

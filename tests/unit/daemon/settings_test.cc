@@ -1,4 +1,5 @@
-// The table of settings, and the registry of policies: each row is sound, and each way of a value leads back to it.
+// The table of settings and the registry of policies: each row is sound, and each way of writing a value reads back as
+// it.
 #include "daemon/policy/settings.h"
 
 #include <set>
@@ -15,7 +16,7 @@ using namespace xschedd::policy;
 
 namespace {
 
-// As a later release may have one: no message has a field for it.
+// A setting of a later release, without a field in any message.
 constexpr SettingRow kLater{"later_us", &Settings::linger_us, 7, 50, kOfAll, "9.0.0", "what no release knows yet"};
 
 Settings AllAt(std::uint32_t SettingRow::*end) {
@@ -29,7 +30,7 @@ template <typename Message>
 void CheckRoundTrip(const Settings& settings) {
   Message message;
   PutSettings(settings, message);
-  CHECK(message.settings().empty());  // earlier releases read fields alone
+  CHECK(message.settings().empty());  // earlier releases read only fields
   Settings back;
   for (const SettingRow& row : kSettings) {
     const auto found = FindSetting(row, message);
@@ -41,7 +42,7 @@ void CheckRoundTrip(const Settings& settings) {
 
 }  // namespace
 
-TEST_CASE("each setting is itself alone, within its limits, and by a key of its own") {
+TEST_CASE("each setting changes only itself, within its limits, by its own key") {
   std::set<std::string_view> keys;
   for (const SettingRow& row : kSettings) {
     INFO(row.key);
@@ -71,7 +72,7 @@ TEST_CASE("each setting is itself alone, within its limits, and by a key of its 
   CHECK(RowFrom("no_such_setting") == nullptr);
 }
 
-TEST_CASE("what is refused is told with what may be given") {
+TEST_CASE("a refusal says what may be given") {
   Settings settings;
   CHECK(Set(RowOf(&Settings::turn_ms), 0, settings).error().Line() ==
         "turn_ms 0 is out of range; give a number from 1 to 1000");
@@ -81,7 +82,7 @@ TEST_CASE("what is refused is told with what may be given") {
   CHECK(Text(RowOf(&Settings::max_concurrent), kByVendor) == "auto");
 }
 
-TEST_CASE("settings are the same after they were a message") {
+TEST_CASE("settings survive a round trip through a message") {
   for (const Settings& settings : {Settings{}, AllAt(&SettingRow::min), AllAt(&SettingRow::max)}) {
     CheckRoundTrip<v1::Policy>(settings);
     CheckRoundTrip<v1::SetPolicyRequest>(settings);
@@ -89,7 +90,7 @@ TEST_CASE("settings are the same after they were a message") {
   }
 }
 
-TEST_CASE("a setting without a field travels by its key; nothing said is nothing, said twice is an error") {
+TEST_CASE("a setting without a field travels by key; absent is unset, and twice is an error") {
   v1::SetPolicyRequest request;
   CHECK(!*FindSetting(kLater, request));
   PutSetting(kLater, 9, request);
@@ -103,11 +104,11 @@ TEST_CASE("a setting without a field travels by its key; nothing said is nothing
   request.set_turn_ms(0);
   CHECK(FindSetting(turn, request).error().Line() == "turn_ms is given twice; give it once");
 
-  // An answer's field cannot be absent.
+  // A field of an answer is always present.
   CHECK(*FindSetting(turn, v1::Policy()) == 0);
 }
 
-TEST_CASE("the constants of policies are their places in the registry") {
+TEST_CASE("the policies' constants are their indices in the registry") {
   for (const auto& [name, text] : {std::pair(Name::kPriority, "priority"), std::pair(Name::kShare, "share"),
                                    std::pair(Name::kDeadline, "deadline"), std::pair(Name::kLaxity, "laxity"),
                                    std::pair(Name::kFair, "fair"), std::pair(Name::kFifo, "fifo")})

@@ -1,5 +1,5 @@
-// The two listening sockets: as root and as a user, beside another daemon, from a service manager that hands over what
-// it should not.
+// The two listening sockets: as root, as a user, beside another daemon, and from a service manager that passes wrong
+// ones.
 #include "daemon/connections/sockets.h"
 
 #include <netinet/in.h>
@@ -33,7 +33,7 @@ mode_t ModeOf(const std::string& path) {
 
 UniqueFd Listening(int domain, int type) {
   UniqueFd fd(::socket(domain, type | SOCK_CLOEXEC, 0));
-  // The kernel chooses a name, or a port.
+  // The kernel chooses the name or port.
   sockaddr_storage address{};
   address.ss_family = static_cast<sa_family_t>(domain);
   if (domain == AF_INET) reinterpret_cast<sockaddr_in&>(address).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -59,7 +59,7 @@ std::string WhyNot(const std::string& folder, std::vector<PassedDescriptor> pass
 
 }  // namespace
 
-TEST_CASE("sockets have the modes that they promise, and one daemon has a folder") {
+TEST_CASE("sockets have the promised modes, and a folder serves one daemon") {
   const Folder folder;
   const std::string inside = folder.Path() + "/run";
   std::vector<PassedDescriptor> none;
@@ -68,7 +68,7 @@ TEST_CASE("sockets have the modes that they promise, and one daemon has a folder
     REQUIRE(sockets);
     const bool is_root = ::geteuid() == 0;
     CHECK(ModeOf(inside + "/client.sock") == (is_root ? 0666 : 0600));
-    // The same one, in a folder that has nothing else.
+    // The same socket, in a folder of its own.
     CHECK(std::filesystem::read_symlink(inside + "/client.sock") == "client/client.sock");
     CHECK(ModeOf(inside + "/client") == 0755);
     CHECK(std::distance(std::filesystem::directory_iterator(inside + "/client"), {}) == 1);
@@ -80,14 +80,14 @@ TEST_CASE("sockets have the modes that they promise, and one daemon has a folder
     CHECK(std::filesystem::is_empty(inside + "/client"));  // containers may have it
     sockets->Remove();                                     // once more does nothing
   }
-  // An earlier release's socket, where the link is now.
+  // The socket of an earlier release where the link is now.
   REQUIRE(::mknod((inside + "/client.sock").c_str(), S_IFSOCK | 0666, 0) == 0);
   // What a dead daemon left is replaced.
   REQUIRE(ListeningSockets::Open(inside, none));
   CHECK(ListeningSockets::Open(inside, none));
 }
 
-TEST_CASE("a user's sockets are the user's alone, and what a folder forbids is told with the remedy") {
+TEST_CASE("a user's sockets are private, and a forbidden folder is reported with the remedy") {
   if (!test::CanBecomeUsers()) return;
   const Folder folder;
   const std::string own = folder.Path() + "/own";
@@ -101,13 +101,13 @@ TEST_CASE("a user's sockets are the user's alone, and what a folder forbids is t
     CHECK(ModeOf(own + "/admin.sock") == 0600);
   }
   std::filesystem::remove(own + "/client.sock");
-  REQUIRE(::chown(own.c_str(), 0, 0) == 0);  // the lock is the user's still
+  REQUIRE(::chown(own.c_str(), 0, 0) == 0);  // the lock is still the user's
   const test::AsUser nobody(test::kNobody);
   CHECK(WhyNot(own).find("check the permissions of the folder") != std::string::npos);
   CHECK(WhyNot("/proc/xschedd").find("give --runtime-dir") != std::string::npos);
 }
 
-TEST_CASE("a folder whose name leaves no room for a socket's is told with the remedy") {
+TEST_CASE("a folder whose path is too long for a socket is reported with the remedy") {
   const Folder folder;
   CHECK(WhyNot(folder.Path() + "/" + std::string(100, 'x')).find("choose a shorter --runtime-dir") !=
         std::string::npos);
@@ -115,13 +115,13 @@ TEST_CASE("a folder whose name leaves no room for a socket's is told with the re
 
 TEST_CASE("without descriptors for its sockets a daemon says so") {
   const Folder folder;
-  const test::FewDescriptors few(1);  // the lock's
+  const test::FewDescriptors few(1);  // for the lock
   CHECK(WhyNot(folder.Path()).find("raise LimitNOFILE") != std::string::npos);
 }
 
-TEST_CASE("of what a service manager hands over, only a pair of listening Unix stream sockets is taken") {
+TEST_CASE("only a pair of listening Unix stream sockets is taken from a service manager") {
   const Folder folder;
-  SECTION("a pair, beside something stored") {
+  SECTION("a pair, besides a stored descriptor") {
     auto passed = Passed("client", Listening(AF_UNIX, SOCK_STREAM));
     passed.push_back({"admin", Listening(AF_UNIX, SOCK_STREAM)});
     passed.push_back({"state", UniqueFd(::dup(STDERR_FILENO))});
@@ -133,9 +133,9 @@ TEST_CASE("of what a service manager hands over, only a pair of listening Unix s
     CHECK(sockets->Admin() == admin);
     REQUIRE(passed.size() == 1);
     CHECK(passed[0].name == "state");
-    sockets->Remove();  // there are no files of ours
+    sockets->Remove();  // none of the files are ours
   }
-  SECTION("a third for metrics, which may be of the internet") {
+  SECTION("a third one for metrics, which may be an internet socket") {
     const bool is_alone = GENERATE(false, true);
     std::vector<int> domains{AF_INET, AF_UNIX};
     if (UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)).IsValid()) domains.push_back(AF_INET6);
@@ -155,21 +155,21 @@ TEST_CASE("of what a service manager hands over, only a pair of listening Unix s
       sockets->Remove();
     }
   }
-  SECTION("what it must not be") {
+  SECTION("wrong sockets") {
     std::vector<PassedDescriptor> passed;
-    SECTION("of the internet") {
+    SECTION("internet socket") {
       passed = Passed("client", Listening(AF_INET, SOCK_STREAM));
     }
-    SECTION("of packets") {
+    SECTION("packet socket") {
       passed = Passed("admin", Listening(AF_UNIX, SOCK_SEQPACKET));
     }
-    SECTION("no socket") {
+    SECTION("not a socket") {
       passed = Passed("client", UniqueFd(::dup(STDERR_FILENO)));
     }
     SECTION("not listening") {
       passed = Passed("client", UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)));
     }
-    SECTION("two of a name") {
+    SECTION("two with one name") {
       passed = Passed("client", Listening(AF_UNIX, SOCK_STREAM));
       passed.push_back({"client", Listening(AF_UNIX, SOCK_STREAM)});
     }
@@ -177,13 +177,13 @@ TEST_CASE("of what a service manager hands over, only a pair of listening Unix s
       passed = Passed("metrics", Listening(AF_INET, SOCK_STREAM));
       passed.push_back({"metrics", Listening(AF_INET, SOCK_STREAM)});
     }
-    SECTION("for metrics, of packets") {
+    SECTION("packet socket for metrics") {
       passed = Passed("metrics", Listening(AF_UNIX, SOCK_SEQPACKET));
     }
-    SECTION("for metrics, of a family that nobody speaks HTTP on") {
+    SECTION("socket for metrics of a family without HTTP") {
       passed = Passed("metrics", UniqueFd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0)));
     }
-    SECTION("one that listens under another name") {
+    SECTION("listening socket with an unknown name") {
       passed = Passed("another", Listening(AF_UNIX, SOCK_STREAM));
     }
     CHECK(WhyNot(folder.Path(), std::move(passed)).find("is not expected") != std::string::npos);

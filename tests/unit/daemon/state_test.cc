@@ -1,4 +1,4 @@
-// The saved state: what comes back of it, also when it was cut off, spoilt, or written by another release.
+// The saved state: what is read back, also after a cut-off write, corruption, or a write by another release.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -45,7 +45,7 @@ Result<StateFile> Reopen(const StateFile& file) {
 
 }  // namespace
 
-TEST_CASE("what is written is read again, by another owner as well") {
+TEST_CASE("written content is read back, also after reopening") {
   auto file = StateFile::Make();
   REQUIRE(file);
   CHECK(!file->Read());
@@ -56,7 +56,7 @@ TEST_CASE("what is written is read again, by another owner as well") {
     auto other = Reopen(*file);
     REQUIRE(other);
     CHECK(other->Read() == content);
-    // It goes on where the first one was.
+    // It continues where the first one was.
     REQUIRE(other->Write(content + "+"));
     CHECK(Reopen(*file)->Read() == content + "+");
     file = std::move(other);
@@ -65,11 +65,11 @@ TEST_CASE("what is written is read again, by another owner as well") {
   CHECK(file->Read() == "4+");
 }
 
-TEST_CASE("a write that is cut off at any byte was never made, whichever bytes came first") {
+TEST_CASE("a write cut off at any byte has no effect, whichever bytes came first") {
   auto file = StateFile::Make().value();
   REQUIRE(file.Write("the first content"));
   REQUIRE(file.Write("the second content, of another length"));
-  // Again into the slot of the first.
+  // Into the slot of the first again.
   const std::size_t place = kHeader;
   const std::size_t size = kSlotHeader + 64;
   const std::string before = Bytes(file.Fd(), place, size);
@@ -84,7 +84,7 @@ TEST_CASE("a write that is cut off at any byte was never made, whichever bytes c
   };
   for (std::size_t cut = 0; cut <= size; ++cut) {
     check(after.substr(0, cut) + before.substr(cut));
-    // What is the same before and after may come from either: then it is whole.
+    // Bytes equal in both may come from either, so a cut write can equal `after`.
     check(before.substr(0, cut) + after.substr(cut));
   }
   std::mt19937 random(1);
@@ -97,7 +97,7 @@ TEST_CASE("a write that is cut off at any byte was never made, whichever bytes c
   }
 }
 
-TEST_CASE("a spoilt copy gives way to the other one, and two spoilt ones to nothing") {
+TEST_CASE("a corrupt copy yields to the other one; two corrupt ones leave nothing") {
   auto file = StateFile::Make().value();
   REQUIRE(file.Write("older"));
   REQUIRE(file.Write("newer"));
@@ -113,13 +113,13 @@ TEST_CASE("a spoilt copy gives way to the other one, and two spoilt ones to noth
   }
   Put(file.Fd(), kHeader, std::string(kSlotHeader, '\xff'));
   CHECK(!Reopen(file)->Read());
-  // It can be written on.
+  // Further writes work.
   auto other = Reopen(file).value();
   REQUIRE(other.Write("again"));
   CHECK(Reopen(file)->Read() == "again");
 }
 
-TEST_CASE("what is no state, or of another format, is refused with the reason") {
+TEST_CASE("a file that is no state, or of another format, is refused with a reason") {
   auto file = StateFile::Make().value();
   Put(file.Fd(), 8, std::string("\x02\x00\x00\x00", 4));
   CHECK(Reopen(file).error().what == "it has format 2, this daemon's is 1");
@@ -135,7 +135,7 @@ TEST_CASE("what is no state, or of another format, is refused with the reason") 
   ::close(ends[1]);
 }
 
-TEST_CASE("starts that do not come to serving are counted") {
+TEST_CASE("starts that fail before serving are counted") {
   auto file = StateFile::Make().value();
   CHECK(file.BeginStart() == 0);
   CHECK(Reopen(file)->BeginStart() == 1);
@@ -145,13 +145,13 @@ TEST_CASE("starts that do not come to serving are counted") {
   CHECK(Reopen(file)->BeginStart() == 0);
 }
 
-TEST_CASE("a file of the first release, whichever copy is the newest, is made longer and keeps its content") {
+TEST_CASE("a file of the first release, whichever copy is newest, grows and keeps its content") {
   const int writes = GENERATE(1, 2, 3);
   const std::size_t slot = kSlotHeader + StateFile::kFirstCapacity;
   auto file = StateFile::Make().value();
   for (int i = 1; i <= writes; ++i)
     REQUIRE(file.Write("content " + std::to_string(i)));
-  // As the first release has it: the second copy behind a shorter first one.
+  // The layout of the first release: the second copy behind a shorter first one.
   Put(file.Fd(), kHeader + slot, Bytes(file.Fd(), kHeader + kSlot, kSlotHeader + 32));
   REQUIRE(::ftruncate(file.Fd(), static_cast<off_t>(kHeader + 2 * slot)) == 0);
   auto grown = Reopen(file);
@@ -164,7 +164,7 @@ TEST_CASE("a file of the first release, whichever copy is the newest, is made lo
   CHECK(Reopen(file)->Read() == large);
 }
 
-TEST_CASE("the largest state that can come to be fits") {
+TEST_CASE("the largest possible state fits") {
   const auto channel = Channel::MakeLasting().value();
   boost::asio::io_context io;
   Config config;
@@ -236,7 +236,7 @@ TEST_CASE("the largest state that can come to be fits") {
   CHECK(all.partitions_size() == static_cast<int>(kMaxPartitions));
 }
 
-TEST_CASE("what is put is written, what is gone is gone, and who waits is told, also where it cannot be written") {
+TEST_CASE("puts and removals are written, and those who wait are told, even if writing fails") {
   auto file = StateFile::Make().value();
   const UniqueFd copy(::fcntl(file.Fd(), F_DUPFD_CLOEXEC, 0));
   const auto content = [&] { return StateFile::Open(UniqueFd(::fcntl(copy.Get(), F_DUPFD_CLOEXEC, 0)))->Read(); };
@@ -253,7 +253,7 @@ TEST_CASE("what is put is written, what is gone is gone, and who waits is told, 
   writer->Flush();
   CHECK(content() == "one three four ");
 
-  // No memory is left, as far as the writer sees.
+  // The writer believes that memory is exhausted.
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   const auto handler = ::signal(SIGXFSZ, SIG_IGN);
@@ -264,7 +264,7 @@ TEST_CASE("what is put is written, what is gone is gone, and who waits is told, 
   REQUIRE_FALSE(refused);
   CHECK(refused.error().Line().find("cannot write the state: File too large") != std::string::npos);
   CHECK(content() == "one three four ");
-  // What could not be written is not forgotten.
+  // Unwritten changes are not forgotten.
   REQUIRE(put({{6, "six "}}));
   CHECK(content() == "one three four five six ");
   writer->Put({{7, "seven "}});
@@ -273,7 +273,7 @@ TEST_CASE("what is put is written, what is gone is gone, and who waits is told, 
   ::signal(SIGXFSZ, handler);
 }
 
-TEST_CASE("a client is the same after it was saved") {
+TEST_CASE("a client survives saving unchanged") {
   const auto channel = Channel::MakeLasting().value();
   boost::asio::io_context io;
   Core core(io, {}, test::Believing());
@@ -306,7 +306,7 @@ TEST_CASE("a client is the same after it was saved") {
   const state::Client saved = ToSaved(client, 5);
   CHECK(saved.channel() == 5);
   CHECK(saved.layout_hash() == abi::kLayoutHash);
-  CHECK(saved.queues_size() == 1);  // of the other the client tells again
+  CHECK(saved.queues_size() == 1);  // the client reports the other one again
   state::SavedState all;
   FillSaved(core, all);
   FillPartitions(core.Clients().Names().Known(), all);
@@ -332,12 +332,12 @@ TEST_CASE("a client is the same after it was saved") {
   CHECK(again.attachments.at(3)->device->pci_address == "0000:c1:00.0/1");
   CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
 
-  SECTION("and the next one has another number") {
+  SECTION("the next one has another number") {
     NewClient other;
     other.identity.pid = 1;
     CHECK(next.AddClient(std::move(other)).id == client.id + 1);
   }
-  SECTION("its session tells of devices and queues again") {
+  SECTION("its session reports devices and queues again") {
     NewClient back;
     back.identity.pid = 4711;
     back.group_name = "job";
@@ -357,7 +357,7 @@ TEST_CASE("a client is the same after it was saved") {
     CHECK(next.CreateQueue(again, {.id = 10, .slot = 3}));
     CHECK(again.attachments.at(3)->deadline_after_ns == 500 * policy::kNsPerUs);
   }
-  SECTION("a queue that was destroyed while no daemon listened is gone, and its deadline with it") {
+  SECTION("a queue destroyed while no daemon ran is gone, with its deadline") {
     NewClient back;
     back.identity.pid = 4711;
     back.group_name = "job";
@@ -369,7 +369,7 @@ TEST_CASE("a client is the same after it was saved") {
   }
 }
 
-TEST_CASE("a policy is the same after it was saved; one that is not known is none") {
+TEST_CASE("a policy survives saving unchanged; an unknown one is ignored") {
   policy::Settings settings;
   settings.name = policy::Name::kLaxity;
   settings.linger_us = 1;
@@ -393,7 +393,7 @@ TEST_CASE("a policy is the same after it was saved; one that is not known is non
   CHECK(!FromSaved(of_another));
 }
 
-TEST_CASE("what was set live stays over a restart, but for what the files say anew") {
+TEST_CASE("live settings survive a restart, except where the files have changed") {
   policy::Settings then;
   policy::Settings live = then;
   live.name = policy::Name::kShare;
@@ -412,7 +412,7 @@ TEST_CASE("what was set live stays over a restart, but for what the files say an
   CHECK(AfterRestart(live, then, now).name == policy::Name::kFair);
 }
 
-TEST_CASE("numbers that this release does not take are left out") {
+TEST_CASE("numbers that this release does not accept are left out") {
   state::Client saved;
   saved.set_admin_priority(101);
   saved.set_admin_weight(0);
@@ -433,7 +433,7 @@ TEST_CASE("numbers that this release does not take are left out") {
   CHECK(core.RestoreClient(client).attachments.empty());
 }
 
-TEST_CASE("a process is known again by its pid and key, and by nothing less") {
+TEST_CASE("a process is recognised by its pid and key, and by nothing less") {
   const pid_t child = ::fork();
   if (child == 0) {
     for (;;)
@@ -448,20 +448,20 @@ TEST_CASE("a process is known again by its pid and key, and by nothing less") {
   CHECK(!OpenProcess(0, key).IsValid());
   CHECK(!OpenProcess(child, {}).IsValid());
   CHECK(!OpenProcess(child, {key.start_ticks + 1, 0}).IsValid());
-  // A kernel without pidfs knows the start time alone; one with it is not content with that.
+  // A kernel without pidfs knows only the start time; one with pidfs wants more.
   CHECK(OpenProcess(child, {key.start_ticks, 0}).IsValid());
   if (key.pidfd_inode != 0) CHECK(!OpenProcess(child, {key.start_ticks, key.pidfd_inode + 1}).IsValid());
   ::kill(child, SIGKILL);
   while (!HasExited(pidfd.Get()))
     ::usleep(1000);
-  // Not reaped yet: the pid is still its own.
+  // Not reaped yet, so the pid is still its own.
   CHECK(!OpenProcess(child, key).IsValid());
   CHECK(ReadProcessKey(child, pidfd.Get()).start_ticks == 0);
   ::waitpid(child, nullptr, 0);
   CHECK(!OpenProcess(child, key).IsValid());
 }
 
-TEST_CASE("a channel is rebuilt from its descriptors in any order, as it was, and from nothing else") {
+TEST_CASE("a channel is rebuilt unchanged from its descriptors in any order, and from nothing else") {
   auto channel = Channel::MakeLasting().value();
   const auto copies = [&](std::vector<int> from) {
     std::vector<UniqueFd> result;
@@ -472,7 +472,7 @@ TEST_CASE("a channel is rebuilt from its descriptors in any order, as it was, an
   const int board = channel->StoredBoardFd();
   const int ledger = channel->LedgerFd();
   const int eventfd = channel->EventFd();
-  // The client's descriptor of the board is for reading.
+  // The client's descriptor of the board is read-only.
   CHECK(!MapSharedMemory(channel->BoardFd(), sizeof(abi::Board), Access::kReadWrite));
   const Mapping view = MapSharedMemory(channel->BoardFd(), sizeof(abi::Board), Access::kReadOnly).value();
   const BoardReader reader = BoardReader::Open(static_cast<const abi::Board*>(view.Address())).value();
@@ -484,7 +484,7 @@ TEST_CASE("a channel is rebuilt from its descriptors in any order, as it was, an
     auto rebuilt = Channel::Rebuild(abi::Newest(), copies(order));
     REQUIRE(rebuilt);
     CHECK((*rebuilt)->IsLasting());
-    CHECK(reader.Word(3) == word);  // nothing was written
+    CHECK(reader.Word(3) == word);  // unwritten
     CHECK((*rebuilt)->Board().Get(3) == GateSetting{true, true, 500, 2});
     CHECK(!(*rebuilt)->Board().Set(3, {true, true, 500, 2}));
   }
@@ -497,13 +497,14 @@ TEST_CASE("a channel is rebuilt from its descriptors in any order, as it was, an
   CHECK(!Channel::Rebuild(abi::Newest(), copies({board, ledger})));
   CHECK(!Channel::Rebuild(abi::Newest(), copies({board, board, eventfd})));
   CHECK(!Channel::Rebuild(abi::Newest(), copies({board, ledger, eventfd, eventfd})));
-  CHECK(!Channel::Rebuild(abi::Newest(), copies({channel->BoardFd(), ledger, eventfd})));  // the client's view of it
+  CHECK(
+      !Channel::Rebuild(abi::Newest(), copies({channel->BoardFd(), ledger, eventfd})));  // the client's read-only view
   CHECK(!Channel::Rebuild(abi::Newest(), copies({board, ledger, STDIN_FILENO})));
   CHECK(!Channel::Rebuild(abi::Newest(), {}));
-  // One that is sealed against any further writer is no daemon's to go on with.
+  // A board sealed against new writers is useless to a daemon.
   auto passing = Channel::Make().value();
   CHECK(!Channel::Rebuild(abi::Newest(), copies({passing->BoardFd(), passing->LedgerFd(), passing->EventFd()})));
-  // A memory object of the right name that could still be resized.
+  // A memory file of the right name that could still be resized.
   const UniqueFd loose(::memfd_create("xschedd-ledger", MFD_CLOEXEC));
   REQUIRE(::ftruncate(loose.Get(), sizeof(abi::Ledger)) == 0);
   CHECK(!Channel::Rebuild(abi::Newest(), copies({board, loose.Get(), eventfd})));

@@ -1,5 +1,5 @@
-// A scheduler with real boards and ledgers, a clock that the test turns, and no process.
-// Thread rule: the test's thread.
+// A scheduler with real boards and ledgers, a clock that the test sets, and no processes. Thread rule: the test's
+// thread.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ inline std::uint64_t FakeClock() {
   return fake_now;
 }
 
-// A client's two ends: the daemon's record and channel, the shim's reader and writer.
+// A client's two ends: the daemon's record and channel, and the shim's reader and writer.
 struct Peer {
   std::unique_ptr<Channel> channel;
   Mapping board_mapping;

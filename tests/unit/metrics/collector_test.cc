@@ -1,4 +1,4 @@
-// Who asks for metrics is answered by a count that began after the question, and many who ask cost one.
+// A request for metrics is answered by a count that began after it, and many requests share one.
 #include <spdlog/spdlog.h>
 
 #include <boost/asio/post.hpp>
@@ -17,7 +17,7 @@
 using namespace xschedd;
 using Daemon = test::SomeDaemon;
 
-TEST_CASE("those who ask together share an answer, and one format costs nothing where it is not asked for") {
+TEST_CASE("concurrent requests share an answer, and an unrequested format costs nothing") {
   Daemon daemon;
   std::vector<MetricsCollector::Text> open;
   bool done = false;
@@ -35,7 +35,7 @@ TEST_CASE("those who ask together share an answer, and one format costs nothing 
   CHECK(open.front()->find("xschedd_clients 0\n") != std::string::npos);
 }
 
-TEST_CASE("who asks later gets a later count, after a pause") {
+TEST_CASE("a later request gets a later count, after a pause") {
   Daemon daemon;
   std::vector<MetricsCollector::Text> texts;
   std::uint64_t first_ns = 0;
@@ -54,7 +54,7 @@ TEST_CASE("who asks later gets a later count, after a pause") {
   CHECK(MonotonicNs() - first_ns >= MetricsCollector::kLeastPauseNs);
 }
 
-TEST_CASE("others have their turn between the pieces") {
+TEST_CASE("other work runs between the pieces") {
   spdlog::set_level(spdlog::level::off);
   Daemon daemon;
   for (int i = 0; i < 2'000; ++i)
@@ -70,7 +70,7 @@ TEST_CASE("others have their turn between the pieces") {
     CHECK(text->find("xschedd_clients 2000\n") != std::string::npos);
     done = true;
   });
-  // The pause is over at once; from the first piece on, every piece is followed by a turn.
+  // The pause ends at once; after the first piece, other work runs after every piece.
   other();
   daemon.Run(done);
   CHECK(turns > 3);
@@ -78,7 +78,7 @@ TEST_CASE("others have their turn between the pieces") {
   CHECK(cost > 0);
 }
 
-TEST_CASE("a daemon that stops counts no further, however far it has come") {
+TEST_CASE("a stopping daemon counts no further, however far it is") {
   spdlog::set_level(spdlog::level::off);
   Daemon daemon;
   for (int i = 0; i < 2'000; ++i)
@@ -87,20 +87,20 @@ TEST_CASE("a daemon that stops counts no further, however far it has come") {
   int told = 0;
   daemon.collector.Collect(MetricFormat::kOpenMetrics,
                            [&](const MetricsCollector::Text& text) { told += text == nullptr ? 1 : 100; });
-  SECTION("it was about to begin") {
+  SECTION("about to begin") {
     ::usleep(1'000);
     test::RunWith(daemon.io, [&] { daemon.collector.Stop(); });
   }
-  SECTION("it has counted some") {
+  SECTION("half-way") {
     daemon.io.run_one();  // the first piece of several
     daemon.collector.Stop();
   }
   test::RunAWhile(daemon.io);
   CHECK(told == 1);
-  CHECK(daemon.collector.Counts().last_cost_ns == 0);  // no count was finished
+  CHECK(daemon.collector.Counts().last_cost_ns == 0);  // no count has finished
 }
 
-TEST_CASE("without a descriptor for it the daemon's memory is not known, and all else is told") {
+TEST_CASE("without a free descriptor the daemon's memory is unknown, and all else is exported") {
   Daemon daemon;
   daemon.io.poll();
   bool done = false;
@@ -113,7 +113,7 @@ TEST_CASE("without a descriptor for it the daemon's memory is not known, and all
   daemon.Run(done);
 }
 
-TEST_CASE("a device without clients makes room for another, and is told of no longer") {
+TEST_CASE("a device without clients makes room for another, and is no longer exported") {
   spdlog::set_level(spdlog::level::off);
   Daemon daemon;
   const auto address = [](std::size_t i) { return "0000:" + std::to_string(10 + i) + ":00.0"; };
@@ -157,7 +157,7 @@ TEST_CASE("a device without clients makes room for another, and is told of no lo
     CHECK(rows(Meter::kMostDevices + i) == 1);
 }
 
-TEST_CASE("who waits when the daemon stops is told") {
+TEST_CASE("waiting requests are answered when the daemon stops") {
   Daemon daemon;
   int told = 0;
   const auto then = [&](const MetricsCollector::Text& text) { told += text == nullptr ? 1 : 100; };

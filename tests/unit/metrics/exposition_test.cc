@@ -1,4 +1,4 @@
-// The text of metrics, to the letter; what other readers make of it: tests/integration/metrics.
+// The exact text of metrics. For what other readers make of it see tests/integration/metrics.
 #include "daemon/telemetry/exposition.h"
 
 #include <limits>
@@ -34,7 +34,7 @@ TEST_CASE("OpenMetrics") {
         "# EOF\n");
 }
 
-TEST_CASE("the older format of Prometheus") {
+TEST_CASE("the older Prometheus format") {
   Exposition out(MetricFormat::kPrometheus);
   out.Begin(kCounter);
   out.Seconds({}, 0);
@@ -49,7 +49,7 @@ TEST_CASE("the older format of Prometheus") {
         "a_build_info{version=\"0.1\"} 1\n");
 }
 
-TEST_CASE("a label says what it is given and cannot say more") {
+TEST_CASE("a label is escaped and cannot break out of its value") {
   Exposition out(MetricFormat::kOpenMetrics);
   out.Begin(kGauge);
   out.Sample({{"name", "a\"} 1\nevil{b=\"\\"}}, 2u);
@@ -73,7 +73,7 @@ TEST_CASE("numbers") {
         "a_gauge 0.000000001\na_gauge 60\n# EOF\n");
 }
 
-TEST_CASE("a histogram counts up, and a bound belongs to what is below it") {
+TEST_CASE("histogram counts are cumulative, and a bound includes its own value") {
   TimeHistogram times(kBounds);
   for (const std::uint64_t ns : {1ull, 5'000ull, 5'001ull, 2'500'000ull, 2'000'000'000ull})
     times.Observe(ns);

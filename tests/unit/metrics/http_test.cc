@@ -1,6 +1,5 @@
-// Metrics over HTTP, one connection after the other in the order that the test wants: too many, none who listens to the
-// answer, no descriptors, and an end in the middle of it. What a real daemon answers to real requests is tested in
-// tests/integration/metrics.
+// Metrics over HTTP, with connections in an order that the test controls: too many of them, peers that do not read, no
+// descriptors, and an end half-way. A real daemon's answers are tested in tests/integration/metrics.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -25,7 +24,7 @@ namespace {
 constexpr std::string_view kGet = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 constexpr std::string_view kPost = "POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 
-// Nobody's answer is cut short: all of it, or nothing.
+// An answer is whole or empty, never cut short.
 void CheckWholeOrNothing(const std::string& answer) {
   if (answer.empty()) return;
   const std::size_t body = answer.find("\r\n\r\n");
@@ -62,7 +61,7 @@ struct Served {
     return fd;
   }
 
-  // What is said until the other side says no more.
+  // Everything the peer sends until it closes.
   std::string AnswerTo(const UniqueFd& client) {
     std::string answer;
     const bool ended = RunUntil(io(), [&] {
@@ -76,7 +75,7 @@ struct Served {
     return answer;
   }
 
-  // Whether it is served as if nothing had been.
+  // Checks that requests are still served.
   void CheckServes() {
     const UniqueFd client = Connect();
     Say(client, kGet);
@@ -93,7 +92,7 @@ struct Served {
 
 }  // namespace
 
-TEST_CASE("a new connection displaces the oldest, whatever that one waits for") {
+TEST_CASE("a new connection displaces the oldest, whatever the oldest waits for") {
   Served served;
   UniqueFd oldest = served.Connect();
   bool is_refused = false;
@@ -101,7 +100,7 @@ TEST_CASE("a new connection displaces the oldest, whatever that one waits for") 
     Say(oldest, "GET /met");
   }
   SECTION("it waits for the next count") {
-    served.CheckServes();  // which pauses then
+    served.CheckServes();  // after which the collector pauses
     Say(oldest, kGet);
   }
   SECTION("it was refused, and stays") {
@@ -116,12 +115,12 @@ TEST_CASE("a new connection displaces the oldest, whatever that one waits for") 
   const std::string answer = served.AnswerTo(oldest);
   CHECK((!is_refused || answer.empty()));
   CheckWholeOrNothing(answer);
-  // Those who came later are served.
+  // The later ones are served.
   Say(others.back(), kGet);
   CHECK(served.AnswerTo(others.back()).starts_with("HTTP/1.1 200 "));
 }
 
-TEST_CASE("one who goes before the answer costs nobody anything") {
+TEST_CASE("a peer that leaves before the answer does no harm") {
   Served served;
   const linger at_once{1, 0};  // with a reset
   for (const std::string_view said : {std::string_view(), kGet.substr(0, 9), kGet, kPost}) {
@@ -135,22 +134,22 @@ TEST_CASE("one who goes before the answer costs nobody anything") {
   }
 }
 
-TEST_CASE("one who was refused is not listened to for long") {
+TEST_CASE("a refused peer is not read for long") {
   Served served;
   const UniqueFd client = served.Connect();
   Say(client, kPost);
   CHECK(served.AnswerTo(client).starts_with("HTTP/1.1 405 "));
-  SECTION("and says nothing more") {}
-  SECTION("and says more than anybody wants to know") {
+  SECTION("and sends nothing more") {}
+  SECTION("and sends without end") {
     const std::string much(100'000, 'x');
     ::send(client.Get(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
-  // What is said to nobody is answered with a reset.
+  // The kernel answers bytes to a closed socket with a reset.
   CHECK(RunUntil(served.io(), [&] { return ::send(client.Get(), "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0; }));
   served.CheckServes();
 }
 
-TEST_CASE("without descriptors those who connect wait, and are served once there are some") {
+TEST_CASE("without descriptors connections wait, and are served once there are some") {
   Served served;
   const UniqueFd client = served.Connect();
   Say(client, kGet);
@@ -167,10 +166,10 @@ TEST_CASE("without descriptors those who connect wait, and are served once there
   }
 }
 
-TEST_CASE("who connects too often waits, and everybody is let go in the end") {
+TEST_CASE("connections beyond the rate wait, and all are closed in the end") {
   Served served;
   std::vector<UniqueFd> clients;
-  // 64 are taken at once; the others at a rate.
+  // 64 are accepted at once, the others at a rate.
   for (int i = 0; i < 100; ++i) {
     clients.push_back(served.Connect());
     Say(clients.back(), "GET / HTTP/1.1\r\n\r\n");
@@ -183,14 +182,14 @@ TEST_CASE("who connects too often waits, and everybody is let go in the end") {
   }
   SECTION("unless it is switched off meanwhile") {
     const bool is_due = GENERATE(false, true);
-    if (is_due) ::usleep(60'000);  // it was about to take the next
+    if (is_due) ::usleep(60'000);  // when it is about to accept the next
     test::RunWith(served.io(), [&] { served.http.Stop(); });
     for (const UniqueFd& client : clients)
       CheckWholeOrNothing(served.AnswerTo(client));
   }
 }
 
-TEST_CASE("a connection that somebody else has taken is not missed") {
+TEST_CASE("a connection accepted elsewhere is not missed") {
   Served served;
   const UniqueFd client = served.Connect();
   UniqueFd taken;
@@ -199,7 +198,7 @@ TEST_CASE("a connection that somebody else has taken is not missed") {
   served.CheckServes();
 }
 
-TEST_CASE("switched off, it lets go of all at once; switched on again, it serves as before") {
+TEST_CASE("switching off closes all connections at once; switched on again, it serves as before") {
   Served served;
   CHECK(served.http.IsServing());
   std::vector<UniqueFd> clients;
@@ -213,7 +212,7 @@ TEST_CASE("switched off, it lets go of all at once; switched on again, it serves
     served.http.Stop();
   }
   SECTION("while their answers are written") {
-    served.CheckServes();  // the next count is later: they ask for it first
+    served.CheckServes();  // delays the next count, which they ask for first
     RunAWhile(served.io());
     bool stopped = false;
     served.collector().Collect(MetricFormat::kPrometheus, [&](const auto&) {
@@ -223,7 +222,7 @@ TEST_CASE("switched off, it lets go of all at once; switched on again, it serves
     CHECK(RunUntil(served.io(), [&] { return stopped; }));
   }
   SECTION("while they are answered") {
-    // Asked before them, so answered before them.
+    // It asks before them, so it is answered before them.
     bool stopped = false;
     served.collector().Collect(MetricFormat::kPrometheus, [&](const auto&) {
       served.http.Stop();
@@ -231,7 +230,7 @@ TEST_CASE("switched off, it lets go of all at once; switched on again, it serves
     });
     CHECK(RunUntil(served.io(), [&] { return stopped; }));
   }
-  SECTION("while it is about to take somebody") {
+  SECTION("while it is about to accept") {
     RunAWhile(served.io());
     clients.push_back(served.Connect());
     test::RunWith(served.io(), [&] { served.http.Stop(); });
@@ -250,7 +249,7 @@ TEST_CASE("switched off, it lets go of all at once; switched on again, it serves
   CHECK(served.http.Address().starts_with("127.0.0.1:"));
 }
 
-TEST_CASE("started anew, it serves there and no longer where it did") {
+TEST_CASE("started on another socket, it no longer serves the old one") {
   Served served;
   const UniqueFd client = served.Connect();
   const std::string before = served.http.Address();
@@ -260,7 +259,7 @@ TEST_CASE("started anew, it serves there and no longer where it did") {
   served.CheckServes();
 }
 
-TEST_CASE("a daemon that has stopped counting answers nobody, and leaves nobody waiting") {
+TEST_CASE("after counting has stopped, no request is answered and none is left waiting") {
   Served served;
   served.collector().Stop();
   const UniqueFd client = served.Connect();

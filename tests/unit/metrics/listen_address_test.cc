@@ -1,4 +1,4 @@
-// Addresses to listen on, as they are written.
+// Notations of listening addresses.
 #include "daemon/config/listen_address.h"
 
 #include "tests/catch.h"
@@ -6,7 +6,7 @@
 using namespace xschedd;
 using Kind = ListenAddress::Kind;
 
-TEST_CASE("addresses that are understood") {
+TEST_CASE("valid addresses") {
   const auto four = ParseListenAddress(kDefaultMetricsAddress);
   REQUIRE(four);
   CHECK((four->kind == Kind::kIpv4 && four->host == "127.0.0.1" && four->port == 19464));
@@ -23,7 +23,7 @@ TEST_CASE("addresses that are understood") {
   CHECK(!ParseListenAddress("[::]:1")->IsLoopback());
 }
 
-TEST_CASE("addresses that are none, with a cause and a remedy") {
+TEST_CASE("invalid addresses, with a cause and a remedy") {
   using namespace std::string_literals;
   for (const std::string& wrong :
        {""s, "localhost:19464"s, ":19464"s, "127.0.0.1"s, "127.0.0.1:"s, "127.0.0.1:-1"s, "127.0.0.1:65536"s,

@@ -1,4 +1,4 @@
-// The socket that the daemon makes for its metrics: where it listens, what it replaces, and what it leaves alone.
+// The daemon's own metrics socket: where it listens, what it replaces, and what it leaves alone.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,7 +22,7 @@ ListenAddress UnixAt(const std::string& path) {
   return {Kind::kUnix, path, 0};
 }
 
-// Somebody who connects to whoever listens there; does not wait. Not valid: nobody let it in.
+// Connects without waiting. Invalid: the connection was not accepted.
 UniqueFd ConnectTo(int listening) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -47,7 +47,7 @@ bool HasIpv6() {
 
 }  // namespace
 
-TEST_CASE("it listens where it is told, and says where that is as it was told") {
+TEST_CASE("it listens where told, and reports the address in the same notation") {
   const test::Folder folder;
   std::vector<ListenAddress> addresses{{Kind::kIpv4, "127.0.0.1", 0}, UnixAt(folder.Path() + "/metrics.sock")};
   if (HasIpv6()) addresses.push_back({Kind::kIpv6, "::1", 0});
@@ -61,13 +61,13 @@ TEST_CASE("it listens where it is told, and says where that is as it was told") 
     CHECK(said->kind == address.kind);
     CHECK(said->host == address.host);
     CHECK((said->port != 0) == (address.kind != Kind::kUnix));
-    // The kernel's choice is taken now.
+    // The port that the kernel chose is taken now.
     if (address.kind != Kind::kUnix) CHECK(WhyNot(*said).find("choose another port") != std::string::npos);
   }
   CHECK(ListensAt(-1) == "an unknown address");
 }
 
-TEST_CASE("every local user may connect, and what a dead daemon has left is replaced") {
+TEST_CASE("every local user may connect, and a dead daemon's socket is replaced") {
   const test::Folder folder;
   const std::string path = folder.Path() + "/metrics.sock";
   for (int daemons = 0; daemons < 2; ++daemons) {
@@ -80,7 +80,7 @@ TEST_CASE("every local user may connect, and what a dead daemon has left is repl
   }
 }
 
-TEST_CASE("what is in the place and lives, or is no socket, stays") {
+TEST_CASE("a live socket, or a file that is not a socket, stays") {
   const test::Folder folder;
   const std::string path = folder.Path() + "/metrics.sock";
   SECTION("a file") {
@@ -89,13 +89,13 @@ TEST_CASE("what is in the place and lives, or is no socket, stays") {
     std::ifstream file(path);
     CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == "precious");
   }
-  SECTION("somebody who serves") {
+  SECTION("a server") {
     const auto other = Listen(UnixAt(path));
     REQUIRE(other);
     CHECK(WhyNot(UnixAt(path)).find("somebody listens on " + path + " already") != std::string::npos);
     CHECK(ConnectTo(other->Get()).IsValid());
   }
-  SECTION("somebody who serves so many that more have to wait") {
+  SECTION("a server with a full queue") {
     const auto other = Listen(UnixAt(path));
     REQUIRE(other);
     REQUIRE(::listen(other->Get(), 0) == 0);
@@ -110,10 +110,10 @@ TEST_CASE("what is in the place and lives, or is no socket, stays") {
   }
 }
 
-TEST_CASE("where it cannot listen it says why, and what to do") {
+TEST_CASE("if it cannot listen, it says why and what to do") {
   const test::Folder folder;
   CHECK(WhyNot(UnixAt(folder.Path() + "/nowhere/metrics.sock")).find("No such file") != std::string::npos);
-  // Of TEST-NET-1: no interface has it.
+  // In TEST-NET-1, which no interface has.
   CHECK(WhyNot({Kind::kIpv4, "192.0.2.1", 0}).find("cannot bind 192.0.2.1 port 0") != std::string::npos);
   const test::FewDescriptors none(0);
   CHECK(WhyNot({Kind::kIpv4, "127.0.0.1", 0}).find("Too many open files") != std::string::npos);

@@ -1,4 +1,4 @@
-// What is counted, for whom, and what clients cannot do to it.
+// What is counted, for whom, and what clients cannot distort.
 #include "daemon/telemetry/meter.h"
 
 #include <cstdio>
@@ -67,7 +67,7 @@ TEST_CASE("holds, transitions and time, by class") {
   CHECK(lows->present.clients[kHeldPhase] == 1);
   CHECK(lows->present.longest_hold_ns == 3 * policy::kNsPerMs);
   CHECK(lows->total.held_ns == 3 * policy::kNsPerMs);
-  CHECK(lows->holds.SumNs() == 0);  // it lasts
+  CHECK(lows->holds.SumNs() == 0);  // still held
   fake_now += 4 * policy::kNsPerMs;
   world.Report(*high, false);
   CountAll(world);
@@ -82,7 +82,7 @@ TEST_CASE("holds, transitions and time, by class") {
   CHECK(world.scheduler.Records().Metrics().Devices()[1].decisions == world.scheduler.Counts().decisions);
 }
 
-TEST_CASE("a hold that a change of class divides belongs to both") {
+TEST_CASE("a hold that spans a change of class counts for both classes") {
   World world;
   const auto high = Connect(world, 1, 50, kGpu);
   const auto low = Connect(world, 2, -1, kGpu);
@@ -98,7 +98,7 @@ TEST_CASE("a hold that a change of class divides belongs to both") {
   CHECK(Find(world, kGpu, "batch")->total.became_busy == 0);
 }
 
-TEST_CASE("a ledger is believed within what is possible") {
+TEST_CASE("a ledger is believed within physical limits") {
   World world;
   const auto high = Connect(world, 1, 50, kGpu);
   const auto low = Connect(world, 2, -1, kGpu);
@@ -120,7 +120,7 @@ TEST_CASE("a ledger is believed within what is possible") {
   CHECK(Find(world, kGpu, "high")->total.launches == 0);
 }
 
-TEST_CASE("what a client did counts when it has gone") {
+TEST_CASE("a client's work still counts after it has left") {
   World world;
   const auto high = Connect(world, 1, 50, kGpu);
   {
@@ -133,7 +133,7 @@ TEST_CASE("what a client did counts when it has gone") {
   CHECK(Find(world, kGpu, "low")->present.clients == Present().clients);
 }
 
-TEST_CASE("devices are bounded, those in use stay, and nothing is lost of the sum") {
+TEST_CASE("devices are bounded, those in use stay, and totals lose nothing") {
   World world;
   const auto stays = Connect(world, 1, 0, kGpu);
   stays->ledger->Device(0).submitted = 5;
@@ -154,7 +154,7 @@ TEST_CASE("devices are bounded, those in use stay, and nothing is lost of the su
   CHECK(Find(world, "other", "low") != nullptr);
 }
 
-TEST_CASE("where all devices have clients, one more is among the others") {
+TEST_CASE("when all devices have clients, one more counts as other") {
   World world;
   std::vector<std::unique_ptr<Peer>> peers;
   for (unsigned i = 0; i < Meter::kMostDevices + 3; ++i) {
@@ -179,7 +179,7 @@ TEST_CASE("classes and pairs are bounded") {
   CHECK(Launches(world) == 100);
 }
 
-TEST_CASE("the band of a priority is a class, and a rule's class goes before it") {
+TEST_CASE("a priority's band is its class, unless a rule names one") {
   Effective effective;
   CHECK(ClassOf(effective) == "normal");
   effective.priority = 1;

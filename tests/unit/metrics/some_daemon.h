@@ -1,4 +1,4 @@
-// A daemon that nobody runs and nobody uses, to count metrics of. Thread rule: the test's thread.
+// An idle daemon to count metrics of. Thread rule: the test's thread.
 #pragma once
 
 #include "daemon/metrics/metrics_collector.h"

@@ -1,4 +1,4 @@
-// Who is counted as unscheduled, on a tree of files as the kernel would show them.
+// Which processes count as unscheduled, given a tree of files like the kernel's.
 #include "daemon/metrics/unscheduled.h"
 
 #include <filesystem>
@@ -44,7 +44,7 @@ using Counts = std::map<std::string, std::uint64_t>;
 
 }  // namespace
 
-TEST_CASE("unscheduled are those who compute on a device, and neither clients nor their children") {
+TEST_CASE("unscheduled processes use a device and are neither clients nor children of clients") {
   const Machine machine;
   machine.Add(10, 1, {"/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia1"});
   machine.Add(11, 1, {"/dev/nvidia-uvm", "/dev/nvidia1"});
@@ -60,7 +60,7 @@ TEST_CASE("unscheduled are those who compute on a device, and neither clients no
   CHECK(users.Count({10, 11, 12, 15}) == Counts{});
 }
 
-TEST_CASE("nobody is looked for again before the pause is over") {
+TEST_CASE("no scan starts before the pause is over") {
   const Machine machine;
   UnscheduledUsers users(machine.Root());
   users.LookSoon(MonotonicNs());
@@ -74,7 +74,7 @@ TEST_CASE("nobody is looked for again before the pause is over") {
   CHECK(users.Count({}) == Counts{{kFirst, 1}});
 }
 
-TEST_CASE("too many to know them all are not counted") {
+TEST_CASE("processes too many to see are not counted") {
   const Machine machine;
   for (const int pid : {1, 2, 3})
     machine.Add(pid, 0, {"/dev/kfd"});
@@ -86,7 +86,7 @@ TEST_CASE("too many to know them all are not counted") {
   }
 }
 
-TEST_CASE("the metrics have them from the second count on") {
+TEST_CASE("the metrics include them from the second count on") {
   const Machine machine;
   machine.Add(10, 1, {"/dev/nvidia-uvm", "/dev/nvidia0"});
   test::SomeDaemon daemon;
@@ -105,7 +105,7 @@ TEST_CASE("the metrics have them from the second count on") {
   std::string told = text_of(collector);
   CHECK(told.find("# TYPE xschedd_unscheduled_processes gauge") != std::string::npos);
   CHECK(told.find("xschedd_unscheduled_processes{") == std::string::npos);
-  // Counts follow each other in some tenths of a second.
+  // Counts are some tenths of a second apart.
   for (int i = 0; i < 10'000 && told.find(row) == std::string::npos; ++i)
     told = text_of(collector);
   CHECK(told.find(row) != std::string::npos);
