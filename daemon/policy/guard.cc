@@ -42,7 +42,7 @@ void Guard::NoteHeld(std::uint32_t group) {
   continuing_.push_back(group);
 }
 
-// Ends its opening or slot, if any; it gets another if it is due.
+// Ends its opening or slot, if any, and queues it if it is due.
 void Guard::Close(std::uint32_t group) {
   GroupMemory& memory = decision_->memory[group];
   const std::uint64_t open = memory.open_since_ns == 0 ? 0 : now_ns_ - memory.open_since_ns;
@@ -103,7 +103,7 @@ void Guard::GiveOrWait(std::uint32_t group) {
     memory.guard_until_ns = EndNs(group);
     return LookAt(memory.guard_until_ns);
   }
-  // Slots that are free already need no look: their taker's end has one.
+  // A slot that is free already needs no look: whoever takes it looks at its end.
   std::uint64_t free_ns = 0;
   for (const std::uint32_t i : roster_->TenantsOf(group)) {
     const std::uint32_t device = state_->tenants[i].device;
