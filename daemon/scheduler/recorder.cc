@@ -10,7 +10,7 @@
 namespace xschedd {
 namespace {
 
-// History::Sample wants half a second between two; a little less, so that none is just missed.
+// A little less than the half second that History::Sample wants, so that none is just missed.
 constexpr std::uint64_t kSampleNs = 450 * policy::kNsPerMs;
 
 }  // namespace
