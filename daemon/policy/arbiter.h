@@ -38,7 +38,7 @@ namespace xschedd::policy {
 // What makes a policy.
 struct Rules {
   StandingFunction* standing = nullptr;    // nullptr: equal priorities are equal ranks
-  Why why = Why::kPriority;                // the reason given when held for one's own priority
+  Why why = Why::kPriority;                // given to groups held for one of their own priority
   Share::Use share = Share::Use::kNobody;  // who is kept to a share inside a rank
 };
 

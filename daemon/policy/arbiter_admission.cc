@@ -148,7 +148,7 @@ void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
       std::tie(device.beside, device.beside_client) = named;
     return;
   }
-  // Which client of a rank is named must depend on no order: one with work, then the oldest.
+  // The client named for a rank must not depend on any order: one with work, then the oldest.
   const bool first = device.claimant == 0;
   const bool names_better = device.claim == view.rank &&
                             std::tuple(lingers, tenant.client) < std::tuple(device.claim_lingers, device.claimant);

@@ -194,7 +194,7 @@ const std::string& CommandOf(const ClientIdentity& identity) {
 }
 
 std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
-  if (total.is_others) return "others: for more clients or by more rules than are remembered apart";
+  if (total.is_others) return "others: more clients or rules than are remembered one by one";
   const Reason& reason = total.reason;
   const policy::Settings& settings = context.config.policy;
   const std::string who = reason.pid == 0 ? "somebody" : Who(reason, context);
@@ -213,9 +213,9 @@ std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
       return fmt::format("share: it was ahead of its share, {} behind (share_slack_us={})", who,
                          settings.share_slack_us);
     case Why::kDeadline:
-      return fmt::format("deadline: that of {} came before", who);
+      return fmt::format("deadline: {} was more urgent", who);
     case Why::kFair:
-      return fmt::format("fair: {} had had less of the device (fair_quantum_ms={})", who, settings.fair_quantum_ms);
+      return fmt::format("fair: {} had used less GPU time (fair_quantum_ms={})", who, settings.fair_quantum_ms);
     case Why::kOpen:
     case Why::kGuard:
     case Why::kBeside:
@@ -240,8 +240,8 @@ std::string SummaryOf(const Subject& subject, const Explanation& explanation) {
                             Sum(explanation, Phase::kRunning) + Sum(explanation, Phase::kSilent) + explanation.held_ns;
   if (silent != 0 && silent >= explanation.held_ns) {
     return fmt::format(
-        "{} it was silent for {} of the time: it had said that it has work and was not heard of any more "
-        "(stopped, frozen or dumping core), so that it did not count and held nobody",
+        "{} it was silent for {} of the time: it had reported work and was not heard of again "
+        "(stopped, frozen or dumping core), so it counted as idle and held nobody",
         begin, Percent(silent, all));
   }
   if (explanation.held_ns == 0 || explanation.causes.empty()) {

@@ -23,7 +23,7 @@ struct Cluster {
   std::vector<Device*> devices;
   std::vector<Group*> groups;
   std::vector<Attachment*> attachments;
-  std::vector<policy::Gate> gates;  // in force, by attachment
+  std::vector<policy::Gate> gates;  // each attachment's gate
   // The client's counter of GPU time, and its last value read. A counter that stands still costs one read.
   std::vector<LedgerCounter> counters;
   std::vector<std::uint64_t> counted_ns;
