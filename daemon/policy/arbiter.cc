@@ -14,7 +14,7 @@ void Arbiter::Decide(const State& state, const Rules& rules, std::uint64_t now_n
   share_.Begin(state, roster_, rules.share, now_ns);
   Survey(rules);
   FindTracked();
-  // Levels and shares are about fairness, not about who is important.
+  // Levels and shares are about fairness, not importance.
   holders_.Begin(state, roster_, rules.standing == nullptr && !share_.KeepsAny(), now_ns, decision);
   FindHolders();
   Order();

@@ -1,4 +1,4 @@
-// In which order groups are admitted, what each waits for, and what one that is admitted takes. Thread rule: arbiter.h.
+// Admission: the order of groups, what each waits for, and what an admitted one claims. Thread rule: arbiter.h.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -10,12 +10,12 @@
 namespace xschedd::policy {
 namespace {
 
-// Above any time that a clock gives.
+// Above any clock time.
 constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
 
 }  // namespace
 
-// Highest rank first. Groups that are idle claim nothing and need no place.
+// Highest rank first. Groups that are not present claim nothing.
 void Arbiter::Order() {
   order_.clear();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
@@ -38,8 +38,8 @@ void Arbiter::Order() {
   if (share_.KeepsAny()) Interleave();
 }
 
-// Inside a rank, who is kept to a share on one of its devices and who is not may share a device where turns are taken:
-// of the first of each, whoever has waited longer for its turn goes first. Each kind keeps its order.
+// Sharers and others of one rank may take turns on one device. Merges the two, each in its own order: of the first of
+// each, the one that has waited longer for its turn goes first.
 void Arbiter::Interleave() {
   interleaved_.clear();
   for (auto from = order_.begin(); from != order_.end();) {
@@ -64,7 +64,7 @@ void Arbiter::Admit(std::uint32_t group) {
   }
   if (view.blocked == Why::kOpen) WaitForTurn(group);
   if (view.blocked == Why::kOpen) return Claim(group);
-  // Who gives way inside its class gives its turn back; for a higher rank it would keep it.
+  // A sharer that gives way inside its class gives its turn back; one held for a higher rank keeps it.
   const bool gives_way = view.blocked == Why::kShare || view.blocked == Why::kTurn;
   if (gives_way && share_.Keeps(group)) turns_.NoteIdle(decision_->memory[group]);
 }
@@ -76,7 +76,7 @@ void Arbiter::WaitForClaims(std::uint32_t group) {
     const Tenant& tenant = state_->tenants[i];
     const DeviceView& device = devices_[tenant.device];
     if (!tenant.busy || device.claim <= view.rank) continue;
-    // Of several claims, the answer to "for whom?" must not depend on the order of tenants.
+    // The claimant named must not depend on the order of tenants.
     const bool says_more =
         device.claim > strongest || (device.claim == strongest && device.claimant < view.blocked_for);
     if (!says_more) continue;
@@ -99,8 +99,8 @@ void Arbiter::WaitForTurn(std::uint32_t group) {
   if (view.blocked == Why::kTurn) SpeakFor(group);
 }
 
-// Turns on several devices end at different times. Those who would begin one here before the group has all its devices
-// run until then without a turn, so that they do not go before it when the last of the others' ends.
+// Turns on several devices end at different times. Until the group has all its devices, later groups run here without a
+// turn, so that they do not come before it when it can have them.
 void Arbiter::SpeakFor(std::uint32_t group) {
   const Rank& rank = groups_[group].rank;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {
@@ -137,7 +137,7 @@ void Arbiter::Claim(std::uint32_t group) {
   if (share_.Keeps(group)) share_.Admit(group);
 }
 
-// Holds those below on the device, or is beside them.
+// Claims the device from those below, or notes that they run beside the tenant.
 void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
   const Tenant& tenant = state_->tenants[index];
   const GroupView& view = groups_[tenant.group];
@@ -148,7 +148,7 @@ void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
       std::tie(device.beside, device.beside_client) = named;
     return;
   }
-  // Of several of one rank, who is named must not depend on the order of anything: one with work, then the oldest.
+  // The client named for a rank must not depend on any order: one with work, then the oldest.
   const bool first = device.claimant == 0;
   const bool names_better = device.claim == view.rank &&
                             std::tuple(lingers, tenant.client) < std::tuple(device.claim_lingers, device.claimant);
@@ -158,7 +158,7 @@ void Arbiter::ClaimDevice(std::uint32_t index, bool lingers) {
   device.claim_lingers = lingers;
 }
 
-// The turns that somebody waits for must be looked at when they end.
+// The end of an awaited turn needs a decision.
 void Arbiter::WatchTurns(std::uint32_t group) {
   if (groups_[group].blocked != Why::kOpen) return;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {

@@ -1,5 +1,4 @@
-// What each tenant's gate says once groups are admitted: held or open and why, its window, its time slice. Thread rule:
-// arbiter.h.
+// Each tenant's gate after admission: held or open and why, window, time slice. Thread rule: arbiter.h.
 #include <algorithm>
 
 #include "daemon/policy/arbiter.h"
@@ -8,11 +7,11 @@
 namespace xschedd::policy {
 namespace {
 
-// Long kernels on several streams of the most important client must be able to run side by side: a HIP process has four
-// hardware queues (GPU_MAX_HW_QUEUES).
+// A top client's long kernels on several streams must be able to run side by side: a HIP process has four hardware
+// queues (GPU_MAX_HW_QUEUES).
 constexpr std::uint32_t kTopFloor = 4;
-// A second launch in flight keeps the pipeline of one tenant full between two long kernels; several keep the device
-// full together.
+// A second launch in flight keeps a lone tenant's pipeline full between long kernels; several tenants together keep the
+// device full.
 constexpr std::uint32_t kPipelineFloor = 2;
 
 }  // namespace
@@ -110,12 +109,12 @@ std::uint32_t Arbiter::WindowOf(std::uint32_t index, std::uint32_t& floor) const
   const auto room_ns = shares ? share_.Room(index) : std::nullopt;
   floor = room_ns ? kPipelineFloor : kTopFloor;
   if (!room_ns) return part;
-  // Never less than it would have in the background.
+  // Never less than in the background.
   const std::uint32_t least = settings.window_us == 0 ? part : std::max(1u, settings.window_us / clients);
   return std::min(part, std::max(static_cast<std::uint32_t>(*room_ns / kNsPerUs), least));
 }
 
-// Of several who go before, one is named (ClaimDevice): the next one is when that one is idle.
+// Only one of several claimants is named (ClaimDevice), and so awaited: the next is named once that one is idle.
 void Arbiter::FindAwaited() {
   awaited_.clear();
   for (std::uint32_t i = 0; i < decision_->gates.size(); ++i) {

@@ -1,5 +1,5 @@
-// Who is attached where and how each group stands, who is tracked, and who holds others: what is known before anybody
-// is admitted. Thread rule: arbiter.h.
+// Before admission: who is attached where, each group's rank, who is tracked and who holds others. Thread rule:
+// arbiter.h.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -9,14 +9,14 @@
 namespace xschedd::policy {
 namespace {
 
-// Keeps the lowest, ascending.
+// Keeps the lowest values, ascending.
 template <typename Value, std::size_t kCount>
 void AddLowest(std::array<Value, kCount>& lowest, Value value) {
   for (Value& each : lowest)
     if (value < each) std::swap(value, each);
 }
 
-// Sums of these tell sets apart; not a sum of the numbers themselves.
+// Sums of hashes tell sets of clients apart; sums of ids would not.
 std::uint64_t HashOf(std::uint64_t client) {
   const std::uint64_t mixed = client * 0x9e3779b97f4a7c15ull;
   return (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93ull;
@@ -24,7 +24,6 @@ std::uint64_t HashOf(std::uint64_t client) {
 
 }  // namespace
 
-// Who is attached where, and how each group stands.
 void Arbiter::Survey(const Rules& rules) {
   devices_.assign(state_->devices.size(), DeviceView{});
   for (std::size_t i = 0; i < devices_.size(); ++i)
@@ -102,8 +101,8 @@ void Arbiter::FindTracked() {
   }
 }
 
-// Whoever is untracked is open, and nothing is known of its work. Only a case for the guard, and what is known of
-// holding others for it, stay, so that a neighbour that is held or gone for a moment does not begin them anew.
+// An untracked group is open, and its work is unknown. Only its starvation and its benefit are kept, so that they do
+// not start anew when a neighbour is briefly held or gone.
 void Arbiter::Forget(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];
@@ -117,7 +116,7 @@ void Arbiter::Forget(std::uint32_t group) {
   if (next.open_since_ns == 0) next.open_since_ns = now_ns_;
 }
 
-// Carries forward what belongs to no policy.
+// Carries forward the memory that belongs to no policy.
 void Arbiter::Remember(std::uint32_t group) {
   GroupView& view = groups_[group];
   const GroupMemory& before = state_->groups[group].memory;
@@ -142,8 +141,8 @@ void Arbiter::Remember(std::uint32_t group) {
   LookAt(view.next_look_ns);
 }
 
-// Whether somebody less important has work on one of its devices. `where_busy`: on one where it has some itself, so
-// that it could hold that one.
+// Whether a less important client has work on one of its devices. `where_busy`: on one where it has work, too, and so
+// could hold that client.
 bool Arbiter::OthersWork(std::uint32_t group, bool where_busy) const {
   const auto tenants = roster_.TenantsOf(group);
   return std::any_of(tenants.begin(), tenants.end(), [&](std::uint32_t i) {
@@ -152,7 +151,7 @@ bool Arbiter::OthersWork(std::uint32_t group, bool where_busy) const {
   });
 }
 
-// As many as there are on one device.
+// Counts the most on any one device.
 Others Arbiter::OthersBelow(std::uint32_t group) const {
   Others others;
   for (const std::uint32_t i : roster_.TenantsOf(group)) {

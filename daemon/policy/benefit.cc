@@ -11,35 +11,35 @@ using Mode = BenefitMemory::Mode;
 using Block = BenefitMemory::Block;
 using Comparison = BenefitMemory::Comparison;
 
-// A block ends with its fewest bursts and its shortest time, with its most bursts, or after its longest time.
+// A block ends after kFewestBursts and kShortestBlockNs, after kMostBursts, or after kLongestBlockNs.
 constexpr std::uint16_t kFewestBursts = 2;
 constexpr std::uint64_t kShortestBlockNs = 40 * kNsPerMs;
 constexpr std::uint16_t kMostBursts = 8;
 constexpr std::uint64_t kLongestBlockNs = 100 * kNsPerMs;
-// No pair says more than this: how much slower a block is that ends for being clearly slower is not known.
+// Ratios are clipped to this: a block that ends for being clearly slower does not show how much slower.
 constexpr double kMostRatio = 0.4;  // a logarithm
-// What is clearly slower: longer by this factor, and by this time, since single bursts may be slow for other reasons.
+// Clearly slower: by this factor and by this time, since single bursts may be slow for other reasons.
 constexpr double kClearFactor = 1.5;
 constexpr double kClearNs = 10 * kNsPerMs;
-// By then a burst has made some of its launches.
+// By then a burst has made some launches.
 constexpr std::uint64_t kFirstLookNs = 2 * kNsPerMs;
-// One divided by the weight of a wait among those at its place in a row.
+// A wait weighs 1/this in the average of its place in a row.
 constexpr float kFollowedWeight = 8;
-// One divided by the part of its work to which a program's pauses may add up (benefit.h).
+// A burst earns 1/this of its time as credit for pauses (benefit.h).
 constexpr std::uint64_t kPausePart = 4;
-// Of the time in which the cost of holding is reckoned.
+// The period over which the cost of holding is measured.
 constexpr std::uint64_t kCostNs = kNsPerS;
 
 constexpr Mode kFromCheapest[] = {Mode::kFree,      Mode::kBesideWide, Mode::kBeside,
                                   Mode::kWaitsWide, Mode::kWaitsWider, Mode::kWaitsNarrow};
 
-// Whether it is another mode than held (benefit.h).
+// Whether the mode would differ from held (benefit.h).
 bool IsPossible(const BenefitMemory& memory, Mode mode) {
   return !IsWhileItWaits(mode) ||
          (memory.held_waits_ns != 0 && memory.held_waits_ns <= Benefit::kMostlyWaits * memory.held_ns);
 }
 
-// The present burst, with which its deadline could do (benefit.h).
+// Counts the present burst, with a deadline as benefit.h says.
 void AddBurst(const BenefitMemory& memory, Block& block) {
   const double in_time_ns = (1 - Benefit::kDeadlineReserve) * static_cast<double>(memory.deadline_ns);
   ++block.bursts;
@@ -69,8 +69,7 @@ double WaitsRatio(const Block& held, const Block& other) {
   return std::log((host + PerLaunch(other.waits_ns, other) + 1) / (host + PerLaunch(held.waits_ns, held) + 1));
 }
 
-// The busy time of the present block; of one that says its waits, as if its host had been as fast as in the last block
-// with others held.
+// The present block's busy time; for a client that says when it waits, with the host's speed of the last held block.
 double ComparedNs(const BenefitMemory& memory) {
   const Block& block = memory.block;
   if (memory.held_waits_ns == 0 && block.waits_ns == 0) return static_cast<double>(block.busy_ns);
@@ -78,7 +77,8 @@ double ComparedNs(const BenefitMemory& memory) {
   return host * static_cast<double>(block.launches) + static_cast<double>(block.waits_ns);
 }
 
-// The same for the launches that it has by now; at first nothing is known.
+// From which ComparedNs on the block, with its launches so far, is clearly slower; infinite: this cannot be told yet,
+// or its deadline is met.
 double ClearlySlowerAt(const BenefitMemory& memory) {
   const bool is_in_time = memory.deadline_ns != 0 && memory.burst_ns <= memory.deadline_ns;
   if (memory.mode == Mode::kHeld || memory.held_ns == 0 || memory.block.launches == 0 || is_in_time)
@@ -87,7 +87,8 @@ double ClearlySlowerAt(const BenefitMemory& memory) {
   return std::max(expected * kClearFactor, expected + kClearNs);
 }
 
-// Else only between bursts, or in a long one: in the midst of others the launches are made and their work is not done.
+// Unless clearly slower, a block ends between bursts or in a long one: within a short one, launches are made whose work
+// is not done.
 bool IsOver(const BenefitMemory& memory, bool busy) {
   const Block& block = memory.block;
   if (ComparedNs(memory) > ClearlySlowerAt(memory)) return true;
@@ -96,7 +97,7 @@ bool IsOver(const BenefitMemory& memory, bool busy) {
          block.busy_ns >= kLongestBlockNs;
 }
 
-// Of `pairs` values of this variance, the mean's standard error; of few, what little they say.
+// The standard error of the mean of `pairs` values; infinite for fewer than two.
 double Error(double variance, std::uint32_t pairs) {
   return pairs < 2 ? std::numeric_limits<double>::infinity() : std::sqrt(variance / std::min(pairs, Benefit::kPairs));
 }
@@ -131,7 +132,7 @@ bool Benefit::IsLowerBound(double ratio) {
 
 void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
   if (!Measures()) {
-    // What is known stays for the day on which it counts again.
+    // What is known is kept until it counts again.
     memory.mode = Mode::kHeld;
     memory.place = 0;
     memory.block = {};
@@ -139,7 +140,7 @@ void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
     memory.waits = false;
     return;
   }
-  // The two blocks of a pair must have been counted alike.
+  // Both blocks of a pair must be counted alike.
   if ((memory.deadline_ns == 0) != (work.deadline_ns == 0)) memory.place = 0;
   memory.deadline_ns = work.deadline_ns;
   Count(memory, work);
@@ -164,7 +165,7 @@ void Benefit::NoteOthers(BenefitMemory& memory, const Others& others) const {
   if (!memory.contended || others == memory.known_with || now_ns_ - memory.others_since_ns < kOthersLastNs) return;
   if (memory.relearnt_ns != 0 && now_ns_ - memory.relearnt_ns < memory.relearn_wait_ns) return;
   if (memory.known_with.who != 0) {
-    // What is cheapest is measured first.
+    // The cheapest mode is measured first: if it is unknown, nothing was found yet.
     const bool is_same = memory.Of(kCheapest).is_known && memory.settled == memory.relearnt_from;
     memory.relearn_wait_ns =
         is_same ? std::clamp(2 * memory.relearn_wait_ns, kRelearnNs, kLongestRelearnNs) : kRelearnNs;
@@ -176,7 +177,7 @@ void Benefit::NoteOthers(BenefitMemory& memory, const Others& others) const {
   memory.known_with = others;
 }
 
-// One begins.
+// A wait begins.
 void Benefit::NoteWait(BenefitMemory& memory) const {
   const bool follows = memory.waits_until_ns != 0 && now_ns_ < memory.waits_until_ns + kLingerNs;
   if (memory.waits_in_row != 0) {
@@ -201,13 +202,13 @@ bool Benefit::IsDue(const BenefitMemory& memory) const {
 void Benefit::Begin(BenefitMemory& memory) const {
   memory.place = 1;
   if (memory.surprises == 0) memory.trial = NextTrial(memory);
-  // Each mode comes first in every other pair: others catch up in the block after they were held.
+  // Held and trial come first alternately: others catch up in the block after they were held.
   SetMode(memory, memory.Of(memory.trial).pairs % 2 == 0 ? Mode::kHeld : memory.trial);
-  // At a burst's beginning what it has launched by now is counted already, and was for no block.
+  // At a burst's beginning its launches so far were counted already, for no block.
   if (memory.burst_ns == 0 && !memory.skips) memory.block.launches = memory.burst_launches;
 }
 
-// Of a block that begins.
+// At the beginning of a block.
 void Benefit::SetMode(BenefitMemory& memory, Mode mode) const {
   if (mode == Mode::kHeld && IsBeside(memory.mode)) {
     memory.settles_until_ns = now_ns_ + kSettleNs;
@@ -237,7 +238,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
       memory.contended_ns += passed;
       if (memory.holds) memory.waited_ns += passed;
     }
-    // It may be one that never ends.
+    // A burst may never end.
     memory.skips = memory.skips && memory.burst_ns < kLongestBlockNs;
   }
   const bool counts = memory.open && memory.contended;
@@ -263,7 +264,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   memory.skips = now_ns_ < memory.settles_until_ns;
 }
 
-// It ends now. One at the beginning of a block is no part of it: the two of a pair have the same number.
+// A pause ends now. One before a block's first burst does not count, so that both blocks of a pair have as many.
 void Benefit::CountPause(BenefitMemory& memory, Block& block) const {
   const std::uint64_t pause_ns = now_ns_ - memory.idle_since_ns;
   memory.idle_since_ns = 0;
@@ -274,8 +275,9 @@ void Benefit::CountPause(BenefitMemory& memory, Block& block) const {
 
 void Benefit::EndBlock(BenefitMemory& memory) const {
   Block& block = memory.block;
-  if (memory.burst_launches != 0) AddBurst(memory, block);  // a part of one
-  // Nobody was there to be compared with, or it said nothing: the pair begins anew, its two blocks must be neighbours.
+  if (memory.burst_launches != 0) AddBurst(memory, block);  // a part of a burst
+  // Without launches, or mostly without contention, a block says nothing. The pair begins anew: its blocks must be
+  // neighbours.
   if (block.launches == 0 || block.contended_ns * 2 < block.busy_ns) {
     memory.place = 0;
     return;
@@ -304,7 +306,7 @@ void Benefit::AddPair(BenefitMemory& memory) const {
                              : says_waits            ? WaitsRatio(held, other)
                                                      : WholeRatio(held, other));
   Comparison& known = memory.Of(memory.trial);
-  // Another program than before: what it was like does not count any more.
+  // A surprise: the program has changed, and what is known no longer counts.
   const double tolerance = ToleranceOf(memory);
   const bool says_otherwise = (typical > tolerance) != (known.typical > tolerance);
   const bool is_surprise = known.is_known && says_otherwise &&
@@ -327,12 +329,12 @@ void Benefit::AddPair(BenefitMemory& memory) const {
     Average(known.whole, known.whole_variance, Clip(WholeRatio(held, other)),
             1.0F / static_cast<float>(known.whole_pairs));
   }
-  // What is clear early is known well enough: further pairs come one by one.
+  // A verdict that is clear early stands: further pairs come one by one.
   known.is_known = known.is_known || VerdictOf(memory, memory.trial) != Verdict::kUnknown;
   Conclude(memory, is_surprise);
 }
 
-// By all its time, whatever its host says of its waits.
+// By the whole time, whatever the client says about waits.
 bool Benefit::IsSurelySlower(const Comparison& known, double tolerance) {
   return known.whole_pairs >= kFewestWholePairs &&
          known.whole - kSureErrors * Error(known.whole_variance, known.whole_pairs) > tolerance;
@@ -343,7 +345,7 @@ Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) cons
   const double tolerance = ToleranceOf(memory);
   if (IsSurelySlower(known, tolerance)) return Verdict::kSlower;
   const double error = Error(known.typical_variance, known.pairs);
-  // Twice: it is made of few.
+  // Two errors, since few pairs make up the tail.
   const double least_tail = known.tail - 2 * Error(known.tail_variance, known.pairs);
   if (!known.is_known && known.pairs < kPairs) {
     if (known.pairs < kFewestPairs && !IsLowerBound(known.typical - 2 * error)) return Verdict::kUnknown;
@@ -357,14 +359,14 @@ Benefit::Verdict Benefit::VerdictOf(const BenefitMemory& memory, Mode mode) cons
   return least > tolerance || least_tail > tolerance ? Verdict::kSlower : Verdict::kFine;
 }
 
-// The cheapest mode that is known to be good enough.
+// The cheapest mode known to be good enough.
 Mode Benefit::AnswerOf(const BenefitMemory& memory) const {
   for (const Mode mode : kFromCheapest)
     if (IsPossible(memory, mode) && VerdictOf(memory, mode) == Verdict::kFine) return mode;
   return Mode::kHeld;
 }
 
-// What is to be looked at beside that answer: the cheapest that is not known, else the next cheaper one.
+// The mode to try beside the answer: the cheapest unknown one, else the next cheaper.
 Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
   Mode cheaper = kCheapest;
   for (const Mode mode : kFromCheapest) {
@@ -376,8 +378,8 @@ Mode Benefit::CandidateOf(const BenefitMemory& memory, Mode answer) const {
   return cheaper;
 }
 
-// The candidate until it is known; then it, the answer and the cheapest by turns. That one shows best that a program is
-// another than before.
+// The candidate until it is known; then candidate, answer and cheapest in rotation. The cheapest shows best that a
+// program has changed.
 Mode Benefit::NextTrial(const BenefitMemory& memory) const {
   const Mode answer = AnswerOf(memory);
   const Mode candidate = CandidateOf(memory, answer);
@@ -386,7 +388,7 @@ Mode Benefit::NextTrial(const BenefitMemory& memory) const {
   return memory.trial == kCheapest ? candidate : kCheapest;
 }
 
-// What is known was forgotten if the last pair was a surprise.
+// After a surprise only the last pair is known.
 void Benefit::Conclude(BenefitMemory& memory, bool is_surprise) const {
   const Mode answer = AnswerOf(memory);
   const bool goes_on = VerdictOf(memory, CandidateOf(memory, answer)) == Verdict::kUnknown;

@@ -1,51 +1,48 @@
-// When others should be held for an important group, found out by trying: now and then they run beside it for a moment,
-// or are held only while its host waits for the device, and how fast it gets on is compared with its pace while they
-// are held.
+// Finds out by trial when others should be held for an important group. Now and then they run beside it for a moment,
+// or are held only while its host waits for the device, and its pace is compared with that while they are held.
 //
-//   - Only while it waits: a host that launches runs ahead of the device, and makes up for what others delayed. What
-//     counts is that the device is its own when the host waits for it, so what others may have in flight then is
-//     bounded (AllowanceOf). Only for one whose client says when it waits, and does not do so nearly all the time
-//     (kMostlyWaits): that would be no other mode than held.
-//   - Waits come in rows: a token of a language model ends with three in a millisecond, and then none for ten. Others
-//     stay held for kLingerNs behind a wait, unless the next one seldom follows so soon (kFollowed) at its place in the
+//   - Held only while the host waits: a launching host runs ahead of the device and makes up for delays. Only when it
+//     waits must the device be its own, so what others may have in flight is bounded (AllowanceOf). This needs a client
+//     that says when it waits, and that does not wait nearly all the time (kMostlyWaits): that would be the same as
+//     held.
+//   - Waits come in rows: a token of a language model ends with three within a millisecond, then none for ten. Others
+//     stay held for kLingerNs after a wait, unless the next one seldom (kFollowed) follows so soon at its place in the
 //     row.
-//   - How fast it gets on is its busy time per launch: for requests of one kind their length, for a program that
-//     launches all the time the inverse of its rate. Of a host that says when it waits, only the waits are compared:
-//     its own time, which others have no part in, is taken for the same in both modes, since the speed of a processor
-//     changes by more than what is to be found. If the whole time is slower by far more than chance explains
-//     (kSureErrors), that was wrong, and counts.
-//   - Whoever asks waits for the host, too, while it prepares the next burst. The pauses between the bursts of a block
-//     are time of the host as long as they add up to no more than a quarter of the work, and to no more than
-//     kMostPauseNs more. In longer ones nobody asks for anything.
-//   - With a deadline late is late and early is nothing: a burst counts as long as its deadline, less a reserve
-//     (kDeadlineReserve), unless it takes longer.
-//   - A block is some of its work in one mode, while somebody less important has work there: a few bursts, or a tenth
-//     of a second of a long one. Two neighbouring blocks, one held and one of another mode, are a pair. Only the two of
-//     a pair are compared: a core's speed, and what a program does, change by more than the tolerance within seconds.
-//   - A pair says the logarithm of a ratio, the other mode to held. Two averages count: of all pairs, and of what is
-//     outside twice the tolerance (the tail). Pairs follow one another until the mode is clear, kPairs at most.
-//   - `free` comes first, then what costs the others more, until a mode is not too slow. Then the answer, the next
-//     cheaper mode and `free` are looked at by turns: after kShortestWaitNs (kDearWaitNs where a look costs the group
-//     much), and each time that the answer stays the same after twice as long, up to kLongestWaitNs.
-//   - What others had in flight takes a part of the held block that follows: that one counts from kSettleNs on.
-//   - A block that is not held ends, within a burst, too, as soon as it is clearly slower than the last one that was.
-//     Two pairs that say so are an answer.
-//   - A pair that says otherwise, and fits to nothing known, is made again at once; if that one does so as well, all
-//     begins anew.
-//   - Where holding costs the others less than kCheap of the time nothing is tried: they are held. Where it costs them
-//     a smaller part of the time than the tolerance, that part is the tolerance: nobody is made slower by more than the
-//     others can gain.
-//   - The tolerance counts once for each of the others that have work, up to kMostOthers: what is given up for one
-//     may be given up for another, too. Of a number that is larger than it was when the group was measured, that one.
-//   - What is known was measured beside certain others. When these have been others for kOthersLastNs all is measured
-//     anew, and the answer stays until that shows that it is wrong. At most once in kRelearnNs; where that found the
-//     same answer, next time at most once in twice as long, up to kLongestRelearnNs.
-//   - Times until the next look are times in which holding counts: what looking costs is a part of these.
-//   - The answer changes at most once in kDwellNs. A mode is taken when it is slower by no more than the tolerance, and
-//     left when it is slower by more than that and more than chance explains.
+//   - Pace is busy time per launch: the length of requests of one kind, the inverse of the rate of a program that
+//     launches all the time. If the client says when its host waits, only the waits are compared. The host's own time,
+//     in which others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.
+//     The whole time counts after all if it is slower by far more than chance explains (kSureErrors).
+//   - Users also wait while the host prepares the next burst. So pauses count as host time: each burst earns a credit
+//     of a quarter of its time, up to kMostPauseNs in all. A longer pause does not count: nobody asks for anything.
+//   - With a deadline, early is worth nothing: a burst counts as at least its deadline less a reserve
+//     (kDeadlineReserve).
+//   - A block is some work in one mode while a less important client has work there: a few bursts, or a tenth of a
+//     second of a long one. A pair is two neighbouring blocks, one held and one in another mode. Only blocks of a pair
+//     are compared: a core's speed and a program's behaviour change by more than the tolerance within seconds.
+//   - A pair gives the logarithm of the other mode's ratio to held. Two averages count: over all pairs, and of what
+//     lies outside twice the tolerance (the tail). Pairs follow one another until the verdict is clear, kPairs at most.
+//   - `free` is tried first, then what costs others more, until a mode is fast enough. Then the answer, the next
+//     cheaper mode and `free` are tried in rotation: after kShortestWaitNs (kDearWaitNs where a trial costs the group
+//     much), then after twice as long each time the answer stays the same, up to kLongestWaitNs.
+//   - After others ran beside it, a held block counts only from kSettleNs on: what they had in flight takes a part.
+//   - Another block ends, even within a burst, once it is clearly slower than the last held one. Two such pairs are an
+//     answer.
+//   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat does, too,
+//     everything is measured anew.
+//   - While others are held whenever it is busy, and that costs them less than kCheap of the time, nothing is tried.
+//     The tolerance is at most the part of their working time in which they would be held: the group loses no more than
+//     they can gain.
+//   - The tolerance counts once for each of the others that have work, up to kMostOthers: what may be given up for one
+//     may be given up for another. If more have work than when it was measured, the measured number counts.
+//   - Results hold beside the clients they were measured with. Once there have been others for kOthersLastNs, all is
+//     measured anew, while the answer stays until shown wrong. This happens at most once in kRelearnNs, and half as
+//     often after each time the answer was the same, down to once in kLongestRelearnNs.
+//   - The time until the next trial passes only while the group is open and contended, so that trials cost a bounded
+//     part of that time.
+//   - The answer changes at most once in kDwellNs. A mode is taken if it is slower by no more than the tolerance, and
+//     left once it is slower than that by more than chance explains.
 //
-// A client that lies about its launches decides about itself alone: whether others are held for it.
-// Thread rule: pure functions.
+// By lying about its launches a client decides only whether others are held for itself. Thread rule: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -79,31 +76,32 @@ class Benefit {
   static constexpr double kSureErrors = 3;
 
   Benefit() = default;
-  // Whether an average of this much means "at least": a block that is clearly slower ends before it is known how slow.
+  // Whether this average is only a lower bound: a clearly slower block ends before it is known how slow it is.
   static bool IsLowerBound(double ratio);
-  // `tolerance_percent`: how much slower it may be beside each of the others; 0: they are always held.
+  // `tolerance_percent`: how much slower the group may be for each of the others; 0: they are always held.
   Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns);
 
   bool Measures() const { return tolerance_percent_ != 0; }
 
   struct Work {
     std::uint64_t launched = 0;  // since the last decision
-    bool busy = false;           // it has some now
-    bool waits = false;          // and its host waits for it
-    bool others_work = false;    // somebody less important has some on one of its devices
-    bool contended = false;      // both
-    Others others{};             // such clients, with those who have just had some
+    bool busy = false;           // it has work now
+    bool waits = false;          // busy, and its host waits for the device
+    bool others_work = false;    // a less important client has work on one of its devices
+    bool contended = false;      // busy and others_work on one device
+    Others others{};             // those clients, and those with recent work
     std::uint64_t deadline_ns = 0;
   };
-  // What has passed since the last decision. Changes the mode when a block is over. Before groups are put in order.
+  // 1. Before groups are ordered: counts what has passed since the last decision. Changes the mode when a block is
+  // over.
   void Advance(BenefitMemory& memory, const Work& work) const;
-  // Then, whether a pair is due, and begins it.
+  // 2. Whether a pair is due, which Begin begins.
   bool IsDue(const BenefitMemory& memory) const;
   void Begin(BenefitMemory& memory) const;
-  // Then, whether others are held for it now.
+  // 3. Decides whether others are held for it now.
   void SetHolds(BenefitMemory& memory) const;
-  // Afterwards. `open`: it is busy and not held itself. `next_look_ns` is brought forward to the end of a long block,
-  // and of a linger.
+  // 4. After admission. `open`: busy and not held itself. Brings `next_look_ns` forward to the next trial or the end of
+  // a block or linger.
   void Note(BenefitMemory& memory, bool open, std::uint64_t& next_look_ns) const;
 
  private:
@@ -132,15 +130,15 @@ class Benefit {
   std::uint64_t now_ns_ = 0;
 };
 
-// In a word, when others are held for a group that is busy; by mode.
+// The modes' names, by mode.
 inline constexpr std::string_view kModeWords[BenefitMemory::kModes] = {
     "held", "waits-narrow", "waits-wider", "waits-wide", "beside", "beside-wide", "free"};
-// What costs the others least; it is the first that is tried.
+// Costs the others least, and is tried first.
 inline constexpr BenefitMemory::Mode kCheapest = BenefitMemory::Mode::kFree;
 inline constexpr std::string_view ModeText(BenefitMemory::Mode mode) {
   return kModeWords[static_cast<std::size_t>(mode)];
 }
-// It holds nobody, whether it is busy or not.
+// The group holds nobody, even while busy.
 inline constexpr bool IsBeside(BenefitMemory::Mode mode) {
   return mode >= BenefitMemory::Mode::kBeside;
 }
@@ -148,26 +146,26 @@ inline constexpr bool IsWhileItWaits(BenefitMemory::Mode mode) {
   return mode != BenefitMemory::Mode::kHeld && !IsBeside(mode);
 }
 
-// What those have who are below a group of some mode and not held.
+// What clients below a group have while they are not held.
 struct Allowance {
   std::uint32_t windows;  // of Settings::window_us, in flight
-  bool is_each;           // each of them has so many, or all that are busy together
-  // Time slices, where these are a lever (slices.h): of one that runs beside it alone, and of each of several. 0: the
+  bool is_each;           // each has so many; else all busy ones together
+  // Time slices, where they are a lever (slices.h): of a single group beside it, and of each of several. 0: the
   // driver's own.
   std::uint32_t slice_us;
   std::uint32_t slice_of_several_us;
 };
 inline constexpr Allowance AllowanceOf(BenefitMemory::Mode mode) {
-  // On an H200 (driver 580.159.04), whose own slices between processes are 2 ms: with more than that in flight the
-  // others lose nothing, with less they lose the rest of each slice; and a change of context costs about 0.3 ms. All
-  // that is in flight together is far less than a block, so that one with others held is not spent on it (kSettleNs).
+  // On an H200 (driver 580.159.04) the driver's own slices are 2 ms and a context switch costs about 0.3 ms. With more
+  // than 2 ms in flight the others lose nothing, with less the rest of each slice. All together is far less than a
+  // block, so that a held block is not spent on draining it (kSettleNs).
   constexpr Allowance kAllowances[BenefitMemory::kModes] = {
       {1, false, 200, 1'000}, {1, false, 200, 1'000}, {2, false, 200, 1'000}, {4, false, 200, 1'000},
       {4, true, 200, 1'000},  {8, true, 500, 0},      {32, false, 0, 0},
   };
   return kAllowances[static_cast<std::size_t>(mode)];
 }
-// By how many percent another mode is slower than held; `ratio`: one of the memory's.
+// By how many percent a mode is slower than held; `ratio`: a logarithm from the memory.
 double SlowerPercent(float ratio);
 
 }  // namespace xschedd::policy

@@ -6,7 +6,7 @@
 
 namespace xschedd::policy {
 
-// Each in the file of its policy, whose head says what it promises in full.
+// Each is in its policy's file, whose header has the whole promise.
 StandingFunction DeadlineStanding, FairStanding, LaxityStanding;
 
 namespace {
@@ -15,10 +15,10 @@ struct PolicyRow {
   std::string_view name;
   std::string_view promise;
   std::string_view not_promised;
-  std::optional<Rules> rules;  // not given: nothing is arbitrated
+  std::optional<Rules> rules;  // none: nothing is arbitrated
 };
 
-// The registry, in the order of Name; `./dev settings` writes the documents from it.
+// In the order of Name. `./dev settings` writes the documents from it.
 constexpr PolicyRow kPolicies[] = {
     {"priority", "equals run side by side; where their weights differ, they get GPU time by weight, as in share",
      "divide anything among equals of one weight", Rules{.share = Share::Use::kUnequalWeights}},

@@ -1,6 +1,5 @@
-// The policies' one entrance. See types.h for the contract, docs/explanation/policies.md for what each policy promises.
-// Cost: O(n) in the tenants of the State and O(b log b) in its busy groups. Thread rule: pure in meaning; a Decider has
-// one user.
+// The one entry to all policies. Contract: types.h; promises: docs/explanation/policies.md. Cost: O(n) in tenants and
+// O(b log b) in busy groups. Thread rule: pure but for scratch memory; one user per Decider.
 #pragma once
 
 #include "daemon/policy/arbiter.h"
@@ -8,7 +7,7 @@
 
 namespace xschedd::policy {
 
-// Decides often without allocating: it keeps scratch memory between calls, and nothing else.
+// Keeps only scratch memory between calls, so that deciding again does not allocate.
 class Decider {
  public:
   // The result is valid until the next call.
@@ -19,7 +18,7 @@ class Decider {
   Decision decision_;
 };
 
-// Once.
+// For a single decision.
 Decision Decide(const State& state, std::uint64_t now_ns);
 
 }  // namespace xschedd::policy

@@ -1,14 +1,13 @@
-// fair: inside a priority class, who has had least of the GPU goes first, for jobs of which nothing is known.
+// fair: inside a priority class the group with the least GPU time runs first, for jobs of which nothing is known.
 //
-//   - There are kFairLevels levels. A group's job begins on the first and goes down one each time that it has had the
-//     level's quantum of GPU time: fair_quantum_ms on the first, four times as much on each further one, no end on the
-//     last. Those on one level run together. So short jobs overtake long ones without being announced.
-//   - A nanosecond of idleness takes one of attained GPU time away, and no more than twice what leads to the last level
-//     is remembered. So a tenant of requests that is idle for most of the time stays on the first level, whatever it
-//     has had in all, and no job needs longer than that to be a new one (0.84 s at the default). Waiting is not
-//     idleness.
-//   - GPU time of a group: the greatest over its devices of the sum over its tenants there.
-// Starvation of the last level is limited by the guard alone. Thread rule: pure function.
+//   - A group begins on the first of kFairLevels levels and goes down one whenever it has used the level's quantum of
+//     GPU time: fair_quantum_ms on the first, four times as much on each further one, no limit on the last. Groups on
+//     one level run together. So short jobs overtake long ones without announcing it.
+//   - A nanosecond of idleness takes one off the GPU time that counts, which is at most twice what leads to the last
+//     level. So a tenant that is mostly idle stays on the first level, whatever it has used in all, and any job is new
+//     again after that much idleness (0.84 s by default). Waiting is not idleness.
+//   - A group's GPU time: service.h.
+// Only the guard limits starvation of the last level. Thread rule: pure function.
 #include <algorithm>
 
 #include "daemon/policy/service.h"
@@ -18,10 +17,10 @@ namespace xschedd::policy {
 namespace {
 
 constexpr std::uint64_t kGrowth = 4;
-// Looking at a group that is about to fall no more often than this.
+// The least time between looks at a group that is about to go down.
 constexpr std::uint64_t kShortestLookNs = kNsPerMs;
 
-// What leads from the first level to `level`.
+// The GPU time that leads from the first level to `level`.
 std::uint64_t Threshold(int level, std::uint64_t quantum_ns) {
   std::uint64_t sum = 0;
   for (int i = 0; i < level; ++i) {
@@ -46,7 +45,7 @@ Standing FairStanding(const Candidate& candidate, GroupMemory& next) {
   Standing standing;
   standing.ranked = true;
   standing.level = -level;
-  // While it is idle it becomes newer; while it is busy only older.
+  // Idle, it only rises; busy, it only falls.
   standing.potential = candidate.busy ? -level : 0;
   if (candidate.busy && level + 1 < kFairLevels) {
     const std::uint64_t left = Threshold(level + 1, quantum) - attained;

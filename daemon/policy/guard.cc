@@ -5,7 +5,7 @@
 namespace xschedd::policy {
 namespace {
 
-// A held thread needs up to 300 µs until it runs again.
+// A held thread needs up to 300 µs to run again.
 constexpr std::uint64_t kUsefulNs = kNsPerMs;
 
 }  // namespace
@@ -29,7 +29,7 @@ void Guard::Begin(const State& state, const Roster& roster, std::uint64_t now_ns
   }
 }
 
-// A slot goes on meanwhile: whoever is held again before its end has the rest of it.
+// Its slot goes on: if it is held again before the end, it has the rest.
 void Guard::NoteOpen(std::uint32_t group) {
   GroupMemory& memory = decision_->memory[group];
   if (memory.open_since_ns == 0) memory.open_since_ns = now_ns_;
@@ -42,7 +42,7 @@ void Guard::NoteHeld(std::uint32_t group) {
   continuing_.push_back(group);
 }
 
-// It was open, or had a slot, or neither; now it has nothing unless it is due.
+// Ends its opening or slot, if any, and queues it if it is due.
 void Guard::Close(std::uint32_t group) {
   GroupMemory& memory = decision_->memory[group];
   const std::uint64_t open = memory.open_since_ns == 0 ? 0 : now_ns_ - memory.open_since_ns;
@@ -74,7 +74,7 @@ void Guard::GiveSlots() {
     GiveOrWait(group);
 }
 
-// A slot that has not ended. It ends if the group has come to a device that has none for it.
+// Continues a slot, or ends it if the group has come to a device that has none for it.
 void Guard::GoOn(std::uint32_t group) {
   GroupMemory& memory = decision_->memory[group];
   bool fits = true;
@@ -103,7 +103,7 @@ void Guard::GiveOrWait(std::uint32_t group) {
     memory.guard_until_ns = EndNs(group);
     return LookAt(memory.guard_until_ns);
   }
-  // Whoever takes a slot that is free already is looked at for itself.
+  // A slot that is free already needs no look: whoever takes it looks at its end.
   std::uint64_t free_ns = 0;
   for (const std::uint32_t i : roster_->TenantsOf(group)) {
     const std::uint32_t device = state_->tenants[i].device;
@@ -128,7 +128,7 @@ bool Guard::AllAre(std::uint32_t group, Slot slot) const {
   return true;
 }
 
-// Of the slots of all its devices.
+// When the first of its devices' slots ends.
 std::uint64_t Guard::EndNs(std::uint32_t group) const {
   std::uint64_t end = kNever;
   for (const std::uint32_t i : roster_->TenantsOf(group))

@@ -1,15 +1,14 @@
-// The starvation guard: a group that has had work for nearly a second and was not open, whatever it waits for, is
-// opened for a turn, whoever else is busy.
+// The starvation guard: a group that had work for nearly a second without being open, whatever it waits for, is opened
+// for a turn, whoever else is busy.
 //
-//   - Each device has one slot a second, as long as a turn, and in it one such group at a time: what a more important
-//     client loses there does not depend on how many wait.
-//   - Who has waited longest is first. A group needs the slots of all its devices at once; while it waits for one of
-//     them, nobody after it takes the others. So each of n groups on devices that groups connect has its turn within
-//     n + 1 seconds.
-//   - Who becomes idle leaves the rest of its slot to the next.
-//   - What it has in slots and otherwise adds up; whoever has had a turn's length begins a new wait when it is held
-//     again. Openings too short to do anything in do not count.
-// Thread rule: pure in meaning; an object has one user.
+//   - Each device has one slot a second, as long as a turn, for one such group at a time: what a more important client
+//     loses does not depend on how many wait.
+//   - The longest wait is first. A group needs the slots of all its devices at once; while it waits for one, no later
+//     group takes the others. So each of n groups on connected devices has its turn within n + 1 seconds.
+//   - A group that becomes idle leaves the rest of its slot to the next.
+//   - Time open in slots and otherwise adds up; a group that had a turn's length begins a new wait when it is held
+//     again. Openings too short to be of use (kUsefulNs) do not count.
+// Thread rule: pure but for scratch memory; one user per object.
 #pragma once
 
 #include <algorithm>
@@ -23,13 +22,13 @@ namespace xschedd::policy {
 
 class Guard {
  public:
-  // The calls of one decision, in this order; what is given must outlive them. They write the groups' memory, which is
-  // that of the last decision for those with work, the devices' memory, and when the decision must be looked at again.
+  // The calls of one decision, in this order; the arguments must outlive them. They write the devices' memory, the time
+  // of the next look, and the groups' memory, which for groups with work must be that of the last decision.
   void Begin(const State& state, const Roster& roster, std::uint64_t now_ns, Decision& decision);
   // Each group with work, once.
   void NoteOpen(std::uint32_t group);
   void NoteHeld(std::uint32_t group);
-  // Afterwards: who of those held has a slot.
+  // After these: gives slots to held groups.
   void GiveSlots();
   bool HasSlot(std::uint32_t group) const { return has_slot_[group] != 0; }
 

@@ -5,7 +5,7 @@
 namespace xschedd::policy {
 namespace {
 
-// Between two bursts of one piece of work.
+// The longest pause between two bursts of one piece of work.
 constexpr std::uint64_t kPause = 100 * kNsPerMs;
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Which groups hold those below them while they are busy, and which only while their host waits: all whenever they are
-// busy, but for those that are known not to need that (benefit.h), and those that find it out now.
+// Which groups hold those below them whenever they are busy: all, except those that are known not to need it
+// (benefit.h) and those that are trying it now.
 //
-//   - Of one priority one group tries at a time, the one that came first, and while others run beside it they run
-//     beside all of that priority: an equal that held them would make two equal blocks.
-//   - What a group did not do, because of an equal, is not measured.
-// Thread rule: pure in meaning; an object has one user.
+//   - One group of a priority tries at a time, the oldest first. While others run beside it, nobody of that priority
+//     holds them, or both its blocks would be held.
+//   - Time in which a group holds nobody for an equal's sake is not measured.
+// Thread rule: pure but for scratch memory; one user per object.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@ namespace xschedd::policy {
 class Holders {
  public:
   // The calls of one decision, in this order. `state`, `roster` and `decision` must outlive them.
-  // `measures`: else all hold, and no other call follows.
+  // Without `measures` all hold, and Look, Choose and Note are not called.
   void Begin(const State& state, const Roster& roster, bool measures, std::uint64_t now_ns, Decision& decision);
-  // Each tracked group: whether it has work, whether somebody less important has some on one of its devices, whether
-  // both have some on the same one, and which clients of these have, or have just had some.
+  // For each tracked group: whether it has work, whether less important clients have work on its devices, whether both
+  // have on the same one (`contended`), and which of those clients have recent work.
   void Look(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others);
-  // Who tries now, and so who holds.
+  // Decides who tries now, and so who holds.
   void Choose();
 
   bool Measures() const { return measures_; }
-  // In force.
+  // The mode in force.
   BenefitMemory::Mode ModeOf(std::uint32_t group) const { return modes_[group]; }
-  // Now, if it is busy.
+  // Whether it holds others now, if busy.
   bool HoldsNow(std::uint32_t group) const { return holds_now_[group] != 0; }
-  // Whether what holding gives this group is measured: not of a strict one.
+  // Whether its benefit is measured: never that of a strict group.
   bool Measures(std::uint32_t group) const { return measures_ && BenefitOf(group).Measures(); }
 
-  // Afterwards, each group that wants a device. `open`: it is busy and not held itself.
+  // After admission, for each present group. `open`: busy and not held itself.
   void Note(std::uint32_t group, bool open);
 
  private:
@@ -55,10 +55,10 @@ class Holders {
   Benefit strict_;  // tolerates nothing
   std::vector<std::uint32_t> tracked_;
   std::vector<std::uint32_t> due_;
-  std::vector<std::uint32_t> trying_;       // one of each priority
+  std::vector<std::uint32_t> trying_;       // one per priority
   std::vector<BenefitMemory::Mode> modes_;  // by group
   std::vector<std::uint8_t> holds_now_;     // likewise
-  std::vector<std::uint8_t> forced_;        // likewise: it does not, for as long as an equal tries another mode
+  std::vector<std::uint8_t> forced_;        // likewise: holds nobody while an equal tries
 };
 
 }  // namespace xschedd::policy

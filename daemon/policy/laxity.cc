@@ -1,17 +1,16 @@
-// laxity: inside a priority class, a group with a deadline lets all others pass while it has time to spare, and goes
-// before all of them as soon as it has none.
+// laxity: inside a priority class, a group with a deadline lets all others pass while it has slack, and runs before all
+// of them once it has none.
 //
-//   - slack = deadline - now - what is left of the work; left = usual_ns - burst_ns: with an open gate, what the same
-//     tenant has needed of late less what this burst has had. Where nothing is known of earlier bursts, there is no
-//     slack.
-//   - With slack it stands below groups without deadlines, and beside others that have slack. Once its slack is
-//     laxity_margin_us or less it is urgent, and work that was urgent stays urgent while it runs, or it would change
-//     places at every report of its progress.
-//   - A request is rarely one burst: copy, kernels, copy. What becomes busy less than laxity_margin_us after urgent
-//     work goes on as urgent, whatever its deadline; nobody waits for it meanwhile for longer than linger_us. So
-//     whoever has work wanted by then and never pauses has no slack.
-//   - Among urgent ones the earliest latest start (deadline - usual_ns) goes first. That of unfinished work is fixed,
-//     for the same reason: two equal ones would otherwise hand over to each other all the time.
+//   - slack = deadline - now - left; left = usual_ns - burst_ns: the open-gate time that the tenant's recent bursts
+//     needed, less what this burst has had. Without known bursts there is no slack.
+//   - With slack, a group ranks below groups without deadlines and equal to others with slack. It is urgent once its
+//     slack is laxity_margin_us or less, and stays so while it runs, or it would change places at every report of
+//     progress.
+//   - A request is rarely one burst: copy, kernels, copy. Work that begins within laxity_margin_us (or linger_us, if
+//     longer) after urgent work is urgent, too, whatever its deadline; nobody waits for it meanwhile longer than
+//     linger_us. So a group with deadlines that pauses for less stays urgent.
+//   - Among urgent groups the earliest latest start (deadline - usual_ns) runs first. It does not change with progress,
+//     or two equal groups would hand over to each other all the time.
 // Late work stays urgent. Thread rule: pure function.
 #include <algorithm>
 
@@ -20,16 +19,16 @@
 namespace xschedd::policy {
 namespace {
 
-constexpr std::int64_t kSlack = -1;    // may wait
+constexpr std::int64_t kSlack = -1;
 constexpr std::int64_t kOrdinary = 0;  // no deadline
-// Urgent: above any time that a clock gives, less the latest start.
+// Urgent levels: this, above any clock time, less the latest start.
 constexpr std::int64_t kUrgent = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t UrgentLevel(std::uint64_t deadline_ns, const Tenant& tenant) {
   return kUrgent - static_cast<std::int64_t>(deadline_ns - std::min(deadline_ns, tenant.usual_ns));
 }
 
-// When the tenant's work has no slack left, if it does not run before; 0: it never had any.
+// When the tenant's work becomes urgent if it does not run before; 0: it is urgent at once.
 std::uint64_t UrgentFrom(std::uint64_t deadline_ns, const Tenant& tenant, std::uint64_t margin_ns) {
   if (tenant.usual_ns == 0) return 0;
   const std::uint64_t had = tenant.busy ? tenant.burst_ns : 0;
@@ -37,12 +36,11 @@ std::uint64_t UrgentFrom(std::uint64_t deadline_ns, const Tenant& tenant, std::u
   return deadline_ns - std::min(deadline_ns, left + margin_ns);
 }
 
-// Whether the group is still at what was urgent when the last decision was made, or has paused for less than `pause_ns`
-// since.
+// Whether work that was urgent at the last decision goes on, or has paused for less than `pause_ns`.
 bool GoesOn(const Candidate& candidate, std::uint64_t pause_ns) {
   const GroupMemory& memory = candidate.group.memory;
   if (memory.urgent_ns == 0) return false;
-  // Nobody has seen it idle, whatever its deadline is by now.
+  // Never seen idle, it is the same work, whatever its deadline is now.
   if (memory.urgent_busy && candidate.busy) return true;
   std::uint64_t idle_since = 0;
   std::uint64_t until = candidate.now_ns;
@@ -54,7 +52,7 @@ bool GoesOn(const Candidate& candidate, std::uint64_t pause_ns) {
   return until < idle_since + pause_ns;
 }
 
-// Of the group's unfinished work, the latest deadline, if some of it is urgent: a group runs as one. 0: none is.
+// The latest deadline of the group's unfinished work if any of that is urgent, since a group runs as one; else 0.
 std::uint64_t UrgentUntil(const Candidate& candidate, std::uint64_t margin_ns, bool goes_on) {
   std::uint64_t latest = 0;
   bool urgent = goes_on;
@@ -88,7 +86,7 @@ Standing LaxityStanding(const Candidate& candidate, GroupMemory& next) {
     const std::uint64_t if_started = tenant.deadline_after_ns == 0 ? 0 : now + tenant.deadline_after_ns;
     if (if_started != 0) standing.potential = std::max(standing.potential, UrgentLevel(if_started, tenant));
     standing.ranked = standing.ranked || if_started != 0 || tenant.deadline_ns != 0;
-    // A group stands where its busy tenants put it; an idle one where all of them would.
+    // A busy group's level comes from its busy tenants, an idle one's from all.
     if (candidate.busy && !tenant.busy) continue;
     const std::uint64_t deadline = tenant.busy ? tenant.deadline_ns : if_started;
     std::int64_t level = kOrdinary;

@@ -1,4 +1,4 @@
-// Which policies there are: the rows of the registry in decide.cc, in its order. Thread rule: pure functions.
+// The policies, in the order of the registry in decide.cc. Thread rule: pure functions.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace xschedd::policy {
 
-// A policy's place in the registry. Those that code speaks of have a constant; another needs none.
+// A policy's index in the registry. Only those that code names need a constant.
 enum class Name { kPriority, kShare, kDeadline, kLaxity, kFair, kFifo };
 
 std::vector<Name> Names();
@@ -18,7 +18,7 @@ std::string_view Text(Name name);
 // What it promises to groups of one priority, and what it does not, each in a line: "the earliest deadline runs first".
 std::string_view PromiseOf(Name name);
 std::string_view NotPromisedBy(Name name);
-// All names as a sentence needs them: `"priority", "share" or "fifo"`.
+// All names, for a sentence: `"priority", "share" or "fifo"`.
 std::string NamesText();
 
 }  // namespace xschedd::policy

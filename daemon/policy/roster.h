@@ -1,4 +1,4 @@
-// Each group's tenants side by side, whatever the order in which a State lists them. Thread rule: one user.
+// Each group's tenants side by side, however a State lists them. Thread rule: one user.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ namespace xschedd::policy {
 
 class Roster {
  public:
-  // O(n). The State must live as it is for as long as the result is used.
+  // O(n). The State must not change while the result is used.
   void Build(const State& state);
 
   // Indices into State::tenants.

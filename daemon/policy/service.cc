@@ -6,7 +6,7 @@
 namespace xschedd::policy {
 namespace {
 
-// More than any host has that shares groups; those with more cost an allocation for each gang.
+// More than any host has; above it, each gang costs an allocation.
 constexpr std::size_t kManyDevices = 64;
 
 std::uint64_t Greatest(const Candidate& candidate, std::span<std::uint64_t> by_device) {

@@ -1,12 +1,12 @@
-// How much GPU time a group has had. Thread rule: pure function.
+// How much GPU time a group used. Thread rule: pure function.
 #pragma once
 
 #include "daemon/policy/standing.h"
 
 namespace xschedd::policy {
 
-// Since the last decision, in ns: the greatest over its devices of the sum over its tenants there (its dominant
-// device). A gang on eight devices is charged as what it is to each of its neighbours, not eight times.
+// Since the last decision, in ns: the sum over its tenants on the device where that is greatest. So a gang on eight
+// devices is charged what its neighbours see of it, not eight times that.
 std::uint64_t Service(const Candidate& candidate);
 
 }  // namespace xschedd::policy

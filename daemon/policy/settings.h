@@ -1,6 +1,6 @@
-// The policy's settings as a table. A setting is a member here, its row in kSettings, and its use: configuration,
-// protocol, saved state, `config show`, `policy get` and `set`, completion and simulator iterate the table, and
-// `./dev settings` writes the documents from it. All of them act at once, on live clients. Thread rule: values.
+// The policy's settings as a table. A setting is a member here, its row in kSettings, and its use. Configuration,
+// protocol, saved state, `config show`, `policy get` and `set`, completion and simulator iterate the table; `./dev
+// settings` writes the documents from it. A change acts at once, on live clients. Thread rule: values.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Settings {
   std::uint32_t guard_ms_per_s = 10;
   std::uint32_t window_us = 500;
   std::uint32_t top_window_us = 20'000;
-  std::optional<std::uint32_t> max_concurrent;  // not given: each device's default
+  std::optional<std::uint32_t> max_concurrent;  // none: each device's default
   std::uint32_t turn_ms = 50;
   std::uint32_t tolerance_percent = 5;
   std::uint32_t share_slack_us = 5'000;
@@ -39,12 +39,12 @@ struct Limits {
 // A number, one that may be left to the device's vendor, or a lever: "off", or "auto" where the device has it.
 using Member = std::variant<std::uint32_t Settings::*, std::optional<std::uint32_t> Settings::*, bool Settings::*>;
 
-// Whose a setting is: of one policy by its name, or of these.
+// A setting's owner is a policy, by its name, or one of these.
 inline constexpr std::string_view kOfAll = "all";
 inline constexpr std::string_view kOfDevice = "device";
 
 struct SettingRow {
-  std::string_view key;  // in file, protocol and saved state; its end is the unit
+  std::string_view key;  // in file, protocol and saved state; its suffix is the unit
   Member member;
   std::uint32_t min;
   std::uint32_t max;
@@ -57,7 +57,7 @@ struct SettingRow {
   constexpr bool MayBeVendors() const {
     return std::holds_alternative<std::optional<std::uint32_t> Settings::*>(member);
   }
-  // The table of the file that it is in.
+  // Its table in the configuration file.
   constexpr std::string_view Section() const { return owner == kOfDevice ? kOfDevice : "policy"; }
 };
 
@@ -95,7 +95,7 @@ inline constexpr SettingRow kSettings[] = {
 // The row of a member.
 template <typename Type>
 consteval const SettingRow& RowOf(Type Settings::*member) {
-  // Not by get_if: UBSan makes GCC call its test for null no constant expression.
+  // Not get_if: with UBSan, GCC rejects its test for null in a constant expression.
   for (const SettingRow& row : kSettings) {
     if (std::holds_alternative<Type Settings::*>(row.member) && std::get<Type Settings::*>(row.member) == member)
       return row;
@@ -103,7 +103,7 @@ consteval const SettingRow& RowOf(Type Settings::*member) {
   throw "a member of Settings without a row";
 }
 
-// Null: there is none of that key.
+// Null: there is none.
 const SettingRow* RowFrom(std::string_view key);
 
 // A setting's value, of whatever type: a lever's is 0 or 1.
@@ -113,11 +113,11 @@ inline constexpr std::string_view kAuto = "auto";                   // of kByVen
 inline constexpr std::string_view kLeverWords[] = {"off", "auto"};  // indexed by value
 
 Value Get(const SettingRow& row, const Settings& settings);
-// The error names the key and what may be given; the setting then stays as it is.
+// On error the setting stays as it is; the error names the key and what may be given.
 Result<void> Set(const SettingRow& row, Value value, Settings& settings);
-// "500"; in words, where the value has one.
+// "500", or the value's word if it has one.
 std::string Text(const SettingRow& row, Value value);
-// Of a lever; what is no word of it is a value that Set refuses.
+// A lever's value; for another word, one that Set refuses.
 Value ValueOfWord(std::string_view word);
 
 }  // namespace xschedd::policy

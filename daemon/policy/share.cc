@@ -9,11 +9,11 @@ namespace {
 
 using Was = ShareMemory::State;
 
-// 500 ms at the default: more than what kernels in flight and late measurements make of an honest lead.
+// 500 ms by default: more than kernels in flight and late measurements add to an honest lead.
 constexpr double kMostLead = 100;
-// 50 ms at the default: more than it takes a saturated device to tell who used it.
+// 50 ms by default: more than it takes to measure who used a saturated device.
 constexpr std::uint64_t kPatience = 10;
-// Looking no more often than this: a kernel that runs cannot be stopped anyway.
+// The least time between looks: a running kernel cannot be stopped anyway.
 constexpr std::uint64_t kShortestLookNs = 500 * kNsPerUs;
 
 }  // namespace
@@ -30,15 +30,15 @@ void Share::Begin(const State& state, const Roster& roster, Use use, std::uint64
     CollectUse(group);
   for (std::uint32_t group = 0; group < count; ++group)
     Charge(group);
-  // Whoever competes already is what newcomers start from; so these come after all others.
+  // Newcomers start from those who already compete, so they come last.
   for (std::uint32_t group = 0; group < count; ++group)
     Start(group);
 }
 
-// The classes of each device, and which of them are kept to their shares. False: none.
+// Finds each device's classes, and which are kept to shares. False: none.
 bool Share::Survey(Use use) {
   const std::vector<Group>& all = state_->groups;
-  // Nearly always: nobody was given a weight.
+  // The common case: nobody was given a weight.
   if (use == Use::kUnequalWeights &&
       std::all_of(all.begin(), all.end(), [&](const Group& group) { return group.weight == all.front().weight; })) {
     return false;
@@ -52,7 +52,7 @@ bool Share::Survey(Use use) {
   for (std::uint32_t i = 0; i < state_->tenants.size(); ++i) {
     const Tenant& tenant = state_->tenants[i];
     const Group& group = state_->groups[tenant.group];
-    // Held groups count as not attached, in a class of their own that is never kept.
+    // Groups on hold count as not attached, in a class of their own that is never kept.
     const int priority = group.hold ? std::numeric_limits<int>::min() : group.priority;
     std::uint32_t* link = &first_class_[tenant.device];
     while (*link != kNone && classes_[*link].priority != priority)
@@ -93,7 +93,7 @@ bool Share::WasThere(const Tenant& tenant, const ShareMemory& memory) const {
   return tenant.busy ? tenant.busy_since_ns <= memory.seen_ns : tenant.idle_since_ns > memory.seen_ns;
 }
 
-// What each class has used since the last decision, and whether somebody waited for it.
+// What each class used since the last decision, and whether somebody waited.
 void Share::CollectUse(std::uint32_t group) {
   const ShareMemory& memory = state_->groups[group].memory.share;
   if (!groups_[group].kept) return;
@@ -126,7 +126,7 @@ void Share::Charge(std::uint32_t group) {
       if (!entry.kept || !WasThere(state_->tenants[index], memory)) continue;
       std::uint64_t missed = memory.missed_ns + wall;
       missed -= std::min(missed, entry.used_ns);
-      // While nobody waits, what was missed can be explained by what is measured late, but does not grow.
+      // While nobody waits, late measurements may reduce what was missed, but it does not grow.
       if (!entry.waited) missed = std::min(missed, memory.missed_ns);
       most_missed = std::max(most_missed.value_or(0), std::min(missed, patience));
       if (missed <= patience) continue;
@@ -134,7 +134,7 @@ void Share::Charge(std::uint32_t group) {
     }
     member.missed_ns = most_missed.value_or(memory.missed_ns);
   } else {
-    // Turns may be shorter than the patience. What was missed in one of them may yet be measured.
+    // A turn may be shorter than the patience, and what was missed in it may yet be measured.
     member.missed_ns = memory.missed_ns - std::min(memory.missed_ns, service);
   }
   member.virtual_ns = memory.virtual_ns + static_cast<double>(charge) / view.weight;
@@ -143,7 +143,7 @@ void Share::Charge(std::uint32_t group) {
   member.known = memory.priority == view.priority && (memory.state != Was::kAway || left_just_now);
   if (!member.known) return;
   if (!member.present) {
-    // No tenant of it is present: it would come back to any of its classes.
+    // It may come back to any of its classes.
     for (const std::uint32_t index : candidate.tenants) {
       Class& entry = ClassOf(index);
       entry.away = std::min(entry.away.value_or(member.virtual_ns), member.virtual_ns);
@@ -162,19 +162,19 @@ void Share::Refer(std::uint32_t group, std::optional<double> Class::*least) {
   }
 }
 
-// Where a group begins that did not compete at the last decision.
+// Sets the virtual time of a group that did not compete at the last decision.
 void Share::Start(std::uint32_t group) {
   Member& member = groups_[group];
   if (!member.kept || !member.present) return;
   const Group& view = state_->groups[group];
-  // Nobody has run since it was seen last: deciding again at one instant changes nothing.
+  // Seen at this very instant, nobody has run since: deciding twice changes nothing.
   const bool compared = view.memory.share.state != Was::kBlocked || view.memory.share.seen_ns == now_ns_;
   if (member.known && compared) return;
   std::optional<double> level;
   for (const std::uint32_t index : roster_->TenantsOf(group)) {
     const Class& entry = ClassOf(index);
     if (!entry.kept || present_[index] == 0) continue;
-    // Who was blocked compares itself with those who were not; a newcomer with anybody there is.
+    // A group that was blocked starts from those that competed; a newcomer, if there are none, from anybody.
     const std::optional<double> least = entry.competing || member.known ? entry.competing : entry.others;
     if (least) level = std::max(level.value_or(*least), *least);
   }
@@ -196,10 +196,10 @@ double Share::Order(std::uint32_t group, bool has_turn) const {
 }
 
 bool Share::IsAhead(std::uint32_t group) {
-  if (!Keeps(group)) return false;  // before groups_ is read: where nobody is kept, it is empty
+  if (!Keeps(group)) return false;  // first, since groups_ is empty where nobody is kept
   Member& member = groups_[group];
   const Group& view = state_->groups[group];
-  // Of an idle one this asks whether it would be ahead if it became busy now.
+  // For an idle group: would it be ahead if it became busy now?
   if (!member.busy && !member.known) return false;
   const bool was_held = member.known && view.memory.share.ahead;
   const double allowed = was_held ? 0 : static_cast<double>(slack_ns_);
@@ -219,12 +219,12 @@ bool Share::IsAhead(std::uint32_t group) {
   }
   member.ahead = behind != kNone;
   if (!member.ahead) return false;
-  // Of an idle one when it is busy again: others are compared with it meanwhile, in whatever order.
+  // An idle group's lead is cut once it is busy: until then others are compared with it, in any order.
   if (greatest > most && member.busy) {
     member.virtual_ns = groups_[behind].virtual_ns + most / view.weight;
     greatest = most;
   }
-  // At the earliest it is level when the other has had the device to itself for so long.
+  // It is level at the earliest after the other had the device to itself for this long.
   const double wait = greatest / view.weight * state_->groups[behind].weight;
   member.held_look_ns = now_ns_ + std::max(kShortestLookNs, static_cast<std::uint64_t>(wait) + 1);
   return true;
@@ -260,7 +260,7 @@ std::optional<std::uint64_t> Share::Room(std::uint32_t tenant) const {
   if (!behind) return std::nullopt;
   const double lead = (groups_[group].virtual_ns - *behind) * state_->groups[group].weight;
   const double slack = static_cast<double>(slack_ns_);
-  // In steps, so that not every kernel makes another window.
+  // In steps, so that not every kernel changes the window.
   const std::uint64_t step = slack_ns_ / 8;
   return static_cast<std::uint64_t>(std::clamp(slack - lead, 0.0, slack)) / step * step;
 }
@@ -283,7 +283,7 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
   if (!member.present) {
     next.state = Was::kAway;
     next.left_ns = before.state != Was::kAway ? now_ns_ : before.left_ns;
-    // Then it would start level again: it is let in, and the others need not expect it.
+    // From then on it would start level: it is let in, and the others need not expect it.
     if (member.known) next_look_ns = std::min(next_look_ns, next.left_ns + slack_ns_ + 1);
     return;
   }
@@ -302,7 +302,7 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
     const Class& entry = ClassOf(index);
     const std::uint32_t other = entry.last == group ? entry.second_last : entry.last;
     if (!entry.kept || other == kNone || !state_->tenants[index].busy) continue;
-    // Ahead by more than the slack at the earliest when it alone has run for so long.
+    // It is ahead by more than the slack at the earliest after running alone for this long.
     const double left = static_cast<double>(slack_ns_) - Lead(group, other);
     const auto wait = left <= 0 ? 0 : static_cast<std::uint64_t>(left) + 1;
     next_look_ns = std::min(next_look_ns, now_ns_ + std::max(kShortestLookNs, wait));

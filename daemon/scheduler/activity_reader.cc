@@ -10,7 +10,7 @@ bool ActivityReader::Read(Client& client, std::uint64_t now_ns) {
   LedgerReader& ledger = client.channel->Ledger();
   ledger.Awake();
   bool asleep = false;
-  // A client that keeps publishing is read a second time, then it waits until others have been read.
+  // A client that keeps publishing is read twice, then waits until others have been read.
   for (int pass = 0; pass < 2 && !asleep; ++pass) {
     const LedgerReader::Drained drained = ledger.Drain();
     counts_.refused_records += drained.refused;
@@ -111,11 +111,11 @@ void ActivityReader::FallSilent(Client& client, std::uint64_t now_ns) {
 }
 
 void ActivityReader::SetDeadline(Attachment& attachment, std::uint64_t deadline_ns, std::uint64_t now_ns) {
-  // No honest client has a deadline beyond the largest hint; limited, it cannot overflow in a policy.
+  // No honest deadline is beyond the largest hint; limited, it cannot overflow in a policy.
   const std::uint64_t limited = std::min(deadline_ns, now_ns + policy::kDeadlineLimits.max * policy::kNsPerUs);
   const std::uint64_t before = attachment.deadline_ns;
   if (limited == before) return;
-  // The most urgent work is done when something less urgent, or nothing, has taken its place.
+  // The most urgent work is done when less urgent work, or none, has taken its place.
   const bool done = before != 0 && (limited == 0 || limited > before);
   if (done && before < now_ns && recorder_.NoteLate(attachment, now_ns - before, now_ns) && on_late_)
     on_late_(*attachment.client);
@@ -129,13 +129,13 @@ void ActivityReader::BeginTracking(Attachment& attachment, std::uint64_t now_ns)
   const LedgerReader& ledger = attachment.client->channel->Ledger();
   attachment.gpu.Start(ledger.GpuTimeNs(attachment.slot), now_ns);
   Client& client = *attachment.client;
-  // While it was not tracked, it had nothing to renew.
+  // An untracked client has nothing to renew.
   if (client.silent_since_ns == 0) client.renewed_ns = now_ns;
   ReadLevels(attachment, false, now_ns);
 }
 
 void ActivityReader::EndTracking(Attachment& attachment) {
-  // No longer known, and no gate depends on it.
+  // Unknown from now on, and no gate depends on it.
   attachment.busy = attachment.waits = false;
   attachment.silent = false;
   attachment.deadline_ns = 0;

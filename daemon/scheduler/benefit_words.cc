@@ -11,9 +11,8 @@ namespace {
 
 using Mode = policy::BenefitMemory::Mode;
 
-// By how much that mode is slower than if others are held whenever it is busy: "31 %". Which of the two figures has
-// decided: at the median, or of the slow ones. A block that is clearly slower ends at once, so a large figure is a
-// lower bound.
+// How much slower the mode is than held: "31 %", by the mean or the tail, whichever is larger. A clearly slower block
+// ends at once, so a large figure is a lower bound.
 std::string Slower(const policy::BenefitMemory& memory, Mode mode) {
   const float decisive = std::max(memory.Of(mode).typical, memory.Of(mode).tail);
   return fmt::format("{}{:.0f} %", policy::Benefit::IsLowerBound(decisive) ? "at least " : "",

@@ -1,5 +1,4 @@
-// How much a group was measured to gain when others are held for it, in words, for `xschedctl explain`. Thread rule:
-// pure.
+// How much a group gains when others are held for it, in words, for `xschedctl explain`. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the scheduler has done since it was made, for GetStats and metrics. Thread rule: the daemon's one thread.
+// What the scheduler has done so far, for GetStats and metrics. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct SchedulerCounts {
   std::uint64_t changes = 0;  // transitions and changes of a deadline
   std::uint64_t decisions = 0;
   std::uint64_t gate_writes = 0;
-  std::uint64_t refused_records = 0;  // that no honest client writes
+  std::uint64_t refused_records = 0;  // no honest client writes such
 };
 
 }  // namespace xschedd

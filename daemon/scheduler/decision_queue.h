@@ -1,5 +1,5 @@
-// The devices that the policy must be asked about: now, because something changed there, or at a time of their own.
-// Thread rule: the daemon's one thread.
+// The devices that need a decision: now, because something changed there, or at a set time. Thread rule: the daemon's
+// one thread.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,7 @@ class DecisionQueue {
       Add(*device);
     }
   }
-  // The next device to decide about; null: there is none. It stays queued until Decided. Devices that are added
-  // meanwhile come last.
+  // The next device to decide about; null: none. It stays queued until Decided. Devices added meanwhile come last.
   Device* Next() {
     while (next_ < changed_.size()) {
       Device* const device = changed_[next_++];
@@ -38,7 +37,7 @@ class DecisionQueue {
     return nullptr;
   }
   static void Decided(Device& device) { device.dirty = false; }
-  // When the device must be decided about although nothing changes; policy::kNever: it need not.
+  // When the device needs a decision although nothing changes; policy::kNever: not at all.
   void SetDue(Device& device, std::uint64_t due_ns) {
     if (device.due_ns == due_ns) return;
     if (device.due_ns != policy::kNever) due_.erase({device.due_ns, &device});
@@ -56,8 +55,8 @@ class DecisionQueue {
 
  private:
   std::vector<Device*> changed_;
-  std::size_t next_ = 0;  // in it
-  // Only devices that have a time: a decision costs what it is about, however many devices there are.
+  std::size_t next_ = 0;  // index into changed_
+  // Only devices that have a time: a decision's cost does not depend on the others.
   std::set<std::pair<std::uint64_t, Device*>> due_;
 };
 

@@ -1,5 +1,5 @@
-// What happened lately: the last events, and sinks that get each one as it happens (WatchEvents, the log).
-// Thread rule: the daemon's one thread.
+// The last events, and sinks that get each one as it happens (WatchEvents, the log). Thread rule: the daemon's one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ enum class EventKind {
   kDeviceAttached = 13,
   kQueueCreated = 14,
   kQueueDestroyed = 15,
-  kLate = 17,  // 16 and 18 are made by a watcher: events were lost; live events follow
+  kLate = 17,  // a watcher makes 16 and 18: events were lost; live events follow
   kTracked = 19,
   kUntracked = 20,
   kWeight = 21,
@@ -68,7 +68,7 @@ class EventLog {
   void Add(Event event);
   const std::deque<Event>& Remembered() const { return events_; }
 
-  // `sink` must be unsubscribed before it goes.
+  // Unsubscribe `sink` before it is destroyed.
   void Subscribe(EventSink* sink);
   void Unsubscribe(EventSink* sink);
 
@@ -77,7 +77,7 @@ class EventLog {
   std::vector<EventSink*> sinks_;
 };
 
-// An event about a client, and optionally about one of its devices.
+// An event about a client, or about a client on a device.
 Event ClientEvent(EventKind kind, const Client& client, std::uint64_t now_ns, std::string text = {});
 Event DeviceEvent(EventKind kind, const Attachment& attachment, std::uint64_t now_ns);
 

@@ -10,7 +10,7 @@
 namespace xschedd {
 namespace {
 
-// Remedies for causes smaller than this part of the time held are noise.
+// Remedies for causes of less than 1/this of the held time are noise.
 constexpr std::uint64_t kSmallPart = 20;
 constexpr std::size_t kMaxRemedies = 5;
 
@@ -46,7 +46,7 @@ class Explainer {
     result_.devices.push_back(std::move(device));
   }
 
-  // What the others of the last added device did meanwhile.
+  // What the others on the last added device did meanwhile.
   void AddNeighbours(const Device& neighbourhood, const Client* self) {
     ExplainedDevice& device = result_.devices.back();
     device.gpu_all_ns = device.gpu_level_ns = device.account.gpu_ns;
@@ -62,7 +62,7 @@ class Explainer {
     }
   }
 
-  // Of the last added device.
+  // For the last added device.
   void AddSlice(std::string text) { result_.devices.back().slice = std::move(text); }
 
   Explanation Finish() {

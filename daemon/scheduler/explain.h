@@ -15,12 +15,12 @@ namespace xschedd {
 struct ExplainedDevice {
   std::string address;
   Account account;
-  // Beside whom; all 0 for a client that has gone, whose neighbours of then are not known.
-  std::uint64_t gpu_all_ns = 0;  // of all who are on the device now, in the same time
-  // Of all clients of the same priority that had work meanwhile, including this one: its weight applies among them.
+  // Its neighbours; all 0 for a client that has gone, whose neighbours are no longer known.
+  std::uint64_t gpu_all_ns = 0;  // of all clients on the device now, in the same time
+  // Of all clients of its priority that had work meanwhile, including this one: its weight applies among them.
   std::uint64_t gpu_level_ns = 0;
   std::uint64_t weight_level = 0;
-  std::string slice = {};  // what has become of its time slice, in words (slice_words.h); empty: none is wanted
+  std::string slice = {};  // its time slice in force, in words (slice_words.h); empty: the driver's own
 };
 
 struct ExplainedSpan {
@@ -31,12 +31,12 @@ struct ExplainedSpan {
 struct ExplainedCause {
   std::string device;
   HeldTotal total;
-  std::string text;  // with the names of the settings that count
+  std::string text;  // names the settings behind it
 };
 
 struct Remedy {
   std::string text;
-  std::string command;  // as it must be typed; empty: there is none
+  std::string command;  // to be typed as it is; empty: none
 };
 
 struct Explanation {
@@ -50,7 +50,7 @@ struct Explanation {
   std::vector<ExplainedCause> causes;  // largest first
   std::vector<ExplainedSpan> spans;    // oldest first
   std::string summary;
-  std::string benefit;           // what holding those below gives it (benefit_words.h)
+  std::string benefit;           // what it gains by holding those below (benefit_words.h)
   std::vector<Remedy> remedies;  // most effective first
   PassedCounts passed;
 };
@@ -60,12 +60,12 @@ struct ExplainContext {
   const HistoryPool& histories;
   const Config& config;
   std::uint64_t now_ns;
-  // Who asks, where that is neither an administrator nor a reader: others' command lines are not shown then.
+  // Who asks, if neither an administrator nor a reader: then other users' command lines are not shown.
   std::optional<std::uint32_t> only_uid = {};
   bool is_admin = true;  // who asks
 };
 
-// `seconds` 0: as far back as the daemon remembers. Of one that has gone, the last seconds before its end.
+// `seconds` 0: as far back as the daemon remembers. For a client that has gone: the seconds before its end.
 Explanation ExplainClient(const Client& client, std::uint32_t seconds, const ExplainContext& context);
 Explanation ExplainClient(const PastClient& client, std::uint32_t seconds, const ExplainContext& context);
 

@@ -15,14 +15,14 @@ using policy::Why;
 
 constexpr std::size_t kCommandShown = 50;
 
-// The beginning of a command line, its program without the folder.
+// A command line's beginning, without its program's folder.
 std::string Short(const std::string& command) {
   const std::size_t slash = command.find_last_of('/', std::min(command.find(' '), command.size()));
-  // Not through the middle of a character: an answer with half of one cannot be read by anybody.
+  // Cuts no character in half, which would make the whole answer unreadable.
   return CleanText(std::string_view(command).substr(slash == std::string::npos ? 0 : slash + 1), kCommandShown);
 }
 
-// "pid 4711 (python train.py, priority 50)". Whoever has gone meanwhile has no command any more.
+// "pid 4711 (python train.py, priority 50)". A client that has gone has no command.
 std::string Who(const Reason& reason, const ExplainContext& context) {
   std::string command;
   for (const Client* client : context.registry.FindPid(reason.pid))
@@ -31,7 +31,7 @@ std::string Who(const Reason& reason, const ExplainContext& context) {
   return fmt::format("pid {} ({}priority {})", reason.pid, command, reason.priority);
 }
 
-// "; beside it pid 7 would be 31 % slower", where that is known of whoever is waited for.
+// "; beside it pid 7 would be 31 % slower", if that is known.
 std::string WhatItGives(const Reason& reason, const ExplainContext& context) {
   const std::vector<Client*> clients = context.registry.FindPid(reason.pid);
   const std::string text = clients.empty() ? "" : CostText(clients.front()->group->memory.benefit, reason.pid);
@@ -122,13 +122,13 @@ class Remedies {
  private:
   void Add(std::string text, std::string command) { remedies_.push_back({std::move(text), std::move(command)}); }
 
-  // For a user who asks: that a command is not for users.
+  // Tells an asking user that a command is not for users.
   std::string ByAdmin() const { return !context_.is_admin ? " (by an administrator)" : ""; }
 
   // A change of the policy.
   void Tune(const std::string& text, std::string command) { Add(text + ByAdmin(), std::move(command)); }
 
-  // A command about the client itself, which must be live for that.
+  // A command about the client itself, if it is live.
   void Self(const std::string& text, const std::string& verb) {
     if (subject_.ended_ns == 0) Add(text, fmt::format("xschedctl {} --pid {}", verb, subject_.identity.pid));
   }
@@ -194,7 +194,7 @@ const std::string& CommandOf(const ClientIdentity& identity) {
 }
 
 std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
-  if (total.is_others) return "others: for more clients or by more rules than are remembered apart";
+  if (total.is_others) return "others: more clients or rules than are remembered one by one";
   const Reason& reason = total.reason;
   const policy::Settings& settings = context.config.policy;
   const std::string who = reason.pid == 0 ? "somebody" : Who(reason, context);
@@ -213,9 +213,9 @@ std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
       return fmt::format("share: it was ahead of its share, {} behind (share_slack_us={})", who,
                          settings.share_slack_us);
     case Why::kDeadline:
-      return fmt::format("deadline: that of {} came before", who);
+      return fmt::format("deadline: {} was more urgent", who);
     case Why::kFair:
-      return fmt::format("fair: {} had had less of the device (fair_quantum_ms={})", who, settings.fair_quantum_ms);
+      return fmt::format("fair: {} had used less GPU time (fair_quantum_ms={})", who, settings.fair_quantum_ms);
     case Why::kOpen:
     case Why::kGuard:
     case Why::kBeside:
@@ -240,8 +240,8 @@ std::string SummaryOf(const Subject& subject, const Explanation& explanation) {
                             Sum(explanation, Phase::kRunning) + Sum(explanation, Phase::kSilent) + explanation.held_ns;
   if (silent != 0 && silent >= explanation.held_ns) {
     return fmt::format(
-        "{} it was silent for {} of the time: it had said that it has work and was not heard of any more "
-        "(stopped, frozen or dumping core), so that it did not count and held nobody",
+        "{} it was silent for {} of the time: it had reported work and was not heard of again "
+        "(stopped, frozen or dumping core), so it counted as idle and held nobody",
         begin, Percent(silent, all));
   }
   if (explanation.held_ns == 0 || explanation.causes.empty()) {
@@ -252,7 +252,7 @@ std::string SummaryOf(const Subject& subject, const Explanation& explanation) {
                        Percent(Sum(explanation, Phase::kRunning), all), Percent(Sum(explanation, Phase::kIdle), all));
   }
   const ExplainedCause& first = explanation.causes.front();
-  // Of the first cause, which has most of it; one that was made before a reload may be of the other kind.
+  // The first, largest cause decides this; another, from before a reload, may be of the other kind.
   return fmt::format("{} it {} held for {} of the time; {} of that by {}", begin,
                      first.total.reason.is_observed ? "would have been" : "was", Percent(explanation.held_ns, all),
                      Percent(first.total.total_ns, explanation.held_ns), first.text);

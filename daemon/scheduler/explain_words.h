@@ -9,14 +9,14 @@
 
 namespace xschedd {
 
-// Whom the words are about.
+// The client that the words are about.
 struct Subject {
   const ClientIdentity& identity;
   const Effective& effective;
   bool hold;
   bool admin_hold;
   bool can_be_held;
-  std::uint64_t ended_ns;  // how long ago; 0: it has not
+  std::uint64_t ended_ns;  // how long ago; 0: it is live
 };
 
 // The command line as far as it is known, else the executable.

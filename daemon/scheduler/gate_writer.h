@@ -1,6 +1,5 @@
-// Puts gates into force: writes them to the clients' boards, keeps their leases and wakes those who wait. With
-// enforcement off, gates hold nobody and limit nothing; everything else of them is written as ever.
-// Thread rule: the daemon's one thread.
+// Puts gates into force: writes them to the clients' boards, renews leases and wakes those who wait. With enforcement
+// off, gates hold nobody and limit nothing; all else is written as ever. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +20,11 @@ class GateWriter {
   void SetLease(std::uint64_t lease_ns) { lease_ns_ = lease_ns; }
   std::uint64_t LeaseNs() const { return lease_ns_; }
 
-  // `gate` is the attachment's from now on.
+  // `gate` becomes the attachment's.
   void Write(Attachment& attachment, const policy::Gate& gate, std::uint64_t now_ns);
   // Writes every slot of the client's board: its attachments' gates, and open gates everywhere else.
   void Align(Client& client);
-  // False: none of the client's gates needs one.
+  // False: none of its gates needs one.
   bool RenewLease(Client& client, std::uint64_t now_ns) const;
 
  private:

@@ -24,7 +24,7 @@ void Clear(Cluster& cluster) {
   cluster.fresh.clear();
 }
 
-// Reads what the cluster has of the attachment's counter.
+// Gives the attachment the cluster's last value of its counter.
 void ReadGpuTime(Cluster& cluster, std::size_t i, std::uint64_t now_ns) {
   Attachment& attachment = *cluster.attachments[i];
   attachment.gpu.Read(cluster.counted_ns[i], now_ns);
@@ -35,7 +35,7 @@ void TakeGpuTime(Cluster& cluster, std::size_t i) {
   cluster.state.tenants[i].ran_ns = attachment.gpu.TakeRanNs();
 }
 
-// Adds those since they were read last. A client may write there what it likes: less than before is nothing.
+// Adds the launches since the last read. A client may write anything there: less than before is nothing.
 void TakeLaunches(Cluster& cluster, std::size_t i) {
   const std::uint64_t launches = cluster.launch_counters[i].Read();
   cluster.state.tenants[i].launched += launches - std::min(launches, cluster.launches[i]);
@@ -177,7 +177,7 @@ void Gatherer::Refresh(Cluster& cluster, const policy::Settings& settings, std::
       ReadGpuTime(cluster, i, now_ns);
     }
     TakeGpuTime(cluster, i);
-    TakeLaunches(cluster, i);  // of one that was busy until now, too: the last of its burst
+    TakeLaunches(cluster, i);  // also of a client just gone idle: the last of its burst
   }
 }
 

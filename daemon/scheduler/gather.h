@@ -1,9 +1,9 @@
-// Builds the policy's State for a device: the device, all groups on it, all their other devices, and so on, until
-// nothing outside can influence the decision. That is a cluster. Devices that no group connects are left out, so that a
-// decision costs only what it touches.
+// Builds the policy's State for a device's cluster: the device, all groups on it, all their other devices, and so on,
+// until nothing outside can influence the decision. Other devices are left out, so that a decision costs only what it
+// touches.
 //
-// A cluster is kept from one decision to the next, so that a transition costs only what it changed. It is rebuilt only
-// after Forget. Thread rule: the daemon's one thread.
+// A cluster is kept between decisions, so that a transition costs only what it changed, and rebuilt only after Forget.
+// Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct Cluster {
   std::vector<Device*> devices;
   std::vector<Group*> groups;
   std::vector<Attachment*> attachments;
-  std::vector<policy::Gate> gates;  // what each attachment has
-  // The client's counter of GPU time, and its value when last read. A counter that stands still costs one read.
+  std::vector<policy::Gate> gates;  // each attachment's gate
+  // The client's counter of GPU time, and its last value read. A counter that stands still costs one read.
   std::vector<LedgerCounter> counters;
   std::vector<std::uint64_t> counted_ns;
-  // The same for launches. In the same cache line as the other.
+  // The same for launches, in the same cache line.
   std::vector<LedgerCounter> launch_counters;
   std::vector<std::uint64_t> launches;
   std::vector<std::uint32_t> touched;  // attachments that have changed since the last Gather
@@ -36,13 +36,13 @@ struct Cluster {
 
 class Gatherer {
  public:
-  // The cluster of `start` as it is now. Call it only to decide: it takes each tenant's GPU time since the last call,
-  // which is lost unless the policy is asked. The result is valid until Forget.
+  // The present cluster of `start`. Call it only to decide: it takes each tenant's GPU time since the last call, which
+  // is lost unless the policy is asked. The result is valid until Forget.
   Cluster& Gather(Device& start, const policy::Settings& settings, std::uint64_t now_ns);
 
-  // The attachment's burst or deadline has changed.
+  // The attachment's level, burst or deadline has changed.
   static void Touch(Attachment& attachment);
-  // The members of the device's cluster, or their groups, have changed or are about to. Call it while all still exist.
+  // The cluster's members or their groups have changed, or are about to. Call it while all still exist.
   void Forget(Device& device);
 
  private:
@@ -56,8 +56,8 @@ class Gatherer {
   std::uint64_t epoch_ = 0;
 };
 
-// How many background groups a device runs at a time by default: all of them on AMD, where queues of several processes
-// run side by side; one where the driver time-slices processes.
+// How many background groups a device runs at a time by default: all (0) on AMD, where several processes' queues run
+// side by side; one where the driver time-slices processes.
 std::uint32_t DefaultMaxConcurrent(const Device& device);
 
 }  // namespace xschedd

@@ -21,7 +21,7 @@ class LatencyWindow {
     next_ = (next_ + 1) % kSamples;
   }
 
-  // `fraction` 0..1; 0 while there is no sample.
+  // `fraction`: 0 to 1. Returns 0 while there is no sample.
   std::uint64_t Quantile(double fraction) const {
     if (samples_.empty()) return 0;
     std::vector<std::uint64_t> sorted = samples_;

@@ -1,8 +1,7 @@
-// How much of the daemon's one thread a client may use with what it writes into its ledger. While all clients together
-// take less than half a core, nobody is limited. Beyond that, each has a share of that half (the rest is left for
-// sessions, administrators and timers), which is smaller the more clients report. A client that has spent its share is
-// left unread until the debt is paid back: its own transitions are seen late, and nobody else's.
-// Thread rule: one owner.
+// How much of the daemon's one thread a client's ledger may use. While all clients together take less than half a core,
+// nobody is limited. Beyond that, each has a share of that half (the rest is for sessions, administrators and timers);
+// the more clients report, the smaller it is. A client that has spent its share is left unread until the debt is paid
+// back: only its own transitions are seen late. Thread rule: one owner.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +32,7 @@ class LedgerCpuShare {
   }
 
   bool IsSpent(std::uint64_t now_ns) { return account_.DebtNs(now_ns) > 0; }
-  // How long it takes until the debt is paid back.
+  // How long paying the debt back takes, within limits.
   std::uint64_t PauseNs(std::uint64_t now_ns) { return std::clamp(account_.DebtNs(now_ns), kMinPauseNs, kMaxPauseNs); }
 
  private:
@@ -44,7 +43,7 @@ class LedgerCpuShare {
 // How many clients reported something in the last second, or in the current one if that is more already.
 class ReportingClients {
  public:
-  // `last_period`: kept for the client by the caller, 0 at first.
+  // `last_period`: kept by the caller for each client, 0 at first.
   void Note(std::uint64_t& last_period, std::uint64_t now_ns) {
     const std::uint64_t period = now_ns / 1'000'000'000 + 1;
     if (period != period_) {

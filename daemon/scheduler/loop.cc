@@ -19,10 +19,10 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::uint32_t kRenewalsPerLease = 4;
-// What takes longer was interrupted, and that time is not charged to the client.
+// Longer work was interrupted; the excess is not charged to the client.
 constexpr std::uint64_t kMaxServeNs = 20'000;
 constexpr std::uint64_t kMaxDecisionNs = 200'000;
-// Decided about together: with more, the first of them would wait too long for the last.
+// They share a decision: with more, the first would wait too long for the last.
 constexpr int kEventsAtOnce = 64;
 
 // libstdc++'s steady clock is CLOCK_MONOTONIC, the clock of MonotonicNs().
@@ -52,8 +52,7 @@ void SchedulerLoop::SetLease(std::uint32_t lease_ms) {
 void SchedulerLoop::Watch(Client& client) {
   Watched& watched = *watched_.emplace(client.id, std::make_unique<Watched>(client)).first->second;
   Register(watched);
-  // From here on the client wakes us. What it published before is read now; the decision about it comes with that about
-  // the client itself.
+  // From here on the client wakes us. What it published before is read now, and decided about with the client itself.
   Serve(watched);
 }
 
@@ -68,7 +67,7 @@ void SchedulerLoop::Register(Watched& watched) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
   event.data.u64 = watched.client.id;
-  // Fails only without kernel memory. The client's wake-ups are lost then.
+  // Fails only without kernel memory; then the client's wake-ups are lost.
   if (::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, watched.client.channel->EventFd(), &event) != 0) {
     SPDLOG_ERROR("cannot watch a client pid={} error=\"{}\"", watched.client.identity.pid, std::strerror(errno));
   }
@@ -91,12 +90,11 @@ void SchedulerLoop::OnEvents() {
   epoll_event events[kEventsAtOnce];
   const int count = ::epoll_wait(epoll_.native_handle(), events, kEventsAtOnce, 0);
   for (int i = 0; i < count; ++i) {
-    const std::uint64_t id =
-        events[i].data.u64;  // a copy: epoll_event is packed, its parts have no address to refer to
+    const std::uint64_t id = events[i].data.u64;  // a copy: fields of the packed epoll_event cannot be referred to
     const auto found = watched_.find(id);
     if (found != watched_.end()) Serve(*found->second);
   }
-  // At once: nothing else in the loop is as urgent as a gate. Events that are left come next.
+  // At once: nothing in the loop is as urgent as a gate. Remaining events come next.
   DecideForReported();
 }
 
@@ -194,7 +192,7 @@ void SchedulerLoop::DecideNow() {
 
 void SchedulerLoop::ArmDueTimer() {
   const std::uint64_t next = scheduler_.NextDueNs();
-  // A timer that fires too early is cheaper than one that is set again with every decision.
+  // A timer that fires early is cheaper than one set again with every decision.
   if (next >= due_armed_ns_) return;
   due_armed_ns_ = next;
   due_timer_.expires_at(At(next));

@@ -1,13 +1,13 @@
-// Runs the scheduler: on a client's eventfd, on a change, when a decision is due, and to renew leases. While no client
-// is tracked, no timer runs.
+// Runs the scheduler: on a client's eventfd, on a change, when a decision is due, and to renew leases. No timer runs
+// while no client is tracked.
 //
-// The clients' eventfds are in an epoll set of their own, edge-triggered: a wake-up costs neither a read nor another
+// The clients' eventfds have an epoll set of their own, edge-triggered: a wake-up costs neither a read nor another
 // registration. Clients that wake together are served together, with one decision.
 //
-// A client is paused for some milliseconds when it wakes the daemon more than kWakesPerSecond times a second, or uses
-// more than its share of the thread while there is none to spare (ledger_cpu_share.h; reading its ledger and deciding
-// about its reports count). Its descriptor is taken out of the set meanwhile, so that its writes cost the daemon
-// nothing. Thread rule: the daemon's one thread.
+// A client is paused for some milliseconds when it wakes the daemon more than kWakesPerSecond times a second, or
+// exceeds its share of the thread while no time is spare (ledger_cpu_share.h; reading its ledger and deciding about its
+// reports count). Meanwhile its descriptor is out of the set, so that its writes cost the daemon nothing. Thread rule:
+// the daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -33,7 +33,7 @@ class SchedulerLoop {
   void Watch(Client& client);
   void Unwatch(std::uint64_t client_id);
 
-  // Something changed: decides after the events that are pending now.
+  // Decides after the events that are pending now.
   void DecideSoon();
   // Decides before it returns, for an administrator's change, which is answered once it is applied.
   void DecideNow();
@@ -47,7 +47,7 @@ class SchedulerLoop {
   static constexpr double kWakesPerSecond = 20'000;
   static constexpr double kBurst = 2'000;
   static constexpr double kMaxCreditNs = 5e6;
-  // So few are always served, whatever they cost: each report of an important client may shut and open a hundred gates.
+  // So few wake-ups are always served: each report of an important client may shut and open a hundred gates.
   static constexpr double kModestPerSecond = 125;
   static constexpr double kModestBurst = 25;
 
@@ -70,11 +70,10 @@ class SchedulerLoop {
   void OnEvents();
   void Serve(Watched& watched);
   void Charge(Watched& watched, std::uint64_t cost_ns, std::uint64_t now_ns);
-  // It has used up its share, and the thread has no time to spare.
+  // It is not modest and has used up its share, and the thread has no time to spare.
   bool MustPause(Watched& watched, std::uint64_t now_ns);
   void Pause(Watched& watched);
-  // Decides about what the clients of `reported_` reported; each pays for the part that is about its own user's
-  // clients.
+  // Decides about what clients in `reported_` reported; each pays for the part about its own user's clients.
   void DecideForReported();
   double Share() const { return LedgerCpuShare::ShareOf(reporters_.Count()); }
   void ServeUnread();

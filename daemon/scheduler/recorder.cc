@@ -10,7 +10,7 @@
 namespace xschedd {
 namespace {
 
-// History::Sample wants half a second between two; a little less, so that none is just missed.
+// A little less than the half second that History::Sample wants, so that none is just missed.
 constexpr std::uint64_t kSampleNs = 450 * policy::kNsPerMs;
 
 }  // namespace
@@ -43,7 +43,7 @@ void Recorder::NoteSilent(const Attachment& attachment, std::uint64_t now_ns) {
   const std::uint64_t silent_ms = (now_ns - attachment.client->silent_since_ns) / policy::kNsPerMs;
   Event event = DeviceEvent(EventKind::kSilent, attachment, now_ns);
   event.text = "not heard of for " + std::to_string(silent_ms) +
-               " ms: stopped, frozen or dumping core; it does not count until it is";
+               " ms: stopped, frozen or dumping core; it counts as idle until it is heard of again";
   events_.Add(std::move(event));
   SPDLOG_INFO("client silent pid={} device={} for_ms={}", attachment.client->identity.pid,
               attachment.device->pci_address, silent_ms);

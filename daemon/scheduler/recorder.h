@@ -1,5 +1,5 @@
-// Records decisions for people: phases and held time of each client on each device (explain, ps), events, the log,
-// metrics, how long decisions take. No decision depends on it. Thread rule: the daemon's one thread.
+// Records decisions for people: each client's phases and held time on each device (explain, ps), events, the log,
+// metrics, decision times. No decision depends on it. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -27,26 +27,26 @@ class Recorder {
   // False: holds are recorded from now on, but nobody is held.
   void SetEnforcing(bool enforces) { enforces_ = enforces; }
 
-  // ---- a client on a device; `attachment` says already what is so from `now_ns` on
-  // Enters the phase that gate and busy give into the history; adds events if it has changed.
+  // ---- a client on a device; `attachment` is already in its state from `now_ns` on
+  // Records the phase that follows from gate and busy; adds events if it has changed.
   void NotePhase(Attachment& attachment, std::uint64_t now_ns);
   void NoteBusy(Attachment& attachment, std::uint64_t now_ns);
-  // It is busy, and has not been heard of lately.
+  // It was busy, and has not been heard of lately.
   void NoteSilent(const Attachment& attachment, std::uint64_t now_ns);
-  // Work was done after its deadline. False: the client has been late so often that it was only counted.
+  // Work ended after its deadline. False: only counted, because the client is late so often.
   bool NoteLate(Attachment& attachment, std::uint64_t late_ns, std::uint64_t now_ns);
   // Does nothing if it is not held.
   void EndHold(Attachment& attachment, std::uint64_t now_ns);
 
   // ---- decisions
-  // The gates are written.
+  // The gates were written at `written_ns`.
   void NoteDecision(Device& device, std::uint64_t written_ns);
-  // `after`: the benefit that is known from now on; the group's own memory still has the one before.
+  // `after`: the benefit from now on; the group's memory still has the one before.
   void NoteBenefit(const Group& group, const policy::BenefitMemory& after, std::uint32_t tolerance_percent,
                    std::uint64_t now_ns);
 
   // ---- twice a second
-  // True: Sample is to be called now for each client that is tracked.
+  // True: call Sample now for each tracked client.
   bool IsSampleDue(std::uint64_t now_ns);
   void Sample(Client& client, std::uint64_t now_ns);
 

@@ -17,7 +17,7 @@ void Scheduler::SetSettings(const policy::Settings& settings) {
 void Scheduler::SetEnforcing(bool enforces) {
   if (gates_.Enforces() == enforces) return;
   const std::uint64_t now = clock_();
-  // Holds end here: time held, and time that would have been held, must not be added up.
+  // Holds end here: real and observed holds must not be added up.
   for (const auto& [id, client] : registry_.Clients()) {
     for (const auto& [slot, attachment] : client->attachments)
       recorder_.EndHold(*attachment, now);
@@ -78,7 +78,7 @@ void Scheduler::OpenAll() {
 
 void Scheduler::ResumeDeciding() {
   all_open_ = false;
-  // What was gathered still has the gates from before they were opened.
+  // Gathered clusters still have the gates from before OpenAll.
   for (const auto& [address, device] : registry_.Devices()) {
     gatherer_.Forget(*device);
     queue_.Add(*device);
@@ -93,8 +93,8 @@ void Scheduler::SetLease(std::uint32_t lease_ms) {
 void Scheduler::Decide() {
   const std::uint64_t now = clock_();
   queue_.AddDue(now);
-  // Deciding may queue devices again (a gate that becomes tracked shows that its client is busy). That ends after one
-  // more round: tracking begins once.
+  // Deciding may queue devices again (a gate that becomes tracked shows that its client is busy), but only for one more
+  // round: tracking begins once.
   while (Device* const device = queue_.Next())
     DecideCluster(*device, now);
 }
@@ -131,7 +131,7 @@ void Scheduler::KeepMemory(Cluster& cluster, const policy::Decision& decision, s
 }
 
 void Scheduler::ApplyGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
-  // Also where a gate stays as it is, but the client has just become busy or idle behind it.
+  // Also unchanged gates whose client has just become busy or idle.
   to_apply_.clear();
   for (std::uint32_t i = 0; i < cluster.gates.size(); ++i) {
     if (cluster.gates[i] != decision.gates[i]) to_apply_.push_back(i);

@@ -1,7 +1,6 @@
-// Turns what clients report and what the policy decides into gates: asks the policy about the devices where something
-// changed, and puts the decided gates into force. Reading reports is the ActivityReader's work, writing gates the
-// GateWriter's, and what people see of either the Recorder's. It has no timers and no sockets of its own: SchedulerLoop
-// calls it. Thread rule: the daemon's one thread.
+// Asks the policy about devices where something changed, and puts the decided gates into force. The ActivityReader
+// reads reports, the GateWriter writes gates, and the Recorder keeps what people see of both. SchedulerLoop calls it:
+// it has no timers or sockets of its own. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -30,36 +29,36 @@ class Scheduler {
 
   // ---- what changed; each needs a Decide afterwards
   void SetSettings(const policy::Settings& settings);
-  // False: decisions are recorded as ever, and no gate, window or slice is in force. The benefit of holding cannot be
-  // measured then, so nobody runs beside a more important client because of it.
+  // False: decisions are recorded as ever, but no hold, window or slice is in force. The benefit of holding cannot be
+  // measured then, so no decision lets anybody run beside a more important client.
   void SetEnforcing(bool enforces);
   bool Enforces() const { return gates_.Enforces(); }
-  // Something that the policy sees of the client: priority, weight, hold, deadline hint, group or devices. For a client
-  // that changes its group, call it before and after.
+  // Something that the policy sees of the client: priority, weight, hold, latency, deadline hint, group or devices.
+  // When the group changes, call it before and after.
   void Changed(Client& client);
   // Opens the client's gates for good. Call before Registry::Remove.
   void Remove(Client& client);
   // Opens all gates and decides nothing, until ResumeDeciding.
   void OpenAll();
   void ResumeDeciding();
-  // After the first decision about a client whose board is from before a restart: the board may still have gates in
-  // slots that nothing has been decided about.
+  // Call after the first decision about a client whose board predates a restart: it may have gates in slots without a
+  // decision.
   void AlignBoard(Client& client) { gates_.Align(client); }
 
   // Reads the client's ledger. False: there is more to read, call again soon; true: the client will write the eventfd.
   bool ReadActivity(Client& client) { return activity_.Read(client, clock_()); }
 
-  // Decides wherever something changed or the time has come, and writes the gates.
+  // Decides wherever something changed or is due, and writes the gates.
   void Decide();
   // When Decide must be called although nothing changed; policy::kNever: not at all.
   std::uint64_t NextDueNs() const { return all_open_ ? policy::kNever : queue_.NextDueNs(); }
   bool HasWork() const { return !queue_.IsEmpty(); }
-  // Which share of the last decisions about this client's devices was for clients of its own user, 0 to 1: whoever puts
-  // many clients or devices beside another user's must not make that user pay for it.
+  // The part (0 to 1) of the last decisions about this client's devices that was about its own user's clients: a user
+  // with many clients or devices must not make another pay for them.
   static double DecisionShareOf(const Client& client);
 
-  // Renews the lease of every board with a binding gate, and finds clients that have fallen silent; needs a Decide
-  // afterwards if there is work. False: no lease was needed, no need to call again for now.
+  // Renews the lease of every board with a binding gate, and finds silent clients; needs a Decide afterwards if there
+  // is work. False: no lease was needed; no need to call again for now.
   bool RenewLeases();
   void SetLease(std::uint32_t lease_ms);
   std::uint64_t BusyLeaseNs() const { return ActivityReader::BusyLeaseNs(gates_.LeaseNs()); }
@@ -80,7 +79,7 @@ class Scheduler {
   Registry& registry_;
   Clock clock_;
   policy::Settings settings_;
-  policy::Settings decides_by_;  // the same, without what only works while gates are in force
+  policy::Settings decides_by_;  // settings_ without what needs gates in force
   SchedulerCounts counts_;
   DecisionQueue queue_;
   Recorder recorder_;
@@ -88,7 +87,7 @@ class Scheduler {
   GateWriter gates_{counts_};
   Gatherer gatherer_;
   policy::Decider decider_;
-  std::vector<std::uint32_t> to_apply_;  // of one decision; a member to keep its memory
+  std::vector<std::uint32_t> to_apply_;  // of one decision; kept for its memory
   bool all_open_ = false;
   std::uint64_t last_write_ns_ = 0;
 };

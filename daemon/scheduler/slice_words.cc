@@ -24,7 +24,7 @@ std::string SliceText(const Attachment& attachment) {
   const std::uint32_t wanted_us = attachment.gate.slice_us;
   const auto& channel = attachment.client->channel;
   if (channel == nullptr) return {};
-  // What is being taken back is still in force.
+  // A slice being taken back is still in force.
   if (std::string in_force = SliceInForce(attachment); !in_force.empty()) return in_force;
   if (wanted_us == 0) return {};
   if (channel->Layout().version < abi::kSlicesSince) return None("the client's shim is of an older release");

@@ -1,5 +1,5 @@
-// What has become of a client's time slice on a device, in words, for `xschedctl`: what its client claims, in the
-// ledger. Thread rule: the daemon's one thread.
+// A client's time slice on a device, in words for `xschedctl`, as the client's ledger claims it. Thread rule: the
+// daemon's one thread.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace xschedd {
 
-// "time slice 200 us"; empty: it has the driver's own.
+// "time slice 200 us". Empty: the driver's own.
 std::string SliceInForce(const Attachment& attachment);
-// The same, or "no time slices here: why". Empty: none is wanted, and none is there.
+// The same, or "no time slices here: why". Empty: none is wanted or in force.
 std::string SliceText(const Attachment& attachment);
 
 }  // namespace xschedd

@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-TEST_CASE("others run beside an important group that holding does not make faster, and are held for one that it does") {
+TEST_CASE("others run beside an important group unless holding them makes it faster") {
   struct Row {
     const char* name;
     Behaviour behaviour;
@@ -56,7 +56,7 @@ TEST_CASE("others run beside an important group that holding does not make faste
   }
 }
 
-TEST_CASE("of the windows below one that waits, the widest that is not too slow") {
+TEST_CASE("below a group that waits, the widest window that is not too slow is taken") {
   // Others delay it by what they have in flight when it begins to wait.
   struct Row {
     double us_of_window;
@@ -74,9 +74,7 @@ TEST_CASE("of the windows below one that waits, the widest that is not too slow"
   }
 }
 
-TEST_CASE(
-    "what its host does between two bursts is a part of what its users wait for, and the time without a request is "
-    "not") {
+TEST_CASE("the host's pauses between two bursts count, time without a request does not") {
   struct Row {
     std::uint64_t pause_us;
     bool is_free;  // others run beside it without a limit
@@ -94,7 +92,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("of the modes in which it holds nobody, the freest that is not too slow") {
+TEST_CASE("of the modes that hold nobody, the freest that is not too slow is taken") {
   struct Row {
     double percent;  // slower for each ms that others may have in flight
     Mode settled;
@@ -109,7 +107,7 @@ TEST_CASE("of the modes in which it holds nobody, the freest that is not too slo
   }
 }
 
-TEST_CASE("nobody is made slower by more than others can gain") {
+TEST_CASE("a group loses no more than the others can gain") {
   // Requests of 3.3 ms that are 12 % slower beside five others, which by itself would be tolerated.
   for (const std::uint64_t each_ms : {50, 10}) {
     INFO("one each " << each_ms << " ms");
@@ -121,7 +119,7 @@ TEST_CASE("nobody is made slower by more than others can gain") {
   }
 }
 
-TEST_CASE("time in which nobody could be held brings no look nearer") {
+TEST_CASE("time in which nobody could be held brings no trial nearer") {
   Pair pair(5);
   pair.Run({}, 60);
   REQUIRE(pair.Settled() == Mode::kFree);
@@ -133,7 +131,7 @@ TEST_CASE("time in which nobody could be held brings no look nearer") {
   CHECK(pair.BesidePart() > 0.97);
 }
 
-TEST_CASE("with a deadline, early is nothing and late is late") {
+TEST_CASE("with a deadline, being early counts for nothing and being late counts") {
   struct Row {
     const char* name;
     std::uint64_t deadline_ms;
@@ -157,7 +155,7 @@ TEST_CASE("with a deadline, early is nothing and late is late") {
   }
 }
 
-TEST_CASE("what was found out is not forgotten while nothing is tolerated") {
+TEST_CASE("what is known is kept while the tolerance is 0") {
   Pair pair(5);
   pair.Run({}, 20);
   REQUIRE(pair.Settled() == Mode::kFree);
@@ -241,7 +239,7 @@ struct Equals {
   std::uint64_t now = kNow;
 };
 
-TEST_CASE("equals find out together: one that holds does not hide from another that it need not") {
+TEST_CASE("a trial is not spoilt by an equal that holds") {
   for (const std::uint32_t limit : {0u, 1u}) {
     INFO("limit " << limit);
     Equals hosts(limit, {false, false, false});
@@ -263,7 +261,7 @@ TEST_CASE("equals find out together: one that holds does not hide from another t
   }
 }
 
-TEST_CASE("what is tried costs little once the answer is known") {
+TEST_CASE("trials cost little once the answer is known") {
   Pair held(5);
   held.Run({.beside_us = 300}, 60);
   held.ForgetTimes();
@@ -276,7 +274,7 @@ TEST_CASE("what is tried costs little once the answer is known") {
   CHECK(beside.BesidePart() > 0.99);
 }
 
-TEST_CASE("to find out that others slow it down costs an important tenant a part of a few requests") {
+TEST_CASE("finding out that others slow it down costs an important tenant a part of a few requests") {
   for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
     // Requests of 18 ms that take eight times as long beside others, as in the demo.
     Pair pair(5, seed);
@@ -287,7 +285,7 @@ TEST_CASE("to find out that others slow it down costs an important tenant a part
   }
 }
 
-TEST_CASE("the answer follows a tenant that changes, both ways") {
+TEST_CASE("the answer follows a tenant that changes, in both directions") {
   Pair pair(5);
   pair.Run({}, 60);
   REQUIRE(pair.Settled() == Mode::kFree);
@@ -297,7 +295,7 @@ TEST_CASE("the answer follows a tenant that changes, both ways") {
   CHECK(pair.Settled() == Mode::kFree);
 }
 
-TEST_CASE("the answer does not flap where it is close") {
+TEST_CASE("a close answer does not flap") {
   for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
     Pair pair(5, seed);
     pair.Run({.beside_us = 105, .noise = 0.3, .drift = 0.4}, 600);
@@ -306,7 +304,7 @@ TEST_CASE("the answer does not flap where it is close") {
   }
 }
 
-TEST_CASE("a block has the launches of its first burst, and none of the rest of one that was cut short") {
+TEST_CASE("a block counts all launches of its first burst, and nothing of a burst that was cut short") {
   BenefitMemory memory;
   memory.cost = 1;
   std::uint64_t now = kNow;
@@ -354,7 +352,7 @@ TEST_CASE("a block has the launches of its first burst, and none of the rest of 
   CHECK(memory.Of(Mode::kFree).pairs > 1);
 }
 
-TEST_CASE("a block is not looked at again and again") {
+TEST_CASE("two looks at a block are at least 1 ms apart") {
   BenefitMemory memory;
   memory.place = 1;
   memory.contended = true;
@@ -365,7 +363,7 @@ TEST_CASE("a block is not looked at again and again") {
   CHECK(next_look_ns >= kNow + kNsPerMs);
 }
 
-TEST_CASE("of one that is strict others are held whatever that gives") {
+TEST_CASE("a strict group always holds the others") {
   Pair pair(5);
   pair.SetStrict(true);
   pair.Run({}, 60);
@@ -383,7 +381,7 @@ TEST_CASE("without a tolerance others are always held") {
   CHECK(pair.BesidePart() == 0);
 }
 
-TEST_CASE("a client whose launches are not counted is never run beside") {
+TEST_CASE("nobody runs beside a client whose launches are not counted") {
   Pair pair(5);
   pair.Run({.launches = 0}, 1);
   CHECK(pair.BesidePart() == 0);

@@ -37,7 +37,7 @@ void CheckDeadlines(const char* name, const std::vector<DeadlineRow>& rows, std:
 
 }  // namespace
 
-TEST_CASE("deadline: the earliest goes first inside a class") {
+TEST_CASE("deadline: inside a class the earliest runs first") {
   CheckDeadlines("earliest first", {{1, 0, 20, 33, true, 'H', Why::kDeadline, 200}, {2, 0, 10, 33, true, 'o'}});
   CheckDeadlines("priority comes before any deadline",
                  {{1, 0, 1, 33, true, 'H', Why::kPriority, 200}, {2, 1, 0, 0, true, 'o'}});
@@ -61,7 +61,7 @@ TEST_CASE("deadline: late work keeps its place") {
                  {{1, 0, 10, 33, true, 'o'}, {2, 0, 20, 33, true, 'H', Why::kDeadline, 100}}, kNow + 100 * kNsPerMs);
 }
 
-TEST_CASE("deadline: a group has the earliest of its busy tenants, and is held as one") {
+TEST_CASE("deadline: a group has the earliest of its busy tenants', and is held as one") {
   World world(2);
   world.state.settings.name = Name::kDeadline;
   world.Add(1, 0, 0, true).deadline_ns = kNow + 50 * kNsPerMs;
@@ -78,7 +78,7 @@ TEST_CASE("deadline: a group has the earliest of its busy tenants, and is held a
   CHECK(decision.gates[0].why == Why::kDeadline);
 }
 
-TEST_CASE("deadline: whoever can be overtaken has a background window") {
+TEST_CASE("deadline: a group that can be overtaken has a background window") {
   World world(1);
   world.state.settings.name = Name::kDeadline;
   world.Add(1, 0, 0, false).deadline_after_ns = 33 * kNsPerMs;
@@ -98,7 +98,7 @@ TEST_CASE("deadline: whoever can be overtaken has a background window") {
   CHECK(world.At(kNow + 980 * kNsPerMs).gates[1].window_us == 500);
 }
 
-TEST_CASE("deadline: the guard gives turns inside the class, too") {
+TEST_CASE("deadline: the guard works inside a class, too") {
   World world(1);
   world.state.settings.name = Name::kDeadline;
   world.Add(1, 0, 0, true).deadline_ns = kNow + 1;

@@ -26,7 +26,7 @@ class FairWorld : public World {
 
 }  // namespace
 
-TEST_CASE("fair: whoever has had less goes first, level by level") {
+TEST_CASE("fair: the group with less GPU time runs first, level by level") {
   // Attained before, in ms: quantum 20, so the levels begin at 0, 20, 100 and 420.
   struct {
     std::uint64_t first, second;
@@ -43,7 +43,7 @@ TEST_CASE("fair: whoever has had less goes first, level by level") {
   }
 }
 
-TEST_CASE("fair: held for the one that has had less, and open again when it has had as much") {
+TEST_CASE("fair: a group is held until the other has had as much") {
   FairWorld world;
   Decision decision = world.After(20, 20, 0);
   CHECK(Letters(decision) == "Ho");
@@ -53,13 +53,13 @@ TEST_CASE("fair: held for the one that has had less, and open again when it has 
   CHECK(Letters(world.After(1, 0, 1)) == "oo");
 }
 
-TEST_CASE("fair: idle time takes away what was attained; waiting does not") {
+TEST_CASE("fair: idleness takes off GPU time; waiting does not") {
   FairWorld world;
   CHECK(Letters(world.After(100, 50, 0)) == "Ho");
   SECTION("waiting") {
     CHECK(Letters(world.After(200, 0, 0)) == "Ho");
   }
-  SECTION("idle for as long") {
+  SECTION("idle for long enough") {
     world.state.tenants[0].busy = false;
     world.state.tenants[0].idle_since_ns = world.now_ns;
     world.After(1, 0, 0);
@@ -67,7 +67,7 @@ TEST_CASE("fair: idle time takes away what was attained; waiting does not") {
     world.state.tenants[0].busy = true;
     CHECK(Letters(world.After(0, 0, 0)) == "oo");
   }
-  SECTION("idle for too short") {
+  SECTION("idle too briefly") {
     world.state.tenants[0].busy = false;
     world.After(1, 0, 0);
     world.After(20, 0, 0);
@@ -76,7 +76,7 @@ TEST_CASE("fair: idle time takes away what was attained; waiting does not") {
   }
 }
 
-TEST_CASE("fair: a tenant of requests stays on the first level whatever it has had in all") {
+TEST_CASE("fair: a tenant of requests stays on the first level, whatever it has used in all") {
   FairWorld world;
   for (int request = 0; request < 200; ++request) {
     world.state.tenants[0].busy = true;

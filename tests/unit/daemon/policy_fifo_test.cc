@@ -4,7 +4,7 @@
 using namespace xschedd::policy;
 using namespace xschedd::policy::test;
 
-TEST_CASE("fifo: all open and untracked, but for holds") {
+TEST_CASE("fifo: all are open and untracked, except for holds") {
   World world(1, 1);
   world.state.settings.name = Name::kFifo;
   world.Add(1, 50, 0, true);
@@ -16,7 +16,7 @@ TEST_CASE("fifo: all open and untracked, but for holds") {
   CHECK(decision.next_look_ns == kNever);
 }
 
-TEST_CASE("fifo forgets what other policies remembered, and they begin anew afterwards") {
+TEST_CASE("fifo forgets what other policies remembered, and they begin anew") {
   World world(1);
   world.state.settings.name = Name::kShare;
   world.Add(1, 0, 0, true).ran_ns = 20 * kNsPerMs;

@@ -22,7 +22,7 @@ World FramesBesideBatch() {
 
 }  // namespace
 
-TEST_CASE("laxity: behind all others while there is slack, before all once there is none") {
+TEST_CASE("laxity: work with slack runs after all others, work without before them") {
   World world = FramesBesideBatch();
   Decision decision = world.At(kNow);
   CHECK(Letters(decision) == "Ho");
@@ -40,7 +40,7 @@ TEST_CASE("laxity: behind all others while there is slack, before all once there
     CHECK(Letters(world.At(kNow + 22 * kNsPerMs)) == "oH");
     CHECK(Letters(world.At(kNow + 100 * kNsPerMs)) == "oH");
   }
-  SECTION("a pause that nobody saw: only the deadline is another") {
+  SECTION("an unseen pause: only the deadline differs") {
     world.state.tenants[0].deadline_ns += 22 * kNsPerMs;
     CHECK(Letters(world.At(kNow + 22 * kNsPerMs)) == "oH");
     CHECK(Letters(world.At(kNow + 23 * kNsPerMs)) == "oH");
@@ -56,13 +56,13 @@ TEST_CASE("laxity: behind all others while there is slack, before all once there
     CHECK(decision.next_look_ns == frames.idle_since_ns + 200 * kNsPerUs);
     CHECK(Letters(world.At(frames.idle_since_ns + 200 * kNsPerUs)) == "Ho");  // nobody waits for longer
     frames.busy = true;
-    SECTION("no longer than the margin: the work goes on") {
+    SECTION("shorter than the margin: the work goes on") {
       frames.busy_since_ns = frames.idle_since_ns + 2 * kNsPerMs - 1;
       frames.deadline_ns = frames.busy_since_ns + 33 * kNsPerMs;
       CHECK(Letters(world.At(frames.busy_since_ns)) == "oH");
       CHECK(Letters(world.At(frames.busy_since_ns + kNsPerMs)) == "oH");
     }
-    SECTION("longer: it is other work") {
+    SECTION("not shorter: it is other work") {
       frames.busy_since_ns = frames.idle_since_ns + 2 * kNsPerMs;
       frames.deadline_ns = frames.busy_since_ns + 33 * kNsPerMs;
       CHECK(Letters(world.At(frames.busy_since_ns)) == "Ho");
@@ -81,7 +81,7 @@ TEST_CASE("laxity: behind all others while there is slack, before all once there
   }
 }
 
-TEST_CASE("laxity: what it needs, has had, and what is not known") {
+TEST_CASE("laxity: what the slack depends on") {
   World world = FramesBesideBatch();
   SECTION("what was done in the background need not be done again") {
     world.state.tenants[0].burst_ns = 8 * kNsPerMs;
@@ -110,7 +110,7 @@ TEST_CASE("laxity: what it needs, has had, and what is not known") {
   }
 }
 
-TEST_CASE("laxity: among urgent ones the earliest latest start goes first") {
+TEST_CASE("laxity: among urgent groups the earliest latest start runs first") {
   World world = FramesBesideBatch();
   Tenant& other = world.Add(3, 0, 0, true);
   other.deadline_ns = kNow + 32 * kNsPerMs;  // wanted before, but must begin later
@@ -126,7 +126,7 @@ TEST_CASE("laxity: among urgent ones the earliest latest start goes first") {
   CHECK(Letters(world.At(kNow + 31 * kNsPerMs)) == "HHo");
 }
 
-TEST_CASE("laxity: without deadlines it is priority") {
+TEST_CASE("laxity: without deadlines it acts as priority") {
   World world(1);
   world.state.settings.name = Name::kLaxity;
   world.Add(1, 0, 0, true);

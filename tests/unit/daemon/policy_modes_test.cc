@@ -22,7 +22,7 @@ World Below(Mode mode, std::uint32_t others, bool is_busy, std::uint32_t limit =
   return world;
 }
 
-TEST_CASE("others are held only while its host waits, if that is enough") {
+TEST_CASE("others are held only while the host waits, if that is enough") {
   World world = Below(Mode::kWaitsWide, 1, false);
   world.state.settings.linger_us = 200;
   Tenant& important = world.state.tenants[0];
@@ -55,7 +55,7 @@ TEST_CASE("others are held only while its host waits, if that is enough") {
   CHECK(!world.At(kNow + 5 + 2 * kLinger).gates[1].held);
 }
 
-TEST_CASE("windows below one that holds others whenever it is busy, only while its host waits, or never") {
+TEST_CASE("the windows below a group follow its mode") {
   struct Row {
     Mode mode;
     std::uint32_t together;  // in windows
@@ -75,8 +75,7 @@ TEST_CASE("windows below one that holds others whenever it is busy, only while i
   }
 }
 
-TEST_CASE(
-    "one without work for ten seconds leaves those below wider windows, unless it is strict, and until it has some") {
+TEST_CASE("a group without work for ten seconds leaves those below wider windows until it has some") {
   constexpr std::uint64_t kAway = 10 * kNsPerS;
   struct Row {
     Mode mode;
@@ -105,7 +104,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("who has yet to launch for the first time is away; a strict one, or without a tolerance, never is") {
+TEST_CASE("a group that has never launched is away, unless it is strict or the tolerance is 0") {
   for (const bool is_strict : {false, true}) {
     World world = Below(Mode::kHeld, 1, false);
     world.state.groups[0].strict = is_strict;
@@ -115,7 +114,7 @@ TEST_CASE("who has yet to launch for the first time is away; a strict one, or wi
   }
 }
 
-TEST_CASE("the windows are those below the most important one that is not away") {
+TEST_CASE("one group that is not away keeps the windows below it narrow") {
   World world = Below(Mode::kHeld, 1, false);
   Tenant& asleep = world.state.tenants[0];
   asleep.idle_since_ns = kNow - 20 * kNsPerS;
@@ -123,7 +122,7 @@ TEST_CASE("the windows are those below the most important one that is not away")
   CHECK(world.At(kNow).gates[1].window_us == world.state.settings.window_us);
 }
 
-TEST_CASE("others stay held between the waits of a row, and not behind its last") {
+TEST_CASE("others stay held between the waits of a row, but not after its last") {
   World world = Below(Mode::kWaitsWide, 1, true);
   Tenant& important = world.state.tenants[0];
   std::uint64_t now = kNow;
@@ -155,7 +154,7 @@ TEST_CASE("others stay held between the waits of a row, and not behind its last"
   }
 }
 
-TEST_CASE("below one that holds others only while its host waits no turns are taken") {
+TEST_CASE("below a group that holds only while its host waits, nobody takes turns") {
   for (const bool waits : {false, true}) {
     World world = Below(Mode::kWaitsWide, 2, true);
     world.state.tenants[0].waits = waits;
@@ -166,7 +165,7 @@ TEST_CASE("below one that holds others only while its host waits no turns are ta
   }
 }
 
-TEST_CASE("who is never measured need not say when its host waits") {
+TEST_CASE("a group that is never measured need not say when its host waits") {
   World world(1, 1);
   world.state.settings.tolerance_percent = 5;
   world.Add(1, 10, 0, true);

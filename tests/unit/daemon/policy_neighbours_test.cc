@@ -8,7 +8,7 @@ namespace {
 
 using namespace test;
 
-TEST_CASE("what it may lose for one of the others it may lose for each of four, and no more") {
+TEST_CASE("the tolerance counts once for each of the others, up to four") {
   for (const std::uint32_t others : {1u, 2u, 4u, 7u}) {
     for (const double percent : {4.0, 9.0, 18.0, 25.0}) {
       INFO(others << " others, " << percent << " % slower");
@@ -21,7 +21,7 @@ TEST_CASE("what it may lose for one of the others it may lose for each of four, 
   }
 }
 
-TEST_CASE("what is known with one other is not believed with four") {
+TEST_CASE("a result beside one client does not hold beside four") {
   for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
     INFO("seed " << seed);
     Pair pair(5, seed);
@@ -35,7 +35,7 @@ TEST_CASE("what is known with one other is not believed with four") {
   }
 }
 
-TEST_CASE("what is known beside one neighbour is not believed of the next") {
+TEST_CASE("a result beside one neighbour does not hold beside the next") {
   for (std::uint32_t seed = 1; seed <= Seeds(10); ++seed) {
     INFO("seed " << seed);
     Pair pair(5, seed);
@@ -48,7 +48,7 @@ TEST_CASE("what is known beside one neighbour is not believed of the next") {
   }
 }
 
-TEST_CASE("neighbours that come and go while nothing is measured put nothing off") {
+TEST_CASE("neighbours that come and go while nothing is measured delay nothing") {
   Pair pair(5);
   // Holding costs next to nothing.
   const Behaviour seldom{.launches = 1, .held_us = 700, .beside_us = 700, .pause_us = 50'000};
@@ -63,7 +63,7 @@ TEST_CASE("neighbours that come and go while nothing is measured put nothing off
   CHECK(pair.Settled() == Mode::kHeld);
 }
 
-TEST_CASE("until it was measured beside them, four others are worth no more than one") {
+TEST_CASE("until measured, four others allow no more than one") {
   Pair pair(5);
   pair.Run({}, 30);
   pair.ReplaceOther(300);
@@ -77,7 +77,7 @@ TEST_CASE("until it was measured beside them, four others are worth no more than
   CHECK(pair.Settled() == Mode::kFree);
 }
 
-TEST_CASE("the answer stays while it is looked at again beside another neighbour") {
+TEST_CASE("the answer stays while it is measured again beside another neighbour") {
   Pair pair(5);
   pair.Run({}, 60);
   REQUIRE(pair.Settled() == Mode::kFree);
@@ -88,7 +88,7 @@ TEST_CASE("the answer stays while it is looked at again beside another neighbour
   CHECK(pair.BesidePart() > 0.85);
 }
 
-TEST_CASE("neighbours that come and go are looked at more and more seldom, if they change nothing") {
+TEST_CASE("neighbours that change nothing are measured less and less often") {
   Pair pair(5);
   pair.Run({}, 60);
   pair.ForgetTimes();

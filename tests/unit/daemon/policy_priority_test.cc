@@ -83,11 +83,11 @@ TEST_CASE("priority: background turns, one at a time") {
   CHECK(Letters(world.At(kNow + 2 * turn)) == "oHHo");
   CHECK(Letters(world.At(kNow + 3 * turn)) == "ooHH");
 
-  SECTION("a tenant that becomes idle gives its turn back at once") {
+  SECTION("an idle tenant gives its turn back") {
     world.state.tenants[1].busy = false;
     CHECK(Letters(world.At(kNow + 3 * turn + 1)) == "oHoH");
   }
-  SECTION("a turn goes on after the important one's work") {
+  SECTION("a turn goes on after the important client's work") {
     world.state.tenants[0].busy = true;
     CHECK(Letters(world.At(kNow + 3 * turn + 1)) == "oHHH");
     world.state.tenants[0].busy = false;
@@ -99,7 +99,7 @@ TEST_CASE("priority: background turns, one at a time") {
     CHECK(world.At(kNow + 3 * turn + 1).next_look_ns == kNever);
     CHECK(Letters(world.At(kNow + 50 * turn)) == "ooHH");
   }
-  SECTION("max_concurrent goes before the device's default") {
+  SECTION("max_concurrent overrides the device's default") {
     world.state.settings.max_concurrent = 2;
     CHECK(Letters(world.At(kNow + 3 * turn + 1)) == "oooH");
     world.state.settings.max_concurrent = 0;
@@ -107,7 +107,7 @@ TEST_CASE("priority: background turns, one at a time") {
   }
 }
 
-TEST_CASE("priority: a gang that has its turn keeps it on all its devices") {
+TEST_CASE("priority: a group in its turn is open for its idle clients, too") {
   World world(1, 1);
   world.Add(1, 50, 0, false);
   world.Add(2, 0, 0, true);
@@ -139,7 +139,7 @@ TEST_CASE("priority: windows") {
   CHECK(decision.gates[1].window_floor == 0);
 }
 
-TEST_CASE("priority: those at the top divide their window, and have none among equals") {
+TEST_CASE("priority: top clients divide their window, and have none among equals") {
   World world(1);
   world.Add(1, 50, 0, true);
   world.Add(2, 50, 0, true);
@@ -218,7 +218,7 @@ TEST_CASE("priority: the starvation guard") {
     CHECK(Letters(world.At(due + 2)) == "oo");
     CHECK(Letters(world.At(due + turn)) == "oH");
   }
-  SECTION("nor does a moment in which nobody else is there") {
+  SECTION("a moment alone does not put it off") {
     world.At(due + turn);
     world.state.groups[0].hold = true;
     CHECK(Letters(world.At(due + kNsPerS / 2)) == "H-");
@@ -226,7 +226,7 @@ TEST_CASE("priority: the starvation guard") {
     CHECK(Letters(world.At(due + kNsPerS / 2 + 1)) == "oH");
     CHECK(Letters(world.At(due + kNsPerS)) == "oo");
   }
-  SECTION("but a long time alone does") {
+  SECTION("a long time alone does") {
     world.At(due + turn);
     world.state.groups[0].hold = true;
     CHECK(Letters(world.At(due + 2 * turn)) == "H-");
@@ -249,7 +249,7 @@ TEST_CASE("priority: the starvation guard") {
   }
 }
 
-TEST_CASE("priority: waiting for a turn is a wait like any other for the guard") {
+TEST_CASE("priority: waiting for a turn counts for the guard") {
   World world(1, 1);
   world.Add(1, 50, 0, true);
   world.Add(2, 0, 0, true);

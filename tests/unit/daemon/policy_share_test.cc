@@ -88,7 +88,7 @@ Shares Simulate(Name name, const std::vector<std::uint32_t>& weights, const std:
 
 }  // namespace
 
-TEST_CASE("share: who is kept to a share") {
+TEST_CASE("share: which groups are kept to a share") {
   CHECK(Letters(ShareWorld({100, 100}).After(1, {})) == "oo");
   CHECK(Letters(ShareWorld({100}).After(1, {})) == "-");
   // priority shares freely until weights differ.
@@ -107,7 +107,7 @@ TEST_CASE("share: who is kept to a share") {
   CHECK(Letters(ShareWorld({100, 200}, Name::kDeadline).After(1, {})) == "--");
 }
 
-TEST_CASE("share: whoever is ahead by more than the slack is held until it is ahead no longer") {
+TEST_CASE("share: a group ahead by more than the slack is held until it is no longer ahead") {
   for (const Name name : {Name::kShare, Name::kPriority}) {
     ShareWorld world({75, 25}, name);
     CHECK(Letters(world.After(5, {0, 5})) == "oo");
@@ -122,7 +122,7 @@ TEST_CASE("share: whoever is ahead by more than the slack is held until it is ah
   }
 }
 
-TEST_CASE("share: equal weights are kept, too, and two who are level are left alone") {
+TEST_CASE("share: equal weights are kept to shares, too, and level groups are left alone") {
   ShareWorld world({100, 100});
   const Decision decision = world.After(10, {5, 5});
   CHECK(Letters(decision) == "oo");
@@ -131,14 +131,14 @@ TEST_CASE("share: equal weights are kept, too, and two who are level are left al
   CHECK(Letters(world.After(6, {0, 6})) == "oH");
 }
 
-TEST_CASE("share: only the one ahead is held, the others run side by side") {
+TEST_CASE("share: only the group ahead is held; the others run side by side") {
   ShareWorld world({50, 30, 20});
   const Decision decision = world.After(20, {5, 3, 12});
   CHECK(Letters(decision) == "ooH");
   CHECK(decision.gates[2].held_for != 0);
 }
 
-TEST_CASE("share: no credit for idleness, no punishment for what nobody else wanted") {
+TEST_CASE("share: no credit for idleness, no debt for what nobody else wanted") {
   ShareWorld world({100, 100});
   world.SetBusy(1, false);
   world.After(1, {1, 0});
@@ -156,7 +156,7 @@ TEST_CASE("share: no credit for idleness, no punishment for what nobody else wan
     world.SetBusy(1, true);
     CHECK(Letters(world.After(4, {4, 0})) == "oo");
   }
-  SECTION("a pause that is shorter than the slack changes nothing") {
+  SECTION("a pause shorter than the slack changes nothing") {
     CHECK(Letters(world.After(6, {6, 0})) == "Ho");
     world.SetBusy(1, false);
     world.After(1, {0, 1});
@@ -166,7 +166,7 @@ TEST_CASE("share: no credit for idleness, no punishment for what nobody else wan
   }
 }
 
-TEST_CASE("share: one that is ahead does not slip in by being idle for a moment") {
+TEST_CASE("share: a group ahead does not slip in by being idle for a moment") {
   ShareWorld world({100, 100});
   CHECK(Letters(world.After(6, {6, 0})) == "Ho");
   world.SetBusy(0, false);
@@ -177,7 +177,7 @@ TEST_CASE("share: one that is ahead does not slip in by being idle for a moment"
   CHECK(Letters(world.After(6, {0, 6})) == "oo");
 }
 
-TEST_CASE("share: one that does not use the device does not hold the others for ever") {
+TEST_CASE("share: a group that does not use the device does not hold the others for ever") {
   ShareWorld world({50, 25, 25});
   std::uint64_t held_ms = 0;
   Decision decision = world.After(1, {});
@@ -190,7 +190,7 @@ TEST_CASE("share: one that does not use the device does not hold the others for 
   CHECK(held_ms < 4000 * 3 / 4 + 100);
 }
 
-TEST_CASE("share: what is measured late is not charged twice") {
+TEST_CASE("share: late measurements are not charged twice") {
   ShareWorld world({100, 100});
   CHECK(Letters(world.After(10, {10, 0})) == "Ho");
   // The second runs for 20 ms, and says so only afterwards.
@@ -232,7 +232,7 @@ TEST_CASE("share: being held elsewhere gives no more credit than the slack") {
   CHECK(Letters(world.At(kNow + 102 * kMs)) == "Hooo");
 }
 
-TEST_CASE("share: what was had on a device without the other counts for no more than 500 ms") {
+TEST_CASE("share: a lead from a device without the other counts for at most 500 ms") {
   World world(2);
   world.state.settings.name = Name::kShare;
   world.state.settings.guard_ms_per_s = 0;
@@ -282,7 +282,7 @@ TEST_CASE("share: windows") {
   CHECK(decision.gates[1].window_us == 250);
 }
 
-TEST_CASE("share: turns go to the one furthest behind") {
+TEST_CASE("share: turns go to the group furthest behind") {
   World world(1, 1);
   world.state.settings.name = Name::kShare;
   world.Add(1, 50, 0, false);
@@ -324,7 +324,7 @@ TEST_CASE("share: a live change of weight acts at once") {
   CHECK(Letters(world.After(1, {0, 1})) == "oH");
 }
 
-TEST_CASE("share: where a device runs so many at a time, sharers take turns also when nobody is above them") {
+TEST_CASE("share: on a device with a limit, sharers take turns even with nobody above them") {
   World world(1, 1);
   world.state.settings.name = Name::kShare;
   world.Add(1, 0, 0, true);
@@ -344,7 +344,7 @@ TEST_CASE("share: where a device runs so many at a time, sharers take turns also
   CHECK(shares.least_used > 0.98);
 }
 
-TEST_CASE("share: ratios over any second, beside a device that is always busy") {
+TEST_CASE("share: ratios over any second, on a device that is always busy") {
   const std::vector<std::uint32_t> two{75, 25};
   const std::vector<std::uint32_t> three{50, 30, 20};
   const Load quick{.kernel_ns = 100 * kUs};

@@ -43,7 +43,7 @@ TEST_CASE("slices: every case") {
   }
 }
 
-TEST_CASE("slices: short for who can be overtaken, busy or not, held or not; long for who cannot") {
+TEST_CASE("slices: short for those that can be held, long for the others, whoever is busy") {
   World world(2);
   world.state.settings.max_concurrent = 1;
   world.Add(1, 50, 0, true);
@@ -61,7 +61,7 @@ TEST_CASE("slices: short for who can be overtaken, busy or not, held or not; lon
       CHECK(Slices(world.At(kNow)) == Expected{0, 0, 0, 0});
     }
   }
-  SECTION("whom an administrator holds is as nobody") {
+  SECTION("a group on hold counts as not attached") {
     world.state.groups[0].hold = true;
     CHECK(Slices(world.At(kNow)) == Expected{0, 20'000, 200, 0});
     world.state.groups[1].hold = true;
@@ -77,7 +77,7 @@ TEST_CASE("slices: short for who can be overtaken, busy or not, held or not; lon
   }
 }
 
-TEST_CASE("slices: what the guard opens has the driver's own for as long") {
+TEST_CASE("slices: a group has the driver's own while the guard opens it") {
   World world(1, 1);
   world.Add(1, 50, 0, true);
   world.Add(2, 0, 0, true);
@@ -90,7 +90,7 @@ TEST_CASE("slices: what the guard opens has the driver's own for as long") {
   CHECK(Slices(world.At(due + slot)) == Expected{20'000, 200});
 }
 
-TEST_CASE("slices: who lets those below run beside it has the driver's own") {
+TEST_CASE("slices: a group that lets those below run has the driver's own") {
   World world(1, 1);
   world.state.settings.tolerance_percent = 5;
   world.Add(1, 50, 0, true);
@@ -102,7 +102,7 @@ TEST_CASE("slices: who lets those below run beside it has the driver's own") {
   CHECK(Slices(world.At(kNow + 1)) == Expected{20'000, 0, 200});
 }
 
-TEST_CASE("slices: beside one that holds nobody, as its mode says") {
+TEST_CASE("slices: beside a group, as its mode says") {
   const struct {
     BenefitMemory::Mode mode;
     std::uint32_t alone_us;
@@ -126,7 +126,7 @@ TEST_CASE("slices: beside one that holds nobody, as its mode says") {
   }
 }
 
-TEST_CASE("slices: of several beside one that holds nobody they are 1 ms, as long as it and they have work") {
+TEST_CASE("slices: several beside a group have 1 ms each, as long as all have recent work") {
   World world(1, 1);
   world.state.settings.tolerance_percent = 5;
   world.Add(1, 50, 0, false);
@@ -154,7 +154,7 @@ TEST_CASE("slices: of several beside one that holds nobody they are 1 ms, as lon
     CHECK(paused.next_look_ns <= kNow + 2 + kNsPerS);
     CHECK(Slices(world.At(kNow + 2 + kNsPerS)) == Expected{20'000, 0, 200, 200});
   }
-  SECTION("one that holds works") {
+  SECTION("a group that holds has work") {
     world.state.tenants[0].busy = true;
     CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, 0, 200, 200});
   }

@@ -83,7 +83,7 @@ TEST_CASE("a gang gets its turn on devices whose turns end at different times") 
   }
 }
 
-TEST_CASE("many turns one after the other take as long as they are") {
+TEST_CASE("with many turns, nobody waits for longer than the others' turns") {
   World world(1, 1);
   world.Add(100, 50, 0, false);
   for (std::uint64_t group = 1; group <= 60; ++group)
@@ -98,7 +98,7 @@ TEST_CASE("many turns one after the other take as long as they are") {
   }
 }
 
-TEST_CASE("the important one's loss by the guard does not grow with the number of those who wait") {
+TEST_CASE("what the guard takes from the important client does not grow with the number that wait") {
   for (const std::uint32_t limit : {0u, 1u}) {
     for (const std::uint64_t count : {1u, 10u, 50u, 150u}) {
       INFO(count << " groups, limit " << limit);
@@ -126,7 +126,7 @@ TEST_CASE("the important one's loss by the guard does not grow with the number o
   }
 }
 
-TEST_CASE("share: who has its turn and does not use the device is charged for it") {
+TEST_CASE("share: a group that does not use its turn is charged for it") {
   World world(1, 1);
   world.state.settings.name = Name::kShare;
   world.state.settings.guard_ms_per_s = 0;
@@ -138,7 +138,7 @@ TEST_CASE("share: who has its turn and does not use the device is charged for it
   CHECK(run.open_ns[200] > 2 * kNsPerS);
 }
 
-TEST_CASE("share: several who do not use the device do not hand their turns to one another for ever") {
+TEST_CASE("share: groups that do not use the device do not pass turns to one another for ever") {
   World world(1, 1);
   world.state.settings.name = Name::kShare;
   world.state.settings.guard_ms_per_s = 0;
@@ -165,7 +165,7 @@ void LetBeside(World& world, std::initializer_list<std::uint64_t> groups) {
 
 }  // namespace
 
-TEST_CASE("of equals that hold nobody, one that shares another device with a holder does not always go first") {
+TEST_CASE("of equals that hold nobody, one beside a holder on another device does not always go first") {
   World world(2, 1);
   world.state.settings.guard_ms_per_s = 0;
   world.Add(9, 20, 1, false);  // so turns are taken there
@@ -182,7 +182,7 @@ TEST_CASE("of equals that hold nobody, one that shares another device with a hol
   CHECK(run.longest_wait_ns[6] <= 2 * kNsPerMs * world.state.settings.turn_ms);
 }
 
-TEST_CASE("below one that holds nobody no turns are taken, and each has the whole window") {
+TEST_CASE("below a group that holds nobody, nobody takes turns and each has its own window") {
   for (const bool busy : {true, false}) {
     World world(1, 1);
     world.Add(9, 20, 0, busy).idle_since_ns = kNow - 2 * kNsPerS;
@@ -209,7 +209,7 @@ TEST_CASE("below one that holds nobody no turns are taken, and each has the whol
   }
 }
 
-TEST_CASE("who lets others run beside it takes no turns, and they take theirs among themselves") {
+TEST_CASE("a group that lets others run takes no turns, and they take theirs among themselves") {
   World world(1, 1);
   world.Add(9, 20, 0, false);  // may hold them all: turns are taken
   world.Add(4, 10, 0, false);
@@ -228,7 +228,7 @@ TEST_CASE("who lets others run beside it takes no turns, and they take theirs am
   CHECK(Letters(world.At(kNow + 1)) == "ooHH");
 }
 
-TEST_CASE("the guard also opens who waits for its turn whenever nobody more important is busy") {
+TEST_CASE("the guard also opens a group that waits for a turn whenever nobody more important is busy") {
   // Whenever 9 pauses on device 1, it is 1's turn on device 0; whenever that ends, 9 is busy.
   World world(2, 1);
   world.Add(9, 50, 1, true);
@@ -254,7 +254,7 @@ TEST_CASE("the guard also opens who waits for its turn whenever nobody more impo
   CHECK(run.open_ns[200] == run.open_ns[201]);
 }
 
-TEST_CASE("a gang needs the guard's slots of all its devices at once, and is not passed over") {
+TEST_CASE("a gang needs all its devices' guard slots at once, and is not passed over") {
   // Those of the two devices are half a second apart.
   World world(2);
   world.Add(9, 50, 0, true);
@@ -275,7 +275,7 @@ TEST_CASE("a gang needs the guard's slots of all its devices at once, and is not
   CHECK(run.guarded_ns[1] <= 41 * guard);
 }
 
-TEST_CASE("the rest of a guard slot goes to the next") {
+TEST_CASE("the rest of a guard slot goes to the next group") {
   World world(1);
   world.Add(9, 50, 0, true);
   world.Add(1, 0, 0, true);
@@ -310,7 +310,7 @@ TEST_CASE("the rest of a guard slot goes to the next") {
   }
 }
 
-TEST_CASE("openings that can be used count as a part of the guard's turn, shorter ones do not") {
+TEST_CASE("useful openings count towards the guard's turn, shorter ones do not") {
   for (const std::uint64_t length : {kNsPerMs / 2, 2 * kNsPerMs}) {
     INFO(length);
     World world(1);
@@ -328,7 +328,7 @@ TEST_CASE("openings that can be used count as a part of the guard's turn, shorte
   }
 }
 
-TEST_CASE("a stream of newcomers does not go before those who wait for a turn") {
+TEST_CASE("newcomers do not go before groups that wait for a turn") {
   World world(1, 1);
   world.state.settings.guard_ms_per_s = 0;
   world.Add(1000, 50, 0, false);
@@ -348,7 +348,7 @@ TEST_CASE("a stream of newcomers does not go before those who wait for a turn") 
   CHECK(run.open_ns[100] >= kNsPerS);
 }
 
-TEST_CASE("who is not kept to a share has its turn beside one that is, elsewhere") {
+TEST_CASE("a group without a share has its turn beside one that is kept to a share elsewhere") {
   World world(2, 1);
   world.state.settings.guard_ms_per_s = 0;
   world.Add(9, 50, 1, false);  // so turns are taken there

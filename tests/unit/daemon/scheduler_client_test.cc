@@ -11,7 +11,7 @@
 using namespace xschedd;
 using namespace xschedd::test;
 
-TEST_CASE("busy is a lease: who is not heard of any more holds nobody, and counts again when it is") {
+TEST_CASE("a silent client holds nobody until it is heard of again") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);
@@ -61,11 +61,11 @@ TEST_CASE("busy is a lease: who is not heard of any more holds nobody, and count
     CHECK(low->Held(0));
     CHECK(!state(*high));
   }
-  SECTION("it says something else: that it is busy") {
+  SECTION("it reports that it is busy") {
     world.Report(*high, true);
     CHECK(low->Held(0));
   }
-  SECTION("it says that it is idle, and stays so") {
+  SECTION("it reports that it is idle") {
     world.Report(*high, false);
     CHECK(!low->Held(0));
     CHECK(!state(*high));
@@ -73,13 +73,13 @@ TEST_CASE("busy is a lease: who is not heard of any more holds nobody, and count
     pass(lease);
     CHECK(!low->Held(0));
   }
-  SECTION("nobody is compared with it any more") {
+  SECTION("it is no longer tracked") {
     world.Disconnect(*low);
     CHECK(!state(*high));
   }
 }
 
-TEST_CASE("a client of version 1 has nothing to renew: its busy lasts") {
+TEST_CASE("a client of version 1 renews nothing and is never silent") {
   World world;
   const auto high = world.Connect(1, 50, "0000:c1:00.0", abi::Spoken().front());
   REQUIRE(abi::Spoken().front().version < abi::kRenewalsSince);
@@ -91,7 +91,7 @@ TEST_CASE("a client of version 1 has nothing to renew: its busy lasts") {
   CHECK(low->Held(0));
 }
 
-TEST_CASE("time slices reach the boards of those who know of them, and go with the last reason for them") {
+TEST_CASE("time slices reach clients that know of them, and end with the last reason for them") {
   World world;
   policy::Settings settings = world.scheduler.Settings();
   settings.time_slices = true;
@@ -129,13 +129,13 @@ TEST_CASE("time slices reach the boards of those who know of them, and go with t
     CHECK(high->board->SliceUs(0) == 0);
     CHECK(low->board->SliceUs(0) == 0);
   }
-  SECTION("the important one goes") {
+  SECTION("the important client goes") {
     world.Disconnect(*high);
     CHECK(low->board->SliceUs(0) == 0);
   }
 }
 
-TEST_CASE("who waits for the device is asked to say so, and opens and shuts others' gates by it") {
+TEST_CASE("a client is asked to report its waits, which shut and open others' gates") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);
@@ -171,7 +171,7 @@ TEST_CASE("who waits for the device is asked to say so, and opens and shuts othe
   CHECK(!low->Held(0));
 }
 
-TEST_CASE("who is tracked anew while it waits is known to wait") {
+TEST_CASE("a client tracked anew while it waits is known to wait") {
   World world;
   const auto high = world.Connect(1, 50);
   auto low = world.Connect(2, 0);

@@ -12,7 +12,7 @@
 using namespace xschedd;
 using namespace xschedd::test;
 
-TEST_CASE("what holding others gives a client is said in words with its figures") {
+TEST_CASE("the benefit of holding is said in words, with its figures") {
   const auto memory = [](float typical, float tail, std::uint32_t pairs, bool settled, bool beside) {
     policy::BenefitMemory known;
     auto& beside_them = known.Of(policy::BenefitMemory::Mode::kFree);
@@ -39,7 +39,7 @@ TEST_CASE("what holding others gives a client is said in words with its figures"
   CHECK(CostText(memory(0, 0, 32, true, true), 7).empty());
 }
 
-TEST_CASE("gates follow transitions, and held time is the daemon's own") {
+TEST_CASE("gates follow transitions, and the daemon measures held time") {
   World world;
   const auto high = world.Connect(1, 50);
   CHECK(!high->Tracked(0));
@@ -87,7 +87,7 @@ TEST_CASE("gates follow transitions, and held time is the daemon's own") {
   CHECK(Explain(world, *low, 1).spans.empty());
 }
 
-TEST_CASE("one that has gone can be explained, with what it did to its end") {
+TEST_CASE("a client that has gone can be explained, up to its end") {
   World world;
   const auto high = world.Connect(1, 50);
   {
@@ -116,7 +116,7 @@ TEST_CASE("one that has gone can be explained, with what it did to its end") {
   CHECK(world.scheduler.Records().Past().Find(10) != nullptr);
 }
 
-TEST_CASE("watchers are told of every phase: tracked, busy, held, opened, idle, untracked") {
+TEST_CASE("events report every phase: tracked, busy, held, opened, idle, untracked") {
   World world;
   const auto high = world.Connect(1, 50);
   {
@@ -155,7 +155,7 @@ TEST_CASE("gates that do not change are not written") {
   CHECK(low->board->Word(0) == word);
 }
 
-TEST_CASE("settings act at the next decision, and going back to the vendor's default is one") {
+TEST_CASE("settings act at the next decision, also when they return to the vendor's default") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);
@@ -177,7 +177,7 @@ TEST_CASE("settings act at the next decision, and going back to the vendor's def
   CHECK(!lower->Held(0));
 }
 
-TEST_CASE("an event tells each beginning and end of a wait") {
+TEST_CASE("events report each beginning and end of a wait") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);
@@ -201,17 +201,17 @@ TEST_CASE("an event tells each beginning and end of a wait") {
   CHECK(kinds() == "bho");
   world.Report(*high, true);
   CHECK(kinds() == "bhoh");
-  SECTION("opened because the other has gone, and it is not tracked any more") {
+  SECTION("opened and untracked, because the other has gone") {
     world.Disconnect(*high);
     CHECK(kinds() == "bhohou");
   }
-  SECTION("given up") {
+  SECTION("idle while held") {
     world.Report(*low, false);
     CHECK(kinds() == "bhohi");
   }
 }
 
-TEST_CASE("tracking ends with its cause, and begins with what the ledger says") {
+TEST_CASE("tracking ends with its cause, and begins from what the ledger says") {
   World world;
   const auto high = world.Connect(1, 50);
   {
@@ -245,7 +245,7 @@ TEST_CASE("time alone opens a gate when the guard's turn has come") {
   CHECK(low->Held(0));
 }
 
-TEST_CASE("opening all gates is for good") {
+TEST_CASE("opening all gates ends decisions") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);
@@ -280,7 +280,7 @@ TEST_CASE("a token bucket gives its burst, then its rate") {
   CHECK(bucket.Take(1'110'000'000));
 }
 
-TEST_CASE("a deadline that has passed when the work is done is told and counted") {
+TEST_CASE("late work is reported and counted") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);
@@ -332,7 +332,7 @@ TEST_CASE("a deadline that has passed when the work is done is told and counted"
     world.ReportDeadline(*low, start + 15 * policy::kNsPerMs);
     CHECK(low->client->late_total == 1);
   }
-  SECTION("the log is not flooded, and all are counted") {
+  SECTION("all are counted, but the log is not flooded") {
     for (int i = 0; i < 1'000; ++i) {
       world.ReportDeadline(*low, fake_now);
       fake_now += 100 * policy::kNsPerUs;
@@ -346,7 +346,7 @@ TEST_CASE("a deadline that has passed when the work is done is told and counted"
     world.ReportDeadline(*low, ~std::uint64_t{0});
     CHECK(attachment.deadline_ns < fake_now + 7'200 * policy::kNsPerS);
   }
-  SECTION("who is not tracked has none") {
+  SECTION("an untracked client has none") {
     world.Disconnect(*high);
     CHECK(attachment.deadline_ns == 0);
     CHECK(!attachment.busy);
