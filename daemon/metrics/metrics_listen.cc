@@ -45,8 +45,8 @@ socklen_t Fill(const ListenAddress& address, AnyAddress& out) {
   return sizeof out.v6;
 }
 
-// Removes a dead socket file. Fails if something else, or a live listener, is at the path.
-Result<void> MakeRoom(const std::string& path, const AnyAddress& address, socklen_t size) {
+// Removes a socket file that nobody listens on; fails if the path is something else or in use.
+Result<void> RemoveStaleSocket(const std::string& path, const AnyAddress& address, socklen_t size) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return {};
   if (!S_ISSOCK(status.st_mode)) return Fail(path + " exists and is not a socket", "move it away");
@@ -71,7 +71,7 @@ Result<UniqueFd> Listen(const ListenAddress& address) {
     return Fail("cannot make a socket for " + where + ": " + std::strerror(errno), kSandboxRemedy);
   }
   if (is_unix) {
-    if (auto room = MakeRoom(address.host, to, size); !room) return tl::unexpected(room.error());
+    if (auto removed = RemoveStaleSocket(address.host, to, size); !removed) return tl::unexpected(removed.error());
   } else {
     const int on = 1;
     ::setsockopt(socket.Get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

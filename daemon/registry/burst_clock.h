@@ -17,7 +17,7 @@ class BurstClock {
     held_ns_ = 0;
     whole_ = whole;
   }
-  // It was held for so long.
+  // Time the burst spent held.
   void AddHeld(std::uint64_t ns) { held_ns_ += ns; }
   void End(std::uint64_t now_ns) {
     const std::uint64_t open = OpenNs(now_ns, 0);
@@ -26,7 +26,7 @@ class BurstClock {
     if (whole_) usual_ns_ = open >= usual_ns_ ? open : usual_ns_ - (usual_ns_ - open) / kFollow;
     Abandon();
   }
-  // The burst is not followed to its end. What is usual stays known.
+  // Drops the current burst; UsualNs keeps its value.
   void Abandon() {
     since_ns_ = 0;
     whole_ = false;

@@ -16,7 +16,7 @@ class GpuAccount {
   // The client became busy: GPU time cannot be claimed for the idle time before.
   void Busy(std::uint64_t now_ns);
 
-  // Takes over what the counter shows at `now_ns`.
+  // Reads the counter as of `now_ns`.
   void Read(std::uint64_t counter_ns, std::uint64_t now_ns);
 
   // What has been added since the last call.

@@ -138,7 +138,7 @@ void History::AddLate(HistoryPool& pool, const Moment& moment) {
   ++bucket->late;
 }
 
-// Puts the time since the last change into a bucket.
+// Adds the time since the last change to a bucket.
 void History::Settle(HistoryPool& pool, const Moment& moment) {
   if (moment.now_ns <= settled_ns_) return;
   const std::uint64_t length = moment.now_ns - settled_ns_;

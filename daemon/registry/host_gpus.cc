@@ -110,7 +110,7 @@ std::set<unsigned> Majors(const std::string& devices, std::string_view vendor) {
   return majors;
 }
 
-// What stands behind `key` in a line "Key:  value".
+// The value of `key` in a line "Key:  value".
 std::string Field(const std::string& text, std::string_view key) {
   std::istringstream lines(text);
   std::string line;

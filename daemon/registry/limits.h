@@ -9,7 +9,7 @@ namespace xschedd {
 
 // About as many as the unit's LimitNOFILE allows.
 inline constexpr std::size_t kMaxClients = 8'192;
-// One client on one device counts one. No user gets more than half of them.
+// One per client and device. No user gets more than half.
 inline constexpr std::size_t kMaxAttachments = 65'536;
 // Names of partitions that are remembered, and the PCI addresses that these are of.
 inline constexpr std::size_t kMaxPartitions = 4'096;

@@ -1,4 +1,4 @@
-// The clients that left last, with their histories: why a job was slow is often asked after its end.
+// The most recently departed clients and their histories, for questions asked after a job has ended.
 // Bounded: kClients; the oldest is forgotten first. Thread rule: the daemon's one thread.
 #pragma once
 

@@ -18,7 +18,7 @@ struct ProcessKey {
   std::uint64_t pidfd_inode = 0;  // 0: not known
 };
 
-// Both known to be of one process, given that both had the same pid. Nothing is the same as what is not known.
+// Whether both keys, read for the same pid, identify one process. An unknown key matches nothing.
 bool IsSame(const ProcessKey& one, const ProcessKey& other);
 
 // Of the process behind `pidfd`, whose pid is `pid`. Not known if it has exited, or has no pid here.

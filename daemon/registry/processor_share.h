@@ -9,7 +9,7 @@ namespace xschedd {
 
 class ProcessorShare {
  public:
-  // `share`: of a processor. `longest_debt_ns`: a debt that would take longer to pay back is reduced to that.
+  // `share`: fraction of one processor. `longest_debt_ns`: caps a debt by its repayment time.
   ProcessorShare(double share, double most_saved_ns, double longest_debt_ns = std::numeric_limits<double>::infinity())
       : share_(share), most_saved_(most_saved_ns), longest_debt_(longest_debt_ns), saved_(most_saved_ns) {}
 
@@ -22,7 +22,7 @@ class ProcessorShare {
     last_ns_ = now_ns;
     saved_ = std::max(saved_ - static_cast<double>(cost_ns), -share_ * longest_debt_);
   }
-  // Until the debt is paid back, in ns; 0: there is none.
+  // Time until the debt is repaid; 0: no debt.
   std::uint64_t DebtNs(std::uint64_t now_ns) {
     Spend(0, now_ns);
     return saved_ >= 0 ? 0 : static_cast<std::uint64_t>(-saved_ / share_) + 1;

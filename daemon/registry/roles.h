@@ -11,7 +11,7 @@
 
 namespace xschedd {
 
-// None: there is no such group on this machine.
+// None: this machine has no such group.
 struct RoleGroups {
   std::optional<gid_t> administrators;  // "xschedd", whose admin.sock is
   std::optional<gid_t> readers;
