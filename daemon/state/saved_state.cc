@@ -133,6 +133,43 @@ RestoredClient FromSaved(const state::Client& saved) {
   return client;
 }
 
+state::Claim ToSaved(const Claim& claim) {
+  state::Claim saved;
+  saved.set_id(claim.id);
+  saved.set_name(claim.name);
+  saved.set_cgroup(claim.cgroup);
+  saved.set_cgroup_inode(claim.cgroup_inode);
+  if (claim.priority) saved.set_priority(*claim.priority);
+  if (claim.ceiling) saved.set_ceiling(*claim.ceiling);
+  if (claim.weight) saved.set_weight(*claim.weight);
+  if (claim.weight_ceiling) saved.set_weight_ceiling(*claim.weight_ceiling);
+  if (claim.latency) saved.set_latency(std::string(LatencyText(*claim.latency)));
+  saved.set_group(claim.group);
+  for (const auto& [name, value] : claim.labels)
+    (*saved.mutable_labels())[name] = value;
+  saved.set_ttl_ns(claim.ttl_ns);
+  saved.set_expires_ns(claim.expires_ns);
+  return saved;
+}
+
+Claim FromSaved(const state::Claim& saved) {
+  Claim claim;
+  claim.id = saved.id();
+  claim.name = saved.name();
+  claim.cgroup = saved.cgroup();
+  claim.cgroup_inode = saved.cgroup_inode();
+  if (saved.has_priority()) claim.priority = saved.priority();
+  if (saved.has_ceiling()) claim.ceiling = saved.ceiling();
+  if (saved.has_weight()) claim.weight = saved.weight();
+  if (saved.has_weight_ceiling()) claim.weight_ceiling = saved.weight_ceiling();
+  claim.latency = LatencyFrom(saved.latency());
+  claim.group = saved.group();
+  claim.labels = {saved.labels().begin(), saved.labels().end()};
+  claim.ttl_ns = saved.ttl_ns();
+  claim.expires_ns = saved.expires_ns();
+  return claim;
+}
+
 state::Policy ToSaved(const policy::Settings& settings) {
   state::Policy saved;
   saved.set_name(std::string(policy::Text(settings.name)));

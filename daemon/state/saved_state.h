@@ -25,14 +25,21 @@ inline constexpr std::size_t kMaxSavedClientBytes =
     30 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
 inline constexpr std::size_t kMaxSavedPartitionBytes = (17 + 5) + (kMaxNameBytes + 2);  // each at an address of its own
 inline constexpr std::size_t kMaxSavedHeadBytes = 4'096;
+inline constexpr std::size_t kMaxSavedClaimBytes = 9 * kSavedNumberBytes + (kMaxClaimNameBytes + 3) +
+                                                   (kMaxClaimCgroupBytes + 3) + (kMaxGroupNameBytes + 3) +
+                                                   kMaxLabelBytes + kMaxLabels * 10 + 10;
 inline constexpr std::size_t kMaxSavedBytes = kMaxClients * kMaxSavedClientBytes +
                                               kMaxAttachments * kMaxSavedDeviceBytes +
-                                              kMaxPartitions * kMaxSavedPartitionBytes + kMaxSavedHeadBytes;
+                                              kMaxPartitions * kMaxSavedPartitionBytes +
+                                              kMaxClaims * kMaxSavedClaimBytes + kMaxSavedHeadBytes;
 static_assert(kMaxSavedBytes <= StateFile::kCapacity);
 
 // `channel`: its number in the descriptor store.
 state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel);
 RestoredClient FromSaved(const state::Client& saved);
+
+state::Claim ToSaved(const Claim& claim);
+Claim FromSaved(const state::Claim& saved);
 
 state::Policy ToSaved(const policy::Settings& settings);
 // None: a policy that this release does not have. Numbers out of range are as by default.
