@@ -203,7 +203,8 @@ class Core {
   bool UpdateMember(Client& client, const Effective& after, const std::string& why, Journal::LinesOf lines);
   // Overwrites the client's description of `device` with what the machine reports.
   Result<void> Confirm(const Client& client, NewDevice& device) const;
-  // Moves the client to the group that its claim or the configuration gives it. True: that is another one; it is logged.
+  // Moves the client to the group that its claim or the configuration gives it. True: that is another one; it is
+  // logged.
   bool UpdateGroup(Client& client);
 
   // What the daemon itself knows of who a client is.
@@ -235,6 +236,7 @@ class Core {
   CgroupInodeOf cgroups_ = SystemCgroups();
   ClaimTable claims_;
   boost::asio::steady_timer claims_timer_;
+  std::uint64_t claims_due_ns_ = 0;  // when the timer ends; 0: it does not run
   bool is_stopped_ = false;
   EventLog events_;
   Journal journal_;

@@ -1,4 +1,5 @@
 // Core's part in claims (registry/claim.h): they are put and end, and their processes' clients follow at once.
+#include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <unordered_set>
@@ -54,7 +55,8 @@ void Core::EndClaims(const std::vector<ClaimPtr>& ended, const std::string& why,
     journal_.ClaimEnded(*claim, why, ClientsOf(*claim));
     NoteClaim(claim->id, urgency);
   }
-  if (!ended.empty()) FollowClaims(ClaimText(*ended.front()) + " has ended: " + why);
+  if (ended.empty()) return;
+  FollowClaims((ended.size() == 1 ? ClaimText(*ended.front()) : std::string("its claim")) + " has ended: " + why);
 }
 
 void Core::LookAtClaims(std::uint64_t now_ns) {
@@ -66,10 +68,14 @@ void Core::AwaitClaims() {
   if (claims_.All().empty() || is_stopped_) return;
   const std::uint64_t now = MonotonicNs();
   const std::uint64_t expiry = claims_.NextExpiryNs();
-  const std::uint64_t until_expiry = expiry == 0 ? kLookNs : expiry > now ? expiry - now : 0;
-  claims_timer_.expires_after(std::chrono::nanoseconds(std::min(kLookNs, until_expiry)));
+  const std::uint64_t due = std::min(now + kLookNs, expiry == 0 ? now + kLookNs : std::max(now, expiry));
+  // Those who put claims all the time do not put it off.
+  if (claims_due_ns_ != 0 && claims_due_ns_ <= due) return;
+  claims_due_ns_ = due;
+  claims_timer_.expires_after(std::chrono::nanoseconds(due - now));
   claims_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
+    claims_due_ns_ = 0;
     LookAtClaims(MonotonicNs());
     AwaitClaims();
   });

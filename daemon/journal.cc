@@ -40,8 +40,8 @@ void Journal::Connected(const Client& client) {
   const ClientIdentity& who = client.identity;
   if (std::string note; TakeLine(who.owner, &note)) {
     SPDLOG_INFO(
-        "client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}{}{}", client.id,
-        who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
+        "client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}{}{}",
+        client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
         SourceText(client.effective.source), client.claim == nullptr ? "" : " claim=\"" + client.claim->name + "\"",
         client.channel == nullptr ? " shared_memory=no" : "", note);
   }

@@ -1,6 +1,9 @@
 // What a fleet's engine tells of its jobs and containers: claims (registry/claim.h).
 #include <unistd.h>
 
+#include <algorithm>
+#include <map>
+
 #include "common/clock.h"
 #include "daemon/admin/admin_operations.h"
 #include "daemon/admin/conversion.h"
@@ -58,6 +61,11 @@ Status AdminOperations::PutClaim(const Actor& by, const v1::PutClaimRequest& req
   if (!MayClaim(by)) return NotRoot(core_, by);
   auto claim = ClaimFrom(request.claim());
   if (!claim) return {StatusCode::INVALID_ARGUMENT, claim.error().Line()};
+  if (core_.Claims().All().size() >= kMaxClaims && core_.Claims().Find(claim->name) == nullptr) {
+    return {StatusCode::RESOURCE_EXHAUSTED,
+            "there are " + std::to_string(kMaxClaims) +
+                " claims, as many as xschedd keeps; remove those of jobs that have ended"};
+  }
   const std::uint64_t began = MonotonicNs();
   const auto put = core_.PutClaim(std::move(*claim), by, request.dry_run());
   if (!put) return {StatusCode::INVALID_ARGUMENT, put.error().Line()};

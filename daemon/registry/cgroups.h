@@ -1,6 +1,6 @@
-// Which cgroup a process is in, by what cannot be used again: the inodes of the directories of its path. A cgroup that is
-// made anew under an old name has another one (kernfs gives none out twice), and a directory that has processes in it or
-// below it cannot be removed. Only the unified hierarchy counts. Thread rule: any thread.
+// Which cgroup a process is in, by what cannot be used again: the inodes of the directories of its path. A cgroup that
+// is made anew under an old name has another one (kernfs gives none out twice), and a directory that has processes in
+// it or below it cannot be removed. Only the unified hierarchy counts. Thread rule: any thread.
 #pragma once
 
 #include <cstddef>

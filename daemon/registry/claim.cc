@@ -65,14 +65,15 @@ Result<void> CheckLabels(const ClaimLabels& labels) {
                   "give up to " + std::to_string(kMaxLabelNameBytes) + " letters, digits, \".\", \"_\" and \"-\"");
     }
     if (!IsPrintable(value)) {
-      return Fail("label " + name + ": its value has characters that cannot be shown", "give printable UTF-8 without \"");
+      return Fail("label " + name + ": its value has characters that cannot be shown",
+                  "give printable UTF-8 without \"");
     }
     bytes += name.size() + value.size();
   }
   if (bytes <= kMaxLabelBytes) return {};
-  return Fail("the labels have " + std::to_string(bytes) + " bytes together, more than " +
-                  std::to_string(kMaxLabelBytes),
-              "shorten them, or leave some out");
+  return Fail(
+      "the labels have " + std::to_string(bytes) + " bytes together, more than " + std::to_string(kMaxLabelBytes),
+      "shorten them, or leave some out");
 }
 
 std::string ValueOf(const ClaimLabels& labels, const std::string& name) {
@@ -89,9 +90,9 @@ Result<void> Check(const Claim& claim) {
   }
   if (claim.cgroup.empty()) return Fail("a claim without a cgroup is nobody's", "give the cgroup's path");
   if (claim.cgroup.size() > kMaxClaimCgroupBytes || !IsCgroupPath(claim.cgroup)) {
-    return Fail(Quoted(claim.cgroup) + " is no path of a cgroup below the root",
-                "give it as in /proc/PID/cgroup behind \"0::\", with up to " + std::to_string(kMaxClaimCgroupBytes) +
-                    " bytes");
+    return Fail(
+        Quoted(claim.cgroup) + " is no path of a cgroup below the root",
+        "give it as in /proc/PID/cgroup behind \"0::\", with up to " + std::to_string(kMaxClaimCgroupBytes) + " bytes");
   }
   for (const auto& checked : {CheckPriority("priority", claim.priority), CheckPriority("ceiling", claim.ceiling),
                               CheckWeight("weight", claim.weight), CheckWeight("weight ceiling", claim.weight_ceiling)})

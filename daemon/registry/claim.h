@@ -29,8 +29,8 @@ using ClaimLabels = std::map<std::string, std::string>;
 
 struct Claim {
   std::string name;
-  std::string cgroup;               // as in /proc/PID/cgroup
-  std::uint64_t cgroup_inode = 0;   // of its directory when it was named (cgroups.h)
+  std::string cgroup;              // as in /proc/PID/cgroup
+  std::uint64_t cgroup_inode = 0;  // of its directory when it was named (cgroups.h)
   std::optional<int> priority;
   std::optional<int> ceiling;  // the most that rules, users and hints give; counts in place of the uid's default one
   std::optional<std::uint32_t> weight;

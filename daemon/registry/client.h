@@ -81,7 +81,7 @@ struct ClientIdentity {
   std::string cgroup;
   bool is_cgroup_exact = false;  // as in ProcessInfo
   CgroupLineage cgroup_lineage;  // when it connected; empty: not known
-  bool may_raise = false;  // root, the daemon's own user, or in group xschedd (registry/roles.h)
+  bool may_raise = false;        // root, the daemon's own user, or in group xschedd (registry/roles.h)
   std::string command;
   ProcessKey key;
 };

@@ -1,11 +1,11 @@
 // What is in effect for a client: its group, and the priority, weight and latency that the group's members share.
 //
 // Priority, weight and latency, each for itself: the administrator's, else that of the client's claim, else that of the
-// first rule that fits, else what the client's own user has set, else the client's hint, else the default; the first two
-// limited to the configured ceiling of the uid, which binds administrators and claims, too. A claim's own ceiling binds
-// all that is below the claim. Where neither the uid nor the claim has one, a client and its user may lower themselves
-// and not raise, as with nice, also by rules that they can choose to fit, unless the client's process may raise. The
-// first rule that fits is the only one that is looked at: what it does not set is as without rules.
+// first rule that fits, else what the client's own user has set, else the client's hint, else the default; the first
+// two limited to the configured ceiling of the uid, which binds administrators and claims, too. A claim's own ceiling
+// binds all that is below the claim. Where neither the uid nor the claim has one, a client and its user may lower
+// themselves and not raise, as with nice, also by rules that they can choose to fit, unless the client's process may
+// raise. The first rule that fits is the only one that is looked at: what it does not set is as without rules.
 //
 // A group runs as one, so one of each counts for all its members that have a device: the highest (strict) of what
 // administrators set for any of them; if they set nothing, of what claims say; then of rules; then of what users and

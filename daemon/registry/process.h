@@ -70,8 +70,8 @@ std::optional<uid_t> ReadLoginUid(pid_t pid);
 std::optional<uid_t> LoginUidOf(std::string_view text);
 
 struct ProcessInfo {
-  std::string exe;     // path; empty if it cannot be read
-  std::string cgroup;  // "/user.slice/..."; empty if it cannot be read
+  std::string exe;               // path; empty if it cannot be read
+  std::string cgroup;            // "/user.slice/..."; empty if it cannot be read
   bool is_cgroup_exact = false;  // it is the unified hierarchy's path, uncut and unchanged by CleanText
 };
 

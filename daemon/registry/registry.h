@@ -70,7 +70,7 @@ class Registry {
   std::uint64_t next_client_ = 1;
   std::uint64_t next_group_ = 1;
   std::map<std::uint64_t, std::unique_ptr<Client>> clients_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;              // by id
+  std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;  // by id
   std::map<GroupKey, std::uint64_t> group_by_key_;
   xschedd::Devices devices_;
   PartitionNames names_;

@@ -28,10 +28,9 @@ inline constexpr std::size_t kMaxSavedHeadBytes = 4'096;
 inline constexpr std::size_t kMaxSavedClaimBytes = 9 * kSavedNumberBytes + (kMaxClaimNameBytes + 3) +
                                                    (kMaxClaimCgroupBytes + 3) + (kMaxGroupNameBytes + 3) +
                                                    kMaxLabelBytes + kMaxLabels * 10 + 10;
-inline constexpr std::size_t kMaxSavedBytes = kMaxClients * kMaxSavedClientBytes +
-                                              kMaxAttachments * kMaxSavedDeviceBytes +
-                                              kMaxPartitions * kMaxSavedPartitionBytes +
-                                              kMaxClaims * kMaxSavedClaimBytes + kMaxSavedHeadBytes;
+inline constexpr std::size_t kMaxSavedBytes =
+    kMaxClients * kMaxSavedClientBytes + kMaxAttachments * kMaxSavedDeviceBytes +
+    kMaxPartitions * kMaxSavedPartitionBytes + kMaxClaims * kMaxSavedClaimBytes + kMaxSavedHeadBytes;
 static_assert(kMaxSavedBytes <= StateFile::kCapacity);
 
 // `channel`: its number in the descriptor store.

@@ -86,7 +86,7 @@ Result<v1::PutClaimRequest> ParsePut(const ClaimOptions& options) {
 // Asks, and prints the answer as `kind` in JSON or as `text` of it.
 template <typename Request, typename ShowText, typename ShowJson>
 Outcome<ExitCode> AskAndShow(const Request& request, const GlobalOptions& global, const std::string& kind,
-                      const ShowText& text, const ShowJson& json) {
+                             const ShowText& text, const ShowJson& json) {
   Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
   if (!client) return tl::unexpected<Failure>(client.error());
   const auto answer = client->Call(request);
@@ -101,7 +101,8 @@ Command AddPut(CommandSyntax& claim, const GlobalOptions& global) {
   command.AddOption("name", options->name, "the claim's name: letters, digits, \".\", \"_\", \"-\"",
                     {.is_required = true});
   command.AddOption("--cgroup", options->cgroup,
-                    "whose: this cgroup and those below it, as in /proc/PID/cgroup behind \"0::\"", {.is_required = true});
+                    "whose: this cgroup and those below it, as in /proc/PID/cgroup behind \"0::\"",
+                    {.is_required = true});
   command.AddOption("--priority", options->priority, "-100 to 100; larger is more important");
   command.AddOption("--ceiling", options->ceiling, "the most that rules, users and hints give, where it sets none");
   command.AddOption("--weight", options->weight, "1 to 10000; share among equals");
@@ -145,7 +146,8 @@ Command AddRm(CommandSyntax& claim, const GlobalOptions& global) {
             request.set_name(options->name);
             request.set_dry_run(options->dry_run);
             return AskAndShow(
-                request, global, "claim-rm", [&](const auto& answer) { return RenderRemoved(answer, options->dry_run); },
+                request, global, "claim-rm",
+                [&](const auto& answer) { return RenderRemoved(answer, options->dry_run); },
                 [&](const auto& answer) { return ToJson(answer, options->dry_run); });
           }};
 }

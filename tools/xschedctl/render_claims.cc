@@ -62,8 +62,8 @@ std::string RenderClaims(const v1::ListClaimsResponse& answer, const TextStyle& 
   for (const v1::Claim& claim : answer.claims()) {
     table.Add({claim.name(), GivenNumber(claim.has_priority(), claim.priority()),
                GivenNumber(claim.has_ceiling(), claim.ceiling()), GivenNumber(claim.has_weight(), claim.weight()),
-               GivenNumber(claim.has_weight_ceiling(), claim.weight_ceiling()), GivenWord(claim.latency()), GivenWord(claim.group()),
-               fmt::format("{}", claim.clients()),
+               GivenNumber(claim.has_weight_ceiling(), claim.weight_ceiling()), GivenWord(claim.latency()),
+               GivenWord(claim.group()), fmt::format("{}", claim.clients()),
                claim.expires_in_ms() == 0 ? "-" : Duration(claim.expires_in_ms() * kNsPerMs), LabelsText(claim),
                claim.cgroup()});
   }

@@ -40,8 +40,8 @@ std::string ClaimText(const v1::Client& client) {
   return client.claim().text().empty() ? client.claim().name() : client.claim().text();
 }
 
-// Where the columns go that are shown only if some client has missed a deadline, had calls passed through, was measured,
-// or has a claim: behind the share.
+// Where the columns go that are shown only if some client has missed a deadline, had calls passed through, was
+// measured, or has a claim: behind the share.
 constexpr std::ptrdiff_t kOptionalColumn = 13;
 
 }  // namespace

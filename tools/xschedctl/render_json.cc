@@ -161,20 +161,13 @@ Json ToJson(const v1::Policy& policy) {
 }
 
 Json ToJson(const v1::Event& event) {
-  return {{"time_ns", event.time_ns()},
-          {"unix_ms", event.unix_ms()},
-          {"kind", Name(event.kind())},
-          {"client_id", event.client_id()},
-          {"pid", event.pid()},
-          {"device", event.device()},
-          {"priority", event.priority()},
-          {"weight", event.weight()},
-          {"count", event.count()},
-          {"claim", event.claim()},
-          {"reason", event.reason()},
-          {"rule", event.rule()},
-          {"for_pid", event.for_pid()},
-          {"for_priority", event.for_priority()}};
+  return {{"time_ns", event.time_ns()},   {"unix_ms", event.unix_ms()},
+          {"kind", Name(event.kind())},   {"client_id", event.client_id()},
+          {"pid", event.pid()},           {"device", event.device()},
+          {"priority", event.priority()}, {"weight", event.weight()},
+          {"count", event.count()},       {"claim", event.claim()},
+          {"reason", event.reason()},     {"rule", event.rule()},
+          {"for_pid", event.for_pid()},   {"for_priority", event.for_priority()}};
 }
 
 Json ToJson(const v1::Stats& stats) {

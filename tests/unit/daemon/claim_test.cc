@@ -1,0 +1,473 @@
+// Claims: whose they are, what counts beside them, when they are over. Cgroups are a table here.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "common/clock.h"
+#include "daemon/core.h"
+#include "daemon/registry/effective_words.h"
+#include "daemon/state/saved_state.h"
+#include "tests/catch.h"
+#include "tests/unit/daemon/believing.h"
+#include "tests/unit/daemon/folder.h"
+
+using namespace xschedd;
+
+namespace {
+
+using Cgroups = std::map<std::string, std::uint64_t>;
+
+CgroupInodeOf Of(const Cgroups& cgroups) {
+  return [&cgroups](const std::string& path) {
+    const auto found = cgroups.find(path);
+    return found == cgroups.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+Claim Make(const std::string& name, const std::string& cgroup) {
+  Claim claim;
+  claim.name = name;
+  claim.cgroup = cgroup;
+  return claim;
+}
+
+NewClient In(const std::string& cgroup, std::uint64_t pid, std::optional<int> hint = std::nullopt) {
+  NewClient fresh;
+  fresh.identity.pid = pid;
+  fresh.identity.cgroup = cgroup;
+  fresh.identity.is_cgroup_exact = true;
+  fresh.identity.may_raise = true;
+  fresh.hints.priority = hint;
+  return fresh;
+}
+
+struct World {
+  explicit World(Config config = test::Believing()) : core(io, {}, std::move(config)) { core.SetCgroups(Of(cgroups)); }
+  Claim& Put(Claim claim) {
+    last = std::move(claim);
+    REQUIRE(core.PutClaim(last, {7, 0}));
+    return last;
+  }
+  boost::asio::io_context io;
+  Cgroups cgroups{{"/a", 1}, {"/a/b", 2}, {"/a/b/c", 3}, {"/ab", 4}};
+  Core core;
+  Claim last;
+};
+
+}  // namespace
+
+TEST_CASE("what a claim may say") {
+  struct Case {
+    std::function<void(Claim&)> spoil;
+    std::string says;
+  };
+  const Case cases[] = {
+      {[](Claim& c) { c.name = ""; }, "is no name of a claim"},
+      {[](Claim& c) { c.name = ".."; }, "is no name of a claim"},
+      {[](Claim& c) { c.name = "a b"; }, "is no name of a claim"},
+      {[](Claim& c) { c.name = std::string(kMaxClaimNameBytes + 1, 'a'); }, "is no name of a claim"},
+      {[](Claim& c) { c.cgroup = ""; }, "without a cgroup"},
+      {[](Claim& c) { c.cgroup = "/"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "a"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a/"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a//b"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a/.."; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/./a"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a\x1b"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/" + std::string(kMaxClaimCgroupBytes, 'a'); }, "no path of a cgroup"},
+      {[](Claim& c) { c.priority = 101; }, "priority 101 is out of range"},
+      {[](Claim& c) { c.ceiling = -101; }, "ceiling -101 is out of range"},
+      {[](Claim& c) { c.weight = 0; }, "weight 0 is out of range"},
+      {[](Claim& c) { c.weight_ceiling = 10'001; }, "weight ceiling 10001 is out of range"},
+      {[](Claim& c) { c.priority = 5, c.ceiling = 4; }, "priority 5 is above the claim's own ceiling, 4"},
+      {[](Claim& c) { c.weight = 5, c.weight_ceiling = 4; }, "weight 5 is above the claim's own ceiling, 4"},
+      {[](Claim& c) { c.group = "a\n"; }, "no name of a group"},
+      {[](Claim& c) { c.group = std::string(kMaxGroupNameBytes + 1, 'a'); }, "no name of a group"},
+      {[](Claim& c) { c.ttl_ns = 999 * policy::kNsPerMs; }, "cannot live for 999 ms"},
+      {[](Claim& c) { c.labels["a b"] = "c"; }, "no name of a label"},
+      {[](Claim& c) { c.labels["a"] = "\xff"; }, "cannot be shown"},
+      {[](Claim& c) { c.labels["a"] = std::string(kMaxLabelBytes, 'b'); }, "more than 1024"},
+      {[](Claim& c) {
+         for (std::size_t i = 0; i <= kMaxLabels; ++i)
+           c.labels["l" + std::to_string(i)] = "";
+       },
+       "at most 16 labels, not 17"},
+  };
+  CHECK(Check(Make("a.B_1-2", "/a/b.slice/x\\x2d:y")));
+  for (const Case& one : cases) {
+    Claim claim = Make("a", "/a");
+    one.spoil(claim);
+    const auto checked = Check(claim);
+    INFO(one.says);
+    REQUIRE(!checked);
+    CHECK(checked.error().what.find(one.says) != std::string::npos);
+    CHECK(!checked.error().remedy.empty());
+  }
+}
+
+TEST_CASE("a claim is named by its job or pod") {
+  Claim claim = Make("c", "/a");
+  CHECK(ClaimText(claim) == "claim \"c\"");
+  claim.labels = {{"user", "alice"}};
+  CHECK(LabelText(claim).empty());
+  claim.labels = {{"pod", "web-1"}};
+  CHECK(LabelText(claim) == "pod web-1");
+  claim.labels["namespace"] = "ml";
+  CHECK(LabelText(claim) == "pod ml/web-1");
+  claim.labels["job"] = "17";
+  CHECK(LabelText(claim) == "job 17");
+  claim.labels["step"] = "0";
+  CHECK(ClaimText(claim) == "claim \"c\" of job 17.0");
+}
+
+TEST_CASE("the kernel's line says where a process is, and nothing else does") {
+  struct Case {
+    std::string text;
+    std::optional<std::string> path;
+  };
+  const Case cases[] = {
+      {"0::/a/b\n", "/a/b"},
+      {"4:memory:/x\n0::/a\n", "/a"},
+      {"0::/\n", "/"},
+      {"0::/a/b", std::nullopt},  // cut: "/a/b" may be another's
+      {"4:memory:/a\n", std::nullopt},
+      {"", std::nullopt},
+      {"10::/a\n", std::nullopt},
+  };
+  for (const Case& one : cases) {
+    INFO(one.text);
+    CHECK(UnifiedCgroup(one.text) == one.path);
+  }
+  CHECK(CgroupDepth("/") == 0);
+  CHECK(CgroupDepth("/a/b") == 2);
+  const Cgroups cgroups{{"/a", 1}, {"/a/b/c", 3}};
+  CHECK(LineageOf("/a/b/c", Of(cgroups)) == CgroupLineage{1, kUnknownInode, 3});
+  CHECK(LineageOf("/", Of(cgroups)).empty());
+  CHECK(LineageOf("", Of(cgroups)).empty());
+}
+
+TEST_CASE("a cgroup is a folder, and no link to one") {
+  const test::Folder folder;
+  const std::string root = folder.Path();
+  REQUIRE(::mkdir((root + "/a").c_str(), 0755) == 0);
+  REQUIRE(::symlink("a", (root + "/link").c_str()) == 0);
+  const CgroupInodeOf inode_of = CgroupsAt(root);
+  struct stat status {};
+  REQUIRE(::stat((root + "/a").c_str(), &status) == 0);
+  CHECK(inode_of("/a") == status.st_ino);
+  CHECK(!inode_of("/link"));
+  CHECK(!inode_of("/b"));
+}
+
+TEST_CASE("whose claim a process has") {
+  Cgroups cgroups{{"/a", 1}, {"/a/b", 2}, {"/a/b/c", 3}, {"/ab", 4}};
+  ClaimTable table;
+  REQUIRE(table.Add(Make("outer", "/a"), Of(cgroups), 0));
+  REQUIRE(table.Add(Make("inner", "/a/b"), Of(cgroups), 0));
+  struct Case {
+    std::string path;
+    CgroupLineage lineage;
+    std::string claim;  // empty: none
+  };
+  const Case cases[] = {
+      {"/a", {1}, "outer"},
+      {"/a/b", {1, 2}, "inner"},
+      {"/a/b/c", {1, 2, 3}, "inner"},
+      {"/a/other", {1, 9}, "outer"},
+      {"/ab", {4}, ""},
+      {"/a/b", {1, 9}, "outer"},    // made again: another, in the same outer one
+      {"/a/b", {9, 2}, "inner"},    // only its own directory counts
+      {"/a", {9}, ""},              // made again
+      {"/a", {kUnknownInode}, ""},  // could not be looked at
+      {"/a", {}, ""},               // not the kernel's whole word
+      {"/a/b", {1}, ""},            // not of this path
+      {"/", {}, ""},
+      {"/a (deleted)", {1}, ""},
+  };
+  for (const Case& one : cases) {
+    INFO(one.path);
+    const ClaimPtr claim = table.Match(one.path, one.lineage);
+    CHECK((claim == nullptr ? "" : claim->name) == one.claim);
+  }
+}
+
+TEST_CASE("a claim lives as long as its cgroup and its time, and is one when it is put again") {
+  Cgroups cgroups{{"/a", 1}, {"/b", 2}};
+  ClaimTable table;
+  Claim claim = Make("c", "/a");
+  claim.ttl_ns = 5 * policy::kNsPerS;
+  const auto first = table.Add(claim, Of(cgroups), 100);
+  REQUIRE(first);
+  CHECK((first->is_new && first->is_changed));
+  CHECK(table.NextExpiryNs() == 100 + claim.ttl_ns);
+  const auto again = table.Add(claim, Of(cgroups), 200);
+  CHECK((!again->is_new && !again->is_changed && again->claim->id == first->claim->id));
+  CHECK(table.RemoveExpired(199 + claim.ttl_ns).empty());
+  claim.priority = 3;
+  CHECK(table.Add(claim, Of(cgroups), 200, true)->is_changed);  // a dry run
+  CHECK(!table.Find("c")->priority);
+  CHECK(table.Add(claim, Of(cgroups), 200)->is_changed);
+
+  CHECK(table.Add(Make("other", "/a"), Of(cgroups), 0).error().what == "cgroup /a has claim \"c\" already");
+  CHECK(table.Add(Make("other", "/nothing"), Of(cgroups), 0).error().what.find("there is no cgroup") == 0);
+  cgroups["/a"] = kUnknownInode;
+  CHECK(table.Add(claim, Of(cgroups), 0).error().what == "the cgroup /a cannot be looked at");
+  CHECK(table.RemoveGone(Of(cgroups)).empty());
+  cgroups["/a"] = 9;  // made again: free for another, before anybody has looked
+  REQUIRE(table.Add(Make("other", "/a"), Of(cgroups), 0));
+  CHECK(table.Match("/a", {9})->name == "other");
+  const auto gone = table.RemoveGone(Of(cgroups));
+  REQUIRE(gone.size() == 1);
+  CHECK(gone[0]->name == "c");
+  CHECK(table.Match("/a", {9})->name == "other");
+  // To another cgroup under its name.
+  REQUIRE(table.Add(Make("other", "/b"), Of(cgroups), 0));
+  CHECK(table.Match("/a", {9}) == nullptr);
+  CHECK(table.Match("/b", {2})->name == "other");
+  CHECK(table.RemoveExpired(~std::uint64_t{0}).empty());
+  CHECK(table.NextExpiryNs() == 0);
+  CHECK(table.Remove("other") != nullptr);
+  CHECK(table.Remove("other") == nullptr);
+  CHECK(table.Match("/b", {2}) == nullptr);
+}
+
+TEST_CASE("there are so many claims and no more; those that there are can be put again") {
+  const CgroupInodeOf any = [](const std::string& path) { return std::optional<std::uint64_t>(path.size()); };
+  ClaimTable table;
+  for (std::size_t i = 0; i < kMaxClaims; ++i)
+    REQUIRE(table.Add(Make("c" + std::to_string(i), "/c" + std::to_string(i)), any, 0));
+  CHECK(table.Add(Make("more", "/more"), any, 0).error().what.find("as many as xschedd keeps") != std::string::npos);
+  CHECK(table.Add(Make("c0", "/c0"), any, 0));
+}
+
+TEST_CASE("the administrator's word, then the claim's, the rule's, the owner's, the hint's") {
+  Registry registry;
+  NewClient fresh = In("/a", 1, 40);
+  fresh.hints.weight = 400;
+  fresh.hints.latency = Latency::kStrict;
+  Client& client = registry.Add(std::move(fresh), 0);
+  Config config;
+  auto claim = std::make_shared<Claim>(Make("c", "/a"));
+  client.claim = claim;
+  // Each row takes away what came first before it.
+  client.admin = 10;
+  claim->priority = 20;
+  config.rules.push_back({.uid = 0, .priority = 30});
+  client.owner = 35;
+  const std::pair<PrioritySource, int> rows[] = {{PrioritySource::kAdmin, 10}, {PrioritySource::kClaim, 20},
+                                                 {PrioritySource::kRule, 30},  {PrioritySource::kOwner, 35},
+                                                 {PrioritySource::kHint, 40},  {PrioritySource::kDefault, 0}};
+  const std::function<void()> take[] = {[&] { client.admin.reset(); }, [&] { claim->priority.reset(); },
+                                        [&] { config.rules.clear(); }, [&] { client.owner.reset(); },
+                                        [&] { client.hint.reset(); },  [] {}};
+  for (std::size_t i = 0; i < std::size(rows); ++i) {
+    const Effective effective = EffectiveOf(client, config);
+    CHECK(effective.source == rows[i].first);
+    CHECK(effective.priority == rows[i].second);
+    CHECK(effective.claim == client.claim);
+    take[i]();
+  }
+  CHECK(EffectiveOf(client, config).weight == 400);
+  claim->weight = 50;
+  claim->latency = Latency::kAuto;
+  CHECK(EffectiveOf(client, config).weight == 50);
+  CHECK(EffectiveOf(client, config).weight_source == PrioritySource::kClaim);
+  CHECK(EffectiveOf(client, config).latency == Latency::kAuto);
+}
+
+TEST_CASE("a claim's ceiling binds what is below it, and a configured one all") {
+  struct Case {
+    bool may_raise;
+    std::optional<int> admin, claim, rule, hint, ceiling, configured;
+    int gives;
+    bool is_limited;
+  };
+  const auto none = std::nullopt;
+  const Case cases[] = {
+      // A user, and root in a container.
+      {false, none, none, none, 50, none, none, 0, true},
+      {false, none, none, none, 50, 30, none, 30, true},
+      {true, none, none, none, 50, none, none, 50, false},
+      {true, none, none, none, 50, 30, none, 30, true},
+      {true, none, none, none, 20, 30, none, 20, false},
+      {true, none, none, none, none, -5, none, -5, true},  // who says nothing is below it, too
+      {true, none, none, 60, none, 30, none, 30, true},
+      {true, none, 60, none, none, none, none, 60, false},
+      {true, none, 60, none, none, none, 10, 10, true},
+      {true, 60, none, none, none, 30, none, 60, false},
+      {true, 60, none, none, none, 30, 10, 10, true},
+      {true, none, none, none, 50, 30, 10, 10, true},
+      {true, none, none, none, 50, 10, 30, 10, true},
+  };
+  for (const Case& one : cases) {
+    Registry registry;
+    NewClient fresh = In("/a", 1, one.hint);
+    fresh.identity.may_raise = one.may_raise;
+    Client& client = registry.Add(std::move(fresh), 0);
+    Config config;
+    if (one.rule) config.rules.push_back({.uid = 0, .priority = one.rule});
+    if (one.configured) config.ceilings[0].priority = one.configured;
+    auto claim = std::make_shared<Claim>(Make("c", "/a"));
+    claim->priority = one.claim;
+    claim->ceiling = one.ceiling;
+    client.claim = claim;
+    client.admin = one.admin;
+    client.effective = EffectiveOf(client, config);
+    INFO(&one - cases);
+    CHECK(client.effective.priority == one.gives);
+    CHECK(client.effective.limited == one.is_limited);
+    if (!one.is_limited) continue;
+    const bool is_claims = !one.admin && !one.claim && one.ceiling && one.gives == *one.ceiling;
+    const std::string said = PriorityCeilingText(client, client.effective, config);
+    CHECK((said == "the ceiling of claim \"c\"") == is_claims);
+  }
+  const Claim sets = [] {
+    Claim claim = Make("c", "/a");
+    claim.priority = 5;
+    claim.weight_ceiling = 300;
+    return claim;
+  }();
+  Config config;
+  config.ceilings[7].weight = 200;
+  const OwnCeiling own = OwnCeilingOf(0, true, config);
+  CHECK(WithClaim(own, sets, 0, config).priority == 5);
+  CHECK(WithClaim(own, sets, 0, config).weight == 300);
+  CHECK(WithClaim(own, sets, 7, config).weight == 200);
+}
+
+TEST_CASE("clients follow a claim when they connect, and when it is put, changed, removed and over") {
+  World world;
+  Core& core = world.core;
+  Claim& claim = world.Put(Make("c", "/a/b"));
+  claim.priority = 20;
+  world.Put(claim);
+  Client& inside = core.AddClient(In("/a/b/c", 1, 50));
+  Client& outside = core.AddClient(In("/ab", 2, 50));
+  NewClient inexact = In("/a/b", 3, 50);
+  inexact.identity.is_cgroup_exact = false;
+  Client& unknown = core.AddClient(std::move(inexact));
+  CHECK(inside.effective.priority == 20);
+  CHECK(HintNote(inside, core.Settings()) == "priority hint 50 not used: claim \"c\" set 20");
+  CHECK(outside.effective.priority == 50);
+  CHECK(unknown.effective.priority == 50);
+  CHECK(core.ClientsOf(*core.Claims().Find("c")) == 1);
+  claim.priority = -3;
+  world.Put(claim);
+  CHECK(inside.effective.priority == -3);
+  CHECK(core.Events().Remembered().back().ReasonText() == "claim \"c\" was changed by uid 0 (pid 7)");
+  const std::size_t events = core.Events().Remembered().size();
+  world.Put(claim);
+  CHECK(core.Events().Remembered().size() == events);  // nothing has changed
+  REQUIRE(core.PutClaim(Make("c", "/ab"), {7, 0}, true));
+  CHECK(outside.claim == nullptr);
+  CHECK(core.DeleteClaim("c", {7, 0}) != nullptr);
+  CHECK(core.DeleteClaim("c", {7, 0}) == nullptr);
+  CHECK(inside.effective.priority == 50);
+  CHECK(inside.claim == nullptr);
+
+  claim.ttl_ns = policy::kNsPerS;
+  world.Put(claim);
+  CHECK(inside.effective.priority == -3);
+  core.LookAtClaims(MonotonicNs());
+  CHECK(inside.effective.priority == -3);
+  core.LookAtClaims(MonotonicNs() + claim.ttl_ns);
+  CHECK(inside.effective.priority == 50);
+  claim.ttl_ns = 0;
+  world.Put(claim);
+  world.cgroups["/a/b"] = 77;
+  CHECK(core.AddClient(In("/a/b", 4, 50)).claim == nullptr);
+  core.LookAtClaims(MonotonicNs());
+  CHECK(core.Claims().All().empty());
+  CHECK(inside.claim == nullptr);
+  core.Stop();
+}
+
+TEST_CASE("a group's name belongs to the claim, or to the claims that give it") {
+  World world;
+  Core& core = world.core;
+  const auto add = [&](const std::string& cgroup, std::uint64_t pid, std::uint32_t uid) -> Client& {
+    NewClient fresh = In(cgroup, pid);
+    fresh.identity.uid = uid;
+    fresh.group_name = "ranks";
+    return core.AddClient(std::move(fresh));
+  };
+  Client& one = add("/a/b", 1, 0);
+  Client& two = add("/a/b", 2, 0);
+  Client& stranger = add("/ab", 3, 0);
+  CHECK(one.group == stranger.group);
+  world.Put(Make("c", "/a"));
+  CHECK(one.group == two.group);
+  CHECK(one.group != stranger.group);
+  CHECK(one.group->name == "ranks");
+  Claim other = Make("d", "/ab");
+  world.Put(other);
+  CHECK(one.group != stranger.group);
+  // Root makes them one, whatever their uids.
+  Client& users = add("/ab", 4, 1000);
+  other.group = "gang";
+  world.Put(other);
+  CHECK(users.group == stranger.group);
+  Claim first = Make("c", "/a");
+  first.group = "gang";
+  world.Put(first);
+  CHECK(one.group == users.group);
+  CHECK(one.group->name == "gang");
+  // A stranger's "gang" is none of theirs.
+  NewClient fresh = In("/elsewhere", 5);
+  fresh.group_name = "gang";
+  CHECK(core.AddClient(std::move(fresh)).group != one.group);
+  core.DeleteClaim("c", {7, 0});
+  CHECK(one.group == two.group);
+  CHECK(one.group->name == "ranks");
+  core.Stop();
+}
+
+TEST_CASE("claims come back after a restart, unless they are over") {
+  Cgroups cgroups{{"/a", 1}, {"/b", 2}, {"/c", 3}, {"/d", 4}};
+  ClaimTable before;
+  Claim all = Make("all", "/a");
+  all.priority = -5;
+  all.ceiling = 7;
+  all.weight = 30;
+  all.weight_ceiling = 300;
+  all.latency = Latency::kStrict;
+  all.group = "g";
+  all.labels = {{"job", "17"}, {"user", "alice"}};
+  all.ttl_ns = 5 * policy::kNsPerS;
+  const ClaimPtr put = before.Add(all, Of(cgroups), 100)->claim;
+  CHECK(FromSaved(ToSaved(*put)) == *put);
+  const ClaimPtr lasting = before.Add(Make("lasting", "/b"), Of(cgroups), 100)->claim;
+  const ClaimPtr again = before.Add(Make("again", "/c"), Of(cgroups), 100)->claim;
+  cgroups["/c"] = 9;
+  cgroups.erase("/d");
+  ClaimTable after;
+  CHECK(after.Restore(FromSaved(ToSaved(*put)), Of(cgroups), 200));
+  CHECK(!after.Restore(*put, Of(cgroups), 200));  // twice
+  CHECK(after.Restore(*lasting, Of(cgroups), 200));
+  CHECK(!after.Restore(*again, Of(cgroups), 200));
+  CHECK(!ClaimTable().Restore(*put, Of(cgroups), 100 + all.ttl_ns));
+  Claim spoilt = *lasting;
+  spoilt.name = "../x";
+  CHECK(!ClaimTable().Restore(spoilt, Of(cgroups), 200));
+  CHECK(after.NextExpiryNs() == 100 + all.ttl_ns);
+  cgroups["/d"] = 4;
+  CHECK(after.Add(Make("next", "/d"), Of(cgroups), 200)->claim->id > again->id);
+
+  Claim largest = Make(std::string(kMaxClaimNameBytes, 'n'), "/" + std::string(kMaxClaimCgroupBytes - 1, 'c'));
+  largest.id = largest.cgroup_inode = largest.expires_ns = ~std::uint64_t{0};
+  largest.priority = largest.ceiling = -100;
+  largest.weight = largest.weight_ceiling = 10'000;
+  largest.latency = Latency::kStrict;
+  largest.group = std::string(kMaxGroupNameBytes, 'g');
+  largest.ttl_ns = kMaxClaimTtlMs * policy::kNsPerMs;
+  for (std::size_t i = 0; i < kMaxLabels; ++i)
+    largest.labels["l" + std::to_string(10 + i)] = std::string(kMaxLabelBytes / kMaxLabels - 3, 'v');
+  REQUIRE(Check(largest));
+  state::SavedState saved;
+  *saved.add_claims() = ToSaved(largest);
+  CHECK(saved.SerializeAsString().size() <= kMaxSavedClaimBytes);
+}
