@@ -32,7 +32,7 @@ class Wrong(WithDaemon):
         self.fails(2, *put, "a", "--cgroup", "/x", "--ttl", "0", says=("--ttl",))
         self.fails(2, *put, "a", says=("--cgroup",))
         for words in (["claim", "rm", "nobody"], ["claim", "list", "nobody"]):
-            self.fails(6, *words, says=('there is no claim "nobody"',))
+            self.fails(5, *words, says=('there is no claim "nobody"',))
         self.assertEqual(self.json("claim", "list")["claims"], [])
 
 

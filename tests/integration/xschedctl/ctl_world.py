@@ -57,7 +57,7 @@ class WithFolder(unittest.TestCase):
     def start(self, *words, into=None):
         """`into`: a cgroup (cgroups.py)."""
         if into is not None:
-            words = ("/bin/sh", "-c", f"echo $$ > {into.folder}/cgroup.procs && exec \"$@\"", "sh", *words)
+            words = ("/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', f"{into.folder}/cgroup.procs", *words)
         child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                  env=environment())
         self.children.append(child)
