@@ -14,6 +14,7 @@ inline constexpr char kDefaultRuntimeDir[] = "/run/xschedd";
 inline constexpr char kRuntimeDirVariable[] = "XSCHEDD_RUNTIME_DIR";
 inline constexpr char kClientFolderName[] = "client";
 inline constexpr char kClientSocketName[] = "client.sock";  // any local user
+inline constexpr char kClaimsFolderName[] = "claims";       // with a folder for each claim that has a socket
 inline constexpr char kAdminSocketName[] = "admin.sock";    // root and group xschedd
 
 // `explicit_dir` empty: take the environment, then the default.

@@ -124,6 +124,12 @@ class Core {
   std::size_t ClientsOf(const Claim& claim) const;
   // That of a process that is no client, or not yet; null: none.
   ClaimPtr ClaimOfProcess(const ProcessInfo& process) const;
+  // The sockets of claims; closing one that is not open does nothing.
+  struct ClaimSocketCalls {
+    std::function<Result<void>(const Claim&)> open;  // also where it is open
+    std::function<void(const Claim&)> close;
+  };
+  void SetClaimSockets(ClaimSocketCalls calls) { claim_sockets_ = std::move(calls); }
   // In place of this machine's, before anything else.
   void SetCgroups(CgroupInodeOf inode_of) { cgroups_ = std::move(inode_of); }
 
@@ -235,6 +241,7 @@ class Core {
   Registry registry_;
   CgroupInodeOf cgroups_ = SystemCgroups();
   ClaimTable claims_;
+  ClaimSocketCalls claim_sockets_;
   boost::asio::steady_timer claims_timer_;
   std::uint64_t claims_due_ns_ = 0;  // when the timer ends; 0: it does not run
   bool is_stopped_ = false;

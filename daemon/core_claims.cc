@@ -17,7 +17,10 @@ constexpr std::uint64_t kLookNs = policy::kNsPerS;
 }  // namespace
 
 ClaimPtr Core::ClaimOf(const Client& client) const {
-  return claims_.Match(client.identity.cgroup, client.identity.cgroup_lineage);
+  const ClientIdentity& who = client.identity;
+  // Also where that claim is over: it is not another's then.
+  if (who.claim_socket != 0) return claims_.FindId(who.claim_socket);
+  return claims_.Match(who.cgroup, who.cgroup_lineage);
 }
 
 ClaimPtr Core::ClaimOfProcess(const ProcessInfo& process) const {
@@ -34,8 +37,13 @@ void Core::Identify(ClientIdentity& identity) const {
 }
 
 Result<Core::PutClaimResult> Core::PutClaim(Claim claim, const Actor& by, bool dry_run) {
-  auto put = claims_.Add(std::move(claim), cgroups_, MonotonicNs(), dry_run);
+  auto put = claims_.Add(claim, cgroups_, MonotonicNs(), true);
   if (!put) return tl::unexpected(put.error());
+  if (!dry_run && claim_sockets_.open && put->claim->has_socket) {
+    if (const auto opened = claim_sockets_.open(*put->claim); !opened) return tl::unexpected(opened.error());
+  }
+  if (!dry_run) put = claims_.Add(std::move(claim), cgroups_, MonotonicNs());
+  if (!dry_run && claim_sockets_.close && !put->claim->has_socket) claim_sockets_.close(*put->claim);
   if (dry_run) return PutClaimResult{put->claim, put->is_new};
   FollowClaims(ClaimText(*put->claim) + " was put " + Text(by));
   if (put->is_changed) journal_.ClaimPut(*put->claim, put->is_new, ClientsOf(*put->claim), by);
@@ -54,6 +62,7 @@ void Core::EndClaims(const std::vector<ClaimPtr>& ended, const std::string& why,
   for (const ClaimPtr& claim : ended) {
     journal_.ClaimEnded(*claim, why, ClientsOf(*claim));
     NoteClaim(claim->id, urgency);
+    if (claim_sockets_.close) claim_sockets_.close(*claim);
   }
   if (ended.empty()) return;
   FollowClaims((ended.size() == 1 ? ClaimText(*ended.front()) : std::string("its claim")) + " has ended: " + why);
@@ -107,7 +116,11 @@ void Core::FollowClaims(const std::string& why) {
 }
 
 bool Core::RestoreClaim(Claim claim) {
+  const std::uint64_t id = claim.id;
   const bool is_restored = claims_.Restore(std::move(claim), cgroups_, MonotonicNs());
+  if (const ClaimPtr restored = claims_.FindId(id); is_restored && restored->has_socket && claim_sockets_.open) {
+    if (const auto opened = claim_sockets_.open(*restored); !opened) journal_.NoClaimSocket(*restored, opened.error());
+  }
   if (is_restored && claims_.All().size() == 1) AwaitClaims();
   return is_restored;
 }

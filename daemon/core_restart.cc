@@ -64,6 +64,7 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   who.exe = std::move(fresh.identity.exe);
   who.cgroup = std::move(fresh.identity.cgroup);
   who.is_cgroup_exact = fresh.identity.is_cgroup_exact;
+  who.claim_socket = fresh.identity.claim_socket;
   Identify(who);
   who.may_raise = fresh.identity.may_raise;
   client.claim = ClaimOf(client);

@@ -137,11 +137,17 @@ void Journal::ClaimPut(const Claim& claim, bool is_new, std::size_t clients, con
   const std::string verb = is_new ? "put" : "changed";
   SPDLOG_INFO(
       "claim {} name=\"{}\" of=\"{}\" cgroup=\"{}\" priority={} ceiling={} weight={} latency={} group=\"{}\" ttl_ms={} "
+      "socket={} "
       "clients={} {}",
       verb, claim.name, LabelText(claim), claim.cgroup, number(claim.priority), number(claim.ceiling),
       number(claim.weight), claim.latency ? LatencyText(*claim.latency) : "-", claim.group,
-      claim.ttl_ns / policy::kNsPerMs, clients, Fields(by));
+      claim.ttl_ns / policy::kNsPerMs, claim.has_socket ? "yes" : "no", clients, Fields(by));
   events_.Add(EventNow(EventKind::kClaim, ClaimText(claim) + " was " + verb + " " + Text(by)));
+}
+
+void Journal::NoClaimSocket(const Claim& claim, const Error& error) {
+  SPDLOG_ERROR("a claim has no socket: its container is not scheduled name=\"{}\" error=\"{}\"", claim.name,
+               error.Line());
 }
 
 void Journal::ClaimEnded(const Claim& claim, const std::string& why, std::size_t clients) {

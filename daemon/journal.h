@@ -41,6 +41,7 @@ class Journal {
 
   // ---- claims; `clients`: how many have it now
   void ClaimPut(const Claim& claim, bool is_new, std::size_t clients, const Actor& by);
+  static void NoClaimSocket(const Claim& claim, const Error& error);
   void ClaimEnded(const Claim& claim, const std::string& why, std::size_t clients);
 
   // ---- what somebody did

@@ -36,6 +36,7 @@ Result<Claim> ClaimFrom(const v1::Claim& from) {
   Claim claim;
   claim.name = from.name();
   claim.cgroup = from.cgroup();
+  claim.has_socket = from.has_socket();
   if (from.has_priority()) claim.priority = from.priority();
   if (from.has_ceiling()) claim.ceiling = from.ceiling();
   if (from.has_weight()) claim.weight = from.weight();

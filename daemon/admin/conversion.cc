@@ -98,6 +98,7 @@ void FillClientClaim(const ClaimPtr& claim, v1::ClientClaim& out) {
 void FillClaim(const Claim& claim, std::size_t clients, std::uint64_t now_ns, v1::Claim& out) {
   out.set_name(claim.name);
   out.set_cgroup(claim.cgroup);
+  out.set_has_socket(claim.has_socket);
   if (claim.priority) out.set_priority(*claim.priority);
   if (claim.ceiling) out.set_ceiling(*claim.ceiling);
   if (claim.weight) out.set_weight(*claim.weight);

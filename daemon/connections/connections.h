@@ -35,8 +35,9 @@ struct Connection {
   explicit Connection(boost::asio::io_context& io) : dead(io), deadline(io) {}
 
   PeerIdentity peer;
-  uid_t owner = 0;        // the user whose quotas apply (quotas.h)
-  bool is_admin = false;  // accepted on admin.sock
+  uid_t owner = 0;                 // the user whose quotas apply (quotas.h)
+  bool is_admin = false;           // accepted on admin.sock
+  std::uint64_t claim_socket = 0;  // the id of the claim on whose socket it was accepted; 0: on another
   std::optional<uid_t> login_uid;
   // Not OK: the connection is only accepted to be refused, and every call ends with this.
   grpc::Status refusal;
@@ -86,7 +87,7 @@ class Connections {
   void AcceptShims(bool takes) { accepts_shims_ = takes; }
 
   // A fresh, non-blocking connection.
-  void Accept(UniqueFd socket, bool is_admin);
+  void Accept(UniqueFd socket, bool is_admin, std::uint64_t claim_socket = 0);
 
   // "fd:N" as in ServerContext::peer() of the server of this socket; null: closed already, or of the other socket.
   std::shared_ptr<Connection> Find(const std::string& peer, bool is_admin) const;

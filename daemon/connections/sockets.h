@@ -20,6 +20,7 @@ class ListeningSockets {
   // exists; else both belong to the user alone.
   static Result<ListeningSockets> Open(const std::string& runtime_dir, std::vector<PassedDescriptor>& passed);
 
+  const std::string& RuntimeDir() const { return runtime_dir_; }
   int Client() const { return client_.Get(); }
   int Admin() const { return admin_.Get(); }
   // Handed over by systemd as "metrics"; not valid: it was not. To be asked once.

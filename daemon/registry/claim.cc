@@ -53,6 +53,19 @@ Result<void> CheckPriority(const std::string& what, std::optional<int> priority)
   return Fail(what + " " + std::to_string(*priority) + " is out of range", "give a number from -100 to 100");
 }
 
+Result<void> CheckWho(const Claim& claim) {
+  if (claim.cgroup.empty() && !claim.has_socket) {
+    return Fail("a claim without a cgroup and without a socket is nobody's", "give the cgroup's path, or --socket");
+  }
+  if (claim.cgroup.empty()) return {};
+  if (claim.cgroup.size() > kMaxClaimCgroupBytes || !IsCgroupPath(claim.cgroup)) {
+    return Fail(
+        Quoted(claim.cgroup) + " is no path of a cgroup below the root",
+        "give it as in /proc/PID/cgroup behind \"0::\", with up to " + std::to_string(kMaxClaimCgroupBytes) + " bytes");
+  }
+  return {};
+}
+
 Result<void> CheckLabels(const ClaimLabels& labels) {
   if (labels.size() > kMaxLabels) {
     return Fail("a claim has at most " + std::to_string(kMaxLabels) + " labels, not " + std::to_string(labels.size()),
@@ -88,12 +101,7 @@ Result<void> Check(const Claim& claim) {
     return Fail(Quoted(claim.name) + " is no name of a claim",
                 "give up to " + std::to_string(kMaxClaimNameBytes) + " letters, digits, \".\", \"_\" and \"-\"");
   }
-  if (claim.cgroup.empty()) return Fail("a claim without a cgroup is nobody's", "give the cgroup's path");
-  if (claim.cgroup.size() > kMaxClaimCgroupBytes || !IsCgroupPath(claim.cgroup)) {
-    return Fail(
-        Quoted(claim.cgroup) + " is no path of a cgroup below the root",
-        "give it as in /proc/PID/cgroup behind \"0::\", with up to " + std::to_string(kMaxClaimCgroupBytes) + " bytes");
-  }
+  if (const auto checked = CheckWho(claim); !checked) return checked;
   for (const auto& checked : {CheckPriority("priority", claim.priority), CheckPriority("ceiling", claim.ceiling),
                               CheckWeight("weight", claim.weight), CheckWeight("weight ceiling", claim.weight_ceiling)})
     if (!checked) return checked;

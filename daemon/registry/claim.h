@@ -1,5 +1,6 @@
 // A claim: what a fleet's engine (Slurm, Kubernetes) has told this node of a job or a container, mostly before it
-// starts. It says who (the processes that connect from a cgroup or below it), what counts for them, and for how long.
+// starts. It says who (the processes that connect from a cgroup or below it, or by the claim's own socket), what counts
+// for them, and for how long.
 // claim_table.h keeps all of them. Thread rule: values; pure functions.
 #pragma once
 
@@ -29,8 +30,9 @@ using ClaimLabels = std::map<std::string, std::string>;
 
 struct Claim {
   std::string name;
-  std::string cgroup;              // as in /proc/PID/cgroup
+  std::string cgroup;              // as in /proc/PID/cgroup; empty: only who connects by its socket has it
   std::uint64_t cgroup_inode = 0;  // of its directory when it was named (cgroups.h)
+  bool has_socket = false;         // of its own (connections/claim_sockets.h)
   std::optional<int> priority;
   std::optional<int> ceiling;  // the most that rules, users and hints give; counts in place of the uid's default one
   std::optional<std::uint32_t> weight;
@@ -38,7 +40,7 @@ struct Claim {
   std::optional<Latency> latency;
   std::string group;  // empty: clients say it themselves, and share it with nobody outside of the claim
   ClaimLabels labels;
-  std::uint64_t ttl_ns = 0;      // 0: until its cgroup is gone
+  std::uint64_t ttl_ns = 0;      // 0: until its cgroup is gone, or, without one, until it is removed
   std::uint64_t expires_ns = 0;  // CLOCK_MONOTONIC; 0: never
   std::uint64_t id = 0;          // the table's: stays when it is put again
 

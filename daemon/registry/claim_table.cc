@@ -8,6 +8,7 @@ namespace {
 
 // Whether the cgroup that was named is not there any more; one that cannot be looked at is.
 bool IsGone(const Claim& claim, const CgroupInodeOf& inode_of) {
+  if (claim.cgroup.empty()) return false;
   const auto inode = inode_of(claim.cgroup);
   return !inode || (*inode != kUnknownInode && *inode != claim.cgroup_inode);
 }
@@ -17,12 +18,13 @@ bool IsGone(const Claim& claim, const CgroupInodeOf& inode_of) {
 Result<ClaimTable::Put> ClaimTable::Add(Claim claim, const CgroupInodeOf& inode_of, std::uint64_t now_ns,
                                         bool dry_run) {
   if (const auto checked = Check(claim); !checked) return tl::unexpected(checked.error());
-  const auto inode = inode_of(claim.cgroup);
+  const auto inode = claim.cgroup.empty() ? std::optional(kUnknownInode) : inode_of(claim.cgroup);
   if (!inode) {
     return Fail("there is no cgroup " + claim.cgroup + " in the unified hierarchy that xschedd sees",
                 "make it before its claim, and give it as in /proc/PID/cgroup behind \"0::\"");
   }
-  if (*inode == kUnknownInode) return Fail("the cgroup " + claim.cgroup + " cannot be looked at", "try again");
+  if (*inode == kUnknownInode && !claim.cgroup.empty())
+    return Fail("the cgroup " + claim.cgroup + " cannot be looked at", "try again");
   const ClaimPtr before = Find(claim.name);
   if (const auto other = by_cgroup_.find(claim.cgroup); other != by_cgroup_.end() && other->second != before) {
     // It may have ended, and nobody have looked since.
@@ -47,25 +49,28 @@ Result<ClaimTable::Put> ClaimTable::Add(Claim claim, const CgroupInodeOf& inode_
   if (before != nullptr) Erase(*before);
   next_id_ = std::max(next_id_, put.claim->id + 1);
   by_name_[put.claim->name] = put.claim;
-  by_cgroup_[put.claim->cgroup] = put.claim;
+  by_id_[put.claim->id] = put.claim;
+  if (!put.claim->cgroup.empty()) by_cgroup_[put.claim->cgroup] = put.claim;
   return put;
 }
 
 bool ClaimTable::Restore(Claim claim, const CgroupInodeOf& inode_of, std::uint64_t now_ns) {
   next_id_ = std::max(next_id_, claim.id + 1);
   const bool is_over = claim.expires_ns != 0 && claim.expires_ns <= now_ns;
-  const bool is_known = by_name_.contains(claim.name) || by_cgroup_.contains(claim.cgroup);
+  const bool is_known = by_id_.contains(claim.id) || by_name_.contains(claim.name) || by_cgroup_.contains(claim.cgroup);
   if (!Check(claim) || claim.id == 0 || is_over || is_known || by_name_.size() >= kMaxClaims) return false;
   if (IsGone(claim, inode_of)) return false;
   const auto restored = std::make_shared<const Claim>(std::move(claim));
   by_name_[restored->name] = restored;
-  by_cgroup_[restored->cgroup] = restored;
+  by_id_[restored->id] = restored;
+  if (!restored->cgroup.empty()) by_cgroup_[restored->cgroup] = restored;
   return true;
 }
 
 void ClaimTable::Erase(const Claim& claim) {
   const auto place = by_cgroup_.find(claim.cgroup);
   if (place != by_cgroup_.end() && place->second->id == claim.id) by_cgroup_.erase(place);
+  by_id_.erase(claim.id);
   by_name_.erase(std::string(claim.name));
 }
 
@@ -111,9 +116,8 @@ ClaimPtr ClaimTable::Find(const std::string& name) const {
 }
 
 ClaimPtr ClaimTable::FindId(std::uint64_t id) const {
-  for (const auto& [name, claim] : by_name_)
-    if (claim->id == id) return claim;
-  return nullptr;
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : found->second;
 }
 
 std::uint64_t ClaimTable::NextExpiryNs() const {

@@ -46,6 +46,7 @@ class ClaimTable {
 
   std::map<std::string, ClaimPtr> by_name_;
   std::map<std::string, ClaimPtr, std::less<>> by_cgroup_;
+  std::map<std::uint64_t, ClaimPtr> by_id_;
   std::uint64_t next_id_ = 1;
 };
 

@@ -79,9 +79,10 @@ struct ClientIdentity {
   std::uint32_t gid = 0;
   std::string exe;
   std::string cgroup;
-  bool is_cgroup_exact = false;  // as in ProcessInfo
-  CgroupLineage cgroup_lineage;  // when it connected; empty: not known
-  bool may_raise = false;        // root, the daemon's own user, or in group xschedd (registry/roles.h)
+  bool is_cgroup_exact = false;    // as in ProcessInfo
+  CgroupLineage cgroup_lineage;    // when it connected; empty: not known
+  std::uint64_t claim_socket = 0;  // the id of the claim by whose socket it connected; 0: by client.sock
+  bool may_raise = false;          // root, the daemon's own user, or in group xschedd (registry/roles.h)
   std::string command;
   ProcessKey key;
 };

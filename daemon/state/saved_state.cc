@@ -21,6 +21,7 @@ state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel
   saved.set_uid(who.uid);
   saved.set_gid(who.gid);
   saved.set_may_raise(who.may_raise);
+  saved.set_claim_socket(who.claim_socket);
   saved.set_id(client.id);
   if (client.admin) saved.set_admin_priority(*client.admin);
   if (client.admin_weight) saved.set_admin_weight(*client.admin_weight);
@@ -88,6 +89,7 @@ RestoredClient FromSaved(const state::Client& saved) {
   fresh.identity.gid = saved.gid();
   // An earlier release did not save it.
   fresh.identity.may_raise = saved.may_raise() || saved.uid() == ::geteuid();
+  fresh.identity.claim_socket = saved.claim_socket();
   fresh.group_name = CleanText(saved.group(), kMaxGroupNameBytes);
   const auto weight = [](std::uint32_t value) {
     const bool fits = value >= policy::kWeightLimits.min && value <= policy::kWeightLimits.max;
@@ -149,6 +151,7 @@ state::Claim ToSaved(const Claim& claim) {
     (*saved.mutable_labels())[name] = value;
   saved.set_ttl_ns(claim.ttl_ns);
   saved.set_expires_ns(claim.expires_ns);
+  saved.set_has_socket(claim.has_socket);
   return saved;
 }
 
@@ -167,6 +170,7 @@ Claim FromSaved(const state::Claim& saved) {
   claim.labels = {saved.labels().begin(), saved.labels().end()};
   claim.ttl_ns = saved.ttl_ns();
   claim.expires_ns = saved.expires_ns();
+  claim.has_socket = saved.has_socket();
   return claim;
 }
 

@@ -22,10 +22,10 @@ inline constexpr std::size_t kMaxSavedQueueBytes = 4 * kSavedNumberBytes;
 inline constexpr std::size_t kMaxSavedDeviceBytes = 3 + 2 * 6 + (17 + 2) + (kMaxNameBytes + 2) + (kMaxVendorBytes + 2);
 // Without its devices.
 inline constexpr std::size_t kMaxSavedClientBytes =
-    30 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
+    31 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
 inline constexpr std::size_t kMaxSavedPartitionBytes = (17 + 5) + (kMaxNameBytes + 2);  // each at an address of its own
 inline constexpr std::size_t kMaxSavedHeadBytes = 4'096;
-inline constexpr std::size_t kMaxSavedClaimBytes = 9 * kSavedNumberBytes + (kMaxClaimNameBytes + 3) +
+inline constexpr std::size_t kMaxSavedClaimBytes = 10 * kSavedNumberBytes + (kMaxClaimNameBytes + 3) +
                                                    (kMaxClaimCgroupBytes + 3) + (kMaxGroupNameBytes + 3) +
                                                    kMaxLabelBytes + kMaxLabels * 10 + 10;
 inline constexpr std::size_t kMaxSavedBytes =

@@ -42,10 +42,10 @@ void Show(const v1::Policy& answer) {
 }
 void Show(const v1::ListClaimsResponse& answer) {
   FUZZ_CHECK(fuzz::IsShowable(ctl::RenderClaims(answer, kStyle)));
-  FUZZ_CHECK(!nlohmann::json::parse(ctl::Line(ctl::ToJson(answer)), nullptr, false).is_discarded());
+  FUZZ_CHECK(!nlohmann::json::parse(ctl::Line(ctl::ToJson(answer, "/run")), nullptr, false).is_discarded());
 }
 void Show(const v1::PutClaimResponse& answer) {
-  FUZZ_CHECK(fuzz::IsShowable(ctl::RenderPut(answer, false)));
+  FUZZ_CHECK(fuzz::IsShowable(ctl::RenderPut(answer, false, "/run")));
 }
 void Show(const v1::DeleteClaimResponse& answer) {
   FUZZ_CHECK(fuzz::IsShowable(ctl::RenderRemoved(answer, false)));

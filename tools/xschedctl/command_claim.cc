@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "common/priority.h"
+#include "common/runtime_dir.h"
 #include "daemon/config/duration.h"
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/pager.h"
@@ -23,8 +24,14 @@ struct ClaimOptions {
   std::string group;
   std::vector<std::string> labels;
   std::string ttl;
+  bool has_socket = false;
   bool dry_run = false;
 };
+
+// Of the daemon that is asked.
+std::string ClaimsFolder(const GlobalOptions& global) {
+  return RuntimeDir(global.runtime_dir) + "/" + kClaimsFolderName;
+}
 
 Result<void> ParseLabels(const std::vector<std::string>& labels, v1::Claim& claim) {
   for (const std::string& label : labels) {
@@ -45,6 +52,10 @@ Result<v1::PutClaimRequest> ParsePut(const ClaimOptions& options) {
   v1::Claim& claim = *request.mutable_claim();
   claim.set_name(options.name);
   claim.set_cgroup(options.cgroup);
+  claim.set_has_socket(options.has_socket);
+  if (options.cgroup.empty() && !options.has_socket) {
+    return Fail("claim put: nothing says whose it is", "give --cgroup PATH or --socket");
+  }
   claim.set_group(options.group);
   if (!options.priority.empty()) {
     const Result<int> priority = ParsePriority(options.priority);
@@ -101,8 +112,9 @@ Command AddPut(CommandSyntax& claim, const GlobalOptions& global) {
   command.AddOption("name", options->name, "the claim's name: letters, digits, \".\", \"_\", \"-\"",
                     {.is_required = true});
   command.AddOption("--cgroup", options->cgroup,
-                    "whose: this cgroup and those below it, as in /proc/PID/cgroup behind \"0::\"",
-                    {.is_required = true});
+                    "whose: this cgroup and those below it, as in /proc/PID/cgroup behind \"0::\"");
+  command.AddFlag("--socket", options->has_socket,
+                  "whose: who connects by a socket of its own, in a folder to be mounted into a container");
   command.AddOption("--priority", options->priority, "-100 to 100; larger is more important");
   command.AddOption("--ceiling", options->ceiling, "the most that rules, users and hints give, where it sets none");
   command.AddOption("--weight", options->weight, "1 to 10000; share among equals");
@@ -111,15 +123,17 @@ Command AddPut(CommandSyntax& claim, const GlobalOptions& global) {
                     "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
   command.AddOption("--group", options->group, "all clients of claims that give this group are opened and held as one");
   command.AddOption("--label", options->labels, "NAME=VALUE, such as pod=web-1 or job=17; may be repeated");
-  command.AddOption("--ttl", options->ttl, "it ends when it was not put again for so long; else with its cgroup",
+  command.AddOption("--ttl", options->ttl,
+                    "it ends when it was not put again for so long; else with its cgroup, or by rm",
                     {.placeholder = "T"});
   command.AddFlag("--dry-run", options->dry_run, "check it and change nothing");
   return {&command, [=, &global]() -> Outcome<ExitCode> {
             const Result<v1::PutClaimRequest> request = ParsePut(*options);
             if (!request) return UsageFailure(request.error());
             return AskAndShow(
-                *request, global, "claim-put", [&](const auto& answer) { return RenderPut(answer, options->dry_run); },
-                [&](const auto& answer) { return ToJson(answer, options->dry_run); });
+                *request, global, "claim-put",
+                [&](const auto& answer) { return RenderPut(answer, options->dry_run, ClaimsFolder(global)); },
+                [&](const auto& answer) { return ToJson(answer, options->dry_run, ClaimsFolder(global)); });
           }};
 }
 
@@ -132,7 +146,7 @@ Command AddList(CommandSyntax& claim, const GlobalOptions& global) {
             request.set_name(*name);
             return AskAndShow(
                 request, global, "claim-list", [&](const auto& answer) { return RenderClaims(answer, global.Style()); },
-                [](const auto& answer) { return ToJson(answer); });
+                [&](const auto& answer) { return ToJson(answer, ClaimsFolder(global)); });
           }};
 }
 
@@ -148,7 +162,7 @@ Command AddRm(CommandSyntax& claim, const GlobalOptions& global) {
             return AskAndShow(
                 request, global, "claim-rm",
                 [&](const auto& answer) { return RenderRemoved(answer, options->dry_run); },
-                [&](const auto& answer) { return ToJson(answer, options->dry_run); });
+                [&](const auto& answer) { return ToJson(answer, options->dry_run, ClaimsFolder(global)); });
           }};
 }
 

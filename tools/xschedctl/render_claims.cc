@@ -41,6 +41,10 @@ std::string ClientsNow(const v1::Claim& claim) {
   return fmt::format("{} client{} now", claim.clients(), claim.clients() == 1 ? "" : "s");
 }
 
+std::string FolderOf(const v1::Claim& claim, const std::string& folder) {
+  return folder + "/" + claim.name();
+}
+
 std::string TitleOf(const v1::Claim& claim) {
   return "claim \"" + Harmless(claim.name()) + "\"";
 }
@@ -57,6 +61,7 @@ std::string RenderClaims(const v1::ListClaimsResponse& answer, const TextStyle& 
                {.header = "GROUP", .rank = 4},
                {.header = "CLIENTS", .right = true},
                {.header = "ENDS-IN", .right = true, .rank = 1},
+               {.header = "SOCKET", .rank = 4},
                {.header = "LABELS", .rank = 2},
                {.header = "CGROUP", .flexible = true}});
   for (const v1::Claim& claim : answer.claims()) {
@@ -64,19 +69,21 @@ std::string RenderClaims(const v1::ListClaimsResponse& answer, const TextStyle& 
                GivenNumber(claim.has_ceiling(), claim.ceiling()), GivenNumber(claim.has_weight(), claim.weight()),
                GivenNumber(claim.has_weight_ceiling(), claim.weight_ceiling()), GivenWord(claim.latency()),
                GivenWord(claim.group()), fmt::format("{}", claim.clients()),
-               claim.expires_in_ms() == 0 ? "-" : Duration(claim.expires_in_ms() * kNsPerMs), LabelsText(claim),
-               claim.cgroup()});
+               claim.expires_in_ms() == 0 ? "-" : Duration(claim.expires_in_ms() * kNsPerMs),
+               claim.has_socket() ? "yes" : "no", LabelsText(claim), GivenWord(claim.cgroup())});
   }
   return table.Render(style);
 }
 
-std::string RenderPut(const v1::PutClaimResponse& answer, bool dry_run) {
+std::string RenderPut(const v1::PutClaimResponse& answer, bool dry_run, const std::string& folder) {
   if (dry_run) {
     return fmt::format("would put {}{}\n(dry run: nothing was changed)\n", TitleOf(answer.claim()),
                        answer.is_new() ? "" : " in place of the one of this name");
   }
-  return fmt::format("{} {}; {}\n", TitleOf(answer.claim()), answer.is_new() ? "put" : "put again",
-                     ClientsNow(answer.claim()));
+  const v1::Claim& claim = answer.claim();
+  const std::string mount =
+      claim.has_socket() ? "mount " + Harmless(FolderOf(claim, folder)) + " as the container's /run/xschedd\n" : "";
+  return fmt::format("{} {}; {}\n{}", TitleOf(claim), answer.is_new() ? "put" : "put again", ClientsNow(claim), mount);
 }
 
 std::string RenderRemoved(const v1::DeleteClaimResponse& answer, bool dry_run) {
@@ -88,13 +95,14 @@ std::string RenderRemoved(const v1::DeleteClaimResponse& answer, bool dry_run) {
   return fmt::format("{} removed; it had {} client{}\n", TitleOf(answer.claim()), clients, clients == 1 ? "" : "s");
 }
 
-Json ToJson(const v1::Claim& claim) {
+Json ToJson(const v1::Claim& claim, const std::string& folder) {
   Json labels = Json::object();
   for (const auto& [name, value] : SortedLabels(claim))
     labels[name] = value;
   return {{"name", claim.name()},
           {"cgroup", claim.cgroup()},
           {"cgroup_inode", claim.cgroup_inode()},
+          {"socket_folder", GivenOrNull(claim.has_socket(), FolderOf(claim, folder))},
           {"priority", GivenOrNull(claim.has_priority(), claim.priority())},
           {"ceiling", GivenOrNull(claim.has_ceiling(), claim.ceiling())},
           {"weight", GivenOrNull(claim.has_weight(), claim.weight())},
@@ -107,22 +115,22 @@ Json ToJson(const v1::Claim& claim) {
           {"clients", claim.clients()}};
 }
 
-Json ToJson(const v1::ListClaimsResponse& answer) {
+Json ToJson(const v1::ListClaimsResponse& answer, const std::string& folder) {
   Json json = {{"claims", Json::array()}};
   for (const v1::Claim& claim : answer.claims())
-    json["claims"].push_back(ToJson(claim));
+    json["claims"].push_back(ToJson(claim, folder));
   return json;
 }
 
-Json ToJson(const v1::PutClaimResponse& answer, bool dry_run) {
+Json ToJson(const v1::PutClaimResponse& answer, bool dry_run, const std::string& folder) {
   return {{"dry_run", dry_run},
           {"is_new", answer.is_new()},
           {"applied_ns", answer.applied_ns()},
-          {"claim", ToJson(answer.claim())}};
+          {"claim", ToJson(answer.claim(), folder)}};
 }
 
-Json ToJson(const v1::DeleteClaimResponse& answer, bool dry_run) {
-  return {{"dry_run", dry_run}, {"applied_ns", answer.applied_ns()}, {"claim", ToJson(answer.claim())}};
+Json ToJson(const v1::DeleteClaimResponse& answer, bool dry_run, const std::string& folder) {
+  return {{"dry_run", dry_run}, {"applied_ns", answer.applied_ns()}, {"claim", ToJson(answer.claim(), folder)}};
 }
 
 }  // namespace xschedd::ctl

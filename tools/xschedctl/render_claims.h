@@ -10,12 +10,13 @@
 namespace xschedd::ctl {
 
 std::string RenderClaims(const v1::ListClaimsResponse& answer, const TextStyle& style);
-std::string RenderPut(const v1::PutClaimResponse& answer, bool dry_run);
+// `folder`: with the folders of claims' sockets.
+std::string RenderPut(const v1::PutClaimResponse& answer, bool dry_run, const std::string& folder);
 std::string RenderRemoved(const v1::DeleteClaimResponse& answer, bool dry_run);
 
-Json ToJson(const v1::Claim& claim);
-Json ToJson(const v1::ListClaimsResponse& answer);
-Json ToJson(const v1::PutClaimResponse& answer, bool dry_run);
-Json ToJson(const v1::DeleteClaimResponse& answer, bool dry_run);
+Json ToJson(const v1::Claim& claim, const std::string& folder);
+Json ToJson(const v1::ListClaimsResponse& answer, const std::string& folder);
+Json ToJson(const v1::PutClaimResponse& answer, bool dry_run, const std::string& folder);
+Json ToJson(const v1::DeleteClaimResponse& answer, bool dry_run, const std::string& folder);
 
 }  // namespace xschedd::ctl

@@ -60,6 +60,39 @@ class Claims(Restart):
         self.logged("claims taken over claims=0 ended_meanwhile=1")
 
 
+class ClaimSockets(Restart):
+    def test_a_claims_socket_is_there_again_in_the_same_folder(self):
+        self.ctl("claim", "put", "web-1", "--socket", "--priority", 20)
+        folder = pathlib.Path(self.folder, "claims", "web-1")
+        inode = folder.stat().st_ino
+        first = Tenant(str(folder), 50, ())
+        self.addCleanup(first.close)
+        first.ask("busy")
+        wait_for(lambda: self.saved().count(GPU.encode()) == 1, "it is saved with its device")
+        self.kill()
+        self.assertEqual(self.client(first)["priority_source"], "claim")
+        self.assertEqual(folder.stat().st_ino, inode)
+        self.assertEqual(first.ask("connect"), "ok")
+        self.assertEqual(self.client(first)["priority_effective"], 20)
+        second = Tenant(str(folder), 50, ())
+        self.addCleanup(second.close)
+        self.assertEqual(self.client(second)["priority_effective"], 20)
+        # What the container has put there is not followed, and harms nobody else.
+        secret = pathlib.Path(self.folder, "secret")
+        secret.write_text("1")
+        secret.chmod(0o600)
+        (folder / "client.sock").unlink()
+        (folder / "client.sock").symlink_to(secret)
+        self.kill()
+        self.assertTrue((folder / "client.sock").is_socket())
+        self.assertEqual((secret.read_text(), secret.stat().st_mode & 0o777), ("1", 0o600))
+        (folder / "client.sock").unlink()
+        (folder / "client.sock").mkdir()
+        self.kill()
+        self.logged("a claim has no socket: its container is not scheduled name=\"web-1\"")
+        self.assertEqual(self.client(second)["priority_effective"], 20)
+
+
 class Kept(Restart):
     def test_held_client_is_held_again_by_the_same_memory(self):
         low, high = self.held_pair()

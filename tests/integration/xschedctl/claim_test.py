@@ -4,7 +4,10 @@
 Usage: claim_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """
 
+import os
+import subprocess
 import sys
+import tempfile
 import unittest
 
 import cgroups
@@ -30,7 +33,7 @@ class Wrong(WithDaemon):
         self.fails(2, *put, "a", "--cgroup", "/x", "--label", "big=" + 2000 * "x", says=("more than 1024",))
         self.fails(2, *put, "a", "--cgroup", "/x", "--ttl", "5", says=("5",))
         self.fails(2, *put, "a", "--cgroup", "/x", "--ttl", "0", says=("--ttl",))
-        self.fails(2, *put, "a", says=("--cgroup",))
+        self.fails(2, *put, "a", says=("--cgroup PATH or --socket",))
         for words in (["claim", "rm", "nobody"], ["claim", "list", "nobody"]):
             self.fails(5, *words, says=('there is no claim "nobody"',))
         self.assertEqual(self.json("claim", "list")["claims"], [])
@@ -139,6 +142,69 @@ class Claims(WithDaemon):
         # The stranger's priority is not theirs by knowing a name, nor theirs his.
         self.assertEqual([self.priority(pid)[0] for pid in inside], [5, 5])
         self.assertEqual(self.priority(stranger)[0], 49)
+
+
+class Sockets(WithDaemon):
+    """Whoever connects there has the claim: no cgroup is needed."""
+
+    def put(self, *words):
+        claim = self.json("claim", "put", "web-1", "--socket", "--label", "pod=web-1", *map(str, words))["claim"]
+        self.assertEqual(claim["socket_folder"], os.path.join(self.folder, "claims", "web-1"))
+        return claim["socket_folder"]
+
+    def listed(self, pid):
+        self.wait(lambda: pid in self.clients(), "the client is connected")
+        client = self.clients()[pid]
+        return client["priority_effective"], client["priority_source"]
+
+    def test_who_connects_there_has_the_claim_until_it_ends(self):
+        folder = self.put("--priority", 20)
+        self.assertIn(f"mount {folder} as", self.ctl("claim", "put", "web-1", "--socket", "--priority", 20).stdout)
+        inside = self.start(ctl_world.CLIENT, "--runtime-dir", folder, "--priority", "50").pid
+        outside = self.client("--priority", 50)
+        self.assertEqual(self.listed(inside), (20, "claim"))
+        self.assertEqual(self.listed(outside), (50, "hint"))
+        before = os.stat(folder).st_ino
+        self.put("--priority", 21)
+        self.assertEqual(self.listed(inside), (21, "claim"))
+        self.assertEqual(os.stat(folder).st_ino, before)
+        self.json("claim", "rm", "web-1")
+        self.assertEqual(self.listed(inside), (50, "hint"))
+        self.assertFalse(os.path.exists(folder))
+        # One of its name is another.
+        self.put("--priority", 22)
+        self.assertEqual(self.listed(inside), (50, "hint"))
+
+    def test_its_user_manages_its_own_there(self):
+        folder = self.put("--ceiling", 30)
+        inside = self.start(ctl_world.CLIENT, "--runtime-dir", folder, "--priority", "50").pid
+        self.assertEqual(self.listed(inside), (30, "hint"))
+        done = subprocess.run([ctl_world.CTL, "--runtime-dir", folder, "set", "--priority", "40", str(inside)],
+                              capture_output=True, text=True, check=False, env=ctl_world.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('limited by the ceiling of claim "web-1"', done.stdout)
+        done = subprocess.run([ctl_world.CTL, "--runtime-dir", folder, "claim", "list"], capture_output=True, text=True,
+                              check=False, env=ctl_world.environment())
+        self.assertEqual(done.returncode, 4, done.stderr)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root")
+    def test_a_user_of_the_host_reaches_no_socket_unless_it_is_mounted_for_it(self):
+        folder = self.put("--priority", 20)
+        os.chmod(self.folder, 0o755)
+        self.assertEqual(os.stat(os.path.dirname(folder)).st_mode & 0o777, 0o700)
+        as_user = ["setpriv", "--reuid", "61000", "--regid", "61000", "--clear-groups"]
+        if subprocess.run(["unshare", "--mount", *as_user, "true"], capture_output=True, check=False).returncode:
+            self.skipTest("this machine gives no mount namespaces")
+        connect = [sys.executable, "-c", "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"]
+        done = subprocess.run([*as_user, *connect, f"{folder}/client.sock"], capture_output=True, text=True, check=False)
+        self.assertIn("PermissionError", done.stderr)
+        place = tempfile.mkdtemp(prefix="xschedd-mount-")
+        self.addCleanup(os.rmdir, place)
+        os.chmod(place, 0o755)
+        inside = self.start("unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', folder, place,
+                            *as_user, ctl_world.CLIENT, "--runtime-dir", place, "--priority", "50").pid
+        self.assertEqual(self.listed(inside), (20, "claim"))
+        self.assertEqual(self.clients()[inside]["uid"], 61000)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "common/clock.h"
 #include "daemon/core.h"
@@ -70,7 +71,7 @@ TEST_CASE("what a claim may say") {
       {[](Claim& c) { c.name = ".."; }, "is no name of a claim"},
       {[](Claim& c) { c.name = "a b"; }, "is no name of a claim"},
       {[](Claim& c) { c.name = std::string(kMaxClaimNameBytes + 1, 'a'); }, "is no name of a claim"},
-      {[](Claim& c) { c.cgroup = ""; }, "without a cgroup"},
+      {[](Claim& c) { c.cgroup = ""; }, "without a cgroup and without a socket"},
       {[](Claim& c) { c.cgroup = "/"; }, "no path of a cgroup"},
       {[](Claim& c) { c.cgroup = "a"; }, "no path of a cgroup"},
       {[](Claim& c) { c.cgroup = "/a/"; }, "no path of a cgroup"},
@@ -386,6 +387,60 @@ TEST_CASE("clients follow a claim when they connect, and when it is put, changed
   core.Stop();
 }
 
+TEST_CASE("who connects by a claim's socket is that claim's, wherever it runs, and nobody else's") {
+  World world;
+  Core& core = world.core;
+  std::vector<std::string> calls;
+  std::string broken;
+  core.SetClaimSockets({.open = [&](const Claim& claim) -> Result<void> {
+                          calls.push_back("open " + claim.name);
+                          return broken.empty() ? Result<void>() : Fail(broken, "remedy");
+                        },
+                        .close = [&](const Claim& claim) { calls.push_back("close " + claim.name); }});
+  Claim pod = Make("pod", "");
+  pod.has_socket = true;
+  pod.priority = 20;
+  REQUIRE(core.PutClaim(pod, {7, 0}, true));
+  CHECK(calls.empty());
+  world.Put(pod);
+  CHECK(calls == std::vector<std::string>{"open pod"});
+  const std::uint64_t id = core.Claims().Find("pod")->id;
+  Claim other = Make("other", "/a/b");
+  other.priority = -20;
+  world.Put(other);
+  NewClient fresh = In("/a/b", 1, 50);
+  fresh.identity.claim_socket = id;
+  Client& client = core.AddClient(std::move(fresh));
+  CHECK(client.effective.priority == 20);  // not by the cgroup
+  pod.priority = 21;
+  world.Put(pod);
+  CHECK(client.effective.priority == 21);
+  core.LookAtClaims(MonotonicNs());  // it has no cgroup that could be gone
+  CHECK(client.effective.priority == 21);
+  calls.clear();
+  core.DeleteClaim("pod", {7, 0});
+  CHECK(calls == std::vector<std::string>{"close pod"});
+  CHECK(client.claim == nullptr);
+  CHECK(client.effective.priority == 50);
+  // One that takes its name is another.
+  world.Put(pod);
+  CHECK(client.claim == nullptr);
+  // What cannot have its socket is not there.
+  broken = "no socket";
+  pod.name = "third";
+  CHECK(core.PutClaim(pod, {7, 0}).error().what == "no socket");
+  CHECK(core.Claims().Find("third") == nullptr);
+  // With a cgroup and a socket it may lose the socket.
+  broken.clear();
+  other.has_socket = true;
+  world.Put(other);
+  calls.clear();
+  other.has_socket = false;
+  world.Put(other);
+  CHECK(calls.back() == "close other");
+  core.Stop();
+}
+
 TEST_CASE("a group's name belongs to the claim, or to the claims that give it") {
   World world;
   Core& core = world.core;
@@ -438,6 +493,7 @@ TEST_CASE("claims come back after a restart, unless they are over") {
   all.group = "g";
   all.labels = {{"job", "17"}, {"user", "alice"}};
   all.ttl_ns = 5 * policy::kNsPerS;
+  all.has_socket = true;
   const ClaimPtr put = before.Add(all, Of(cgroups), 100)->claim;
   CHECK(FromSaved(ToSaved(*put)) == *put);
   const ClaimPtr lasting = before.Add(Make("lasting", "/b"), Of(cgroups), 100)->claim;
@@ -462,6 +518,7 @@ TEST_CASE("claims come back after a restart, unless they are over") {
   largest.priority = largest.ceiling = -100;
   largest.weight = largest.weight_ceiling = 10'000;
   largest.latency = Latency::kStrict;
+  largest.has_socket = true;
   largest.group = std::string(kMaxGroupNameBytes, 'g');
   largest.ttl_ns = kMaxClaimTtlMs * policy::kNsPerMs;
   for (std::size_t i = 0; i < kMaxLabels; ++i)
