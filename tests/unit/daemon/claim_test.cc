@@ -1,65 +1,23 @@
-// Claims: whose they are, what counts beside them, when they are over. Cgroups are a table here.
+// Claims: whose they are, what counts beside them, when they are over.
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
 #include <functional>
-#include <map>
+#include <memory>
 #include <string>
-#include <vector>
 
-#include "common/clock.h"
-#include "daemon/core.h"
+#include "daemon/registry/effective.h"
 #include "daemon/registry/effective_words.h"
 #include "daemon/state/saved_state.h"
 #include "tests/catch.h"
-#include "tests/unit/daemon/believing.h"
+#include "tests/unit/daemon/claims.h"
 #include "tests/unit/daemon/folder.h"
 
 using namespace xschedd;
-
-namespace {
-
-using Cgroups = std::map<std::string, std::uint64_t>;
-
-CgroupInodeOf Of(const Cgroups& cgroups) {
-  return [&cgroups](const std::string& path) {
-    const auto found = cgroups.find(path);
-    return found == cgroups.end() ? std::nullopt : std::optional(found->second);
-  };
-}
-
-Claim Make(const std::string& name, const std::string& cgroup) {
-  Claim claim;
-  claim.name = name;
-  claim.cgroup = cgroup;
-  return claim;
-}
-
-NewClient In(const std::string& cgroup, std::uint64_t pid, std::optional<int> hint = std::nullopt) {
-  NewClient fresh;
-  fresh.identity.pid = pid;
-  fresh.identity.cgroup = cgroup;
-  fresh.identity.is_cgroup_exact = true;
-  fresh.identity.may_raise = true;
-  fresh.hints.priority = hint;
-  return fresh;
-}
-
-struct World {
-  explicit World(Config config = test::Believing()) : core(io, {}, std::move(config)) { core.SetCgroups(Of(cgroups)); }
-  Claim& Put(Claim claim) {
-    last = std::move(claim);
-    REQUIRE(core.PutClaim(last, {7, 0}));
-    return last;
-  }
-  boost::asio::io_context io;
-  Cgroups cgroups{{"/a", 1}, {"/a/b", 2}, {"/a/b/c", 3}, {"/ab", 4}};
-  Core core;
-  Claim last;
-};
-
-}  // namespace
+using test::Cgroups;
+using test::In;
+using test::Make;
+using test::Of;
 
 TEST_CASE("what a claim may say") {
   struct Case {
@@ -338,147 +296,6 @@ TEST_CASE("a claim's ceiling binds what is below it, and a configured one all") 
   CHECK(WithClaim(own, sets, 0, config).priority == 5);
   CHECK(WithClaim(own, sets, 0, config).weight == 300);
   CHECK(WithClaim(own, sets, 7, config).weight == 200);
-}
-
-TEST_CASE("clients follow a claim when they connect, and when it is put, changed, removed and over") {
-  World world;
-  Core& core = world.core;
-  Claim& claim = world.Put(Make("c", "/a/b"));
-  claim.priority = 20;
-  world.Put(claim);
-  Client& inside = core.AddClient(In("/a/b/c", 1, 50));
-  Client& outside = core.AddClient(In("/ab", 2, 50));
-  NewClient inexact = In("/a/b", 3, 50);
-  inexact.identity.is_cgroup_exact = false;
-  Client& unknown = core.AddClient(std::move(inexact));
-  CHECK(inside.effective.priority == 20);
-  CHECK(HintNote(inside, core.Settings()) == "priority hint 50 not used: claim \"c\" set 20");
-  CHECK(outside.effective.priority == 50);
-  CHECK(unknown.effective.priority == 50);
-  CHECK(core.ClientsOf(*core.Claims().Find("c")) == 1);
-  claim.priority = -3;
-  world.Put(claim);
-  CHECK(inside.effective.priority == -3);
-  CHECK(core.Events().Remembered().back().ReasonText() == "claim \"c\" was changed by uid 0 (pid 7)");
-  const std::size_t events = core.Events().Remembered().size();
-  world.Put(claim);
-  CHECK(core.Events().Remembered().size() == events);  // nothing has changed
-  REQUIRE(core.PutClaim(Make("c", "/ab"), {7, 0}, true));
-  CHECK(outside.claim == nullptr);
-  CHECK(core.DeleteClaim("c", {7, 0}) != nullptr);
-  CHECK(core.DeleteClaim("c", {7, 0}) == nullptr);
-  CHECK(inside.effective.priority == 50);
-  CHECK(inside.claim == nullptr);
-
-  claim.ttl_ns = policy::kNsPerS;
-  world.Put(claim);
-  CHECK(inside.effective.priority == -3);
-  core.LookAtClaims(MonotonicNs());
-  CHECK(inside.effective.priority == -3);
-  core.LookAtClaims(MonotonicNs() + claim.ttl_ns);
-  CHECK(inside.effective.priority == 50);
-  claim.ttl_ns = 0;
-  world.Put(claim);
-  world.cgroups["/a/b"] = 77;
-  CHECK(core.AddClient(In("/a/b", 4, 50)).claim == nullptr);
-  core.LookAtClaims(MonotonicNs());
-  CHECK(core.Claims().All().empty());
-  CHECK(inside.claim == nullptr);
-  core.Stop();
-}
-
-TEST_CASE("who connects by a claim's socket is that claim's, wherever it runs, and nobody else's") {
-  World world;
-  Core& core = world.core;
-  std::vector<std::string> calls;
-  std::string broken;
-  core.SetClaimSockets({.open = [&](const Claim& claim) -> Result<void> {
-                          calls.push_back("open " + claim.name);
-                          return broken.empty() ? Result<void>() : Fail(broken, "remedy");
-                        },
-                        .close = [&](const Claim& claim) { calls.push_back("close " + claim.name); }});
-  Claim pod = Make("pod", "");
-  pod.has_socket = true;
-  pod.priority = 20;
-  REQUIRE(core.PutClaim(pod, {7, 0}, true));
-  CHECK(calls.empty());
-  world.Put(pod);
-  CHECK(calls == std::vector<std::string>{"open pod"});
-  const std::uint64_t id = core.Claims().Find("pod")->id;
-  Claim other = Make("other", "/a/b");
-  other.priority = -20;
-  world.Put(other);
-  NewClient fresh = In("/a/b", 1, 50);
-  fresh.identity.claim_socket = id;
-  Client& client = core.AddClient(std::move(fresh));
-  CHECK(client.effective.priority == 20);  // not by the cgroup
-  pod.priority = 21;
-  world.Put(pod);
-  CHECK(client.effective.priority == 21);
-  core.LookAtClaims(MonotonicNs());  // it has no cgroup that could be gone
-  CHECK(client.effective.priority == 21);
-  calls.clear();
-  core.DeleteClaim("pod", {7, 0});
-  CHECK(calls == std::vector<std::string>{"close pod"});
-  CHECK(client.claim == nullptr);
-  CHECK(client.effective.priority == 50);
-  // One that takes its name is another.
-  world.Put(pod);
-  CHECK(client.claim == nullptr);
-  // What cannot have its socket is not there.
-  broken = "no socket";
-  pod.name = "third";
-  CHECK(core.PutClaim(pod, {7, 0}).error().what == "no socket");
-  CHECK(core.Claims().Find("third") == nullptr);
-  // With a cgroup and a socket it may lose the socket.
-  broken.clear();
-  other.has_socket = true;
-  world.Put(other);
-  calls.clear();
-  other.has_socket = false;
-  world.Put(other);
-  CHECK(calls.back() == "close other");
-  core.Stop();
-}
-
-TEST_CASE("a group's name belongs to the claim, or to the claims that give it") {
-  World world;
-  Core& core = world.core;
-  const auto add = [&](const std::string& cgroup, std::uint64_t pid, std::uint32_t uid) -> Client& {
-    NewClient fresh = In(cgroup, pid);
-    fresh.identity.uid = uid;
-    fresh.group_name = "ranks";
-    return core.AddClient(std::move(fresh));
-  };
-  Client& one = add("/a/b", 1, 0);
-  Client& two = add("/a/b", 2, 0);
-  Client& stranger = add("/ab", 3, 0);
-  CHECK(one.group == stranger.group);
-  world.Put(Make("c", "/a"));
-  CHECK(one.group == two.group);
-  CHECK(one.group != stranger.group);
-  CHECK(one.group->name == "ranks");
-  Claim other = Make("d", "/ab");
-  world.Put(other);
-  CHECK(one.group != stranger.group);
-  // Root makes them one, whatever their uids.
-  Client& users = add("/ab", 4, 1000);
-  other.group = "gang";
-  world.Put(other);
-  CHECK(users.group == stranger.group);
-  Claim first = Make("c", "/a");
-  first.group = "gang";
-  world.Put(first);
-  CHECK(one.group == users.group);
-  CHECK(one.group->name == "gang");
-  // A stranger's "gang" is none of theirs.
-  NewClient fresh = In("/elsewhere", 5);
-  fresh.group_name = "gang";
-  CHECK(core.AddClient(std::move(fresh)).group != one.group);
-  core.DeleteClaim("c", {7, 0});
-  CHECK(one.group == two.group);
-  CHECK(one.group->name == "ranks");
-  core.Stop();
 }
 
 TEST_CASE("claims come back after a restart, unless they are over") {
