@@ -12,7 +12,6 @@ import subprocess
 import sys
 import unittest
 
-import cgroups
 import ctl_world
 from ctl_world import WithDaemon, WithFolder
 
@@ -109,17 +108,16 @@ class Answers(WithDaemon):
         self.check("policy", "policy", "set", "--turn", "40ms")
         self.check("policy", "policy", "set", "share", "--dry-run")
         self.check("claim-list", "claim", "list")
-        if cgroups.ROOT is not None:
-            cgroup = cgroups.make(self)
-            put = ["claim", "put", "job-17", "--cgroup", cgroup.path, "--priority", "3", "--label", "job=17"]
-            self.check("claim-put", *put, "--dry-run")
-            self.check("claim-put", *put, "--ttl", "1h")
-            self.assertEqual(len(self.check("claim-list", "claim", "list")["claims"]), 1)
-            client = self.client("--priority", "1", into=cgroup)
-            self.assertEqual(self.check("ps", "ps", str(client))["clients"][0]["claim"]["labels"], {"job": "17"})
-            self.assertEqual(self.check("explain", "explain", str(client))["claim"]["text"], "job 17")
-            self.check("claim-rm", "claim", "rm", "job-17", "--dry-run")
-            self.check("claim-rm", "claim", "rm", "job-17")
+        put = ["claim", "put", "job-17", "--socket", "--priority", "3", "--label", "job=17"]
+        self.check("claim-put", *put, "--dry-run")
+        folder = self.check("claim-put", *put, "--ttl", "1h")["claim"]["socket_folder"]
+        self.assertEqual(len(self.check("claim-list", "claim", "list")["claims"]), 1)
+        client = self.start(ctl_world.CLIENT, "--runtime-dir", folder).pid
+        self.wait(lambda: client in self.clients(), "the client is connected")
+        self.assertEqual(self.check("ps", "ps", str(client))["clients"][0]["claim"]["labels"], {"job": "17"})
+        self.assertEqual(self.check("explain", "explain", str(client))["claim"]["text"], "job 17")
+        self.check("claim-rm", "claim", "rm", "job-17", "--dry-run")
+        self.check("claim-rm", "claim", "rm", "job-17")
         self.check("explain", "explain", str(low))
         self.check("explain", "explain", "--all")
         self.check("stats", "stats")
@@ -144,8 +142,7 @@ class Answers(WithDaemon):
         self.check("event", "events")
         kinds = {event["kind"] for event in self.seen["event"]}
         self.assertLessEqual({"connected", "held", "hold", "release", "priority", "policy", "reloaded"}, kinds)
-        without = set() if cgroups.ROOT is not None else {"claim-put", "claim-rm"}  # see claim_test.py
-        self.assertEqual(set(self.seen), {path.stem[:-2] for path in SCHEMAS.glob("*.json")} - without)
+        self.assertEqual(set(self.seen), {path.stem[:-2] for path in SCHEMAS.glob("*.json")})
         top = set(self.listed())
         self.assertEqual({name.split()[0] for name in self.used} - {"drain"}, top - set(WITHOUT))
 
