@@ -12,22 +12,21 @@
 #include "tests/unit/daemon/claims.h"
 
 using namespace xschedd;
-using test::Cgroups;
-using test::In;
-using test::Make;
-using test::Of;
+using namespace xschedd::test;
 
 namespace {
 
-struct World {
-  explicit World(Config config = test::Believing()) : core(io, {}, std::move(config)) { core.SetCgroups(Of(cgroups)); }
+struct ClaimsWorld {
+  explicit ClaimsWorld(Config config = test::Believing()) : core(io, {}, std::move(config)) {
+    core.SetCgroups(InodesOf(cgroups));
+  }
   Claim& Put(Claim claim) {
     last = std::move(claim);
     REQUIRE(core.PutClaim(last, {7, 0}));
     return last;
   }
   boost::asio::io_context io;
-  Cgroups cgroups{{"/a", 1}, {"/a/b", 2}, {"/a/b/c", 3}, {"/ab", 4}};
+  CgroupTable cgroups{{"/a", 1}, {"/a/b", 2}, {"/a/b/c", 3}, {"/ab", 4}};
   Core core;
   Claim last;
 };
@@ -35,14 +34,14 @@ struct World {
 }  // namespace
 
 TEST_CASE("clients follow a claim when they connect, and when it is put, changed, removed and over") {
-  World world;
+  ClaimsWorld world;
   Core& core = world.core;
-  Claim& claim = world.Put(Make("c", "/a/b"));
+  Claim& claim = world.Put(MakeClaim("c", "/a/b"));
   claim.priority = 20;
   world.Put(claim);
-  Client& inside = core.AddClient(In("/a/b/c", 1, 50));
-  Client& outside = core.AddClient(In("/ab", 2, 50));
-  NewClient inexact = In("/a/b", 3, 50);
+  Client& inside = core.AddClient(ClientIn("/a/b/c", 1, 50));
+  Client& outside = core.AddClient(ClientIn("/ab", 2, 50));
+  NewClient inexact = ClientIn("/a/b", 3, 50);
   inexact.identity.is_cgroup_exact = false;
   Client& unknown = core.AddClient(std::move(inexact));
   CHECK(inside.effective.priority == 20);
@@ -57,7 +56,7 @@ TEST_CASE("clients follow a claim when they connect, and when it is put, changed
   const std::size_t events = core.Events().Remembered().size();
   world.Put(claim);
   CHECK(core.Events().Remembered().size() == events);  // nothing has changed
-  REQUIRE(core.PutClaim(Make("c", "/ab"), {7, 0}, true));
+  REQUIRE(core.PutClaim(MakeClaim("c", "/ab"), {7, 0}, true));
   CHECK(outside.claim == nullptr);
   CHECK(core.DeleteClaim("c", {7, 0}) != nullptr);
   CHECK(core.DeleteClaim("c", {7, 0}) == nullptr);
@@ -74,7 +73,7 @@ TEST_CASE("clients follow a claim when they connect, and when it is put, changed
   claim.ttl_ns = 0;
   world.Put(claim);
   world.cgroups["/a/b"] = 77;
-  CHECK(core.AddClient(In("/a/b", 4, 50)).claim == nullptr);
+  CHECK(core.AddClient(ClientIn("/a/b", 4, 50)).claim == nullptr);
   core.LookAtClaims(MonotonicNs());
   CHECK(core.Claims().All().empty());
   CHECK(inside.claim == nullptr);
@@ -82,7 +81,7 @@ TEST_CASE("clients follow a claim when they connect, and when it is put, changed
 }
 
 TEST_CASE("who connects by a claim's socket is that claim's, wherever it runs, and nobody else's") {
-  World world;
+  ClaimsWorld world;
   Core& core = world.core;
   std::vector<std::string> calls;
   std::string broken;
@@ -91,7 +90,7 @@ TEST_CASE("who connects by a claim's socket is that claim's, wherever it runs, a
                           return broken.empty() ? Result<void>() : Fail(broken, "remedy");
                         },
                         .close = [&](const Claim& claim) { calls.push_back("close " + claim.name); }});
-  Claim pod = Make("pod", "");
+  Claim pod = MakeClaim("pod", "");
   pod.has_socket = true;
   pod.priority = 20;
   REQUIRE(core.PutClaim(pod, {7, 0}, true));
@@ -99,10 +98,10 @@ TEST_CASE("who connects by a claim's socket is that claim's, wherever it runs, a
   world.Put(pod);
   CHECK(calls == std::vector<std::string>{"open pod"});
   const std::uint64_t id = core.Claims().Find("pod")->id;
-  Claim other = Make("other", "/a/b");
+  Claim other = MakeClaim("other", "/a/b");
   other.priority = -20;
   world.Put(other);
-  NewClient fresh = In("/a/b", 1, 50);
+  NewClient fresh = ClientIn("/a/b", 1, 50);
   fresh.identity.claim_socket = id;
   Client& client = core.AddClient(std::move(fresh));
   CHECK(client.effective.priority == 20);  // not by the cgroup
@@ -136,10 +135,10 @@ TEST_CASE("who connects by a claim's socket is that claim's, wherever it runs, a
 }
 
 TEST_CASE("a group's name belongs to the claim, or to the claims that give it") {
-  World world;
+  ClaimsWorld world;
   Core& core = world.core;
   const auto add = [&](const std::string& cgroup, std::uint64_t pid, std::uint32_t uid) -> Client& {
-    NewClient fresh = In(cgroup, pid);
+    NewClient fresh = ClientIn(cgroup, pid);
     fresh.identity.uid = uid;
     fresh.group_name = "ranks";
     return core.AddClient(std::move(fresh));
@@ -148,11 +147,11 @@ TEST_CASE("a group's name belongs to the claim, or to the claims that give it") 
   Client& two = add("/a/b", 2, 0);
   Client& stranger = add("/ab", 3, 0);
   CHECK(one.group == stranger.group);
-  world.Put(Make("c", "/a"));
+  world.Put(MakeClaim("c", "/a"));
   CHECK(one.group == two.group);
   CHECK(one.group != stranger.group);
   CHECK(one.group->name == "ranks");
-  Claim other = Make("d", "/ab");
+  Claim other = MakeClaim("d", "/ab");
   world.Put(other);
   CHECK(one.group != stranger.group);
   // Root makes them one, whatever their uids.
@@ -160,13 +159,13 @@ TEST_CASE("a group's name belongs to the claim, or to the claims that give it") 
   other.group = "gang";
   world.Put(other);
   CHECK(users.group == stranger.group);
-  Claim first = Make("c", "/a");
+  Claim first = MakeClaim("c", "/a");
   first.group = "gang";
   world.Put(first);
   CHECK(one.group == users.group);
   CHECK(one.group->name == "gang");
   // A stranger's "gang" is none of theirs.
-  NewClient fresh = In("/elsewhere", 5);
+  NewClient fresh = ClientIn("/elsewhere", 5);
   fresh.group_name = "gang";
   CHECK(core.AddClient(std::move(fresh)).group != one.group);
   core.DeleteClaim("c", {7, 0});

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Claim Make(const std::string& name, std::uint64_t id) {
+Claim Socketed(const std::string& name, std::uint64_t id) {
   Claim claim;
   claim.name = name;
   claim.id = id;
@@ -28,7 +28,7 @@ Claim Make(const std::string& name, std::uint64_t id) {
   return claim;
 }
 
-UniqueFd Connect(const std::string& path) {
+UniqueFd ConnectAt(const std::string& path) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -37,8 +37,8 @@ UniqueFd Connect(const std::string& path) {
   return fd;
 }
 
-struct World {
-  World() { Begin(); }
+struct Sockets {
+  Sockets() { Begin(); }
   void Begin() {
     sockets.emplace(io, folder.Path(), [this](UniqueFd, std::uint64_t claim) { accepted.push_back(claim); });
   }
@@ -54,7 +54,7 @@ struct World {
   std::optional<ClaimSockets> sockets;
 };
 
-mode_t ModeOf(const std::string& path) {
+mode_t FileMode(const std::string& path) {
   struct stat status {};
   REQUIRE(::lstat(path.c_str(), &status) == 0);
   return status.st_mode;
@@ -63,50 +63,51 @@ mode_t ModeOf(const std::string& path) {
 }  // namespace
 
 TEST_CASE("who connects to a claim's socket is told apart by that, and only once it has begun") {
-  World world;
-  REQUIRE(world.sockets->Open(Make("one", 1)));
-  REQUIRE(world.sockets->Open(Make(std::string(kMaxClaimNameBytes, 'n'), 2)));  // longer than a socket's path may be
-  CHECK((ModeOf(world.folder.Path() + "/claims") & 0777) == 0700);
-  CHECK((ModeOf(world.Path("one")) & 0777) == 0755);
-  CHECK(ModeOf(world.Path("one") + "/client.sock") == (S_IFSOCK | 0666));
-  const UniqueFd early = Connect(world.Path("one") + "/client.sock");
+  Sockets world;
+  REQUIRE(world.sockets->Open(Socketed("one", 1)));
+  REQUIRE(
+      world.sockets->Open(Socketed(std::string(kMaxClaimNameBytes, 'n'), 2)));  // longer than a socket's path may be
+  CHECK((FileMode(world.folder.Path() + "/claims") & 0777) == 0700);
+  CHECK((FileMode(world.Path("one")) & 0777) == 0755);
+  CHECK(FileMode(world.Path("one") + "/client.sock") == (S_IFSOCK | 0666));
+  const UniqueFd early = ConnectAt(world.Path("one") + "/client.sock");
   REQUIRE(early.IsValid());
   world.Poll();
   CHECK(world.accepted.empty());
   world.sockets->Start();
-  REQUIRE(world.sockets->Open(Make("three", 3)));
-  const UniqueFd late = Connect(world.Path("three") + "/client.sock");
+  REQUIRE(world.sockets->Open(Socketed("three", 3)));
+  const UniqueFd late = ConnectAt(world.Path("three") + "/client.sock");
   for (int i = 0; i < 3; ++i)
     world.Poll();
   CHECK(world.accepted == std::vector<std::uint64_t>{1, 3});
-  REQUIRE(world.sockets->Open(Make("one", 1)));  // open already
-  world.sockets->Close(Make("one", 1));
+  REQUIRE(world.sockets->Open(Socketed("one", 1)));  // open already
+  world.sockets->Close(Socketed("one", 1));
   CHECK(!fs::exists(world.Path("one")));
   CHECK(fs::exists(world.Path("three")));
-  world.sockets->Close(Make("one", 1));
+  world.sockets->Close(Socketed("one", 1));
   world.sockets->Stop();
 }
 
 TEST_CASE("the next daemon makes the socket in the same folder, and removes those of nobody") {
-  World world;
-  REQUIRE(world.sockets->Open(Make("one", 1)));
-  REQUIRE(world.sockets->Open(Make("two", 2)));
+  Sockets world;
+  REQUIRE(world.sockets->Open(Socketed("one", 1)));
+  REQUIRE(world.sockets->Open(Socketed("two", 2)));
   struct stat before {};
   REQUIRE(::stat(world.Path("one").c_str(), &before) == 0);
   world.sockets->Stop();
   world.Begin();
-  REQUIRE(world.sockets->Open(Make("one", 1)));
+  REQUIRE(world.sockets->Open(Socketed("one", 1)));
   world.sockets->Start();
   struct stat after {};
   REQUIRE(::stat(world.Path("one").c_str(), &after) == 0);
   CHECK(before.st_ino == after.st_ino);
-  CHECK(Connect(world.Path("one") + "/client.sock").IsValid());
+  CHECK(ConnectAt(world.Path("one") + "/client.sock").IsValid());
   CHECK(!fs::exists(world.Path("two")));
   world.sockets->Stop();
 }
 
 TEST_CASE("nothing that a container puts into its folder is followed") {
-  World world;
+  Sockets world;
   const std::string secret = world.folder.Path() + "/secret";
   std::ofstream(secret) << "1";
   fs::permissions(secret, fs::perms::owner_read);
@@ -116,42 +117,43 @@ TEST_CASE("nothing that a container puts into its folder is followed") {
   SECTION("a link in place of the socket") {
     fs::create_directory(world.Path("one"));
     fs::create_symlink(secret, world.Path("one") + "/client.sock");
-    REQUIRE(world.sockets->Open(Make("one", 1)));
-    CHECK(S_ISSOCK(ModeOf(world.Path("one") + "/client.sock")));
+    REQUIRE(world.sockets->Open(Socketed("one", 1)));
+    CHECK(S_ISSOCK(FileMode(world.Path("one") + "/client.sock")));
   }
   SECTION("a folder in place of the socket: that claim has none") {
     fs::create_directories(world.Path("one") + "/client.sock/deep");
-    CHECK(world.sockets->Open(Make("one", 1)).error().what.find("cannot replace client.sock of claim \"one\"") == 0);
-    REQUIRE(world.sockets->Open(Make("two", 2)));
+    CHECK(world.sockets->Open(Socketed("one", 1)).error().what.find("cannot replace client.sock of claim \"one\"") ==
+          0);
+    REQUIRE(world.sockets->Open(Socketed("two", 2)));
     world.sockets->Start();
     CHECK(fs::exists(world.Path("one")));  // it stays, and is told
   }
   SECTION("a link in place of the folder") {
     fs::create_symlink(world.folder.Path() + "/elsewhere", world.Path("one"));
-    CHECK(!world.sockets->Open(Make("one", 1)));
+    CHECK(!world.sockets->Open(Socketed("one", 1)));
     CHECK(fs::is_empty(world.folder.Path() + "/elsewhere"));
     world.sockets->Start();
     CHECK(!fs::is_symlink(world.Path("one")));
     CHECK(fs::exists(world.folder.Path() + "/elsewhere"));
   }
   SECTION("links in it, when it is removed") {
-    REQUIRE(world.sockets->Open(Make("one", 1)));
+    REQUIRE(world.sockets->Open(Socketed("one", 1)));
     fs::create_symlink(secret, world.Path("one") + "/link");
     fs::create_symlink(world.folder.Path() + "/elsewhere", world.Path("one") + "/folder");
-    world.sockets->Close(Make("one", 1));
+    world.sockets->Close(Socketed("one", 1));
     CHECK(!fs::exists(world.Path("one")));
     CHECK(fs::exists(world.folder.Path() + "/elsewhere"));
   }
   CHECK(fs::file_size(secret) == 1);
-  CHECK((ModeOf(secret) & 0777) == 0400);
+  CHECK((FileMode(secret) & 0777) == 0400);
   world.sockets->Stop();
 }
 
 TEST_CASE("a link in place of the folder of all of them is refused") {
-  World world;
+  Sockets world;
   fs::create_directory(world.folder.Path() + "/elsewhere");
   fs::create_symlink("elsewhere", world.folder.Path() + "/claims");
-  CHECK(!world.sockets->Open(Make("one", 1)));
+  CHECK(!world.sockets->Open(Socketed("one", 1)));
   world.sockets->Start();
   CHECK(fs::is_empty(world.folder.Path() + "/elsewhere"));
 }

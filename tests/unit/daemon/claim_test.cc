@@ -14,10 +14,7 @@
 #include "tests/unit/daemon/folder.h"
 
 using namespace xschedd;
-using test::Cgroups;
-using test::In;
-using test::Make;
-using test::Of;
+using namespace xschedd::test;
 
 TEST_CASE("what a claim may say") {
   struct Case {
@@ -56,9 +53,9 @@ TEST_CASE("what a claim may say") {
        },
        "at most 16 labels, not 17"},
   };
-  CHECK(Check(Make("a.B_1-2", "/a/b.slice/x\\x2d:y")));
+  CHECK(Check(MakeClaim("a.B_1-2", "/a/b.slice/x\\x2d:y")));
   for (const Case& one : cases) {
-    Claim claim = Make("a", "/a");
+    Claim claim = MakeClaim("a", "/a");
     one.spoil(claim);
     const auto checked = Check(claim);
     INFO(one.says);
@@ -69,7 +66,7 @@ TEST_CASE("what a claim may say") {
 }
 
 TEST_CASE("a claim is named by its job or pod") {
-  Claim claim = Make("c", "/a");
+  Claim claim = MakeClaim("c", "/a");
   CHECK(ClaimText(claim) == "claim \"c\"");
   claim.labels = {{"user", "alice"}};
   CHECK(LabelText(claim).empty());
@@ -103,10 +100,10 @@ TEST_CASE("the kernel's line says where a process is, and nothing else does") {
   }
   CHECK(CgroupDepth("/") == 0);
   CHECK(CgroupDepth("/a/b") == 2);
-  const Cgroups cgroups{{"/a", 1}, {"/a/b/c", 3}};
-  CHECK(LineageOf("/a/b/c", Of(cgroups)) == CgroupLineage{1, kUnknownInode, 3});
-  CHECK(LineageOf("/", Of(cgroups)).empty());
-  CHECK(LineageOf("", Of(cgroups)).empty());
+  const CgroupTable cgroups{{"/a", 1}, {"/a/b/c", 3}};
+  CHECK(LineageOf("/a/b/c", InodesOf(cgroups)) == CgroupLineage{1, kUnknownInode, 3});
+  CHECK(LineageOf("/", InodesOf(cgroups)).empty());
+  CHECK(LineageOf("", InodesOf(cgroups)).empty());
 }
 
 TEST_CASE("a cgroup is a folder, and no link to one") {
@@ -123,10 +120,10 @@ TEST_CASE("a cgroup is a folder, and no link to one") {
 }
 
 TEST_CASE("whose claim a process has") {
-  Cgroups cgroups{{"/a", 1}, {"/a/b", 2}, {"/a/b/c", 3}, {"/ab", 4}};
+  CgroupTable cgroups{{"/a", 1}, {"/a/b", 2}, {"/a/b/c", 3}, {"/ab", 4}};
   ClaimTable table;
-  REQUIRE(table.Add(Make("outer", "/a"), Of(cgroups), 0));
-  REQUIRE(table.Add(Make("inner", "/a/b"), Of(cgroups), 0));
+  REQUIRE(table.Add(MakeClaim("outer", "/a"), InodesOf(cgroups), 0));
+  REQUIRE(table.Add(MakeClaim("inner", "/a/b"), InodesOf(cgroups), 0));
   struct Case {
     std::string path;
     CgroupLineage lineage;
@@ -155,36 +152,36 @@ TEST_CASE("whose claim a process has") {
 }
 
 TEST_CASE("a claim lives as long as its cgroup and its time, and is one when it is put again") {
-  Cgroups cgroups{{"/a", 1}, {"/b", 2}};
+  CgroupTable cgroups{{"/a", 1}, {"/b", 2}};
   ClaimTable table;
-  Claim claim = Make("c", "/a");
+  Claim claim = MakeClaim("c", "/a");
   claim.ttl_ns = 5 * policy::kNsPerS;
-  const auto first = table.Add(claim, Of(cgroups), 100);
+  const auto first = table.Add(claim, InodesOf(cgroups), 100);
   REQUIRE(first);
   CHECK((first->is_new && first->is_changed));
   CHECK(table.NextExpiryNs() == 100 + claim.ttl_ns);
-  const auto again = table.Add(claim, Of(cgroups), 200);
+  const auto again = table.Add(claim, InodesOf(cgroups), 200);
   CHECK((!again->is_new && !again->is_changed && again->claim->id == first->claim->id));
   CHECK(table.RemoveExpired(199 + claim.ttl_ns).empty());
   claim.priority = 3;
-  CHECK(table.Add(claim, Of(cgroups), 200, true)->is_changed);  // a dry run
+  CHECK(table.Add(claim, InodesOf(cgroups), 200, true)->is_changed);  // a dry run
   CHECK(!table.Find("c")->priority);
-  CHECK(table.Add(claim, Of(cgroups), 200)->is_changed);
+  CHECK(table.Add(claim, InodesOf(cgroups), 200)->is_changed);
 
-  CHECK(table.Add(Make("other", "/a"), Of(cgroups), 0).error().what == "cgroup /a has claim \"c\" already");
-  CHECK(table.Add(Make("other", "/nothing"), Of(cgroups), 0).error().what.find("there is no cgroup") == 0);
+  CHECK(table.Add(MakeClaim("other", "/a"), InodesOf(cgroups), 0).error().what == "cgroup /a has claim \"c\" already");
+  CHECK(table.Add(MakeClaim("other", "/nothing"), InodesOf(cgroups), 0).error().what.find("there is no cgroup") == 0);
   cgroups["/a"] = kUnknownInode;
-  CHECK(table.Add(claim, Of(cgroups), 0).error().what == "the cgroup /a cannot be looked at");
-  CHECK(table.RemoveGone(Of(cgroups)).empty());
+  CHECK(table.Add(claim, InodesOf(cgroups), 0).error().what == "the cgroup /a cannot be looked at");
+  CHECK(table.RemoveGone(InodesOf(cgroups)).empty());
   cgroups["/a"] = 9;  // made again: free for another, before anybody has looked
-  REQUIRE(table.Add(Make("other", "/a"), Of(cgroups), 0));
+  REQUIRE(table.Add(MakeClaim("other", "/a"), InodesOf(cgroups), 0));
   CHECK(table.Match("/a", {9})->name == "other");
-  const auto gone = table.RemoveGone(Of(cgroups));
+  const auto gone = table.RemoveGone(InodesOf(cgroups));
   REQUIRE(gone.size() == 1);
   CHECK(gone[0]->name == "c");
   CHECK(table.Match("/a", {9})->name == "other");
   // To another cgroup under its name.
-  REQUIRE(table.Add(Make("other", "/b"), Of(cgroups), 0));
+  REQUIRE(table.Add(MakeClaim("other", "/b"), InodesOf(cgroups), 0));
   CHECK(table.Match("/a", {9}) == nullptr);
   CHECK(table.Match("/b", {2})->name == "other");
   CHECK(table.RemoveExpired(~std::uint64_t{0}).empty());
@@ -198,19 +195,20 @@ TEST_CASE("there are so many claims and no more; those that there are can be put
   const CgroupInodeOf any = [](const std::string& path) { return std::optional<std::uint64_t>(path.size()); };
   ClaimTable table;
   for (std::size_t i = 0; i < kMaxClaims; ++i)
-    REQUIRE(table.Add(Make("c" + std::to_string(i), "/c" + std::to_string(i)), any, 0));
-  CHECK(table.Add(Make("more", "/more"), any, 0).error().what.find("as many as xschedd keeps") != std::string::npos);
-  CHECK(table.Add(Make("c0", "/c0"), any, 0));
+    REQUIRE(table.Add(MakeClaim("c" + std::to_string(i), "/c" + std::to_string(i)), any, 0));
+  CHECK(table.Add(MakeClaim("more", "/more"), any, 0).error().what.find("as many as xschedd keeps") !=
+        std::string::npos);
+  CHECK(table.Add(MakeClaim("c0", "/c0"), any, 0));
 }
 
 TEST_CASE("the administrator's word, then the claim's, the rule's, the owner's, the hint's") {
   Registry registry;
-  NewClient fresh = In("/a", 1, 40);
+  NewClient fresh = ClientIn("/a", 1, 40);
   fresh.hints.weight = 400;
   fresh.hints.latency = Latency::kStrict;
   Client& client = registry.Add(std::move(fresh), 0);
   Config config;
-  auto claim = std::make_shared<Claim>(Make("c", "/a"));
+  auto claim = std::make_shared<Claim>(MakeClaim("c", "/a"));
   client.claim = claim;
   // Each row takes away what came first before it.
   client.admin = 10;
@@ -264,13 +262,13 @@ TEST_CASE("a claim's ceiling binds what is below it, and a configured one all") 
   };
   for (const Case& one : cases) {
     Registry registry;
-    NewClient fresh = In("/a", 1, one.hint);
+    NewClient fresh = ClientIn("/a", 1, one.hint);
     fresh.identity.may_raise = one.may_raise;
     Client& client = registry.Add(std::move(fresh), 0);
     Config config;
     if (one.rule) config.rules.push_back({.uid = 0, .priority = one.rule});
     if (one.configured) config.ceilings[0].priority = one.configured;
-    auto claim = std::make_shared<Claim>(Make("c", "/a"));
+    auto claim = std::make_shared<Claim>(MakeClaim("c", "/a"));
     claim->priority = one.claim;
     claim->ceiling = one.ceiling;
     client.claim = claim;
@@ -285,7 +283,7 @@ TEST_CASE("a claim's ceiling binds what is below it, and a configured one all") 
     CHECK((said == "the ceiling of claim \"c\"") == is_claims);
   }
   const Claim sets = [] {
-    Claim claim = Make("c", "/a");
+    Claim claim = MakeClaim("c", "/a");
     claim.priority = 5;
     claim.weight_ceiling = 300;
     return claim;
@@ -299,9 +297,9 @@ TEST_CASE("a claim's ceiling binds what is below it, and a configured one all") 
 }
 
 TEST_CASE("claims come back after a restart, unless they are over") {
-  Cgroups cgroups{{"/a", 1}, {"/b", 2}, {"/c", 3}, {"/d", 4}};
+  CgroupTable cgroups{{"/a", 1}, {"/b", 2}, {"/c", 3}, {"/d", 4}};
   ClaimTable before;
-  Claim all = Make("all", "/a");
+  Claim all = MakeClaim("all", "/a");
   all.priority = -5;
   all.ceiling = 7;
   all.weight = 30;
@@ -311,26 +309,26 @@ TEST_CASE("claims come back after a restart, unless they are over") {
   all.labels = {{"job", "17"}, {"user", "alice"}};
   all.ttl_ns = 5 * policy::kNsPerS;
   all.has_socket = true;
-  const ClaimPtr put = before.Add(all, Of(cgroups), 100)->claim;
+  const ClaimPtr put = before.Add(all, InodesOf(cgroups), 100)->claim;
   CHECK(FromSaved(ToSaved(*put)) == *put);
-  const ClaimPtr lasting = before.Add(Make("lasting", "/b"), Of(cgroups), 100)->claim;
-  const ClaimPtr again = before.Add(Make("again", "/c"), Of(cgroups), 100)->claim;
+  const ClaimPtr lasting = before.Add(MakeClaim("lasting", "/b"), InodesOf(cgroups), 100)->claim;
+  const ClaimPtr again = before.Add(MakeClaim("again", "/c"), InodesOf(cgroups), 100)->claim;
   cgroups["/c"] = 9;
   cgroups.erase("/d");
   ClaimTable after;
-  CHECK(after.Restore(FromSaved(ToSaved(*put)), Of(cgroups), 200));
-  CHECK(!after.Restore(*put, Of(cgroups), 200));  // twice
-  CHECK(after.Restore(*lasting, Of(cgroups), 200));
-  CHECK(!after.Restore(*again, Of(cgroups), 200));
-  CHECK(!ClaimTable().Restore(*put, Of(cgroups), 100 + all.ttl_ns));
+  CHECK(after.Restore(FromSaved(ToSaved(*put)), InodesOf(cgroups), 200));
+  CHECK(!after.Restore(*put, InodesOf(cgroups), 200));  // twice
+  CHECK(after.Restore(*lasting, InodesOf(cgroups), 200));
+  CHECK(!after.Restore(*again, InodesOf(cgroups), 200));
+  CHECK(!ClaimTable().Restore(*put, InodesOf(cgroups), 100 + all.ttl_ns));
   Claim spoilt = *lasting;
   spoilt.name = "../x";
-  CHECK(!ClaimTable().Restore(spoilt, Of(cgroups), 200));
+  CHECK(!ClaimTable().Restore(spoilt, InodesOf(cgroups), 200));
   CHECK(after.NextExpiryNs() == 100 + all.ttl_ns);
   cgroups["/d"] = 4;
-  CHECK(after.Add(Make("next", "/d"), Of(cgroups), 200)->claim->id > again->id);
+  CHECK(after.Add(MakeClaim("next", "/d"), InodesOf(cgroups), 200)->claim->id > again->id);
 
-  Claim largest = Make(std::string(kMaxClaimNameBytes, 'n'), "/" + std::string(kMaxClaimCgroupBytes - 1, 'c'));
+  Claim largest = MakeClaim(std::string(kMaxClaimNameBytes, 'n'), "/" + std::string(kMaxClaimCgroupBytes - 1, 'c'));
   largest.id = largest.cgroup_inode = largest.expires_ns = ~std::uint64_t{0};
   largest.priority = largest.ceiling = -100;
   largest.weight = largest.weight_ceiling = 10'000;

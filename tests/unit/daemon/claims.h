@@ -10,23 +10,23 @@
 
 namespace xschedd::test {
 
-using Cgroups = std::map<std::string, std::uint64_t>;
+using CgroupTable = std::map<std::string, std::uint64_t>;
 
-inline CgroupInodeOf Of(const Cgroups& cgroups) {
+inline CgroupInodeOf InodesOf(const CgroupTable& cgroups) {
   return [&cgroups](const std::string& path) {
     const auto found = cgroups.find(path);
     return found == cgroups.end() ? std::nullopt : std::optional(found->second);
   };
 }
 
-inline Claim Make(const std::string& name, const std::string& cgroup) {
+inline Claim MakeClaim(const std::string& name, const std::string& cgroup) {
   Claim claim;
   claim.name = name;
   claim.cgroup = cgroup;
   return claim;
 }
 
-inline NewClient In(const std::string& cgroup, std::uint64_t pid, std::optional<int> hint = std::nullopt) {
+inline NewClient ClientIn(const std::string& cgroup, std::uint64_t pid, std::optional<int> hint = std::nullopt) {
   NewClient fresh;
   fresh.identity.pid = pid;
   fresh.identity.cgroup = cgroup;
