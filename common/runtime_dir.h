@@ -1,8 +1,8 @@
 // Where the sockets are. One rule for daemon, shim and xschedctl: an explicit folder, else $XSCHEDD_RUNTIME_DIR, else
 // /run/xschedd. Thread rule: pure but for reading the environment.
 //
-// The clients' socket is in a folder of its own, which containers are given as their /run/xschedd: a socket that is made
-// again appears in it, and the administrators' does not. A link leads there from where clients look.
+// The clients' socket is in a folder of its own, which containers are given as their /run/xschedd: a socket that is
+// made again appears in it, and the administrators' does not. A link leads there from where clients look.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ inline constexpr char kDefaultRuntimeDir[] = "/run/xschedd";
 inline constexpr char kRuntimeDirVariable[] = "XSCHEDD_RUNTIME_DIR";
 inline constexpr char kClientFolderName[] = "client";
 inline constexpr char kClientSocketName[] = "client.sock";  // any local user
+inline constexpr char kClaimsFolderName[] = "claims";       // with a folder for each claim that has a socket
 inline constexpr char kAdminSocketName[] = "admin.sock";    // root and group xschedd
 
 // `explicit_dir` empty: take the environment, then the default.

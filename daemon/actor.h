@@ -14,6 +14,7 @@ struct Actor {
   bool is_admin = true;
   bool may_raise = false;  // MayRaise (registry/roles.h)
   bool may_read_all = false;
+  std::uint64_t claim_socket = 0;               // as in ClientIdentity
   std::optional<std::uint32_t> login_uid = {};  // who logged in and became `uid` (sudo); none: unknown
 };
 

@@ -38,6 +38,7 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, Host
       file_policy_(config_.policy),
       groups_(FindRoleGroups(config_.readers)),
       gpus_(std::move(gpus)),
+      claims_timer_(io),
       journal_(events_),
       scheduler_(registry_, events_, &MonotonicNs),
       loop_(io, scheduler_, config_.lease_ms),
@@ -52,10 +53,11 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, Host
 // ---- sessions
 
 Client& Core::AddClient(NewClient fresh) {
-  fresh.identity.owner = OwnerOf(fresh.identity.uid);
+  Identify(fresh.identity);
   Client& client = registry_.Add(std::move(fresh), MonotonicNs());
+  client.claim = ClaimOf(client);
   client.own = client.effective = EffectiveOf(client, config_);
-  registry_.MoveToGroup(client, GroupNameOf(client, config_));
+  registry_.MoveToGroup(client, GroupNameOf(client, config_), IsGroupOfClaims(client));
   journal_.Connected(client);
   if (client.channel != nullptr) loop_.Watch(client);
   // A new member may change what the rest of its group may do.
@@ -178,7 +180,7 @@ bool Core::UpdateGroup(Client& client) {
   Client* stays = nullptr;
   for (Client* member : client.group->clients)
     if (member != &client) stays = member;
-  if (!registry_.MoveToGroup(client, name)) return false;
+  if (!registry_.MoveToGroup(client, name, IsGroupOfClaims(client))) return false;
   if (stays != nullptr) UpdateMembers(*stays->group, "a member has left the group");
   UpdateMembers(*client.group, "a client has joined the group");
   journal_.GroupChanged(client, before);
@@ -344,6 +346,8 @@ void Core::Enable(const Actor& by) {
 }
 
 void Core::Stop() {
+  is_stopped_ = true;
+  claims_timer_.cancel();
   scheduler_.OpenAll();
   loop_.Stop();
 }

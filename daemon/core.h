@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -13,9 +14,11 @@
 #include "daemon/actor.h"
 #include "daemon/config/config.h"
 #include "daemon/journal.h"
+#include "daemon/registry/claim_table.h"
 #include "daemon/registry/effective.h"
 #include "daemon/registry/hints.h"
 #include "daemon/registry/host_gpus.h"
+#include "daemon/registry/process.h"
 #include "daemon/registry/registry.h"
 #include "daemon/registry/roles.h"
 #include "daemon/scheduler/events.h"
@@ -54,6 +57,8 @@ class CoreObserver {
   virtual void ClientChanged(const Client& client, Urgency urgency) = 0;
   // Something saved has changed that belongs to no client: the policy, or whether the daemon is enabled.
   virtual void Changed(Urgency urgency) = 0;
+  // By the claim's id; it was put, or it is gone.
+  virtual void ClaimChanged(std::uint64_t claim, Urgency urgency) = 0;
 };
 
 // The source of the configuration, for reloads.
@@ -104,12 +109,38 @@ class Core {
   // Opens all gates for good: nothing is decided afterwards.
   void Stop();
 
+  // ---- claims (core_claims.cc)
+  struct PutClaimResult {
+    ClaimPtr claim;
+    bool is_new = false;
+  };
+  // As in ClaimTable::Add; all clients that it is about follow before this returns.
+  Result<PutClaimResult> PutClaim(Claim claim, const Actor& by, bool dry_run = false);
+  // Null: there is none of this name.
+  ClaimPtr DeleteClaim(const std::string& name, const Actor& by);
+  // Ends those that are over at this time, or whose cgroup is gone. Otherwise called every second.
+  void LookAtClaims(std::uint64_t now_ns);
+  const ClaimTable& Claims() const { return claims_; }
+  std::size_t ClientsOf(const Claim& claim) const;
+  // That of a process that is no client, or not yet; null: none.
+  ClaimPtr ClaimOfProcess(const ProcessInfo& process) const;
+  // The sockets of claims; closing one that is not open does nothing.
+  struct ClaimSocketCalls {
+    std::function<Result<void>(const Claim&)> open;  // also where it is open
+    std::function<void(const Claim&)> close;
+  };
+  void SetClaimSockets(ClaimSocketCalls calls) { claim_sockets_ = std::move(calls); }
+  // In place of this machine's, before anything else.
+  void SetCgroups(CgroupInodeOf inode_of) { cgroups_ = std::move(inode_of); }
+
   // ---- restart (core_restart.cc)
   // `observer` must outlive its use here.
   void Observe(CoreObserver* observer) { observer_ = observer; }
   // The policy in the files, whatever has been set since.
   const policy::Settings& FilePolicy() const { return file_policy_; }
   void RestorePolicy(const policy::Settings& settings);
+  // Before its clients. False: it is over, or is no claim.
+  bool RestoreClaim(Claim claim);
   // Nothing is decided before RestoreDone.
   Client& RestoreClient(RestoredClient restored);
   void RestoreDone();
@@ -178,14 +209,28 @@ class Core {
   bool UpdateMember(Client& client, const Effective& after, const std::string& why, Journal::LinesOf lines);
   // Replaces the client's description of `device` with the machine's own.
   Result<void> Confirm(const Client& client, NewDevice& device) const;
-  // Moves the client to the group that the configuration gives it, and logs a move. False: it was there already.
+  // Moves the client to the group that its claim or the configuration gives it, and logs a move. False: it was there
+  // already.
   bool UpdateGroup(Client& client);
+
+  // What the daemon itself knows of who a client is.
+  void Identify(ClientIdentity& identity) const;
+  CgroupLineage LineageOfProcess(const std::string& cgroup, bool is_exact) const;
+  ClaimPtr ClaimOf(const Client& client) const;
+  void EndClaims(const std::vector<ClaimPtr>& ended, const std::string& why, Urgency urgency);
+  // Every client gets what its claim, as it is now, says.
+  void FollowClaims(const std::string& why);
+  // Looks at them again when the first may be over.
+  void AwaitClaims();
 
   void NoteChange(Urgency urgency) {
     if (observer_ != nullptr) observer_->Changed(urgency);
   }
   void NoteChange(const Client& client, Urgency urgency) {
     if (observer_ != nullptr) observer_->ClientChanged(client, urgency);
+  }
+  void NoteClaim(std::uint64_t claim, Urgency urgency) {
+    if (observer_ != nullptr) observer_->ClaimChanged(claim, urgency);
   }
 
   ConfigSource source_;
@@ -194,6 +239,12 @@ class Core {
   RoleGroups groups_;
   HostGpus gpus_;
   Registry registry_;
+  CgroupInodeOf cgroups_ = SystemCgroups();
+  ClaimTable claims_;
+  ClaimSocketCalls claim_sockets_;
+  boost::asio::steady_timer claims_timer_;
+  std::uint64_t claims_due_ns_ = 0;  // when the timer ends; 0: it does not run
+  bool is_stopped_ = false;
   EventLog events_;
   Journal journal_;
   Scheduler scheduler_;

@@ -29,15 +29,16 @@ void Core::RestorePolicy(const policy::Settings& settings) {
 Client& Core::RestoreClient(RestoredClient restored) {
   const std::uint64_t now = MonotonicNs();
   const std::uint64_t since = restored.connected_ns != 0 ? std::min(restored.connected_ns, now) : now;
-  restored.fresh.identity.owner = OwnerOf(restored.fresh.identity.uid);
+  Identify(restored.fresh.identity);
   Client& client = registry_.Add(std::move(restored.fresh), since);
+  client.claim = ClaimOf(client);
   Apply(restored.set, client);
   client.default_stream_deadline_us = restored.default_stream_deadline_us;
   client.late_total = restored.late_total;
   for (const Queue& queue : restored.queues)
     client.queues.emplace(queue.id, queue);
   client.own = client.effective = EffectiveOf(client, config_);
-  registry_.MoveToGroup(client, GroupNameOf(client, config_));
+  registry_.MoveToGroup(client, GroupNameOf(client, config_), IsGroupOfClaims(client));
   for (NewDevice& device : restored.devices) {
     const auto attachment = registry_.Attach(client, std::move(device));
     if (!attachment) continue;  // no daemon writes such an attachment
@@ -63,7 +64,11 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   ClientIdentity& who = client.identity;
   who.exe = std::move(fresh.identity.exe);
   who.cgroup = std::move(fresh.identity.cgroup);
+  who.is_cgroup_exact = fresh.identity.is_cgroup_exact;
+  who.claim_socket = fresh.identity.claim_socket;
+  Identify(who);
   who.may_raise = fresh.identity.may_raise;
+  client.claim = ClaimOf(client);
   client.group_name = std::move(fresh.group_name);
   client.hint = fresh.hints.priority;
   client.hint_weight = fresh.hints.weight;

@@ -39,9 +39,11 @@ bool Journal::TakeDetail(LinesOf lines, const Client& client, std::string* note)
 void Journal::Connected(const Client& client) {
   const ClientIdentity& who = client.identity;
   if (std::string note; TakeLine(who.owner, &note)) {
-    SPDLOG_INFO("client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}{}",
-                client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
-                SourceText(client.effective.source), client.channel == nullptr ? " shared_memory=no" : "", note);
+    SPDLOG_INFO(
+        "client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}{}{}",
+        client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
+        SourceText(client.effective.source), client.claim == nullptr ? "" : " claim=\"" + client.claim->name + "\"",
+        client.channel == nullptr ? " shared_memory=no" : "", note);
   }
   events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
 }
@@ -126,6 +128,32 @@ void Journal::GroupChanged(const Client& client, const std::string& before) {
 
 void Journal::Hold(const Client& client, bool hold, const Actor& by) {
   events_.Add(ClientEvent(hold ? EventKind::kHold : EventKind::kRelease, client, MonotonicNs(), Text(by)));
+}
+
+// ---- claims
+
+void Journal::ClaimPut(const Claim& claim, bool is_new, std::size_t clients, const Actor& by) {
+  const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string("-"); };
+  const std::string verb = is_new ? "put" : "changed";
+  SPDLOG_INFO(
+      "claim {} name=\"{}\" of=\"{}\" cgroup=\"{}\" priority={} ceiling={} weight={} latency={} group=\"{}\" ttl_ms={} "
+      "socket={} "
+      "clients={} {}",
+      verb, claim.name, LabelText(claim), claim.cgroup, number(claim.priority), number(claim.ceiling),
+      number(claim.weight), claim.latency ? LatencyText(*claim.latency) : "-", claim.group,
+      claim.ttl_ns / policy::kNsPerMs, claim.has_socket ? "yes" : "no", clients, Fields(by));
+  events_.Add(EventNow(EventKind::kClaim, ClaimText(claim) + " was " + verb + " " + Text(by)));
+}
+
+void Journal::NoClaimSocket(const Claim& claim, const Error& error) {
+  SPDLOG_ERROR("a claim has no socket: its container is not scheduled name=\"{}\" error=\"{}\"", claim.name,
+               error.Line());
+}
+
+void Journal::ClaimEnded(const Claim& claim, const std::string& why, std::size_t clients) {
+  SPDLOG_INFO("claim ended name=\"{}\" of=\"{}\" cgroup=\"{}\" clients={} reason=\"{}\"", claim.name, LabelText(claim),
+              claim.cgroup, clients, why);
+  events_.Add(EventNow(EventKind::kClaim, ClaimText(claim) + " has ended: " + why));
 }
 
 // ---- what somebody did

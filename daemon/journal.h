@@ -39,6 +39,11 @@ class Journal {
   void GroupChanged(const Client& client, const std::string& before);
   void Hold(const Client& client, bool hold, const Actor& by);
 
+  // ---- claims; `clients`: how many have it now
+  void ClaimPut(const Claim& claim, bool is_new, std::size_t clients, const Actor& by);
+  static void NoClaimSocket(const Claim& claim, const Error& error);
+  void ClaimEnded(const Claim& claim, const std::string& why, std::size_t clients);
+
   // ---- what somebody did
   // One line for all `clients`, limited if a user caused it. `owner`: the user whose limit applies.
   void Operation(const std::string& what, const std::vector<Client*>& clients, const Actor& by, std::uint32_t owner);

@@ -50,8 +50,12 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
       admins_(*this, true),
       client_acceptor_(io_, sockets_.Client(),
                        [this](UniqueFd socket) { connections_.Accept(std::move(socket), false); }),
-      admin_acceptor_(io_, sockets_.Admin(),
-                      [this](UniqueFd socket) { connections_.Accept(std::move(socket), true); }) {
+      admin_acceptor_(io_, sockets_.Admin(), [this](UniqueFd socket) { connections_.Accept(std::move(socket), true); }),
+      claim_sockets_(io_, sockets_.RuntimeDir(), [this](UniqueFd socket, std::uint64_t claim) {
+        connections_.Accept(std::move(socket), false, claim);
+      }) {
+  core_.SetClaimSockets({.open = [this](const Claim& claim) { return claim_sockets_.Open(claim); },
+                         .close = [this](const Claim& claim) { claim_sockets_.Close(claim); }});
   quotas_.SetSubordinates(SubordinateUids::Read(SubordinateUids::kPath));
   core_.SetOwnerOf([this](std::uint32_t uid) { return quotas_.OwnerOf(uid); });
   core_.OnReload([this] {
@@ -95,6 +99,7 @@ Result<void> Server::Start(std::vector<PassedDescriptor> passed) {
     return serving;
   }
   AwaitSignal();
+  claim_sockets_.Start();
   client_acceptor_.Start();
   admin_acceptor_.Start();
   ServeMetrics();
@@ -188,6 +193,7 @@ void Server::Stop() {
   core_.Stop();
   client_acceptor_.Stop();
   admin_acceptor_.Stop();
+  claim_sockets_.Stop();
   StopMetrics();
   metrics_.Stop();
   connections_.CloseAll();

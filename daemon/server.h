@@ -14,6 +14,7 @@
 #include "daemon/admin/admin_operations.h"
 #include "daemon/admin/admin_service.h"
 #include "daemon/connections/acceptor.h"
+#include "daemon/connections/claim_sockets.h"
 #include "daemon/connections/connections.h"
 #include "daemon/connections/quotas.h"
 #include "daemon/connections/rpc_server.h"
@@ -85,6 +86,7 @@ class Server {
   Served admins_;
   Acceptor client_acceptor_;
   Acceptor admin_acceptor_;
+  ClaimSockets claim_sockets_;
   std::thread stopper_;  // waits for gRPC to stop while the loop runs on
 };
 

@@ -64,10 +64,18 @@ void AdminOperations::ChargeFor(const Actor& by, std::size_t clients) {
 }
 
 Status AdminOperations::GetCeiling(const Actor& by, const v1::GetCeilingRequest&, v1::GetCeilingResponse& response) {
-  const OwnCeiling ceiling = OwnCeilingOf(by.uid, by.may_raise, core_.Settings());
+  const Config& config = core_.Settings();
+  OwnCeiling ceiling = OwnCeilingOf(by.uid, by.may_raise, config);
+  response.set_why(CeilingText(by.uid, ceiling.is_configured));
+  // The caller's own process, or one with its number, if it has just ended: this only tells.
+  ClaimPtr claim = core_.Claims().FindId(by.claim_socket);
+  const UniqueFd process(by.claim_socket == 0 ? SystemPeerCalls().open_pidfd(static_cast<pid_t>(by.pid)) : -1);
+  if (process.IsValid()) claim = core_.ClaimOfProcess(ReadProcess(static_cast<pid_t>(by.pid), process.Get()));
+  if (claim != nullptr) ceiling = WithClaim(ceiling, *claim, by.uid, config);
+  if (claim != nullptr && (claim->priority || claim->ceiling || claim->weight || claim->weight_ceiling))
+    response.set_why(ClaimText(*claim));
   response.set_priority(ceiling.priority);
   response.set_weight(ceiling.weight);
-  response.set_why(CeilingText(by.uid, ceiling.is_configured));
   return Status::OK;
 }
 

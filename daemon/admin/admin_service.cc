@@ -22,6 +22,7 @@ grpc::Status AdminService::Authorise(Host& host, bool is_admin, const std::strin
   by = {static_cast<std::uint64_t>(connection->peer.pid), connection->peer.uid, is_admin,
         MayRaise(connection->peer, host.core.Groups()), MayReadAll(connection->peer, host.core.Groups())};
   by.login_uid = connection->login_uid;
+  by.claim_socket = connection->claim_socket;
   if (by.is_admin) return grpc::Status::OK;
   if (!connection->refusal.ok()) return connection->refusal;
   connection->last_call_ns = MonotonicNs();

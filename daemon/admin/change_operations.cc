@@ -21,6 +21,7 @@ std::uint64_t AppliedNs(const Scheduler& scheduler, std::uint64_t began_ns) {
 // For a user whose setting is kept, but does not count at present.
 void NoteOverridden(const std::string& what, PrioritySource source, v1::ChangeResponse::Change& change) {
   if (source == PrioritySource::kAdmin) change.set_note("kept; an administrator's " + what + " goes before it");
+  if (source == PrioritySource::kClaim) change.set_note("kept; the " + what + " of its claim goes before it");
   if (source == PrioritySource::kGroup) change.set_note("kept; that of its group goes before it");
   if (source == PrioritySource::kRule) change.set_note("kept; a rule of the configuration sets the " + what);
 }
@@ -116,14 +117,10 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
     change.set_latency_before(std::string(LatencyText(before.latency)));
     change.set_latency_after(std::string(LatencyText(after.latency)));
     change.set_hold_after(client->IsOnHold());
-    const std::uint32_t uid = client->identity.uid;
     const Config& config = core_.Settings();
-    if (sets_weight && after.weight_limited) {
-      change.set_note("weight limited by " + CeilingText(uid, config.WeightCeiling(uid).has_value()));
-    }
-    if (sets_priority && after.limited) {
-      change.set_note("limited by " + CeilingText(uid, config.PriorityCeiling(uid).has_value()));
-    }
+    if (sets_weight && after.weight_limited)
+      change.set_note("weight limited by " + WeightCeilingText(*client, after, config));
+    if (sets_priority && after.limited) change.set_note("limited by " + PriorityCeilingText(*client, after, config));
     const auto others_decide = [&](PrioritySource source) { return !by.is_admin || source == PrioritySource::kGroup; };
     if (latency && others_decide(after.latency_source)) NoteOverridden("latency", after.latency_source, change);
     if (weight && others_decide(after.weight_source)) NoteOverridden("weight", after.weight_source, change);

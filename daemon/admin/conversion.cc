@@ -21,6 +21,8 @@ v1::PrioritySource SourceOf(const Effective& effective) {
       return v1::PRIORITY_SOURCE_OWNER;
     case PrioritySource::kGroup:
       return v1::PRIORITY_SOURCE_GROUP;
+    case PrioritySource::kClaim:
+      return v1::PRIORITY_SOURCE_CLAIM;
   }
   return v1::PRIORITY_SOURCE_UNSPECIFIED;
 }
@@ -84,7 +86,32 @@ void FillBenefit(const policy::BenefitMemory& memory, v1::Benefit& out) {
   out.set_is_settled(memory.IsSettled());
 }
 
+void FillClientClaim(const ClaimPtr& claim, v1::ClientClaim& out) {
+  out.set_name(claim->name);
+  out.set_text(LabelText(*claim));
+  for (const auto& [name, value] : claim->labels)
+    (*out.mutable_labels())[name] = value;
+}
+
 }  // namespace
+
+void FillClaim(const Claim& claim, std::size_t clients, std::uint64_t now_ns, v1::Claim& out) {
+  out.set_name(claim.name);
+  out.set_cgroup(claim.cgroup);
+  out.set_has_socket(claim.has_socket);
+  if (claim.priority) out.set_priority(*claim.priority);
+  if (claim.ceiling) out.set_ceiling(*claim.ceiling);
+  if (claim.weight) out.set_weight(*claim.weight);
+  if (claim.weight_ceiling) out.set_weight_ceiling(*claim.weight_ceiling);
+  if (claim.latency) out.set_latency(std::string(LatencyText(*claim.latency)));
+  out.set_group(claim.group);
+  for (const auto& [name, value] : claim.labels)
+    (*out.mutable_labels())[name] = value;
+  out.set_ttl_ms(claim.ttl_ns / policy::kNsPerMs);
+  out.set_cgroup_inode(claim.cgroup_inode);
+  if (claim.expires_ns > now_ns) out.set_expires_in_ms((claim.expires_ns - now_ns) / policy::kNsPerMs);
+  out.set_clients(static_cast<std::uint32_t>(clients));
+}
 
 void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t now_ns, v1::Client& out) {
   const ClientIdentity& who = client.identity;
@@ -123,6 +150,7 @@ void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t 
   FillPassed(client.passed, *out.mutable_passed());
   const policy::BenefitMemory& benefit = client.group->memory.benefit;
   const bool is_measured = scheduler.Settings().tolerance_percent != 0 && client.effective.latency == Latency::kAuto;
+  if (client.claim != nullptr) FillClientClaim(client.claim, *out.mutable_claim());
   if (is_measured && benefit.Of(policy::kCheapest).pairs != 0) FillBenefit(benefit, *out.mutable_benefit());
 }
 
@@ -159,6 +187,7 @@ void FillEvent(const Event& event, v1::Event& out) {
   out.set_reason(event.ReasonText());
   out.set_priority(event.priority);
   out.set_weight(event.weight);
+  if (event.claim != nullptr) out.set_claim(event.claim->name);
   if (event.kind != EventKind::kHeld) return;
   out.set_rule(std::string(RuleName(event.reason.why)));
   out.set_for_pid(event.reason.pid);
@@ -169,6 +198,7 @@ void FillExplanation(const Explanation& explanation, v1::ExplainResponse& out) {
   out.set_command(explanation.command);
   out.set_priority(explanation.effective.priority);
   out.set_weight(explanation.effective.weight);
+  if (explanation.effective.claim != nullptr) FillClientClaim(explanation.effective.claim, *out.mutable_claim());
   out.set_is_gone(explanation.ended_ns != 0);
   out.set_ended_ns(explanation.ended_ns);
   out.set_time_ns(explanation.to_ns);
@@ -228,5 +258,6 @@ static_assert(static_cast<int>(EventKind::kTracked) == v1::EVENT_KIND_TRACKED);
 static_assert(static_cast<int>(EventKind::kWeight) == v1::EVENT_KIND_WEIGHT);
 static_assert(static_cast<int>(EventKind::kSilent) == v1::EVENT_KIND_SILENT);
 static_assert(static_cast<int>(EventKind::kLever) == v1::EVENT_KIND_LEVER);
+static_assert(static_cast<int>(EventKind::kClaim) == v1::EVENT_KIND_CLAIM);
 
 }  // namespace xschedd

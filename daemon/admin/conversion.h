@@ -7,6 +7,8 @@
 
 namespace xschedd {
 
+// `clients`: how many have it.
+void FillClaim(const Claim& claim, std::size_t clients, std::uint64_t now_ns, v1::Claim& out);
 void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t now_ns, v1::Client& out);
 void FillDevice(const Device& device, v1::Device& out);
 void FillPolicy(const policy::Settings& settings, v1::Policy& out);

@@ -66,10 +66,11 @@ Connections::Connections(asio::io_context& io, Quotas& quotas, Callbacks callbac
 Connections::Connections(asio::io_context& io, Quotas& quotas, Callbacks callbacks)
     : Connections(io, quotas, std::move(callbacks), Limits{}) {}
 
-void Connections::Accept(UniqueFd socket, bool is_admin) {
+void Connections::Accept(UniqueFd socket, bool is_admin, std::uint64_t claim_socket) {
   ++total_;
   auto connection = std::make_shared<Connection>(io_);
   connection->is_admin = is_admin;
+  connection->claim_socket = claim_socket;
   auto peer = ReadPeer(socket.Get());
   if (!peer) {
     SPDLOG_DEBUG("connection dropped reason=\"{}\"", peer.error().Line());

@@ -35,8 +35,9 @@ struct Connection {
   explicit Connection(boost::asio::io_context& io) : dead(io), deadline(io) {}
 
   PeerIdentity peer;
-  uid_t owner = 0;        // the user whose quotas apply (quotas.h)
-  bool is_admin = false;  // accepted on admin.sock
+  uid_t owner = 0;                 // the user whose quotas apply (quotas.h)
+  bool is_admin = false;           // accepted on admin.sock
+  std::uint64_t claim_socket = 0;  // the id of the claim on whose socket it was accepted; 0: on another
   std::optional<uid_t> login_uid;
   // If not OK, the connection stays open only to be refused: every call ends with this status.
   grpc::Status refusal;
@@ -84,8 +85,8 @@ class Connections {
   // If false, new shims are refused with kDraining.
   void AcceptShims(bool takes) { accepts_shims_ = takes; }
 
-  // `socket` is fresh and non-blocking.
-  void Accept(UniqueFd socket, bool is_admin);
+  // `socket` is fresh and non-blocking. `claim_socket`: as in Connection.
+  void Accept(UniqueFd socket, bool is_admin, std::uint64_t claim_socket = 0);
 
   // `peer`: "fd:N", as ServerContext::peer() says it. Null: already closed, or accepted on the other socket.
   std::shared_ptr<Connection> Find(const std::string& peer, bool is_admin) const;

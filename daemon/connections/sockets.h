@@ -15,11 +15,12 @@ namespace xschedd {
 
 class ListeningSockets {
  public:
-  // Makes the folders if need be (0755), takes the lock, binds both sockets (common/runtime_dir.h). Where `passed` has sockets (named "client"
-  // and "admin") takes those out of it. As root: client.sock 0666, admin.sock 0660 with group xschedd where that
-  // exists; else both belong to the user alone.
+  // Makes the folders if need be (0755), takes the lock, binds both sockets (common/runtime_dir.h). Where `passed` has
+  // sockets (named "client" and "admin") takes those out of it. As root: client.sock 0666, admin.sock 0660 with group
+  // xschedd where that exists; else both belong to the user alone.
   static Result<ListeningSockets> Open(const std::string& runtime_dir, std::vector<PassedDescriptor>& passed);
 
+  const std::string& RuntimeDir() const { return runtime_dir_; }
   int Client() const { return client_.Get(); }
   int Admin() const { return admin_.Get(); }
   // Handed over by systemd as "metrics"; not valid: it was not. To be asked once.

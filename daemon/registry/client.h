@@ -14,7 +14,9 @@
 #include "common/priority.h"
 #include "daemon/policy/types.h"
 #include "daemon/registry/attachment.h"
+#include "daemon/registry/cgroups.h"
 #include "daemon/registry/channel.h"
+#include "daemon/registry/claim.h"
 #include "daemon/registry/hints.h"
 #include "daemon/registry/process_key.h"
 #include "daemon/registry/token_bucket.h"
@@ -35,16 +37,25 @@ struct Queue {
   bool is_restored = false;       // as in Attachment
 };
 
+// Whose a group's name is: the same name of somebody else is another group.
+struct GroupKey {
+  std::optional<std::uint32_t> uid;  // none: the name was given by claims, to all their clients
+  std::string claim;                 // its name; empty: of clients without a claim
+  std::string name;
+
+  auto operator<=>(const GroupKey&) const = default;
+};
+
 struct Group {
-  std::uint64_t id = 0;    // grows with arrival
-  std::string name;        // as listed; for a client without a group: its pid
-  bool is_shared = false;  // other clients of the same uid can be put into it by its name
+  std::uint64_t id = 0;         // grows with arrival
+  std::string name;             // as listed; for a client without a group: its pid
+  std::optional<GroupKey> key;  // by which other clients can be put into it; none: it is one client's own
   std::vector<Client*> clients;
   policy::GroupMemory memory;
   std::uint64_t visited = 0;  // the gatherer's mark while it builds a cluster
 };
 
-enum class PrioritySource { kDefault, kAdmin, kRule, kHint, kOwner, kGroup };
+enum class PrioritySource { kDefault, kAdmin, kRule, kHint, kOwner, kGroup, kClaim };
 
 // What is in effect for a client (effective.h).
 struct Effective {
@@ -57,6 +68,7 @@ struct Effective {
   Latency latency = Latency::kAuto;
   PrioritySource latency_source = PrioritySource::kDefault;
   std::string metric_class;  // given by a rule; empty: derived from the priority (telemetry/meter.h)
+  ClaimPtr claim;            // the client's; null: it has none
 };
 
 // Who a client is, according to the kernel. Constant, except for `command`, which is read later.
@@ -67,7 +79,10 @@ struct ClientIdentity {
   std::uint32_t gid = 0;
   std::string exe;
   std::string cgroup;
-  bool may_raise = false;  // root, the daemon's own user, or in group xschedd (registry/roles.h)
+  bool is_cgroup_exact = false;    // as in ProcessInfo
+  CgroupLineage cgroup_lineage;    // when it connected; empty: not known
+  std::uint64_t claim_socket = 0;  // the id of the claim by whose socket it connected; 0: by client.sock
+  bool may_raise = false;          // root, the daemon's own user, or in group xschedd (registry/roles.h)
   std::string command;
   ProcessKey key;
 };
@@ -85,6 +100,7 @@ struct Client {
   ClientIdentity identity;
   Group* group = nullptr;
   std::string group_name;  // as the client gave it; empty: a group of its own
+  ClaimPtr claim;          // that it is of; null: none
   std::string runtime;
   std::string route;
   std::string version;

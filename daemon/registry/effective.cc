@@ -28,23 +28,48 @@ struct Chosen {
 };
 
 template <typename Value>
-Chosen<Value> Choose(const std::optional<Value>& admin, const std::optional<Value>& rule,
-                     const std::optional<Value>& owner, const std::optional<Value>& hint, Value otherwise) {
+Chosen<Value> Choose(const std::optional<Value>& admin, const std::optional<Value>& claim,
+                     const std::optional<Value>& rule, const std::optional<Value>& owner,
+                     const std::optional<Value>& hint, Value otherwise) {
   if (admin) return {*admin, PrioritySource::kAdmin};
+  if (claim) return {*claim, PrioritySource::kClaim};
   if (rule) return {*rule, PrioritySource::kRule};
   if (owner) return {*owner, PrioritySource::kOwner};
   if (hint) return {*hint, PrioritySource::kHint};
   return {otherwise, PrioritySource::kDefault};
 }
 
-// Who has said it: users below rules, these below administrators.
+// Who has said it: users below rules, these below claims, these below administrators.
 int Authority(PrioritySource source) {
-  return source == PrioritySource::kAdmin ? 2 : source == PrioritySource::kRule ? 1 : 0;
+  switch (source) {
+    case PrioritySource::kAdmin:
+      return 3;
+    case PrioritySource::kClaim:
+      return 2;
+    case PrioritySource::kRule:
+      return 1;
+    default:
+      return 0;
+  }
 }
 
 bool IsOwnWord(PrioritySource source, const Rule& rule) {
   const bool is_by_choice = source == PrioritySource::kRule && rule.IsByChoice();
   return source == PrioritySource::kHint || source == PrioritySource::kOwner || is_by_choice;
+}
+
+// The most that a value from this source may be.
+template <typename Value>
+struct Ceilings {
+  Value configured;
+  std::optional<Value> claims;
+  Value own;
+};
+template <typename Value>
+Value CeilingFor(PrioritySource source, const Rule& rule, const Ceilings<Value>& ceilings) {
+  if (source == PrioritySource::kAdmin || source == PrioritySource::kClaim) return ceilings.configured;
+  if (ceilings.claims) return std::min(ceilings.configured, *ceilings.claims);
+  return IsOwnWord(source, rule) ? ceilings.own : ceilings.configured;
 }
 
 }  // namespace
@@ -55,6 +80,18 @@ OwnCeiling OwnCeilingOf(std::uint32_t uid, bool may_raise, const Config& config)
   return {.priority = priority.value_or(may_raise ? kPriorityMax : kPriorityDefault),
           .weight = weight.value_or(may_raise ? policy::kWeightLimits.max : policy::kWeightDefault),
           .is_configured = priority && weight};
+}
+
+OwnCeiling WithClaim(const OwnCeiling& own, const Claim& claim, std::uint32_t uid, const Config& config) {
+  OwnCeiling result = own;
+  const OwnCeiling configured = OwnCeilingOf(uid, true, config);
+  if (claim.ceiling) result.priority = *claim.ceiling;
+  if (claim.priority) result.priority = *claim.priority;
+  if (claim.weight_ceiling) result.weight = *claim.weight_ceiling;
+  if (claim.weight) result.weight = *claim.weight;
+  result.priority = std::min(result.priority, configured.priority);
+  result.weight = std::min(result.weight, configured.weight);
+  return result;
 }
 
 ClientSettings SettingsOf(const Client& client) {
@@ -70,15 +107,20 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
   static const Rule kNoRule;
   const Rule* const fitting = FirstRule(client, config);
   const Rule& rule = fitting != nullptr ? *fitting : kNoRule;
-  const auto priority = Choose(settings.admin, rule.priority, settings.owner, client.hint, kPriorityDefault);
-  const auto weight =
-      Choose(settings.admin_weight, rule.weight, settings.owner_weight, client.hint_weight, policy::kWeightDefault);
-  const auto latency =
-      Choose(settings.admin_latency, rule.latency, settings.owner_latency, client.hint_latency, Latency::kAuto);
+  static const Claim kNoClaim;
+  const Claim& claim = client.claim != nullptr ? *client.claim : kNoClaim;
+  const auto priority =
+      Choose(settings.admin, claim.priority, rule.priority, settings.owner, client.hint, kPriorityDefault);
+  const auto weight = Choose(settings.admin_weight, claim.weight, rule.weight, settings.owner_weight,
+                             client.hint_weight, policy::kWeightDefault);
+  const auto latency = Choose(settings.admin_latency, claim.latency, rule.latency, settings.owner_latency,
+                              client.hint_latency, Latency::kAuto);
   const OwnCeiling own = OwnCeilingOf(client.identity.uid, client.identity.may_raise, config);
   const OwnCeiling configured = OwnCeilingOf(client.identity.uid, true, config);
-  const int priority_ceiling = (IsOwnWord(priority.source, rule) ? own : configured).priority;
-  const std::uint32_t weight_ceiling = (IsOwnWord(weight.source, rule) ? own : configured).weight;
+  const int priority_ceiling =
+      CeilingFor<int>(priority.source, rule, {configured.priority, claim.ceiling, own.priority});
+  const std::uint32_t weight_ceiling =
+      CeilingFor<std::uint32_t>(weight.source, rule, {configured.weight, claim.weight_ceiling, own.weight});
   return {.priority = std::min(priority.value, priority_ceiling),
           .source = priority.source,
           .limited = priority.value > priority_ceiling,
@@ -87,7 +129,8 @@ Effective EffectiveOf(const Client& client, const ClientSettings& settings, cons
           .weight_limited = weight.value > weight_ceiling,
           .latency = latency.value,
           .latency_source = latency.source,
-          .metric_class = rule.metric_class.value_or("")};
+          .metric_class = rule.metric_class.value_or(""),
+          .claim = client.claim};
 }
 
 GroupValues GroupValuesOf(const Group& group, const OwnEffective& own_of) {
@@ -133,7 +176,12 @@ std::vector<std::string> PassthroughOf(const Client& client, const Config& confi
   return entries;
 }
 
+bool IsGroupOfClaims(const Client& client) {
+  return client.claim != nullptr && !client.claim->group.empty();
+}
+
 std::string GroupNameOf(const Client& client, const Config& config) {
+  if (IsGroupOfClaims(client)) return client.claim->group;
   const Rule* const rule = FirstRule(client, config);
   if (rule == nullptr || !rule->join) return client.group_name;
   if (*rule->join == kJoinNone) return {};

@@ -1,13 +1,14 @@
 // What is in effect for a client: its group, and the priority, weight and latency that the group's members share.
 //
-// Priority, weight and latency, each for itself: the administrator's, else that of the first rule that fits, else what
-// the client's own user has set, else the client's hint, else the default; the first two limited to the configured
-// ceiling of the uid, which binds administrators, too. Where the uid has no ceiling, a client and its user may lower
+// Priority, weight and latency, each for itself: the administrator's, else that of the client's claim, else that of the
+// first rule that fits, else what the client's own user has set, else the client's hint, else the default; the first
+// two limited to the configured ceiling of the uid, which binds administrators and claims, too. A claim's own ceiling
+// binds all that is below the claim. Where neither the uid nor the claim has one, a client and its user may lower
 // themselves and not raise, as with nice, also by rules that they can choose to fit, unless the client's process may
 // raise. The first rule that fits is the only one that is looked at: what it does not set is as without rules.
 //
 // A group runs as one, so one of each counts for all its members that have a device: the highest (strict) of what
-// administrators set for any of them; if they set nothing, of what rules say; if these say nothing, of what users and
+// administrators set for any of them; if they set nothing, of what claims say; then of rules; then of what users and
 // hints say. So what was set from above for one member binds the whole group, and no member that says something
 // else, or joins later, goes beyond it. A member without a device has no say. Thread rule: pure functions.
 #pragma once
@@ -32,13 +33,16 @@ struct ClientSettings {
 };
 ClientSettings SettingsOf(const Client& client);
 
-// The most that a uid can give itself.
+// The most that a uid can give itself where no claim says anything else.
 struct OwnCeiling {
   int priority = kPriorityDefault;
   std::uint32_t weight = policy::kWeightDefault;
   bool is_configured = false;  // by a [[ceiling]] for both
 };
 OwnCeiling OwnCeilingOf(std::uint32_t uid, bool may_raise, const Config& config);
+
+// The same for a process that has this claim: what the claim sets, nobody below it changes.
+OwnCeiling WithClaim(const OwnCeiling& own, const Claim& claim, std::uint32_t uid, const Config& config);
 
 // From what was set and hinted for this client alone.
 Effective EffectiveOf(const Client& client, const Config& config);
@@ -61,5 +65,7 @@ std::vector<std::string> PassthroughOf(const Client& client, const Config& confi
 
 // The name of the group that the client belongs to; empty: a group of its own.
 std::string GroupNameOf(const Client& client, const Config& config);
+// Whether that name is its claim's word, and so the same for all clients of whatever claim gives it.
+bool IsGroupOfClaims(const Client& client);
 
 }  // namespace xschedd

@@ -14,6 +14,9 @@ namespace xschedd {
 std::string_view SourceText(PrioritySource source);
 // Whose ceiling limits something; without a configured ceiling, also who can raise it.
 std::string CeilingText(std::uint32_t uid, bool is_configured);
+// Whose ceiling limits the client's priority, or weight, where it is as `effective` says.
+std::string PriorityCeilingText(const Client& client, const Effective& effective, const Config& config);
+std::string WeightCeilingText(const Client& client, const Effective& effective, const Config& config);
 // Why a hint is not in effect. Empty: it is.
 std::string HintNote(const Client& client, const Config& config);
 

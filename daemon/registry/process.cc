@@ -15,6 +15,8 @@
 #include <sstream>
 #include <utility>
 
+#include "daemon/registry/cgroups.h"
+
 namespace xschedd {
 namespace {
 
@@ -224,7 +226,9 @@ ProcessInfo ReadProcess(pid_t pid, int pidfd) {
   char target[PATH_MAX];
   const ssize_t length = ::readlink((folder + "/exe").c_str(), target, sizeof target);
   if (length > 0) info.exe = CleanText({target, static_cast<std::size_t>(length)}, kTextLimit);
-  info.cgroup = CleanText(CgroupPath(ReadSmallFile(folder + "/cgroup")), kTextLimit);
+  const std::string cgroups = ReadSmallFile(folder + "/cgroup");
+  info.cgroup = CleanText(CgroupPath(cgroups), kTextLimit);
+  info.is_cgroup_exact = UnifiedCgroup(cgroups) == info.cgroup;
   if (HasExited(pidfd)) return {};  // what was read may be of a successor of the same pid
   return info;
 }

@@ -70,8 +70,9 @@ std::optional<uid_t> ReadLoginUid(pid_t pid);
 std::optional<uid_t> LoginUidOf(std::string_view text);
 
 struct ProcessInfo {
-  std::string exe;     // path; empty if it cannot be read
-  std::string cgroup;  // "/user.slice/..."; empty if it cannot be read
+  std::string exe;               // path; empty if it cannot be read
+  std::string cgroup;            // "/user.slice/..."; empty if it cannot be read
+  bool is_cgroup_exact = false;  // it is the unified hierarchy's path, uncut and unchanged by CleanText
 };
 
 // Whether `uid` may be several users: where the daemon's user namespace does not know all of them, the kernel calls

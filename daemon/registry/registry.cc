@@ -39,12 +39,16 @@ Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
   return added;
 }
 
-bool Registry::MoveToGroup(Client& client, const std::string& group_name) {
-  const bool is_shared = !group_name.empty();
-  const Group* const now = client.group;
-  if (now != nullptr && now->is_shared == is_shared && (!is_shared || now->name == group_name)) return false;
+bool Registry::MoveToGroup(Client& client, const std::string& group_name, bool is_claims) {
+  std::optional<GroupKey> key;
+  if (!group_name.empty() && is_claims) {
+    key = GroupKey{std::nullopt, {}, group_name};
+  } else if (!group_name.empty()) {
+    key = GroupKey{client.identity.uid, client.claim == nullptr ? std::string() : client.claim->name, group_name};
+  }
+  if (client.group != nullptr && client.group->key == key) return false;
   LeaveGroup(client);
-  Group& group = FindOrMakeGroup(client, group_name);
+  Group& group = FindOrMakeGroup(client, key);
   client.group = &group;
   group.clients.push_back(&client);
   return true;
@@ -56,21 +60,20 @@ void Registry::LeaveGroup(Client& client) {
   client.group = nullptr;
   std::erase(group.clients, &client);
   if (!group.clients.empty()) return;
-  if (group.is_shared) group_by_name_.erase({client.identity.uid, group.name});
+  if (group.key) group_by_key_.erase(*group.key);
   groups_.erase(group.id);
 }
 
-Group& Registry::FindOrMakeGroup(const Client& client, const std::string& name) {
-  const auto key = std::pair(client.identity.uid, name);
-  if (!name.empty()) {
-    const auto known = group_by_name_.find(key);
-    if (known != group_by_name_.end()) return *groups_.at(known->second);
+Group& Registry::FindOrMakeGroup(const Client& client, const std::optional<GroupKey>& key) {
+  if (key) {
+    const auto known = group_by_key_.find(*key);
+    if (known != group_by_key_.end()) return *groups_.at(known->second);
   }
   auto group = std::make_unique<Group>();
   group->id = next_group_++;
-  group->name = name.empty() ? "pid " + std::to_string(client.identity.pid) : name;
-  group->is_shared = !name.empty();
-  if (!name.empty()) group_by_name_.emplace(key, group->id);
+  group->name = key ? key->name : "pid " + std::to_string(client.identity.pid);
+  group->key = key;
+  if (key) group_by_key_.emplace(*key, group->id);
   Group& added = *group;
   groups_.emplace(added.id, std::move(group));
   return added;

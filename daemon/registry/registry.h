@@ -25,9 +25,9 @@ class Registry {
  public:
   // `channel` must stay until Remove. The client has no devices yet.
   Client& Add(NewClient client, std::uint64_t now_ns);
-  // Moves the client to the group of its uid with this name; empty: a group of its own. False: it is there already. A
-  // group that its last member leaves is removed.
-  bool MoveToGroup(Client& client, const std::string& group_name);
+  // Moves the client to the group with this name, of its uid and claim, or of claims themselves; empty: a group of its
+  // own. False: it is there already. A group that its last member leaves is removed.
+  bool MoveToGroup(Client& client, const std::string& group_name, bool is_claims = false);
   // Removes the client, and the group and devices that nobody else uses.
   void Remove(std::uint64_t client_id);
 
@@ -61,7 +61,7 @@ class Registry {
  private:
   static void UpdateDeadlines(Client& client);
   void LeaveGroup(Client& client);
-  Group& FindOrMakeGroup(const Client& client, const std::string& name);
+  Group& FindOrMakeGroup(const Client& client, const std::optional<GroupKey>& key);
   void Detach(Attachment& attachment);
   // Whether the user would be on more than `limit` different devices.
   bool WouldExceed(std::uint32_t owner, const NewDevice& device, std::size_t limit) const;
@@ -70,8 +70,8 @@ class Registry {
   std::uint64_t next_client_ = 1;
   std::uint64_t next_group_ = 1;
   std::map<std::uint64_t, std::unique_ptr<Client>> clients_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;              // by id
-  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> group_by_name_;  // uid and name
+  std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;  // by id
+  std::map<GroupKey, std::uint64_t> group_by_key_;
   xschedd::Devices devices_;
   PartitionNames names_;
   std::size_t attachments_ = 0;

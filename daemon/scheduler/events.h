@@ -35,6 +35,7 @@ enum class EventKind {
   kWeight = 21,
   kSilent = 22,
   kLever = 23,
+  kClaim = 24,
 };
 
 struct Event {
@@ -44,6 +45,7 @@ struct Event {
   std::uint64_t client_id = 0;
   std::uint64_t pid = 0;
   std::uint32_t uid = 0;  // of the client
+  ClaimPtr claim;         // the client's
   std::shared_ptr<const std::string> device;
   Reason reason;     // of kHeld and kOpened
   std::string text;  // of all others, when there is something to say

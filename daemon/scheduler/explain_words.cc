@@ -145,7 +145,11 @@ class Remedies {
           "xschedctl reload");
     }
     const OwnCeiling own = OwnCeilingOf(uid, subject_.identity.may_raise, context_.config);
-    if (!ceiling && own.priority < priority) {
+    const ClaimPtr& claim = subject_.effective.claim;
+    if (claim != nullptr && (claim->priority || claim->ceiling.value_or(kPriorityMax) < priority)) {
+      if (subject_.ended_ns != 0) Add(fmt::format("{}: by another priority of {}", text, ClaimText(*claim)), "");
+      Self(text + ByAdmin(), fmt::format("set --priority {}", priority));
+    } else if (!ceiling && !(claim != nullptr && claim->ceiling) && own.priority < priority) {
       if (subject_.ended_ns != 0) {
         Add(fmt::format("{}: give uid {} a [[ceiling]] of {} in the configuration{}, then start the next one with "
                         "xschedctl run --priority {}",
@@ -225,8 +229,11 @@ std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
 }
 
 std::string SummaryOf(const Subject& subject, const Explanation& explanation) {
-  std::string who = fmt::format("pid {} (priority {}, weight {})", subject.identity.pid, subject.effective.priority,
-                                subject.effective.weight);
+  const ClaimPtr& claim = subject.effective.claim;
+  const bool is_claims = claim != nullptr && subject.effective.source == PrioritySource::kClaim;
+  std::string who = fmt::format("pid {} (priority {}{}, weight {}{})", subject.identity.pid, subject.effective.priority,
+                                is_claims ? " by " + ClaimText(*claim) : "", subject.effective.weight,
+                                claim != nullptr && !is_claims ? ", " + ClaimText(*claim) : "");
   std::string when = "the last " + Seconds(explanation.observed_ns);
   if (subject.ended_ns != 0) {
     who += fmt::format(" ended {} ago", Seconds(subject.ended_ns));

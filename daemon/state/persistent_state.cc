@@ -66,6 +66,10 @@ void PersistentState::Changed(Urgency urgency) {
   NoteChange(kHead, urgency);
 }
 
+void PersistentState::ClaimChanged(std::uint64_t claim, Urgency urgency) {
+  NoteChange(kClaimParts + claim, urgency);
+}
+
 void PersistentState::NoteChange(std::uint64_t part, Urgency urgency) {
   if (!frozen_) saver_.NoteChange(part, urgency);
 }
@@ -76,6 +80,8 @@ StateSaver::PartIds PersistentState::AllParts() const {
     all.insert(id);
   for (const state::Client& client : returning_.Absent())
     all.insert(client.id());
+  for (const auto& [name, claim] : core_.Claims().All())
+    all.insert(kClaimParts + claim->id);
   return all;
 }
 
@@ -95,6 +101,8 @@ std::string PersistentState::SerialisePart(std::uint64_t part) const {
     FillSaved(core_, saved);
   } else if (part == kPartitions) {
     FillPartitions(core_.Clients().Names().Known(), saved);
+  } else if (part >= kClaimParts) {
+    if (const ClaimPtr claim = core_.Claims().FindId(part - kClaimParts)) *saved.add_claims() = ToSaved(*claim);
   } else if (const Client* const client = core_.Clients().Find(part)) {
     const auto channel = channels_.find(part);
     *saved.add_clients() = ToSaved(*client, channel != channels_.end() ? std::optional(channel->second) : std::nullopt);

@@ -57,15 +57,18 @@ class PersistentState final : public CoreObserver {
   void ClientGone(const Client& client) override;
   void ClientChanged(const Client& client, Urgency urgency) override;
   void Changed(Urgency urgency) override;
+  void ClaimChanged(std::uint64_t claim, Urgency urgency) override;
 
  private:
-  // Numbers of the saved parts; a client's part has the client's number.
+  // Numbers of the saved parts; a client's part has the client's number, a claim's its id behind kClaimParts.
   static constexpr std::uint64_t kHead = 0;
+  static constexpr std::uint64_t kClaimParts = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kPartitions = ~std::uint64_t{0};
 
   std::optional<StateFile> Load(std::vector<UniqueFd> files, std::optional<state::SavedState>& saved);
   void RestoreAll(const state::SavedState& saved, std::map<std::uint64_t, std::vector<UniqueFd>> channels);
   void RestorePolicy(const state::SavedState& saved);
+  void RestoreClaims(const state::SavedState& saved);
   void RestoreClients(const state::SavedState& saved, std::map<std::uint64_t, std::vector<UniqueFd>> channels);
   // Why the client's memory is not restored; empty: it is. Takes it out of `channels`.
   std::string RestoreMemory(const state::Client& saved, std::map<std::uint64_t, std::vector<UniqueFd>>& channels);

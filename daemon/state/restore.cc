@@ -74,6 +74,7 @@ void PersistentState::RestoreAll(const state::SavedState& saved,
   // A number that only the store knows is not given to another client either: the state may be older than the store.
   const std::uint64_t next_stored = channels.empty() ? 0 : channels.rbegin()->first + 1;
   core_.Clients().Restore(std::max(saved.next_client(), next_stored), PartitionsFrom(saved));
+  RestoreClaims(saved);
   if (saved.draining()) core_.Disable({});
   RestoreClients(saved, std::move(channels));
 }
@@ -92,6 +93,16 @@ void PersistentState::RestorePolicy(const state::SavedState& saved) {
         "policy settings from before the restart give way to the configuration, where that has been changed since");
   }
   if (now != core_.FilePolicy()) core_.RestorePolicy(now);
+}
+
+// Before the clients that they are about.
+void PersistentState::RestoreClaims(const state::SavedState& saved) {
+  std::size_t restored = 0;
+  for (const state::Claim& claim : saved.claims())
+    restored += core_.RestoreClaim(FromSaved(claim)) ? 1 : 0;
+  if (saved.claims_size() == 0) return;
+  SPDLOG_INFO("claims taken over claims={} ended_meanwhile={}", restored,
+              static_cast<std::size_t>(saved.claims_size()) - restored);
 }
 
 void PersistentState::RestoreClients(const state::SavedState& saved,
@@ -152,6 +163,7 @@ std::string PersistentState::RestoreClient(const state::Client& saved, std::vect
   ProcessInfo process = ReadProcess(pid, pidfd.Get());
   restored.fresh.identity.exe = std::move(process.exe);
   restored.fresh.identity.cgroup = std::move(process.cgroup);
+  restored.fresh.identity.is_cgroup_exact = process.is_cgroup_exact;
   restored.fresh.channel = channel->get();
   returning_.AddWaiting(saved.id(), std::move(*channel), std::move(pidfd));
   channels_.emplace(saved.id(), saved.channel());

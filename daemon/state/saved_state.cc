@@ -21,6 +21,7 @@ state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel
   saved.set_uid(who.uid);
   saved.set_gid(who.gid);
   saved.set_may_raise(who.may_raise);
+  saved.set_claim_socket(who.claim_socket);
   saved.set_id(client.id);
   if (client.admin) saved.set_admin_priority(*client.admin);
   if (client.admin_weight) saved.set_admin_weight(*client.admin_weight);
@@ -88,6 +89,7 @@ RestoredClient FromSaved(const state::Client& saved) {
   fresh.identity.gid = saved.gid();
   // An earlier release did not save it.
   fresh.identity.may_raise = saved.may_raise() || saved.uid() == ::geteuid();
+  fresh.identity.claim_socket = saved.claim_socket();
   fresh.group_name = CleanText(saved.group(), kMaxGroupNameBytes);
   const auto weight = [](std::uint32_t value) {
     const bool fits = value >= policy::kWeightLimits.min && value <= policy::kWeightLimits.max;
@@ -131,6 +133,45 @@ RestoredClient FromSaved(const state::Client& saved) {
   client.connected_ns = saved.connected_ns();
   client.late_total = saved.late();
   return client;
+}
+
+state::Claim ToSaved(const Claim& claim) {
+  state::Claim saved;
+  saved.set_id(claim.id);
+  saved.set_name(claim.name);
+  saved.set_cgroup(claim.cgroup);
+  saved.set_cgroup_inode(claim.cgroup_inode);
+  if (claim.priority) saved.set_priority(*claim.priority);
+  if (claim.ceiling) saved.set_ceiling(*claim.ceiling);
+  if (claim.weight) saved.set_weight(*claim.weight);
+  if (claim.weight_ceiling) saved.set_weight_ceiling(*claim.weight_ceiling);
+  if (claim.latency) saved.set_latency(std::string(LatencyText(*claim.latency)));
+  saved.set_group(claim.group);
+  for (const auto& [name, value] : claim.labels)
+    (*saved.mutable_labels())[name] = value;
+  saved.set_ttl_ns(claim.ttl_ns);
+  saved.set_expires_ns(claim.expires_ns);
+  saved.set_has_socket(claim.has_socket);
+  return saved;
+}
+
+Claim FromSaved(const state::Claim& saved) {
+  Claim claim;
+  claim.id = saved.id();
+  claim.name = saved.name();
+  claim.cgroup = saved.cgroup();
+  claim.cgroup_inode = saved.cgroup_inode();
+  if (saved.has_priority()) claim.priority = saved.priority();
+  if (saved.has_ceiling()) claim.ceiling = saved.ceiling();
+  if (saved.has_weight()) claim.weight = saved.weight();
+  if (saved.has_weight_ceiling()) claim.weight_ceiling = saved.weight_ceiling();
+  claim.latency = LatencyFrom(saved.latency());
+  claim.group = saved.group();
+  claim.labels = {saved.labels().begin(), saved.labels().end()};
+  claim.ttl_ns = saved.ttl_ns();
+  claim.expires_ns = saved.expires_ns();
+  claim.has_socket = saved.has_socket();
+  return claim;
 }
 
 state::Policy ToSaved(const policy::Settings& settings) {

@@ -22,17 +22,23 @@ inline constexpr std::size_t kMaxSavedQueueBytes = 4 * kSavedNumberBytes;
 inline constexpr std::size_t kMaxSavedDeviceBytes = 3 + 2 * 6 + (17 + 2) + (kMaxNameBytes + 2) + (kMaxVendorBytes + 2);
 // Without its devices.
 inline constexpr std::size_t kMaxSavedClientBytes =
-    30 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
+    31 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
 inline constexpr std::size_t kMaxSavedPartitionBytes = (17 + 5) + (kMaxNameBytes + 2);  // each at an address of its own
 inline constexpr std::size_t kMaxSavedHeadBytes = 4'096;
-inline constexpr std::size_t kMaxSavedBytes = kMaxClients * kMaxSavedClientBytes +
-                                              kMaxAttachments * kMaxSavedDeviceBytes +
-                                              kMaxPartitions * kMaxSavedPartitionBytes + kMaxSavedHeadBytes;
+inline constexpr std::size_t kMaxSavedClaimBytes = 10 * kSavedNumberBytes + (kMaxClaimNameBytes + 3) +
+                                                   (kMaxClaimCgroupBytes + 3) + (kMaxGroupNameBytes + 3) +
+                                                   kMaxLabelBytes + kMaxLabels * 10 + 10;
+inline constexpr std::size_t kMaxSavedBytes =
+    kMaxClients * kMaxSavedClientBytes + kMaxAttachments * kMaxSavedDeviceBytes +
+    kMaxPartitions * kMaxSavedPartitionBytes + kMaxClaims * kMaxSavedClaimBytes + kMaxSavedHeadBytes;
 static_assert(kMaxSavedBytes <= StateFile::kCapacity);
 
 // `channel`: its number in the descriptor store.
 state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel);
 RestoredClient FromSaved(const state::Client& saved);
+
+state::Claim ToSaved(const Claim& claim);
+Claim FromSaved(const state::Claim& saved);
 
 state::Policy ToSaved(const policy::Settings& settings);
 // None: a policy that this release does not have. Numbers out of range are as by default.

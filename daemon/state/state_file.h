@@ -26,7 +26,7 @@ class StateFile {
  public:
   static constexpr std::uint32_t kFormat = 1;
   // Of a slot; only what is written costs memory. The largest state that can come to be fits (saved_state.h).
-  static constexpr std::size_t kCapacity = std::size_t{16} * 1024 * 1024;
+  static constexpr std::size_t kCapacity = std::size_t{20} * 1024 * 1024;
   static constexpr std::size_t kFirstCapacity = std::size_t{8} * 1024 * 1024;  // of the first release's files
 
   // A fresh one, without content.

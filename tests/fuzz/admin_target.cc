@@ -9,6 +9,7 @@
 #include "tests/fuzz/quiet.h"
 #include "tests/fuzz/shim_end.h"
 #include "tests/unit/daemon/believing.h"
+#include "tools/xschedctl/render_claims.h"
 #include "tools/xschedctl/render_json.h"
 #include "tools/xschedctl/render_text.h"
 
@@ -39,6 +40,16 @@ void Show(const v1::ChangeResponse& answer) {
 void Show(const v1::Policy& answer) {
   FUZZ_CHECK(fuzz::IsShowable(ctl::RenderPolicy(answer)));
 }
+void Show(const v1::ListClaimsResponse& answer) {
+  FUZZ_CHECK(fuzz::IsShowable(ctl::RenderClaims(answer, kStyle)));
+  FUZZ_CHECK(!nlohmann::json::parse(ctl::Line(ctl::ToJson(answer, "/run")), nullptr, false).is_discarded());
+}
+void Show(const v1::PutClaimResponse& answer) {
+  FUZZ_CHECK(fuzz::IsShowable(ctl::RenderPut(answer, false, "/run")));
+}
+void Show(const v1::DeleteClaimResponse& answer) {
+  FUZZ_CHECK(fuzz::IsShowable(ctl::RenderRemoved(answer, false)));
+}
 void Show(const v1::Stats& answer) {
   FUZZ_CHECK(fuzz::IsShowable(ctl::RenderStats(answer)));
 }
@@ -53,7 +64,9 @@ class World {
         connections_(
             io_, quotas_,
             {[](int, bool) {}, [](Connection&) {}, [](uid_t, const std::string&) {}, &fuzz::Equip, [](Connection&) {}}),
-        admin_(core_, connections_, quotas_) {}
+        admin_(core_, connections_, quotas_) {
+    core_.SetCgroups([](const std::string& path) { return std::optional<std::uint64_t>(path.size()); });
+  }
   ~World() {
     while (!core_.Clients().Clients().empty())
       core_.RemoveClient(core_.Clients().Clients().begin()->first, "end");
@@ -94,7 +107,10 @@ class World {
           Call(input, &AdminOperations::Explain);
           break;
         case 10:
-          Call(input, &AdminOperations::Reload);
+          if (op < 64) Call(input, &AdminOperations::Reload);
+          if (op >= 64 && op < 192) Call(input, &AdminOperations::PutClaim);
+          if (op >= 192 && op < 224) Call(input, &AdminOperations::DeleteClaim);
+          if (op >= 224) Call(input, &AdminOperations::ListClaims);
           break;
         case 11:
           if (op < 32) Call(input, &AdminOperations::Disable);
@@ -149,6 +165,7 @@ class World {
     fresh.identity.uid = 1000 + input.Byte() % 2;
     fresh.identity.exe = CleanText(input.ShortText(), 1024);
     fresh.identity.cgroup = CleanText(CgroupPath(input.ShortText()), 1024);
+    fresh.identity.is_cgroup_exact = input.Byte() % 2 == 0;
     fresh.group_name = CleanText(input.ShortText(), 256);
     fresh.channel = channels_[i].get();
     Client& client = core_.AddClient(std::move(fresh));

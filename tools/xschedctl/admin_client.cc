@@ -151,6 +151,18 @@ Outcome<v1::GetCeilingResponse> AdminClient::Call(const v1::GetCeilingRequest& r
   return CallBy(*connection_, &v1::Admin::Stub::GetCeiling, request, kCeilingDeadline);
 }
 
+Outcome<v1::PutClaimResponse> AdminClient::Call(const v1::PutClaimRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::PutClaim, request);
+}
+
+Outcome<v1::DeleteClaimResponse> AdminClient::Call(const v1::DeleteClaimRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::DeleteClaim, request);
+}
+
+Outcome<v1::ListClaimsResponse> AdminClient::Call(const v1::ListClaimsRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::ListClaims, request);
+}
+
 Outcome<v1::Policy> AdminClient::Call(const v1::GetPolicyRequest& request) {
   return CallBy(*connection_, &v1::Admin::Stub::GetPolicy, request);
 }

@@ -53,6 +53,9 @@ class AdminClient {
   Outcome<v1::ChangeResponse> Call(const v1::ReleaseRequest& request);
   // In half a second or not: who asks has something else to do.
   Outcome<v1::GetCeilingResponse> Call(const v1::GetCeilingRequest& request);
+  Outcome<v1::PutClaimResponse> Call(const v1::PutClaimRequest& request);
+  Outcome<v1::DeleteClaimResponse> Call(const v1::DeleteClaimRequest& request);
+  Outcome<v1::ListClaimsResponse> Call(const v1::ListClaimsRequest& request);
   Outcome<v1::Policy> Call(const v1::GetPolicyRequest& request);
   Outcome<v1::Policy> Call(const v1::SetPolicyRequest& request);
   Outcome<v1::Stats> Call(const v1::GetStatsRequest& request);

@@ -36,6 +36,7 @@ Command AddSet(CommandSyntax& program, const GlobalOptions& global);
 Command AddHold(CommandSyntax& program, const GlobalOptions& global);
 Command AddRelease(CommandSyntax& program, const GlobalOptions& global);
 std::vector<Command> AddConfig(CommandSyntax& program, const GlobalOptions& global);
+std::vector<Command> AddClaim(CommandSyntax& program, const GlobalOptions& global);
 std::vector<Command> AddPolicy(CommandSyntax& program, const GlobalOptions& global);
 Command AddEvents(CommandSyntax& program, const GlobalOptions& global);
 Command AddTrace(CommandSyntax& program, const GlobalOptions& global);

@@ -37,6 +37,8 @@ std::string_view Name(v1::PrioritySource source) {
       return "owner";
     case v1::PRIORITY_SOURCE_GROUP:
       return "group";
+    case v1::PRIORITY_SOURCE_CLAIM:
+      return "claim";
     default:
       return "unknown";
   }
@@ -90,6 +92,8 @@ std::string_view Name(v1::EventKind kind) {
       return "silent";
     case v1::EVENT_KIND_LEVER:
       return "lever";
+    case v1::EVENT_KIND_CLAIM:
+      return "claim";
     default:
       return "unknown";
   }

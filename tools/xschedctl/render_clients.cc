@@ -34,8 +34,14 @@ Colour ColourOf(v1::ClientState state) {
   return state == v1::CLIENT_STATE_HELD || state == v1::CLIENT_STATE_PASSING ? Colour::kYellow : Colour::kNone;
 }
 
-// Where the columns go that are shown only if some client has missed a deadline, had calls passed through, or was
-// measured: behind the share.
+// "job 17.0"; without such a label the claim's name.
+std::string ClaimText(const v1::Client& client) {
+  if (!client.has_claim()) return "-";
+  return client.claim().text().empty() ? client.claim().name() : client.claim().text();
+}
+
+// Where the columns go that are shown only if some client has missed a deadline, had calls passed through, was
+// measured, or has a claim: behind the share.
 constexpr std::ptrdiff_t kOptionalColumn = 13;
 
 }  // namespace
@@ -75,6 +81,9 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
   if (any_others) columns.insert(columns.begin() + kOptionalColumn, {.header = "OTHERS", .rank = 6});
   if (any_passed) columns.insert(columns.begin() + kOptionalColumn, {.header = "PASSED", .right = true, .rank = 8});
   if (any_late) columns.insert(columns.begin() + kOptionalColumn, {.header = "LATE", .right = true, .rank = 8});
+  const bool any_claim = std::any_of(answer.clients().begin(), answer.clients().end(),
+                                     [](const v1::Client& client) { return client.has_claim(); });
+  if (any_claim) columns.insert(columns.begin() + kOptionalColumn, {.header = "CLAIM", .rank = 3});
   Table table(columns);
   // Of each device, by all listed clients. Clients that were not asked for are not known here.
   std::map<std::string, std::uint64_t> rates;
@@ -105,6 +114,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       if (any_others) cells.insert(cells.begin() + kOptionalColumn, others(client));
       if (any_passed) insert(device == nullptr ? 0 : device->passthrough());
       if (any_late) insert(client.late());
+      if (any_claim) cells.insert(cells.begin() + kOptionalColumn, ClaimText(client));
       table.Add(std::move(cells));
       constexpr std::size_t kStateColumn = 7;
       if (device != nullptr) table.Paint(kStateColumn, client.hold() ? Colour::kRed : ColourOf(device->state()));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "daemon/config/settings_message.h"
 #include "tools/xschedctl/names.h"
@@ -47,6 +49,13 @@ Json BenefitJson(const v1::Benefit& benefit) {
           {"is_settled", benefit.is_settled()}};
 }
 
+template <typename Message>
+Json ClaimJson(const Message& of) {
+  if (!of.has_claim()) return {};
+  const std::map<std::string, std::string> labels(of.claim().labels().begin(), of.claim().labels().end());
+  return {{"name", of.claim().name()}, {"text", of.claim().text()}, {"labels", labels}};
+}
+
 Json ToJson(const v1::Client& client) {
   Json json = {{"id", client.id()},
                {"pid", client.pid()},
@@ -61,6 +70,7 @@ Json ToJson(const v1::Client& client) {
                {"priority_owner", client.has_priority_owner() ? Json(client.priority_owner()) : Json()},
                {"priority_effective", client.priority_effective()},
                {"priority_source", Name(client.priority_source())},
+               {"claim", ClaimJson(client)},
                {"weight", client.weight()},
                {"latency", client.latency()},
                {"late", client.late()},
@@ -151,19 +161,13 @@ Json ToJson(const v1::Policy& policy) {
 }
 
 Json ToJson(const v1::Event& event) {
-  return {{"time_ns", event.time_ns()},
-          {"unix_ms", event.unix_ms()},
-          {"kind", Name(event.kind())},
-          {"client_id", event.client_id()},
-          {"pid", event.pid()},
-          {"device", event.device()},
-          {"priority", event.priority()},
-          {"weight", event.weight()},
-          {"count", event.count()},
-          {"reason", event.reason()},
-          {"rule", event.rule()},
-          {"for_pid", event.for_pid()},
-          {"for_priority", event.for_priority()}};
+  return {{"time_ns", event.time_ns()},   {"unix_ms", event.unix_ms()},
+          {"kind", Name(event.kind())},   {"client_id", event.client_id()},
+          {"pid", event.pid()},           {"device", event.device()},
+          {"priority", event.priority()}, {"weight", event.weight()},
+          {"count", event.count()},       {"claim", event.claim()},
+          {"reason", event.reason()},     {"rule", event.rule()},
+          {"for_pid", event.for_pid()},   {"for_priority", event.for_priority()}};
 }
 
 Json ToJson(const v1::Stats& stats) {
@@ -187,6 +191,7 @@ Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer) {
                {"command", answer.command()},
                {"priority", answer.priority()},
                {"weight", answer.weight()},
+               {"claim", ClaimJson(answer)},
                {"policy", answer.policy()},
                {"is_gone", answer.is_gone()},
                {"ended_ns", answer.ended_ns()},

@@ -75,7 +75,7 @@ class Pages(unittest.TestCase):
         for command in commands():
             wanted = help_of(CTL, *command)[0] - {"-h", "--help"}
             said = documented(described[" ".join(command)])
-            if "--cgroup" in wanted:  # takes selectors, which have a section of their own
+            if "--exe" in wanted:  # takes selectors, which have a section of their own
                 self.assertLessEqual(selectors, wanted, command)
                 wanted -= selectors
             self.assertEqual(said, wanted, f"xschedctl {' '.join(command)}")

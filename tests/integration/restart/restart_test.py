@@ -18,7 +18,7 @@ import unittest
 from restart_world import DEADLINE_S, Restart, Tenant, wait_for
 from service_manager import unit_setting
 
-CAPACITY = 16 << 20  # StateFile::kCapacity
+CAPACITY = 20 << 20  # StateFile::kCapacity
 F_ADD_SEALS, F_SEAL_WRITE = 1033, 8
 PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
 

@@ -54,7 +54,10 @@ class WithFolder(unittest.TestCase):
                 child.wait()
             self.assertIn(child.returncode, (0, -signal.SIGKILL))
 
-    def start(self, *words):
+    def start(self, *words, into=None):
+        """`into`: a cgroup (cgroups.py)."""
+        if into is not None:
+            words = ("/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', f"{into.folder}/cgroup.procs", *words)
         child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                  env=environment())
         self.children.append(child)
@@ -136,8 +139,8 @@ class WithDaemon(WithFolder):
     def clients(self):
         return {client["pid"]: client for client in self.json("ps")["clients"] if client["devices"]}
 
-    def client(self, *words):
-        pid = self.start(CLIENT, "--runtime-dir", self.folder, *map(str, words)).pid
+    def client(self, *words, into=None):
+        pid = self.start(CLIENT, "--runtime-dir", self.folder, *map(str, words), into=into).pid
         self.wait(lambda: pid in self.clients(), "the client is connected")
         return pid
 

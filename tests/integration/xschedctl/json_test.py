@@ -107,6 +107,17 @@ class Answers(WithDaemon):
         self.check("policy", "policy", "get")
         self.check("policy", "policy", "set", "--turn", "40ms")
         self.check("policy", "policy", "set", "share", "--dry-run")
+        self.check("claim-list", "claim", "list")
+        put = ["claim", "put", "job-17", "--socket", "--priority", "3", "--label", "job=17"]
+        self.check("claim-put", *put, "--dry-run")
+        folder = self.check("claim-put", *put, "--ttl", "1h")["claim"]["socket_folder"]
+        self.assertEqual(len(self.check("claim-list", "claim", "list")["claims"]), 1)
+        client = self.start(ctl_world.CLIENT, "--runtime-dir", folder).pid
+        self.wait(lambda: client in self.clients(), "the client is connected")
+        self.assertEqual(self.check("ps", "ps", str(client))["clients"][0]["claim"]["labels"], {"job": "17"})
+        self.assertEqual(self.check("explain", "explain", str(client))["claim"]["text"], "job 17")
+        self.check("claim-rm", "claim", "rm", "job-17", "--dry-run")
+        self.check("claim-rm", "claim", "rm", "job-17")
         self.check("explain", "explain", str(low))
         self.check("explain", "explain", "--all")
         self.check("stats", "stats")

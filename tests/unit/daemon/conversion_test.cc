@@ -40,6 +40,7 @@ TEST_CASE("the source of a priority is shown, and a client without memory has no
                {PrioritySource::kHint, v1::PRIORITY_SOURCE_HINT},
                {PrioritySource::kOwner, v1::PRIORITY_SOURCE_OWNER},
                {PrioritySource::kGroup, v1::PRIORITY_SOURCE_GROUP},
+               {PrioritySource::kClaim, v1::PRIORITY_SOURCE_CLAIM},
                {static_cast<PrioritySource>(99), v1::PRIORITY_SOURCE_UNSPECIFIED}};
   for (const auto& [from, to] : cases) {
     client.effective.source = from;

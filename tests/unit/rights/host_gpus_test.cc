@@ -64,7 +64,7 @@ class Machine {
   const std::string& root_ = folder_.Path();
 };
 
-NewDevice Claim(const std::string& address, const std::string& uuid = {}) {
+NewDevice Claimed(const std::string& address, const std::string& uuid = {}) {
   return {.slot = 0, .pci_address = address, .name = "Claimed", .vendor = "nvidia", .compute_units = 7, .uuid = uuid};
 }
 
@@ -141,16 +141,16 @@ TEST_CASE("a device is believed if the machine has it and the process has opened
   const Machine machine;
   machine.Pci(kAmd, "0x1002", "0x120000");
   const HostGpus gpus = machine.Gpus();
-  CHECK(WhyNot(gpus, Claim("0000:c2:00.0")).find("this machine has no GPU 0000:c2:00.0; ") == 0);
-  CHECK(WhyNot(gpus, Claim(kAmd)).find("pid 4711 has no device file of GPU 0000:c1:00.0's driver open; ") == 0);
+  CHECK(WhyNot(gpus, Claimed("0000:c2:00.0")).find("this machine has no GPU 0000:c2:00.0; ") == 0);
+  CHECK(WhyNot(gpus, Claimed(kAmd)).find("pid 4711 has no device file of GPU 0000:c1:00.0's driver open; ") == 0);
   // Neither another device file, nor a file that is only called like one.
   machine.Opens(0, "/dev/full/..");
   machine.Opens(1, machine.Root() + "/dev/nothing");
   machine.File("dev/nvidia0", "a file");
   machine.Opens(2, machine.Root() + "/dev/nvidia0");
-  CHECK(!WhyNot(gpus, Claim(kAmd)).empty());
+  CHECK(!WhyNot(gpus, Claimed(kAmd)).empty());
   machine.OpensDriver();
-  const auto confirmed = gpus.Confirm(kPid, Claim("0000:C1:00.0"));
+  const auto confirmed = gpus.Confirm(kPid, Claimed("0000:C1:00.0"));
   REQUIRE(confirmed);
   CHECK(confirmed->pci_address == kAmd);
   CHECK(confirmed->vendor == "amd");  // whatever was claimed
@@ -171,9 +171,9 @@ TEST_CASE("KFD's own list of processes is enough, and a process that cannot be l
   const Machine machine;
   machine.Pci(kAmd, "0x1002", "0x120000");
   fs::remove_all(machine.Root() + "/proc/4711");
-  CHECK(WhyNot(machine.Gpus(), Claim(kAmd)).find("the daemon cannot see what pid 4711 has open: ") == 0);
+  CHECK(WhyNot(machine.Gpus(), Claimed(kAmd)).find("the daemon cannot see what pid 4711 has open: ") == 0);
   machine.File("sys/class/kfd/kfd/proc/4711/pasid", "32769\n");
-  CHECK(WhyNot(machine.Gpus(), Claim(kAmd)).empty());
+  CHECK(WhyNot(machine.Gpus(), Claimed(kAmd)).empty());
 }
 
 TEST_CASE("a whole GPU has one name whatever uuids are told of it; partitions are the kernel's") {
@@ -181,16 +181,17 @@ TEST_CASE("a whole GPU has one name whatever uuids are told of it; partitions ar
   machine.Pci(kAmd, "0x1002", "0x120000");
   machine.OpensDriver();
   machine.KfdNode(1, 0xc100, 0xabc);
-  CHECK(machine.Gpus().Confirm(kPid, Claim(kAmd, "GPU-invented"))->uuid.empty());
-  CHECK(WhyNot(machine.Gpus(), Claim("0000:c1:00.0/1")) == "GPU 0000:c1:00.0 has no partition 1; name one that it has");
+  CHECK(machine.Gpus().Confirm(kPid, Claimed(kAmd, "GPU-invented"))->uuid.empty());
+  CHECK(WhyNot(machine.Gpus(), Claimed("0000:c1:00.0/1")) ==
+        "GPU 0000:c1:00.0 has no partition 1; name one that it has");
   // From Linux 6.6 the number of the partition stands above the address.
   machine.KfdNode(2, 0x1000'c100, 0xdef);
-  const auto second = machine.Gpus().Confirm(kPid, Claim(kAmd, "GPU-0000000000000def"));
+  const auto second = machine.Gpus().Confirm(kPid, Claimed(kAmd, "GPU-0000000000000def"));
   REQUIRE(second);
   CHECK(second->pci_address == "0000:c1:00.0/1");
-  CHECK(machine.Gpus().Confirm(kPid, Claim(kAmd, "GPU-0000000000000abc"))->pci_address == kAmd);
-  CHECK(WhyNot(machine.Gpus(), Claim("0000:c1:00.0/1")).empty());
-  CHECK(WhyNot(machine.Gpus(), Claim("0000:c1:00.0/2")).find("has no partition 2") != std::string::npos);
+  CHECK(machine.Gpus().Confirm(kPid, Claimed(kAmd, "GPU-0000000000000abc"))->pci_address == kAmd);
+  CHECK(WhyNot(machine.Gpus(), Claimed("0000:c1:00.0/1")).empty());
+  CHECK(WhyNot(machine.Gpus(), Claimed("0000:c1:00.0/2")).find("has no partition 2") != std::string::npos);
   // Where the kernel does not tell them apart, the first to come gives the names, and there are no more than
   // partitions.
   machine.KfdNode(2, 0x1000'c100, 0xabc);
@@ -199,7 +200,7 @@ TEST_CASE("a whole GPU has one name whatever uuids are told of it; partitions ar
   Client& client = registry.Add(std::move(fresh), 0);
   std::vector<std::string> names;
   for (std::uint32_t slot = 0; slot < 4; ++slot) {
-    NewDevice device = machine.Gpus().Confirm(kPid, Claim(kAmd, "GPU-" + std::to_string(slot))).value();
+    NewDevice device = machine.Gpus().Confirm(kPid, Claimed(kAmd, "GPU-" + std::to_string(slot))).value();
     device.slot = slot;
     names.push_back(registry.Attach(client, std::move(device)).value()->device->pci_address);
   }
@@ -215,9 +216,9 @@ TEST_CASE("one client's word does not make an AMD GPU's tenants take turns") {
   NewClient fresh;
   fresh.identity.pid = kPid;
   Client& client = core.AddClient(std::move(fresh));
-  REQUIRE(core.AttachDevice(client, Claim(kAmd)));
+  REQUIRE(core.AttachDevice(client, Claimed(kAmd)));
   CHECK(core.Clients().Devices().at(kAmd)->vendor == "amd");
-  NewDevice invented = Claim("0000:c2:00.0");
+  NewDevice invented = Claimed("0000:c2:00.0");
   invented.slot = 1;
   CHECK(!core.AttachDevice(client, invented));
   CHECK(core.Clients().Devices().size() == 1);
@@ -230,7 +231,7 @@ TEST_CASE("devices of a software GPU are what clients say, where the configurati
   config.software_gpu = true;
   Core core(io, {}, config, machine.Gpus());
   Client& client = core.AddClient({});
-  REQUIRE(core.AttachDevice(client, Claim("0000:c2:00.0")));
+  REQUIRE(core.AttachDevice(client, Claimed("0000:c2:00.0")));
   CHECK(core.Clients().Devices().at("0000:c2:00.0")->vendor == "nvidia");
 }
 
@@ -243,12 +244,12 @@ TEST_CASE("pretended devices are for the self-test, and not without end") {
   char address[] = "ffff:00:00.0";
   for (std::uint32_t slot = 0; slot < 64; ++slot) {
     std::snprintf(address, sizeof address, "ffff:%02x:00.0", slot);
-    NewDevice device = Claim(address);
+    NewDevice device = Claimed(address);
     device.slot = slot;
     REQUIRE(core.AttachDevice(client, device));
   }
-  CHECK(core.AttachDevice(other, Claim("ffff:00:00.0")));
-  NewDevice one_more = Claim("ffff:ff:00.0");
+  CHECK(core.AttachDevice(other, Claimed("ffff:00:00.0")));
+  NewDevice one_more = Claimed("ffff:ff:00.0");
   one_more.slot = 1;
   CHECK(core.AttachDevice(other, one_more).error().what == "there are 64 pretended devices already");
 }

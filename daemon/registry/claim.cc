@@ -1,0 +1,147 @@
+#include "daemon/registry/claim.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "common/priority.h"
+#include "daemon/policy/types.h"
+#include "daemon/registry/limits.h"
+#include "daemon/registry/process.h"
+
+namespace xschedd {
+namespace {
+
+constexpr std::size_t kShownTextBytes = 64;  // of text that is wrong
+
+bool IsLetterOrDigit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// Fit for a folder's name, a command line and a log.
+bool IsWord(std::string_view text, std::size_t limit) {
+  const auto fits = [](char c) { return IsLetterOrDigit(c) || c == '.' || c == '_' || c == '-'; };
+  return !text.empty() && text.size() <= limit && IsLetterOrDigit(text[0]) &&
+         std::all_of(text.begin(), text.end(), fits);
+}
+
+bool IsPrintable(const std::string& text) {
+  return CleanText(text, text.size()) == text;
+}
+
+std::string Quoted(const std::string& text) {
+  return "\"" + CleanText(text, kShownTextBytes) + "\"";
+}
+
+// "/a/b", which names a cgroup below the root in one way only.
+bool IsCgroupPath(const std::string& path) {
+  if (path.size() < 2 || path.front() != '/' || path.back() == '/' || !IsPrintable(path)) return false;
+  const std::string closed = path + "/";
+  for (const std::string_view part : {"//", "/./", "/../"})
+    if (closed.find(part) != std::string::npos) return false;
+  return true;
+}
+
+Result<void> CheckWeight(const std::string& what, std::optional<std::uint32_t> weight) {
+  const policy::Limits limits = policy::kWeightLimits;
+  if (!weight || (*weight >= limits.min && *weight <= limits.max)) return {};
+  return Fail(what + " " + std::to_string(*weight) + " is out of range",
+              "give a number from " + std::to_string(limits.min) + " to " + std::to_string(limits.max));
+}
+
+Result<void> CheckPriority(const std::string& what, std::optional<int> priority) {
+  if (!priority || IsPriority(*priority)) return {};
+  return Fail(what + " " + std::to_string(*priority) + " is out of range", "give a number from -100 to 100");
+}
+
+Result<void> CheckWho(const Claim& claim) {
+  if (claim.cgroup.empty() && !claim.has_socket) {
+    return Fail("a claim without a cgroup and without a socket is nobody's", "give the cgroup's path, or --socket");
+  }
+  if (claim.cgroup.empty()) return {};
+  if (claim.cgroup.size() > kMaxClaimCgroupBytes || !IsCgroupPath(claim.cgroup)) {
+    return Fail(
+        Quoted(claim.cgroup) + " is no path of a cgroup below the root",
+        "give it as in /proc/PID/cgroup behind \"0::\", with up to " + std::to_string(kMaxClaimCgroupBytes) + " bytes");
+  }
+  return {};
+}
+
+Result<void> CheckLabels(const ClaimLabels& labels) {
+  if (labels.size() > kMaxLabels) {
+    return Fail("a claim has at most " + std::to_string(kMaxLabels) + " labels, not " + std::to_string(labels.size()),
+                "leave some out");
+  }
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : labels) {
+    if (!IsWord(name, kMaxLabelNameBytes)) {
+      return Fail("label " + Quoted(name) + ": that is no name of a label",
+                  "give up to " + std::to_string(kMaxLabelNameBytes) + " letters, digits, \".\", \"_\" and \"-\"");
+    }
+    if (!IsPrintable(value)) {
+      return Fail("label " + name + ": its value has characters that cannot be shown",
+                  "give printable UTF-8 without \"");
+    }
+    bytes += name.size() + value.size();
+  }
+  if (bytes <= kMaxLabelBytes) return {};
+  return Fail(
+      "the labels have " + std::to_string(bytes) + " bytes together, more than " + std::to_string(kMaxLabelBytes),
+      "shorten them, or leave some out");
+}
+
+std::string ValueOf(const ClaimLabels& labels, const std::string& name) {
+  const auto found = labels.find(name);
+  return found == labels.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+Result<void> Check(const Claim& claim) {
+  if (!IsWord(claim.name, kMaxClaimNameBytes)) {
+    return Fail(Quoted(claim.name) + " is no name of a claim",
+                "give up to " + std::to_string(kMaxClaimNameBytes) + " letters, digits, \".\", \"_\" and \"-\"");
+  }
+  if (const auto checked = CheckWho(claim); !checked) return checked;
+  for (const auto& checked : {CheckPriority("priority", claim.priority), CheckPriority("ceiling", claim.ceiling),
+                              CheckWeight("weight", claim.weight), CheckWeight("weight ceiling", claim.weight_ceiling)})
+    if (!checked) return checked;
+  if (claim.priority && claim.ceiling && *claim.priority > *claim.ceiling) {
+    return Fail("priority " + std::to_string(*claim.priority) + " is above the claim's own ceiling, " +
+                    std::to_string(*claim.ceiling),
+                "lower the one or raise the other");
+  }
+  if (claim.weight && claim.weight_ceiling && *claim.weight > *claim.weight_ceiling) {
+    return Fail("weight " + std::to_string(*claim.weight) + " is above the claim's own ceiling, " +
+                    std::to_string(*claim.weight_ceiling),
+                "lower the one or raise the other");
+  }
+  if (claim.group.size() > kMaxGroupNameBytes || !IsPrintable(claim.group)) {
+    return Fail(Quoted(claim.group) + " is no name of a group",
+                "give up to " + std::to_string(kMaxGroupNameBytes) + " bytes of printable UTF-8 without \"");
+  }
+  const std::uint64_t ttl_ms = claim.ttl_ns / policy::kNsPerMs;
+  if (claim.ttl_ns != 0 && (ttl_ms < kMinClaimTtlMs || ttl_ms > kMaxClaimTtlMs)) {
+    return Fail("a claim cannot live for " + std::to_string(ttl_ms) + " ms",
+                "give 1 s to 366 days, or nothing: then it lives as long as its cgroup");
+  }
+  return CheckLabels(claim.labels);
+}
+
+std::string LabelText(const Claim& claim) {
+  const auto label = [&](const char* name) { return ValueOf(claim.labels, name); };
+  if (const std::string job = label("job"); !job.empty()) {
+    const std::string step = label("step");
+    return "job " + job + (step.empty() ? "" : "." + step);
+  }
+  const std::string pod = label("pod");
+  const std::string space = label("namespace");
+  if (pod.empty()) return {};
+  return "pod " + (space.empty() ? "" : space + "/") + pod;
+}
+
+std::string ClaimText(const Claim& claim) {
+  const std::string label = LabelText(claim);
+  return "claim \"" + claim.name + "\"" + (label.empty() ? "" : " of " + label);
+}
+
+}  // namespace xschedd

@@ -1,0 +1,65 @@
+"""Real cgroups of the unified hierarchy, for tests that may make them. Thread rule: main thread."""
+
+import os
+import pathlib
+import signal
+import tempfile
+import time
+
+
+def find_root():
+    """Where they can be made; None: this machine does not let us."""
+    for path in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+        root = pathlib.Path(path)
+        if not (root / "cgroup.procs").exists():  # the older hierarchies have it below one folder each
+            continue
+        try:
+            os.rmdir(tempfile.mkdtemp(prefix="xschedd-test-", dir=root))
+        except OSError:
+            continue
+        return root
+    return None
+
+
+ROOT = find_root()
+WHY_NOT = "no cgroup can be made here"
+
+
+class Cgroup:
+    """`path`: as in /proc/PID/cgroup."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.path = "/" + str(folder.relative_to(ROOT))
+
+    def make(self):
+        self.folder.mkdir()
+
+    def below(self, name):
+        inner = Cgroup(self.folder / name)
+        inner.make()
+        return inner
+
+    def remove(self):
+        """And what is below it; ends what is in there."""
+        for folder in sorted(self.folder.rglob("*/"), reverse=True) + [self.folder]:
+            end = time.monotonic() + 30
+            while folder.is_dir():
+                for pid in (folder / "cgroup.procs").read_text().split():
+                    try:
+                        os.kill(int(pid), signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                try:
+                    folder.rmdir()
+                except OSError:
+                    if time.monotonic() > end:
+                        raise
+                    time.sleep(0.02)
+
+
+def make(test):
+    """One for this test."""
+    cgroup = Cgroup(pathlib.Path(tempfile.mkdtemp(prefix="xschedd-test-", dir=ROOT)))
+    test.addCleanup(cgroup.remove)
+    return cgroup

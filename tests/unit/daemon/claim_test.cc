@@ -1,0 +1,345 @@
+// Claims: whose they are, what counts beside them, when they are over.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "daemon/registry/effective.h"
+#include "daemon/registry/effective_words.h"
+#include "daemon/state/saved_state.h"
+#include "tests/catch.h"
+#include "tests/unit/daemon/claims.h"
+#include "tests/unit/daemon/folder.h"
+
+using namespace xschedd;
+using namespace xschedd::test;
+
+TEST_CASE("what a claim may say") {
+  struct Case {
+    std::function<void(Claim&)> spoil;
+    std::string says;
+  };
+  const Case cases[] = {
+      {[](Claim& c) { c.name = ""; }, "is no name of a claim"},
+      {[](Claim& c) { c.name = ".."; }, "is no name of a claim"},
+      {[](Claim& c) { c.name = "a b"; }, "is no name of a claim"},
+      {[](Claim& c) { c.name = std::string(kMaxClaimNameBytes + 1, 'a'); }, "is no name of a claim"},
+      {[](Claim& c) { c.cgroup = ""; }, "without a cgroup and without a socket"},
+      {[](Claim& c) { c.cgroup = "/"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "a"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a/"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a//b"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a/.."; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/./a"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a\x1b"; }, "no path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/" + std::string(kMaxClaimCgroupBytes, 'a'); }, "no path of a cgroup"},
+      {[](Claim& c) { c.priority = 101; }, "priority 101 is out of range"},
+      {[](Claim& c) { c.ceiling = -101; }, "ceiling -101 is out of range"},
+      {[](Claim& c) { c.weight = 0; }, "weight 0 is out of range"},
+      {[](Claim& c) { c.weight_ceiling = 10'001; }, "weight ceiling 10001 is out of range"},
+      {[](Claim& c) { c.priority = 5, c.ceiling = 4; }, "priority 5 is above the claim's own ceiling, 4"},
+      {[](Claim& c) { c.weight = 5, c.weight_ceiling = 4; }, "weight 5 is above the claim's own ceiling, 4"},
+      {[](Claim& c) { c.group = "a\n"; }, "no name of a group"},
+      {[](Claim& c) { c.group = std::string(kMaxGroupNameBytes + 1, 'a'); }, "no name of a group"},
+      {[](Claim& c) { c.ttl_ns = 999 * policy::kNsPerMs; }, "cannot live for 999 ms"},
+      {[](Claim& c) { c.labels["a b"] = "c"; }, "no name of a label"},
+      {[](Claim& c) { c.labels["a"] = "\xff"; }, "cannot be shown"},
+      {[](Claim& c) { c.labels["a"] = std::string(kMaxLabelBytes, 'b'); }, "more than 1024"},
+      {[](Claim& c) {
+         for (std::size_t i = 0; i <= kMaxLabels; ++i)
+           c.labels["l" + std::to_string(i)] = "";
+       },
+       "at most 16 labels, not 17"},
+  };
+  CHECK(Check(MakeClaim("a.B_1-2", "/a/b.slice/x\\x2d:y")));
+  for (const Case& one : cases) {
+    Claim claim = MakeClaim("a", "/a");
+    one.spoil(claim);
+    const auto checked = Check(claim);
+    INFO(one.says);
+    REQUIRE(!checked);
+    CHECK(checked.error().what.find(one.says) != std::string::npos);
+    CHECK(!checked.error().remedy.empty());
+  }
+}
+
+TEST_CASE("a claim is named by its job or pod") {
+  Claim claim = MakeClaim("c", "/a");
+  CHECK(ClaimText(claim) == "claim \"c\"");
+  claim.labels = {{"user", "alice"}};
+  CHECK(LabelText(claim).empty());
+  claim.labels = {{"pod", "web-1"}};
+  CHECK(LabelText(claim) == "pod web-1");
+  claim.labels["namespace"] = "ml";
+  CHECK(LabelText(claim) == "pod ml/web-1");
+  claim.labels["job"] = "17";
+  CHECK(LabelText(claim) == "job 17");
+  claim.labels["step"] = "0";
+  CHECK(ClaimText(claim) == "claim \"c\" of job 17.0");
+}
+
+TEST_CASE("the kernel's line says where a process is, and nothing else does") {
+  struct Case {
+    std::string text;
+    std::optional<std::string> path;
+  };
+  const Case cases[] = {
+      {"0::/a/b\n", "/a/b"},
+      {"4:memory:/x\n0::/a\n", "/a"},
+      {"0::/\n", "/"},
+      {"0::/a/b", std::nullopt},  // cut: "/a/b" may be another's
+      {"4:memory:/a\n", std::nullopt},
+      {"", std::nullopt},
+      {"10::/a\n", std::nullopt},
+  };
+  for (const Case& one : cases) {
+    INFO(one.text);
+    CHECK(UnifiedCgroup(one.text) == one.path);
+  }
+  CHECK(CgroupDepth("/") == 0);
+  CHECK(CgroupDepth("/a/b") == 2);
+  const CgroupTable cgroups{{"/a", 1}, {"/a/b/c", 3}};
+  CHECK(LineageOf("/a/b/c", InodesOf(cgroups)) == CgroupLineage{1, kUnknownInode, 3});
+  CHECK(LineageOf("/", InodesOf(cgroups)).empty());
+  CHECK(LineageOf("", InodesOf(cgroups)).empty());
+}
+
+TEST_CASE("a cgroup is a folder, and no link to one") {
+  const test::Folder folder;
+  const std::string root = folder.Path();
+  REQUIRE(::mkdir((root + "/a").c_str(), 0755) == 0);
+  REQUIRE(::symlink("a", (root + "/link").c_str()) == 0);
+  const CgroupInodeOf inode_of = CgroupsAt(root);
+  struct stat status {};
+  REQUIRE(::stat((root + "/a").c_str(), &status) == 0);
+  CHECK(inode_of("/a") == status.st_ino);
+  CHECK(!inode_of("/link"));
+  CHECK(!inode_of("/b"));
+}
+
+TEST_CASE("whose claim a process has") {
+  CgroupTable cgroups{{"/a", 1}, {"/a/b", 2}, {"/a/b/c", 3}, {"/ab", 4}};
+  ClaimTable table;
+  REQUIRE(table.Add(MakeClaim("outer", "/a"), InodesOf(cgroups), 0));
+  REQUIRE(table.Add(MakeClaim("inner", "/a/b"), InodesOf(cgroups), 0));
+  struct Case {
+    std::string path;
+    CgroupLineage lineage;
+    std::string claim;  // empty: none
+  };
+  const Case cases[] = {
+      {"/a", {1}, "outer"},
+      {"/a/b", {1, 2}, "inner"},
+      {"/a/b/c", {1, 2, 3}, "inner"},
+      {"/a/other", {1, 9}, "outer"},
+      {"/ab", {4}, ""},
+      {"/a/b", {1, 9}, "outer"},    // made again: another, in the same outer one
+      {"/a/b", {9, 2}, "inner"},    // only its own directory counts
+      {"/a", {9}, ""},              // made again
+      {"/a", {kUnknownInode}, ""},  // could not be looked at
+      {"/a", {}, ""},               // not the kernel's whole word
+      {"/a/b", {1}, ""},            // not of this path
+      {"/", {}, ""},
+      {"/a (deleted)", {1}, ""},
+  };
+  for (const Case& one : cases) {
+    INFO(one.path);
+    const ClaimPtr claim = table.Match(one.path, one.lineage);
+    CHECK((claim == nullptr ? "" : claim->name) == one.claim);
+  }
+}
+
+TEST_CASE("a claim lives as long as its cgroup and its time, and is one when it is put again") {
+  CgroupTable cgroups{{"/a", 1}, {"/b", 2}};
+  ClaimTable table;
+  Claim claim = MakeClaim("c", "/a");
+  claim.ttl_ns = 5 * policy::kNsPerS;
+  const auto first = table.Add(claim, InodesOf(cgroups), 100);
+  REQUIRE(first);
+  CHECK((first->is_new && first->is_changed));
+  CHECK(table.NextExpiryNs() == 100 + claim.ttl_ns);
+  const auto again = table.Add(claim, InodesOf(cgroups), 200);
+  CHECK((!again->is_new && !again->is_changed && again->claim->id == first->claim->id));
+  CHECK(table.RemoveExpired(199 + claim.ttl_ns).empty());
+  claim.priority = 3;
+  CHECK(table.Add(claim, InodesOf(cgroups), 200, true)->is_changed);  // a dry run
+  CHECK(!table.Find("c")->priority);
+  CHECK(table.Add(claim, InodesOf(cgroups), 200)->is_changed);
+
+  CHECK(table.Add(MakeClaim("other", "/a"), InodesOf(cgroups), 0).error().what == "cgroup /a has claim \"c\" already");
+  CHECK(table.Add(MakeClaim("other", "/nothing"), InodesOf(cgroups), 0).error().what.find("there is no cgroup") == 0);
+  cgroups["/a"] = kUnknownInode;
+  CHECK(table.Add(claim, InodesOf(cgroups), 0).error().what == "the cgroup /a cannot be looked at");
+  CHECK(table.RemoveGone(InodesOf(cgroups)).empty());
+  cgroups["/a"] = 9;  // made again: free for another, before anybody has looked
+  REQUIRE(table.Add(MakeClaim("other", "/a"), InodesOf(cgroups), 0));
+  CHECK(table.Match("/a", {9})->name == "other");
+  const auto gone = table.RemoveGone(InodesOf(cgroups));
+  REQUIRE(gone.size() == 1);
+  CHECK(gone[0]->name == "c");
+  CHECK(table.Match("/a", {9})->name == "other");
+  // To another cgroup under its name.
+  REQUIRE(table.Add(MakeClaim("other", "/b"), InodesOf(cgroups), 0));
+  CHECK(table.Match("/a", {9}) == nullptr);
+  CHECK(table.Match("/b", {2})->name == "other");
+  CHECK(table.RemoveExpired(~std::uint64_t{0}).empty());
+  CHECK(table.NextExpiryNs() == 0);
+  CHECK(table.Remove("other") != nullptr);
+  CHECK(table.Remove("other") == nullptr);
+  CHECK(table.Match("/b", {2}) == nullptr);
+}
+
+TEST_CASE("there are so many claims and no more; those that there are can be put again") {
+  const CgroupInodeOf any = [](const std::string& path) { return std::optional<std::uint64_t>(path.size()); };
+  ClaimTable table;
+  for (std::size_t i = 0; i < kMaxClaims; ++i)
+    REQUIRE(table.Add(MakeClaim("c" + std::to_string(i), "/c" + std::to_string(i)), any, 0));
+  CHECK(table.Add(MakeClaim("more", "/more"), any, 0).error().what.find("as many as xschedd keeps") !=
+        std::string::npos);
+  CHECK(table.Add(MakeClaim("c0", "/c0"), any, 0));
+}
+
+TEST_CASE("the administrator's word, then the claim's, the rule's, the owner's, the hint's") {
+  Registry registry;
+  NewClient fresh = ClientIn("/a", 1, 40);
+  fresh.hints.weight = 400;
+  fresh.hints.latency = Latency::kStrict;
+  Client& client = registry.Add(std::move(fresh), 0);
+  Config config;
+  auto claim = std::make_shared<Claim>(MakeClaim("c", "/a"));
+  client.claim = claim;
+  // Each row takes away what came first before it.
+  client.admin = 10;
+  claim->priority = 20;
+  config.rules.push_back({.uid = 0, .priority = 30});
+  client.owner = 35;
+  const std::pair<PrioritySource, int> rows[] = {{PrioritySource::kAdmin, 10}, {PrioritySource::kClaim, 20},
+                                                 {PrioritySource::kRule, 30},  {PrioritySource::kOwner, 35},
+                                                 {PrioritySource::kHint, 40},  {PrioritySource::kDefault, 0}};
+  const std::function<void()> take[] = {[&] { client.admin.reset(); }, [&] { claim->priority.reset(); },
+                                        [&] { config.rules.clear(); }, [&] { client.owner.reset(); },
+                                        [&] { client.hint.reset(); },  [] {}};
+  for (std::size_t i = 0; i < std::size(rows); ++i) {
+    const Effective effective = EffectiveOf(client, config);
+    CHECK(effective.source == rows[i].first);
+    CHECK(effective.priority == rows[i].second);
+    CHECK(effective.claim == client.claim);
+    take[i]();
+  }
+  CHECK(EffectiveOf(client, config).weight == 400);
+  claim->weight = 50;
+  claim->latency = Latency::kAuto;
+  CHECK(EffectiveOf(client, config).weight == 50);
+  CHECK(EffectiveOf(client, config).weight_source == PrioritySource::kClaim);
+  CHECK(EffectiveOf(client, config).latency == Latency::kAuto);
+}
+
+TEST_CASE("a claim's ceiling binds what is below it, and a configured one all") {
+  struct Case {
+    bool may_raise;
+    std::optional<int> admin, claim, rule, hint, ceiling, configured;
+    int gives;
+    bool is_limited;
+  };
+  const auto none = std::nullopt;
+  const Case cases[] = {
+      // A user, and root in a container.
+      {false, none, none, none, 50, none, none, 0, true},
+      {false, none, none, none, 50, 30, none, 30, true},
+      {true, none, none, none, 50, none, none, 50, false},
+      {true, none, none, none, 50, 30, none, 30, true},
+      {true, none, none, none, 20, 30, none, 20, false},
+      {true, none, none, none, none, -5, none, -5, true},  // who says nothing is below it, too
+      {true, none, none, 60, none, 30, none, 30, true},
+      {true, none, 60, none, none, none, none, 60, false},
+      {true, none, 60, none, none, none, 10, 10, true},
+      {true, 60, none, none, none, 30, none, 60, false},
+      {true, 60, none, none, none, 30, 10, 10, true},
+      {true, none, none, none, 50, 30, 10, 10, true},
+      {true, none, none, none, 50, 10, 30, 10, true},
+  };
+  for (const Case& one : cases) {
+    Registry registry;
+    NewClient fresh = ClientIn("/a", 1, one.hint);
+    fresh.identity.may_raise = one.may_raise;
+    Client& client = registry.Add(std::move(fresh), 0);
+    Config config;
+    if (one.rule) config.rules.push_back({.uid = 0, .priority = one.rule});
+    if (one.configured) config.ceilings[0].priority = one.configured;
+    auto claim = std::make_shared<Claim>(MakeClaim("c", "/a"));
+    claim->priority = one.claim;
+    claim->ceiling = one.ceiling;
+    client.claim = claim;
+    client.admin = one.admin;
+    client.effective = EffectiveOf(client, config);
+    INFO(&one - cases);
+    CHECK(client.effective.priority == one.gives);
+    CHECK(client.effective.limited == one.is_limited);
+    if (!one.is_limited) continue;
+    const bool is_claims = !one.admin && !one.claim && one.ceiling && one.gives == *one.ceiling;
+    const std::string said = PriorityCeilingText(client, client.effective, config);
+    CHECK((said == "the ceiling of claim \"c\"") == is_claims);
+  }
+  const Claim sets = [] {
+    Claim claim = MakeClaim("c", "/a");
+    claim.priority = 5;
+    claim.weight_ceiling = 300;
+    return claim;
+  }();
+  Config config;
+  config.ceilings[7].weight = 200;
+  const OwnCeiling own = OwnCeilingOf(0, true, config);
+  CHECK(WithClaim(own, sets, 0, config).priority == 5);
+  CHECK(WithClaim(own, sets, 0, config).weight == 300);
+  CHECK(WithClaim(own, sets, 7, config).weight == 200);
+}
+
+TEST_CASE("claims come back after a restart, unless they are over") {
+  CgroupTable cgroups{{"/a", 1}, {"/b", 2}, {"/c", 3}, {"/d", 4}};
+  ClaimTable before;
+  Claim all = MakeClaim("all", "/a");
+  all.priority = -5;
+  all.ceiling = 7;
+  all.weight = 30;
+  all.weight_ceiling = 300;
+  all.latency = Latency::kStrict;
+  all.group = "g";
+  all.labels = {{"job", "17"}, {"user", "alice"}};
+  all.ttl_ns = 5 * policy::kNsPerS;
+  all.has_socket = true;
+  const ClaimPtr put = before.Add(all, InodesOf(cgroups), 100)->claim;
+  CHECK(FromSaved(ToSaved(*put)) == *put);
+  const ClaimPtr lasting = before.Add(MakeClaim("lasting", "/b"), InodesOf(cgroups), 100)->claim;
+  const ClaimPtr again = before.Add(MakeClaim("again", "/c"), InodesOf(cgroups), 100)->claim;
+  cgroups["/c"] = 9;
+  cgroups.erase("/d");
+  ClaimTable after;
+  CHECK(after.Restore(FromSaved(ToSaved(*put)), InodesOf(cgroups), 200));
+  CHECK(!after.Restore(*put, InodesOf(cgroups), 200));  // twice
+  CHECK(after.Restore(*lasting, InodesOf(cgroups), 200));
+  CHECK(!after.Restore(*again, InodesOf(cgroups), 200));
+  CHECK(!ClaimTable().Restore(*put, InodesOf(cgroups), 100 + all.ttl_ns));
+  Claim spoilt = *lasting;
+  spoilt.name = "../x";
+  CHECK(!ClaimTable().Restore(spoilt, InodesOf(cgroups), 200));
+  CHECK(after.NextExpiryNs() == 100 + all.ttl_ns);
+  cgroups["/d"] = 4;
+  CHECK(after.Add(MakeClaim("next", "/d"), InodesOf(cgroups), 200)->claim->id > again->id);
+
+  Claim largest = MakeClaim(std::string(kMaxClaimNameBytes, 'n'), "/" + std::string(kMaxClaimCgroupBytes - 1, 'c'));
+  largest.id = largest.cgroup_inode = largest.expires_ns = ~std::uint64_t{0};
+  largest.priority = largest.ceiling = -100;
+  largest.weight = largest.weight_ceiling = 10'000;
+  largest.latency = Latency::kStrict;
+  largest.has_socket = true;
+  largest.group = std::string(kMaxGroupNameBytes, 'g');
+  largest.ttl_ns = kMaxClaimTtlMs * policy::kNsPerMs;
+  for (std::size_t i = 0; i < kMaxLabels; ++i)
+    largest.labels["l" + std::to_string(10 + i)] = std::string(kMaxLabelBytes / kMaxLabels - 3, 'v');
+  REQUIRE(Check(largest));
+  state::SavedState saved;
+  *saved.add_claims() = ToSaved(largest);
+  CHECK(saved.SerializeAsString().size() <= kMaxSavedClaimBytes);
+}
