@@ -89,8 +89,8 @@ class GpuTime(harness.NodeTest):
     def setUp(self):
         super().setUp()
         self.node.start_daemon(config=harness.LONG_LEASE)
-        # Somebody of another priority, so that clients are tracked.
-        self.node.start_anchor(priority=50)
+        # Somebody of another priority, so that clients are tracked; strict, so that their windows are narrow.
+        self.node.start_anchor(priority=50, environment={"XSCHEDD_LATENCY": "strict"})
 
     def test_one_stream(self):
         self.measure((1, 200, WHOLE))

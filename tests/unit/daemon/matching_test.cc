@@ -12,7 +12,8 @@ using namespace xschedd;
 
 namespace {
 
-Client& AddPython(Registry& registry, const std::string& cgroup = "/user.slice/job-1") {
+// A pointer: GCC 14 takes what a function returns that is given a temporary for a part of it.
+Client& AddPython(Registry& registry, const char* cgroup = "/user.slice/job-1") {
   NewClient fresh;
   fresh.identity.pid = 10;
   fresh.identity.uid = 1000;
@@ -76,7 +77,7 @@ TEST_CASE("a selector matches only if each of its parts does") {
 TEST_CASE("a rule matches only if each of its parts does") {
   const std::string container(64, 'a');
   Registry registry;
-  const Client& client = AddPython(registry, "/docker/" + container);
+  const Client& client = AddPython(registry, ("/docker/" + container).c_str());
   const struct {
     Rule rule;
     bool fits;
