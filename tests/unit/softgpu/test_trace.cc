@@ -34,7 +34,7 @@ TEST_CASE("each record is one line of JSON") {
   REQUIRE(std::getline(file, line));
   CHECK(nlohmann::json::parse(line)["name"] == "odd?name??");
   REQUIRE(std::getline(file, line));
-  CHECK_NOTHROW((void)nlohmann::json::parse(line));
+  CHECK(nlohmann::json::accept(line));
   unlink(path.c_str());
   rmdir(folder);
 }
