@@ -42,8 +42,9 @@ Result<void> MakeWay(const std::string& path) {
   return {};
 }
 
+// Whatever the umask, everybody may enter one that is made here.
 Result<void> MakeFolder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return {};
+  if (::mkdir(path.c_str(), 0755) == 0 ? ::chmod(path.c_str(), 0755) == 0 : errno == EEXIST) return {};
   return Fail("cannot make the folder " + path + ": " + Errno(), "run as root, or give --runtime-dir");
 }
 

@@ -64,7 +64,9 @@ TEST_CASE("sockets have the promised modes, and a folder serves one daemon") {
   const std::string inside = folder.Path() + "/run";
   std::vector<PassedDescriptor> none;
   {
+    const mode_t before = ::umask(0077);  // as the unit has it
     auto sockets = ListeningSockets::Open(inside, none);
+    ::umask(before);
     REQUIRE(sockets);
     const bool is_root = ::geteuid() == 0;
     CHECK(ModeOf(inside + "/client.sock") == (is_root ? 0666 : 0600));
