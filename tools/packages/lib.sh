@@ -14,7 +14,7 @@ packages_build=(
 )
 # What tests run beside that.
 packages_tests=(
-  tmux valgrind libjemalloc2 libtcmalloc-minimal4
+  tmux valgrind shellcheck libjemalloc2 libtcmalloc-minimal4
   python3-setuptools python3-wheel python3-venv python3-jsonschema python3-prometheus-client mypy mandoc zsh
 )
 packages_lint=(clang-format clang-tidy shellcheck git)

@@ -66,6 +66,7 @@ class ClaimSockets(Restart):
         self.assertEqual(self.client(first)["priority_effective"], 20)
         second = Tenant(str(folder), 50, ())
         self.addCleanup(second.close)
+        wait_for(lambda: self.client(second) is not None, "the second is a client")
         self.assertEqual(self.client(second)["priority_effective"], 20)
         # What the container has put there is not followed, and harms nobody else.
         secret = pathlib.Path(self.folder, "secret")
