@@ -183,7 +183,20 @@ class Levers(unittest.TestCase):
         self.assertEqual(result["held"]["high"]["max_ms"], 3.0)
         self.assertEqual(result["alone"]["kept"], {})
         lines = report.levers({"levers time-sliced one": {**result, "decided": {}}})
-        self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | – | – | – | – | – | 100.0 % | 100.0 % | – | – |", lines)
+        self.assertIn("| time-sliced one | native | 4.00 | 4.00 | 4.00 | 4.00 | – | – | – | – | – | 100.0 % | 100.0 % | – | – | – |", lines)
+
+    def test_the_decided_way_is_also_compared_with_its_own_processes_while_disabled(self) -> None:
+        rounds = [{"alone": {"high": answered([1.0])}, "native": {"high": answered([1.0]), "loop": loop(40)},
+                   "off": {"high": answered([1.0]), "loop": loop(disabled)}, "xschedd": {"high": answered([1.0]), "loop": loop(18)}}
+                  for disabled in (20, 20, 36)]
+        result = figures.of_levers(rounds, "high", "xschedd", "off")
+        self.assertAlmostEqual(result["xschedd"]["kept"]["loop"], 0.45)
+        self.assertAlmostEqual(result["xschedd"]["kept_of_same"]["loop"], 0.9)
+        self.assertNotIn("kept_of_same", result["native"])
+        lines = report.levers({"levers time-sliced one": {**result, "decided": {}, "modes": {"held": 1, "free": 3}}})
+        self.assertTrue(lines[-3].endswith("| 45.0 % | 45.0 % | 90.0 % | – | –; held 25 %, free 75 % |"), lines[-3])
+        self.assertIn("others of the same processes with xschedd disabled 90.0 %, limit 97 %: MISSED", lever_goals.of_scenario(
+            {**result, "held": result["native"]}, lever_goals.AS_HELD))
 
     def test_who_gives_tokens_is_measured_by_them(self) -> None:
         result = figures.of_levers([{"native": {"chat": answered([100.0], token_ms=[7.0]), "middle": answered([5.0])}}], "chat")
@@ -196,8 +209,8 @@ class Levers(unittest.TestCase):
         lines = report.levers({"levers mps chat-jax": {**result, "decided": {}}})
         # The pool is 10 and 20, its median 10, its p99 20: 14/11 and 24/21.
         self.assertIn("| mps chat-jax | native | 14.00 | 14.00 | 0.67 | 0.67 | 10.00 | 4.00 | 4.00 | 1.27 | 1.14 "
-                      "| 100.0 % | 100.0 % | – | – |", lines)
-        self.assertEqual({line.count("|") for line in lines[:4]}, {16})
+                      "| 100.0 % | 100.0 % | – | – | – |", lines)
+        self.assertEqual({line.count("|") for line in lines[:4]}, {17})
         self.assertIn("launch calls", lines[-1])
         self.assertEqual(report.levers({"pairs mps bert": {}}), [])
 

@@ -185,13 +185,14 @@ def at_one_host_speed(answers: Dict[str, List[dict]]) -> Dict[str, dict]:
             for way, own in waits.items()}
 
 
-def of_levers(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
+def of_levers(rounds: List[Dict[str, dict]], high: str, decided: str = "", disabled: str = "") -> Dict[str, dict]:
     """Short stretches in rounds, one of each way: the important tenant's latencies of all rounds together (of tokens, where it
     gives tokens), as measured and at one host speed; those of the others who answer requests; what each loop kept of its rate
-    in the native stretch of the same round, in the middle of the rounds."""
-    def kept(name: str, answers: Dict[str, Dict[str, dict]], way: str) -> float:
-        native = batches_per_s(answers["native"][name])
-        return batches_per_s(answers[way][name]) / native if native else math.nan
+    in the native stretch of the same round, in the middle of the rounds. `decided`, `disabled`: the ways whose processes are
+    the same; of the first, also what each loop kept of its rate in the second."""
+    def kept(name: str, answers: Dict[str, Dict[str, dict]], way: str, of: str = "native") -> float:
+        whole = batches_per_s(answers[of][name])
+        return batches_per_s(answers[way][name]) / whole if whole else math.nan
 
     at_one_speed = at_one_host_speed({way: [answers[way][high] for answers in rounds] for way in rounds[0]})
     result: Dict[str, dict] = {}
@@ -202,4 +203,7 @@ def of_levers(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
         result[way] = {"high": {**asked.pop(high), **at_one_speed.get(way, {})}, "others": asked, "kept": {
             name: quantile([kept(name, answers, way) for answers in rounds], 0.5)
             for name, answer in stretches[0].items() if "ends_ns" in answer}}
+    if decided in rounds[0] and disabled in rounds[0]:
+        result[decided]["kept_of_same"] = {name: quantile([kept(name, answers, decided, disabled) for answers in rounds], 0.5)
+                                           for name in result[decided]["kept"]}
     return result

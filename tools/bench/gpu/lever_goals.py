@@ -98,7 +98,7 @@ def of_scenario(result: Dict[str, dict], goal: Goal) -> List[str]:
     beside = f"of {'the better of ' if len(goal.beside) > 1 else ''}{' and '.join(goal.beside)}"
     lines = [latency_line(f"{key[:3]} {beside}", *multiple(result, goal.beside, key), limit)
              for key, limit in (("p50_ms", goal.p50), ("p99_ms", goal.p99))]
-    ours = result[OURS]["kept"]
+    ours, of_same = result[OURS]["kept"], list(result[OURS].get("kept_of_same", {}).values())
     if goal.is_by_priority:
         for level, word in ((HIGH, "high"), (MIDDLE, "middle"), (LOW, "low")):
             those = [value for name, value in ours.items() if PROGRAMS[name].priority == level]
@@ -106,6 +106,8 @@ def of_scenario(result: Dict[str, dict], goal: Goal) -> List[str]:
                 lines.append(others_line(f"{word} others of {goal.others_of}", mean(those), goal.others))
     else:
         lines.append(others_line(f"others of {goal.others_of}", kept_of(result, (goal.others_of,)), goal.others))
+    if of_same and goal.others_of == "native":
+        lines.append(others_line("others of the same processes with xschedd disabled", mean(of_same), goal.others))
     if goal.least is not None:
         lines.append(others_line("the least of the others of native", min(ours.values()), goal.least))
     return lines

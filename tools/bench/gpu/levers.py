@@ -4,6 +4,8 @@ those below held or beside and with time slices or without, and as the daemon de
 Thread rule: main thread.
 """
 
+import threading
+from collections import Counter
 from typing import Dict, List, Tuple
 
 import figures
@@ -29,6 +31,9 @@ LEVERS = {
 USUAL = ("held", "beside")  # the others are asked for: each costs every scenario a stretch in every round
 # Another one decides, as it is installed or as --policy says.
 DECIDED = "xschedd"
+# The same processes with its gates open: what a loop keeps of this rate is not the difference of two processes' cores.
+DISABLED = "xschedd disabled"
+SAMPLE_S = 0.1
 
 
 def decided(rig: Rig) -> Dict[str, dict]:
@@ -36,6 +41,14 @@ def decided(rig: Rig) -> Dict[str, dict]:
     names = {tenant.child.pid: tenant.name for tenant in rig.tenants}
     return {names[client["pid"]]: {"benefit": client["benefit"], "slices": [device["slice"] for device in client["devices"]]}
             for client in rig.daemon.ask("ps")["clients"] if client["pid"] in names}
+
+
+def modes_during(rig: Rig, name: str, done: threading.Event, counts: Counter) -> None:
+    """Counts the modes of the program `name` until `done`, by samples."""
+    pid = next(tenant.child.pid for tenant in rig.tenants if tenant.name == name)
+    while not done.wait(SAMPLE_S):
+        counts.update(client["benefit"]["mode"] for client in rig.daemon.ask("ps")["clients"]
+                      if client["pid"] == pid and client["benefit"])
 
 
 def only_of(scenario: Scenario, rig: Rig) -> None:
@@ -60,17 +73,34 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
 
     def stretch(way: str, scenario: Scenario, seconds: float) -> Dict[str, dict]:
         loads = {asked.program: asked.load for asked in scenario.asked}
-        place = "levers" if way in levers else way
+        place = "levers" if way in levers else DECIDED if way == DISABLED else way
         if way in levers:
             rigs[place].daemon.ask("policy", "set", *levers[way])
-        return rigs[place].stretch([tenants[place][name] for name in [*loads, *scenario.background]], seconds, loads)
+        those = [tenants[place][name] for name in [*loads, *scenario.background]]
+        if way == DISABLED:
+            rigs[place].daemon.ask("disable")
+            try:
+                return rigs[place].stretch(those, seconds, loads)
+            finally:
+                rigs[place].daemon.ask("enable")
+        if way != DECIDED:
+            return rigs[place].stretch(those, seconds, loads)
+        done = threading.Event()
+        sampler = threading.Thread(target=modes_during, args=[rigs[place], scenario.high.program, done, modes])
+        sampler.start()
+        try:
+            return rigs[place].stretch(those, seconds, loads)
+        finally:
+            done.set()
+            sampler.join()
 
     for scenario in scenarios:
         for place in ("levers", DECIDED):
             if place in rigs:
                 only_of(scenario, rigs[place])
         high = scenario.high.program
-        ways = [*unscheduled, *levers, DECIDED]
+        ways = [*unscheduled, *levers, DISABLED, DECIDED]
+        modes: Counter = Counter()
         rounds: List[Dict[str, dict]] = []
         for number in range(-1, bench.options.lever_rounds):
             answers = {"alone": rigs["native"].stretch([tenants["native"][high]], STRETCH_S, {high: scenario.high.load})}
@@ -79,8 +109,10 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
                 answers[way] = stretch(way, scenario, STRETCH_S if number >= 0 else LEARN_S if way == DECIDED else 2.0)
             if number >= 0:
                 rounds.append(answers)
+            else:
+                modes.clear()
         bench.note(f"levers {substrate} {scenario.name}",
-                   {**figures.of_levers(rounds, high), "decided": decided(rigs[DECIDED])})
+                   {**figures.of_levers(rounds, high, DECIDED, DISABLED), "decided": decided(rigs[DECIDED]), "modes": dict(modes)})
     for rig in rigs.values():
         bench.close(rig)
 

@@ -139,18 +139,28 @@ def pulled(decided: Dict[str, dict]) -> str:
     return ", ".join(f"{name}: {each['benefit']['mode']}" for name, each in decided.items() if each["benefit"]) or "–"
 
 
+def during(modes: Dict[str, int]) -> str:
+    """In which modes the important one was, of the time of the stretches."""
+    whole = sum(modes.values())
+    return "; " + ", ".join(f"{mode} {100 * count / whole:.0f} %" for mode, count in modes.items()) if whole else ""
+
+
+def percent_of(values: List[float]) -> str:
+    return f"{100 * sum(values) / len(values):.1f} %" if values else "–"
+
+
 def levers(results: Dict[str, dict]) -> List[str]:
     """Latencies in ms, and as multiples of those alone; what of them was the host's own work and what it waited, and the
     multiples at one host speed; what the loops kept of their native rates, on average and the least; and what the daemon found
     best for those below the important one, where it decides."""
     lines = ["| | | high p50 ms | p99 | of alone p50 | p99 | host's own p50 ms | wait p50 | p99 | at one host speed, of alone p50 | p99 | "
-             "others keep | the least | others' p50 / p99 | they are |", "|---" * 15 + "|"]
+             "others keep | the least | of the same processes' | others' p50 / p99 | they are |", "|---" * 16 + "|"]
     for name, result in results.items():
         if not name.startswith("levers "):
             continue
         alone = result["alone"]["high"]
         for way, part in result.items():
-            if way == "decided":
+            if way in ("decided", "modes"):
                 continue
             high, kept = part["high"], list(part["kept"].values())
             apart = ["–"] * 5
@@ -161,8 +171,9 @@ def levers(results: Dict[str, dict]) -> List[str]:
             lines.append(row(name[len("levers "):], way, [
                 *(f"{high[key]:.2f}" for key in LATENCIES), *(f"{high[key] / alone[key]:.2f}" for key in LATENCIES), *apart,
                 *((f"{100 * sum(kept) / len(kept):.1f} %", f"{100 * min(kept):.1f} %") if kept else "––"),
+                percent_of(list(part.get("kept_of_same", {}).values())),
                 ", ".join(f"{other} {each['p50_ms']:.2f} / {each['p99_ms']:.2f}" for other, each in part["others"].items()) or "–",
-                pulled(result["decided"]) if way == "xschedd" else "–"]))
+                pulled(result["decided"]) + during(result.get("modes", {})) if way == "xschedd" else "–"]))
     return [*lines, "", ONE_HOST_SPEED] if len(lines) > 2 else []
 
 

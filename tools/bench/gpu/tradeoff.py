@@ -36,7 +36,7 @@ def points_of(result: dict) -> List[Point]:
     """Of what figures.of_levers gives; without those of which there is nothing to show."""
     alone, points = result["alone"]["high"], []
     for way, part in result.items():
-        if way in ("alone", "decided") or not part["kept"]:
+        if way in ("alone", "decided", "modes", "xschedd disabled") or not part["kept"]:
             continue
         same_host = None
         if "same_host" in part["high"]:
