@@ -49,9 +49,9 @@ class DeviceTimes {
     gpu_time_.AddUnmeasured(from == TimedFrom::kCost ? work.cost_ns : costs_.SettledCostNs(mix));
   }
   // All streams have been looked at.
-  void EndRound() {
+  void EndRound(std::uint64_t now_ns) {
     MatchStamps();
-    gpu_time_.EndRound();
+    gpu_time_.EndRound(now_ns);
   }
 
   // GPU time is counted from nothing; costs are what they are.
