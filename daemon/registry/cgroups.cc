@@ -1,20 +1,51 @@
 #include "daemon/registry/cgroups.h"
 
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 namespace xschedd {
 namespace {
 
-constexpr long kCgroup2Magic = 0x63677270;  // CGROUP2_SUPER_MAGIC, linux/magic.h
-// Where systemd mounts it: alone, or beside the older hierarchies.
-constexpr const char* kRoots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+constexpr std::string_view kSystemd = "name=systemd";
+
+// Takes what is in front of the next `separator`, or all.
+std::string_view Next(std::string_view& text, char separator) {
+  const std::string_view taken = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(text.size(), taken.size() + 1));
+  return taken;
+}
 
 }  // namespace
+
+CgroupHierarchy HierarchyOf(std::string_view mounts) {
+  CgroupHierarchy found;
+  while (!mounts.empty()) {
+    std::string_view line = Next(mounts, '\n');
+    std::array<std::string_view, 4> fields;  // device, place, type, options
+    for (std::string_view& field : fields)
+      field = Next(line, ' ');
+    const auto& [device, place, type, options] = fields;
+    if (type == "cgroup" && ("," + std::string(options) + ",").find(",name=systemd,") != std::string::npos) {
+      return {std::string(place), std::string(kSystemd)};
+    }
+    if (type == "cgroup2" && found.root.empty()) found.root = place;
+  }
+  return found;
+}
+
+const CgroupHierarchy& HostHierarchy() {
+  static const CgroupHierarchy host = [] {
+    std::ifstream file("/proc/self/mounts");
+    return HierarchyOf(std::string(std::istreambuf_iterator<char>(file), {}));
+  }();
+  return host;
+}
 
 CgroupInodeOf CgroupsAt(std::string root) {
   return [root = std::move(root)](const std::string& path) -> std::optional<std::uint64_t> {
@@ -27,10 +58,7 @@ CgroupInodeOf CgroupsAt(std::string root) {
 }
 
 CgroupInodeOf SystemCgroups() {
-  for (const char* root : kRoots) {
-    struct statfs file_system {};
-    if (::statfs(root, &file_system) == 0 && file_system.f_type == kCgroup2Magic) return CgroupsAt(root);
-  }
+  if (!HostHierarchy().root.empty()) return CgroupsAt(HostHierarchy().root);
   return [](const std::string&) { return std::nullopt; };
 }
 
@@ -47,12 +75,14 @@ std::size_t CgroupDepth(std::string_view path) {
   return path == "/" ? 0 : static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
 }
 
-std::optional<std::string> UnifiedCgroup(std::string_view text) {
-  constexpr std::string_view kPrefix = "0::/";
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    const std::string_view line = text.substr(0, end);
-    if (line.starts_with(kPrefix)) return std::string(line.substr(kPrefix.size() - 1));
-    text.remove_prefix(end + 1);
+std::optional<std::string> CgroupIn(const CgroupHierarchy& hierarchy, std::string_view text) {
+  while (text.find('\n') != std::string_view::npos) {
+    std::string_view path = Next(text, '\n');
+    const bool is_unified = Next(path, ':') == "0";
+    const std::string_view controllers = Next(path, ':');
+    if (is_unified == hierarchy.controllers.empty() && controllers == hierarchy.controllers && path.starts_with('/')) {
+      return std::string(path);
+    }
   }
   return std::nullopt;
 }

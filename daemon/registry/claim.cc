@@ -59,9 +59,9 @@ Result<void> CheckWho(const Claim& claim) {
   }
   if (claim.cgroup.empty()) return {};
   if (claim.cgroup.size() > kMaxClaimCgroupBytes || !IsCgroupPath(claim.cgroup)) {
-    return Fail(
-        Quoted(claim.cgroup) + " is no path of a cgroup below the root",
-        "give it as in /proc/PID/cgroup behind \"0::\", with up to " + std::to_string(kMaxClaimCgroupBytes) + " bytes");
+    return Fail(Quoted(claim.cgroup) + " is no path of a cgroup below the root",
+                "give it as in /proc/PID/cgroup (the line \"name=systemd\", or else \"0::\"), with up to " +
+                    std::to_string(kMaxClaimCgroupBytes) + " bytes");
   }
   return {};
 }

@@ -20,8 +20,9 @@ Result<ClaimTable::Put> ClaimTable::Add(Claim claim, const CgroupInodeOf& inode_
   if (const auto checked = Check(claim); !checked) return tl::unexpected(checked.error());
   const auto inode = claim.cgroup.empty() ? std::optional(kUnknownInode) : inode_of(claim.cgroup);
   if (!inode) {
-    return Fail("there is no cgroup " + claim.cgroup + " in the unified hierarchy that xschedd sees",
-                "make it before its claim, and give it as in /proc/PID/cgroup behind \"0::\"");
+    return Fail(
+        "there is no cgroup " + claim.cgroup + " in the hierarchy that xschedd sees",
+        "make it before its claim, and give it as in /proc/PID/cgroup (the line \"name=systemd\", or else \"0::\")");
   }
   if (*inode == kUnknownInode && !claim.cgroup.empty())
     return Fail("the cgroup " + claim.cgroup + " cannot be looked at", "try again");

@@ -146,19 +146,6 @@ std::optional<uid_t> NobodyOf(const std::string& uid_map, const std::string& ove
   return nobody;
 }
 
-std::string CgroupPath(std::string_view text) {
-  std::string_view found;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const std::size_t second = line.find(':', line.find(':') + 1);
-    if (second == std::string_view::npos) continue;
-    if (line.substr(0, 3) == "0::") return std::string(line.substr(3));
-    if (found.empty()) found = line.substr(second + 1);
-  }
-  return std::string(found);
-}
-
 std::string CleanText(std::string_view text, std::size_t limit) {
   std::string clean;
   while (!text.empty()) {
@@ -227,8 +214,9 @@ ProcessInfo ReadProcess(pid_t pid, int pidfd) {
   const ssize_t length = ::readlink((folder + "/exe").c_str(), target, sizeof target);
   if (length > 0) info.exe = CleanText({target, static_cast<std::size_t>(length)}, kTextLimit);
   const std::string cgroups = ReadSmallFile(folder + "/cgroup");
-  info.cgroup = CleanText(CgroupPath(cgroups), kTextLimit);
-  info.is_cgroup_exact = UnifiedCgroup(cgroups) == info.cgroup;
+  const std::optional<std::string> cgroup = CgroupIn(HostHierarchy(), cgroups);
+  info.cgroup = CleanText(cgroup.value_or(""), kTextLimit);
+  info.is_cgroup_exact = cgroup == info.cgroup;
   if (HasExited(pidfd)) return {};  // what was read may be of a successor of the same pid
   return info;
 }

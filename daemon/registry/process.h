@@ -72,7 +72,7 @@ std::optional<uid_t> LoginUidOf(std::string_view text);
 struct ProcessInfo {
   std::string exe;               // path; empty if it cannot be read
   std::string cgroup;            // "/user.slice/..."; empty if it cannot be read
-  bool is_cgroup_exact = false;  // it is the unified hierarchy's path, uncut and unchanged by CleanText
+  bool is_cgroup_exact = false;  // it is the kernel's path (cgroups.h), uncut and unchanged by CleanText
 };
 
 // Whether `uid` may be several users: where the daemon's user namespace does not know all of them, the kernel calls
@@ -83,9 +83,6 @@ std::optional<uid_t> NobodyOf(const std::string& uid_map, const std::string& ove
 
 // Reads /proc/<pid>, then checks through the pidfd that it was still that process.
 ProcessInfo ReadProcess(pid_t pid, int pidfd);
-
-// Of the text of /proc/<pid>/cgroup: the unified hierarchy's path ("0::/path"), else the first line's.
-std::string CgroupPath(std::string_view text);
 
 // Whether the process behind a pidfd has exited.
 bool HasExited(int pidfd);

@@ -164,7 +164,7 @@ class World {
     fresh.identity.pid = 1 + i;
     fresh.identity.uid = 1000 + input.Byte() % 2;
     fresh.identity.exe = CleanText(input.ShortText(), 1024);
-    fresh.identity.cgroup = CleanText(CgroupPath(input.ShortText()), 1024);
+    fresh.identity.cgroup = CleanText(input.ShortText(), 1024);
     fresh.identity.is_cgroup_exact = input.Byte() % 2 == 0;
     fresh.group_name = CleanText(input.ShortText(), 256);
     fresh.channel = channels_[i].get();

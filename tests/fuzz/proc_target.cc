@@ -1,6 +1,7 @@
 // What /proc and files say of a process that chose the text itself: cgroup, command line, maps, environment, its ELF.
 // Holds: what is kept is short and can be shown.
 #include "daemon/config/match.h"
+#include "daemon/registry/cgroups.h"
 #include "daemon/registry/command_reader.h"
 #include "daemon/registry/process.h"
 #include "tests/fuzz/input.h"
@@ -14,7 +15,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = input.Rest();
   switch (kind) {
     case 0: {
-      const std::string cgroup = CleanText(CgroupPath(text), 1024);
+      const std::string cgroup = CleanText(CgroupIn({"/", "name=systemd"}, text).value_or(""), 1024);
       FUZZ_CHECK(fuzz::IsOneLine(cgroup, 1024));
       (void)CgroupMatches("/user.slice", cgroup);
       (void)CgroupMatches(cgroup, "/user.slice/a");

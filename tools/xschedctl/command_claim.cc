@@ -111,8 +111,9 @@ Command AddPut(CommandSyntax& claim, const GlobalOptions& global) {
   auto options = std::make_shared<ClaimOptions>();
   command.AddOption("name", options->name, "the claim's name: letters, digits, \".\", \"_\", \"-\"",
                     {.is_required = true});
-  command.AddOption("--cgroup", options->cgroup,
-                    "whose: this cgroup and those below it, as in /proc/PID/cgroup behind \"0::\"");
+  command.AddOption(
+      "--cgroup", options->cgroup,
+      "whose: this cgroup and those below it, as in /proc/PID/cgroup (\"name=systemd\", or else \"0::\")");
   command.AddFlag("--socket", options->has_socket,
                   "whose: who connects by a socket of its own, in a folder to be mounted into a container");
   command.AddOption("--priority", options->priority, "-100 to 100; larger is more important");

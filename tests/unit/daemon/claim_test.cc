@@ -81,22 +81,33 @@ TEST_CASE("a claim is named by its job or pod") {
 }
 
 TEST_CASE("the kernel's line says where a process is, and nothing else does") {
+  const CgroupHierarchy unified{"/sys/fs/cgroup", ""}, systemd{"/sys/fs/cgroup/systemd", "name=systemd"};
   struct Case {
+    const CgroupHierarchy& hierarchy;
     std::string text;
     std::optional<std::string> path;
   };
   const Case cases[] = {
-      {"0::/a/b\n", "/a/b"},
-      {"4:memory:/x\n0::/a\n", "/a"},
-      {"0::/\n", "/"},
-      {"0::/a/b", std::nullopt},  // cut: "/a/b" may be another's
-      {"4:memory:/a\n", std::nullopt},
-      {"", std::nullopt},
-      {"10::/a\n", std::nullopt},
+      {unified, "0::/a/b\n", "/a/b"},
+      {unified, "4:memory:/x\n0::/a\n", "/a"},
+      {unified, "0::/\n", "/"},
+      {unified, "0::/a:b\n", "/a:b"},
+      {unified, "0::/a/b", std::nullopt},  // cut: "/a/b" may be another's
+      {unified, "4:memory:/a\n", std::nullopt},
+      {unified, "", std::nullopt},
+      {unified, "10::/a\n", std::nullopt},
+      {unified, "0::a\n", std::nullopt},
+      {systemd, "9:name=systemd:/a\n0::/b\n", "/a"},
+      {systemd, "5:devices:/x\n1:name=systemd:/a:name=systemd:/b\n", "/a:name=systemd:/b"},
+      {systemd, "0::/b\n", std::nullopt},
+      {systemd, "3:name=systemd2:/b\n", std::nullopt},
+      {systemd, "2:cpu,name=systemd:/b\n", std::nullopt},
+      {systemd, "0:name=systemd:/b\n", std::nullopt},
+      {systemd, "9:name=systemd:/a", std::nullopt},
   };
   for (const Case& one : cases) {
-    INFO(one.text);
-    CHECK(UnifiedCgroup(one.text) == one.path);
+    INFO(one.hierarchy.controllers << ": " << one.text);
+    CHECK(CgroupIn(one.hierarchy, one.text) == one.path);
   }
   CHECK(CgroupDepth("/") == 0);
   CHECK(CgroupDepth("/a/b") == 2);
@@ -104,6 +115,34 @@ TEST_CASE("the kernel's line says where a process is, and nothing else does") {
   CHECK(LineageOf("/a/b/c", InodesOf(cgroups)) == CgroupLineage{1, kUnknownInode, 3});
   CHECK(LineageOf("/", InodesOf(cgroups)).empty());
   CHECK(LineageOf("", InodesOf(cgroups)).empty());
+}
+
+TEST_CASE("of several hierarchies, systemd's own counts: engines make no cgroups in the unified one beside it") {
+  struct Case {
+    std::string mounts, root, controllers;
+  };
+  const std::string unified = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,nsdelegate 0 0\n";
+  const std::string older =
+      "tmpfs /sys/fs/cgroup tmpfs ro,mode=755 0 0\n"
+      "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n"
+      "cgroup /sys/fs/cgroup/systemd cgroup rw,xattr,name=systemd 0 0\n";
+  const std::string beside = "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
+  const Case cases[] = {
+      {unified, "/sys/fs/cgroup", ""},
+      {"proc /proc proc rw 0 0\n" + unified + "cgroup2 /mnt/again cgroup2 rw 0 0\n", "/sys/fs/cgroup", ""},
+      {older, "/sys/fs/cgroup/systemd", "name=systemd"},
+      {beside + older, "/sys/fs/cgroup/systemd", "name=systemd"},
+      {"cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n" + beside, "/sys/fs/cgroup/unified", ""},
+      {"x /x cgroup rw,name=systemd2 0 0\nname=systemd /y tmpfs rw 0 0\n", "", ""},
+      {"", "", ""},
+      {"cgroup2\n\n  \n", "", ""},
+  };
+  for (const Case& one : cases) {
+    INFO(one.mounts);
+    const CgroupHierarchy found = HierarchyOf(one.mounts);
+    CHECK(found.root == one.root);
+    CHECK(found.controllers == one.controllers);
+  }
 }
 
 TEST_CASE("a cgroup is a folder, and no link to one") {
