@@ -9,7 +9,7 @@ import json
 import socket
 import sys
 
-from machine import Failed, Program, expect, files, property_of, run, wait_for
+from machine import Program, expect, files, property_of, run, run_steps, wait_for
 
 GPU = "0000:c1:00.0"
 TEST = "/opt/test"
@@ -228,21 +228,5 @@ class Life:
              socket_activation, metrics, remove, purge, again)
 
 
-def main():
-    life, passed = Life(), 0
-    for step in Life.STEPS:
-        try:
-            said = step(life)
-        except Exception as failure:  # also one of ours: it ends as any other does
-            print(f"FAIL  {step.__name__}: {failure!r}" if not isinstance(failure, Failed) else f"FAIL  {step.__name__}: {failure}", flush=True)
-            print(run("journalctl", "--no-pager", "-n", "40", status=None), file=sys.stderr)
-            print(f"{passed} passed, 1 failed", flush=True)
-            return 1
-        print(f"ok    {step.__name__.replace('_', ' ')}" + (f": {said}" if said else ""), flush=True)
-        passed += 1
-    print(f"{passed} passed, 0 failed", flush=True)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_steps(Life()))

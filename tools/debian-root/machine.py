@@ -1,8 +1,10 @@
-"""The booted root of `booted`, from outside: commands, programs that are talked to, and what its files are."""
+"""The booted root of `booted`, from outside: commands, programs that are talked to, what its files are, and the steps of
+those who test something in it."""
 
 import os
 import pathlib
 import subprocess
+import sys
 import time
 
 LIMIT_S = 300.0
@@ -82,3 +84,21 @@ def files():
                                   status=None).splitlines()}
     return kept | named | {line for file in ("etc/passwd", "etc/group", "etc/shadow", "etc/gshadow")
                            for line in (ROOT / file).read_text().splitlines()}
+
+
+def run_steps(test):
+    """The methods in `test.STEPS`, in order, until one fails; the last line is `N passed, N failed`. The exit code."""
+    passed = 0
+    for step in test.STEPS:
+        name = step.__name__.replace("_", " ")
+        try:
+            said = step(test)
+        except Exception as failure:  # also one of ours: it ends as any other does
+            print(f"FAIL  {name}: {failure if isinstance(failure, Failed) else repr(failure)}", flush=True)
+            print(run("journalctl", "--no-pager", "-n", "40", status=None), file=sys.stderr)
+            print(f"{passed} passed, 1 failed", flush=True)
+            return 1
+        print(f"ok    {name}" + (f": {said}" if said else ""), flush=True)
+        passed += 1
+    print(f"{passed} passed, 0 failed", flush=True)
+    return 0

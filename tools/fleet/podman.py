@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Containers of podman as clients: what the CDI device gives them and what it does not, priorities, claims, restarts.
+
+Run by `podman` in `booted`; argument: the cgroup below which containers are made. The clients are those of the packages'
+own self test, in an image with a C library and busybox alone. Each step needs the one before; conditions are waited for.
+The last line is `N passed, N failed`.
+"""
+
+import json
+import sys
+
+from machine import Program, expect, run, run_steps, wait_for
+
+SERVICE, SOCKET = "xschedd.service", "xschedd-client.socket"
+FOLDER = "/usr/lib/x86_64-linux-gnu/xschedd"
+SHIM = f"{FOLDER}/libxschedd-shim.so"
+CLIENT = (f"{FOLDER}/self-test/self-test-client", f"{FOLDER}/self-test/libamdhip64.so.self-test", "0000:c1:00.0")
+IMAGE = "localhost/small:1"
+CDI = ("--device", "xschedd.io/client=any")
+CONNECTED = "2"  # XSCHEDD_STATE_CONNECTED of xschedd.h
+MANY = 20
+
+# Debian 12's podman refuses a machine with both versions of cgroups, and nspawn shows those of version 1 read-only: in a
+# mount namespace of its own it gets those of version 1 anew.
+SPACE = r"""
+mount --make-rprivate /
+if [ -d /sys/fs/cgroup/systemd ]; then
+  controllers=$(sed -n 's/^[0-9]*:\([a-z_]*\):.*/\1/p' /proc/self/cgroup)
+  umount -R /sys/fs/cgroup && mount -t tmpfs cgroups /sys/fs/cgroup
+  for each in systemd $controllers; do
+    [ "$each" = systemd ] && option=none,name=systemd || option=$each
+    mkdir "/sys/fs/cgroup/$each" && mount -t cgroup -o "$option" cgroup "/sys/fs/cgroup/$each"
+  done
+fi
+echo $$; read end
+"""
+# No sysctls and limits: this root may not set them.
+CONFIGURATION = r"""
+mkdir -p /etc/containers /tmp/image/bin /tmp/image/lib64 /tmp/image/lib/x86_64-linux-gnu
+echo '{"default":[{"type":"insecureAcceptAnything"}]}' >/etc/containers/policy.json
+printf '[containers]\ndefault_sysctls = []\ndefault_ulimits = []\n' >/etc/containers/containers.conf
+printf '[storage]\ndriver = "vfs"\nrunroot = "/run/containers/storage"\ngraphroot = "/var/lib/containers/storage"\n' >/etc/containers/storage.conf
+cd /tmp/image
+cp /bin/busybox bin && for name in sh env ls cat touch sleep; do ln -sf busybox bin/$name; done
+cp -L /lib64/ld-linux-x86-64.so.2 lib64 && cp -L /lib/x86_64-linux-gnu/lib{c,m,dl,rt,pthread}.so.* lib/x86_64-linux-gnu
+"""
+
+
+class Podman:
+    def __init__(self, cgroup):
+        self.cgroup = cgroup
+        self.space = Program("unshare", "--mount", "sh", "-c", SPACE)
+        self.enter = ("nsenter", "-t", self.space.hear(), "-m", "podman", "--cgroup-manager=cgroupfs", "--runtime=crun",
+                      "--events-backend=file")
+
+    def ask(self, *words, status=0):
+        return run(*self.enter, *words, status=status)
+
+    def words(self, name, *options):
+        return ("run", "--rm", "-i", "--name", name, "--network=none", f"--cgroup-parent=/{self.cgroup}", *options, IMAGE)
+
+    def once(self, *command, options=()):
+        """What a container of this command printed."""
+        return self.ask(*self.words("once", *options), *command)
+
+    def client(self, name, *options):
+        """A container that is a client: it has launched once."""
+        program = Program(*self.enter, *self.words(name, *options), *CLIENT)
+        state = program.ask("attach")
+        expect(state == CONNECTED, f"{name} has not come under the daemon: {state}")
+        return program
+
+    def id_of(self, name):
+        return self.ask("inspect", "--format", "{{.Id}}", name)
+
+    def cgroup_of(self, name):
+        return f"/{self.cgroup}/libpod-{self.id_of(name)}"
+
+
+class Fleet:
+    def __init__(self, cgroup):
+        self.cgroup = cgroup
+        self.podman = self.high = self.low = None
+
+    def clients(self):
+        return json.loads(run("xschedctl", "--json", "ps"))["clients"]
+
+    def of(self, name):
+        """What ps shows of the container's client; None: nothing."""
+        container = self.podman.id_of(name)
+        return next((client for client in self.clients() if container in client["cgroup"]), None)
+
+    def state(self, name):
+        client = self.of(name)
+        return client["devices"][0]["state"] if client and client["devices"] else ""
+
+    # ---- steps, in this order
+    def prepare(self):
+        run("apt-get", "update", "-q")
+        run("sh", "-c", "apt-get install -y -q --no-install-recommends podman crun busybox-static /opt/test/packages/*.deb")
+        run("sed", "-i", "s/^software_gpu = false/software_gpu = true/", "/etc/xschedd/xschedd.toml")
+        run("systemctl", "restart", SERVICE)
+        run("bash", "-ec", CONFIGURATION)
+        self.podman = Podman(self.cgroup)
+        run("sh", "-c", f"tar -C /tmp/image -cf /tmp/image.tar . && {' '.join(self.podman.enter)} import -q /tmp/image.tar {IMAGE}")
+        return self.podman.ask("--version") + ", " + run("crun", "--version").splitlines()[0]
+
+    def a_container_without_the_device_is_untouched(self):
+        said = self.podman.once("sh", "-c", f"env; ls /run/xschedd {FOLDER} 2>&1 || true")
+        expect("LD_PRELOAD" not in said and "XSCHEDD" not in said, said)
+        expect(said.count("No such file or directory") == 2, said)
+
+    def the_device_gives_its_mounts_and_a_variable(self):
+        def environment(*options):
+            lines = self.podman.once("env", options=options).splitlines()
+            return {line for line in lines if not line.startswith("HOSTNAME=")}
+        more = environment(*CDI) - environment()
+        expect(more == {f"LD_PRELOAD={SHIM}"}, f"variables: {more}")
+        said = self.podman.once("sh", "-c", f"ls /run/xschedd; touch /run/xschedd/x {FOLDER}/x 2>&1 || true", options=CDI)
+        expect(said.splitlines()[0] == "client.sock" and said.count("Read-only file system") == 2, said)
+
+    def a_container_is_a_client(self):
+        """With its host's pid, its own cgroup, and what its environment asks for."""
+        self.high = self.podman.client("high", *CDI, "-e", "XSCHEDD_PRIORITY=20")
+        client = self.of("high")
+        expect(client, f"no client has the container's cgroup: {self.clients()}")
+        expect(client["priority_effective"] == 20 and client["priority_source"] == "hint", f"its hint is not taken: {client}")
+        inside = run("cat", f"/proc/{client['pid']}/cmdline")
+        expect("self-test-client" in inside, f"its pid is not the host's: {inside}")
+
+    def the_less_important_is_held(self):
+        run("xschedctl", "set", self.of("high")["pid"], "--latency", "strict")
+        self.low = self.podman.client("low", *CDI)
+        for program in (self.low, self.high):
+            expect(program.ask("work") == "0", "it does not work")
+        wait_for(lambda: self.state("low") == "held", "the less important container is held")
+
+    def priorities_change_live(self):
+        run("xschedctl", "set", self.of("low")["pid"], "--priority", 30, "--latency", "strict")
+        wait_for(lambda: self.state("high") == "held", "the other one is held")
+        for program in (self.low, self.high):
+            expect(program.ask("rest") == "0", "it does not rest")
+
+    def a_claim_of_its_cgroup_counts_at_once_and_ends_with_it(self):
+        run("xschedctl", "claim", "put", "job-1", "--cgroup", self.podman.cgroup_of("high"), "--priority", 40, "--label", "job=1")
+        client = self.of("high")
+        expect((client["priority_effective"], client["priority_source"]) == (40, "claim"), f"the claim does not count: {client}")
+        expect(self.high.end() == 0, "the container failed")
+        wait_for(lambda: not json.loads(run("xschedctl", "--json", "claim", "list"))["claims"], "the claim ends with its cgroup")
+
+    def a_ceiling_binds_what_a_container_asks_for(self):
+        """By a socket of the claim's own, in place of the CDI device's."""
+        run("xschedctl", "claim", "put", "web", "--socket", "--ceiling", 5, "--label", "pod=web")
+        web = self.podman.client("web", "-v", "/run/xschedd/claims/web:/run/xschedd:ro", "-v", f"{FOLDER}:{FOLDER}:ro",
+                                 "-e", f"LD_PRELOAD={SHIM}", "-e", "XSCHEDD_PRIORITY=90")
+        client = self.of("web")
+        expect(client["priority_effective"] == 5, f"the claim's ceiling does not bind: {client}")
+        expect(web.end() == 0, "the container failed")
+        run("xschedctl", "claim", "rm", "web")
+
+    def a_restart_of_the_daemon_strands_no_container(self):
+        old = self.of("low")["connected_ms"]
+        run("systemctl", "restart", SERVICE)
+        wait_for(lambda: self.of("low") is not None, "the client connects again")
+        expect(self.low.ask("work") == "0" and self.low.ask("rest") == "0", "it does not work")
+        return f"connected for {old} ms before"
+
+    def nor_does_a_socket_that_is_made_again(self):
+        """Folders are mounted, not files: what runs in a container connects again, and what starts there finds the new one.
+        `exec` knows nothing of a CDI device's variables."""
+        run("systemctl", "restart", SOCKET)
+        run("systemctl", "start", SERVICE)
+        wait_for(lambda: self.of("low") is not None, "the client connects again")
+        program = Program(*self.podman.enter, "exec", "-i", "-e", f"LD_PRELOAD={SHIM}", "low", *CLIENT)
+        state = program.ask("attach")
+        expect(state == CONNECTED, f"a new program does not find the socket: {state}")
+        expect(program.end() == 0, "it failed")
+
+    def many_come_and_go(self):
+        for number in range(MANY):
+            expect(self.podman.client(f"many-{number}", *CDI).end() == 0, "a container failed")
+        expect(self.low.end() == 0, "the container failed")
+        wait_for(lambda: not self.clients(), "no client is left")
+        left = self.podman.ask("ps", "--all", "--quiet")
+        expect(not left, f"containers are left: {left}")
+        return f"{MANY} containers"
+
+    STEPS = (prepare, a_container_without_the_device_is_untouched, the_device_gives_its_mounts_and_a_variable,
+             a_container_is_a_client, the_less_important_is_held, priorities_change_live,
+             a_claim_of_its_cgroup_counts_at_once_and_ends_with_it, a_ceiling_binds_what_a_container_asks_for,
+             a_restart_of_the_daemon_strands_no_container, nor_does_a_socket_that_is_made_again, many_come_and_go)
+
+
+if __name__ == "__main__":
+    sys.exit(run_steps(Fleet(sys.argv[1])))
