@@ -167,7 +167,7 @@ TEST_CASE("a tracker counts for the session there is, whether it or the session 
   StreamTable streams;
   void* const blocking = reinterpret_cast<void*>(16);
   streams.Add(blocking, StreamInfo{1, 0, 0, true});
-  auto& trackers = *new Trackers(vendor.Table(), &captures, &deadlines, &streams);  // never destroyed
+  static auto& trackers = *new Trackers(vendor.Table(), &captures, &deadlines, &streams);  // never destroyed
   const auto launch = [&](int device) {
     DeviceLaunch on_device(trackers.Of(device), StreamKey{}, 0);
     REQUIRE(on_device.Begin(Window{}, false, MonotonicNs()));
