@@ -1,0 +1,104 @@
+"""What a report is made of: sections with a verdict in one line, what was skipped and why, and the time that is left.
+
+Thread rule: pure but for Budget, which reads the clock.
+"""
+
+import hashlib
+import json
+import os
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Callable, Dict, List, Optional
+
+SCHEMA = "xschedd/acceptance/1"
+YES, PARTLY, NO, UNKNOWN = "yes", "partly", "no", "unknown"
+QUESTIONS = {"sound": "Is it sound here?"}
+
+
+@dataclass
+class Finding:
+    level: str  # ok, warning, error
+    what: str
+    fix: str = ""  # what to do; empty: nothing
+
+
+@dataclass
+class Skipped:
+    what: str
+    why: str
+
+
+@dataclass
+class Section:
+    name: str  # of QUESTIONS
+    verdict: str
+    line: str
+    findings: List[Finding] = field(default_factory=list)
+    skipped: List[Skipped] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Budget:
+    def __init__(self, minutes: float, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
+        self._end = clock() + minutes * 60
+
+    def left_s(self) -> float:
+        return max(0.0, self._end - self._clock())
+
+
+def judge(name: str, findings: List[Finding], skipped: List[Skipped], all_well: str) -> Section:
+    """An error says no, a warning partly; with nothing looked at there is no answer. The first bad finding is the line."""
+    for level, verdict in (("error", NO), ("warning", PARTLY)):
+        bad = [finding for finding in findings if finding.level == level]
+        if bad:
+            more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+            remedy = f"; {bad[0].fix}" if bad[0].fix else ""
+            return Section(name, verdict, bad[0].what + remedy + more, findings, skipped)
+    if not findings:
+        return Section(name, UNKNOWN, "nothing could be looked at", findings, skipped)
+    return Section(name, YES, all_well, findings, skipped)
+
+
+def not_reached(name: str) -> Section:
+    return Section(name, UNKNOWN, "no time was left", [], [Skipped(QUESTIONS[name], "no time was left; --continue does it")])
+
+
+def host_label(name: str, is_shown: bool) -> str:
+    return name if is_shown else hashlib.sha256(name.encode()).hexdigest()[:8]
+
+
+def document(header: Dict[str, object], sections: List[Section]) -> Dict[str, object]:
+    return {"schema": SCHEMA, **header, "sections": [asdict(section) for section in sections]}
+
+
+def sections_of(results: Dict[str, object]) -> List[Section]:
+    return [Section(one["name"], one["verdict"], one["line"], [Finding(**finding) for finding in one["findings"]],
+                    [Skipped(**skipped) for skipped in one["skipped"]], one["seconds"])
+            for one in results["sections"]]
+
+
+def load(folder: str) -> Dict[str, object]:
+    path = os.path.join(folder, "results.json")
+    with open(path, encoding="utf-8") as file:
+        results = json.load(file)
+    if not isinstance(results, dict) or results.get("schema") != SCHEMA:
+        raise ValueError(f"{path} is not of {SCHEMA}")
+    return results
+
+
+def write_whole(path: str, text: str) -> None:
+    """All of it or what was there before, whenever we are killed."""
+    temporary = path + ".new"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def find(sections: List[Section], name: str) -> Optional[Section]:
+    return next((section for section in sections if section.name == name), None)
