@@ -1,6 +1,6 @@
 """What a report is made of: sections with a verdict in one line, what was skipped and why, and the time that is left.
 
-Thread rule: pure but for Budget, which reads the clock.
+Thread rule: pure but for Budget, which reads the clock, and `load` and `write_whole`, which use files.
 """
 
 import hashlib
@@ -10,7 +10,9 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Callable, Dict, List, Optional
 
-SCHEMA = "xschedd/acceptance/1"
+import schema
+
+SCHEMA = "xschedctl/acceptance/1"
 YES, PARTLY, NO, UNKNOWN = "yes", "partly", "no", "unknown"
 QUESTIONS = {"sound": "Is it sound here?"}
 
@@ -64,6 +66,11 @@ def not_reached(name: str) -> Section:
     return Section(name, UNKNOWN, "no time was left", [], [Skipped(QUESTIONS[name], "no time was left; --continue does it")])
 
 
+def failed(name: str, why: str) -> Section:
+    """The section itself came to no end; the others go on."""
+    return Section(name, UNKNOWN, f"it could not be finished: {why}", [], [Skipped(QUESTIONS[name], why)])
+
+
 def host_label(name: str, is_shown: bool) -> str:
     return name if is_shown else hashlib.sha256(name.encode()).hexdigest()[:8]
 
@@ -79,11 +86,18 @@ def sections_of(results: Dict[str, object]) -> List[Section]:
 
 
 def load(folder: str) -> Dict[str, object]:
+    """A ValueError says in one line why it is no report."""
     path = os.path.join(folder, "results.json")
-    with open(path, encoding="utf-8") as file:
-        results = json.load(file)
-    if not isinstance(results, dict) or results.get("schema") != SCHEMA:
-        raise ValueError(f"{path} is not of {SCHEMA}")
+    try:
+        with open(path, encoding="utf-8") as file:
+            results = json.load(file)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}; name a folder that acceptance has written") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not JSON: {error}; begin a new report") from error
+    wrong = schema.problems(schema.read(), results)
+    if wrong:
+        raise ValueError(f"{path} is not of {SCHEMA}: {wrong[0]}; begin a new report")
     return results
 
 

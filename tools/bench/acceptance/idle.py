@@ -49,8 +49,8 @@ def read_amd(root: str = "/") -> List[str]:
     return users
 
 
-def read_users() -> List[str]:
-    return read_amd() + read_nvidia()
+def read_users(root: str = "/") -> List[str]:
+    return read_amd(root) + read_nvidia()
 
 
 def line(users: List[str]) -> Optional[str]:

@@ -80,5 +80,6 @@ def read(root: str = "/") -> Dict[str, object]:
             "scheduler": {"0": "HWS", "1": "MES"}.get(text_of(os.path.join(root, "sys/module/amdgpu/parameters/mes")), ""),
             "rocm": text_of(os.path.join(root, "opt/rocm/.info/version")),
             "has_kfd": os.path.exists(os.path.join(root, "dev/kfd")),
+            # Not opened: that would make a process of KFD of us.
             "may_use_kfd": os.access(os.path.join(root, "dev/kfd"), os.R_OK | os.W_OK),
-            "amd": amd(root), "nvidia": read_nvidia() if root == "/" else []}
+            "amd": amd(root), "nvidia": read_nvidia()}

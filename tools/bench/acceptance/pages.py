@@ -49,7 +49,7 @@ def picture(section: Section) -> str:
             parts.append(f'<rect x="{left:.1f}" y="0" width="{width:.1f}" height="18" fill="{colour}">'
                          f"<title>{count} {label}</title></rect>")
             left += width
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="600" height="18" role="img">{"".join(parts)}</svg>'
+    return f'<svg width="600" height="18" role="img">{"".join(parts)}</svg>'
 
 
 def page(results: Dict[str, object]) -> str:

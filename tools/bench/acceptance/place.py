@@ -9,45 +9,29 @@ import select
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from typing import Dict, List, Tuple
 
-from benchlib.processes import Children, ToolError, wait_for
+from benchlib.processes import Children, ToolError, die_with_parent, wait_for
 from frame import Budget
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 START_LIMIT_S = 60.0  # a cold runtime's first start
-
-
-def private_folder() -> str:
-    """Short, for sockets' names; goes when this process does, whatever ends it: its guard lives on for that."""
-    folder = tempfile.mkdtemp(prefix="xschedd-acceptance-")
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setsid()
-            os.close(write)
-            quiet = os.open(os.devnull, os.O_RDWR)
-            for number in range(3):
-                os.dup2(quiet, number)
-            os.read(read, 1)  # ends with the parent: nobody writes
-            time.sleep(0.5)  # the children die with it, too
-            shutil.rmtree(folder, ignore_errors=True)
-        finally:
-            os._exit(0)
-    os.close(read)
-    return folder
+NO_ANSWER = 7  # xschedctl's exit code for that
+WHY_NOT = {3: "none runs", 4: "this user may not ask it", NO_ANSWER: "it gives no answer"}
 
 
 class Place:
-    def __init__(self, xschedctl: str, runtime_dir: str, children: Children, folder: str, budget: Budget):
+    def __init__(self, xschedctl: str, runtime_dir: str, children: Children, folder: str, budget: Budget,
+                 root: str = "/"):
+        """`root`: where the node's /sys and /dev are read."""
         self._ctl, self._children, self._budget = xschedctl, children, budget
+        self.root, self.folder = root, folder
         self.environment: Dict[str, str] = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         self.probe = [sys.executable, "-B", os.path.join(HERE, "probe.py")]
         self.runtime_dir, self.why_no_daemon = runtime_dir, ""
-        self.has_system_daemon = self._answers()
+        status = self._status()
+        self.has_system_daemon = status == 0
+        self.why_not_the_systems = WHY_NOT.get(status, f"xschedctl ps ends with status {status}")
         if not self.has_system_daemon:
             self._start_daemon(folder)
 
@@ -57,12 +41,22 @@ class Place:
     def xschedctl(self) -> List[str]:
         return [self._ctl, *(["--runtime-dir", self.runtime_dir] if self.runtime_dir else [])]
 
+    def run(self, command: List[str], limit_s: float) -> subprocess.CompletedProcess:
+        """A command that dies with us, with its output as text."""
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s(limit_s),
+                              check=False, env=self.environment, preexec_fn=die_with_parent)
+
     def _ask(self) -> subprocess.CompletedProcess:
-        return subprocess.run([*self.xschedctl(), "--json", "ps"], capture_output=True, text=True,
-                              timeout=self.limit_s(20), check=False, env=self.environment)
+        return self.run([*self.xschedctl(), "--json", "ps"], 20)
+
+    def _status(self) -> int:
+        try:
+            return self._ask().returncode
+        except subprocess.TimeoutExpired:
+            return NO_ANSWER
 
     def _answers(self) -> bool:
-        return self._ask().returncode == 0
+        return self._status() == 0
 
     def _start_daemon(self, folder: str) -> None:
         beside = os.path.dirname(self._ctl)
@@ -70,15 +64,15 @@ class Place:
                       shutil.which("xschedd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin") or ""]
         program = next((path for path in candidates if os.access(path, os.X_OK)), None)
         if program is None:
-            self.why_no_daemon = "no daemon runs, and there is no xschedd to start; apt install xschedd"
+            self.why_no_daemon = "none runs, and there is no xschedd to start"
             return
         self.runtime_dir = os.path.join(folder, "run")
-        os.mkdir(self.runtime_dir, 0o700)
         configuration = os.path.join(folder, "xschedd.toml")  # ours: not what the node's says of addresses and rules
-        with open(configuration, "w", encoding="utf-8"):
-            pass
         software = ["--software-gpu"] if is_stand_in() else []
         try:
+            os.mkdir(self.runtime_dir, 0o700)
+            with open(configuration, "w", encoding="utf-8"):
+                pass
             child = self._children.start("xschedd", [program, "--runtime-dir", self.runtime_dir, "--config", configuration,
                                                      *software], self.environment)
             wait_for("the daemon's answer", self._answers, [child], self.limit_s(15))

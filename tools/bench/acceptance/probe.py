@@ -15,6 +15,14 @@ CUDA = ("libcuda.so.1",)
 BYTES = 1 << 16
 
 
+# What the drivers' status codes mean for whoever has to do something about them.
+SEES_NONE = "it sees no GPU"
+HIP_MEANINGS = {3: "it cannot be initialized", 35: "the driver is too old for this runtime", 100: SEES_NONE}
+CUDA_MEANINGS = {3: "it cannot be initialized", 46: "another program has the GPU for itself (exclusive mode)", 100: SEES_NONE,
+                 802: "the fabric manager does not run", 803: "libcuda.so.1 is not that of the loaded driver",
+                 804: "the driver is too old for this libcuda.so.1"}
+
+
 class NoGpu(Exception):
     pass
 
@@ -31,7 +39,12 @@ def load(names: Tuple[str, ...]) -> ctypes.CDLL:
 def call(library: ctypes.CDLL, name: str, *arguments: object) -> None:
     status = getattr(library, name)(*arguments)
     if status != 0:
-        raise NoGpu(f"{name} says {status}")
+        raise NoGpu(said(name, status))
+
+
+def said(name: str, status: int) -> str:
+    meaning = (CUDA_MEANINGS if name.startswith("cu") else HIP_MEANINGS).get(status)
+    return f"{name} says {status}" + (f": {meaning}" if meaning else "")
 
 
 def hip() -> Dict[str, object]:

@@ -11,9 +11,12 @@ import node
 from benchlib.processes import ToolError
 from frame import Finding, Section, Skipped, judge
 from place import Place
+from probe import SEES_NONE
 
 # What a daemon of our own stands in for: that the system's does not run is said once, as skipped.
 OF_THE_SYSTEM = ("client socket", "admin socket", "group", "service")
+# The first driver with CUDA 11.3: docs/reference/support-matrix.md.
+OLDEST_NVIDIA = 465
 
 
 def of_doctor(answer: Dict[str, object], has_system_daemon: bool) -> List[Finding]:
@@ -34,6 +37,10 @@ def of_node(facts: Dict[str, object]) -> List[Finding]:
     for gpu in facts["nvidia"]:
         found.append(Finding("ok", f"{gpu['pci']}: {gpu['name']}, driver {gpu['driver_version']}, MIG "
                              f"{gpu['mig.mode.current']}"))
+        major = gpu["driver_version"].split(".")[0]
+        if major.isdigit() and int(major) < OLDEST_NVIDIA:
+            found.append(Finding("warning", f"{gpu['pci']}: driver {gpu['driver_version']} is older than {OLDEST_NVIDIA} (CUDA "
+                                 "11.3), the oldest that xschedd is expected to work with", "update the driver"))
         if gpu["compute_mode"] != "Default":
             found.append(Finding("warning", f"{gpu['pci']}: compute mode {gpu['compute_mode']}, one process at a time",
                                  f"nvidia-smi -i {gpu['index']} -c DEFAULT"))
@@ -50,6 +57,8 @@ def of_gpus(native: Dict[str, object], scheduled: Optional[Dict[str, object]], n
         for gpu in answer["gpus"]:
             found.append(Finding("ok" if gpu["memory"] == "ok" else "error",
                                  f"{gpu['pci']}: {gpu['name']} by {answer['runtime']}, memory {gpu['memory']}"))
+    found += [Finding("warning", reason, "repair that driver, or remove it") for reason in native["reasons"]
+              if " says " in reason and not reason.endswith(SEES_NONE)]
     if scheduled is None:
         return found
     if scheduled["found"] != native["found"]:
@@ -67,8 +76,7 @@ def of_gpus(native: Dict[str, object], scheduled: Optional[Dict[str, object]], n
 
 def probe(place: Place) -> Dict[str, object]:
     try:
-        done = subprocess.run(place.probe, capture_output=True, text=True, timeout=place.limit_s(60), check=False,
-                              env=place.environment)
+        done = place.run(place.probe, 60)
         return json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         return {"found": [], "reasons": ["the runtime gave no answer in time"]}
@@ -78,9 +86,8 @@ def probe(place: Place) -> Dict[str, object]:
 
 
 def run(place: Place) -> Section:
-    facts = node.read()
-    doctor = subprocess.run([*place.xschedctl(), "--json", "doctor"], capture_output=True, text=True,
-                            timeout=place.limit_s(60), check=False, env=place.environment)
+    facts = node.read(place.root)
+    doctor = place.run([*place.xschedctl(), "--json", "doctor"], 60)
     findings, skipped = [], []
     try:
         findings += of_doctor(json.loads(doctor.stdout), place.has_system_daemon)
@@ -89,13 +96,15 @@ def run(place: Place) -> Section:
     native = probe(place)
     scheduled, named = None, []
     if not place.has_system_daemon:
-        skipped.append(Skipped("the system's daemon", "it does not run, or this user may not ask it; one of our own stood in"))
+        skipped.append(Skipped("the system's daemon", place.why_not_the_systems +
+                               ("" if place.why_no_daemon else "; one of our own stood in")))
     if place.why_no_daemon:
-        skipped.append(Skipped("the GPUs as the daemon names them", place.why_no_daemon))
+        findings.append(Finding("warning", f"no program could come under a daemon: {place.why_no_daemon}", "apt install xschedd"))
+        skipped.append(Skipped("the GPUs as the daemon names them", "there was no daemon"))
     elif native["found"]:
         try:
             scheduled, named = place.named_by_daemon()
-        except ToolError as error:
+        except (ToolError, ValueError, subprocess.TimeoutExpired) as error:
             findings.append(Finding("error", f"a program does not come under the daemon: {error}",
                                     "xschedctl doctor says more"))
     findings = of_gpus(native, scheduled, named) + of_node(facts) + findings
