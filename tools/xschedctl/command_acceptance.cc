@@ -41,6 +41,8 @@ Outcome<ExitCode> Acceptance(const AcceptanceOptions& options, const GlobalOptio
     return UsageFailure({"--compare takes two reports", "name two folders that acceptance has written"});
   if (!options.compare && !options.reports.empty())
     return UsageFailure({"reports are given without --compare", "add --compare, or leave them out"});
+  if (global.json && (options.compare || options.only_quiet))
+    return UsageFailure({"only a report has a form in JSON", "leave --json out"});
   const std::string own_path = OwnPath();
   const std::string program = FindAcceptance(own_path);
   if (program.empty())

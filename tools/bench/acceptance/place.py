@@ -27,6 +27,7 @@ class Place:
         self._ctl, self._children, self._budget = xschedctl, children, budget
         self.root, self.folder = root, folder
         self.environment: Dict[str, str] = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        self.environment["TMPDIR"] = folder  # ROCm's compiler leaves folders behind where it is killed
         self.probe = [sys.executable, "-B", os.path.join(HERE, "probe.py")]
         self.runtime_dir, self.why_no_daemon = runtime_dir, ""
         status = self._status()
