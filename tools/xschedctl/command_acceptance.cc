@@ -74,8 +74,7 @@ Outcome<ExitCode> Acceptance(const AcceptanceOptions& options, const GlobalOptio
 }  // namespace
 
 Command AddAcceptance(CommandSyntax& program, const GlobalOptions& global) {
-  CommandSyntax& command = program.AddCommand(
-      "acceptance", "Try xschedd on this node and write a report: is it sound here (package xschedd-bench)");
+  CommandSyntax& command = program.AddCommand("acceptance", "Try xschedd on this node and write a report (xschedd-bench)");
   const auto options = std::make_shared<AcceptanceOptions>();
   command.AddOption("--minutes", options->minutes, "end after this many",
                     {.shows_default = true, .value = OptionForm::Value::kPositive});

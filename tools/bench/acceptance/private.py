@@ -21,8 +21,9 @@ def _guard(path: str, read: int, write: int) -> None:
     for number in range(3):
         os.dup2(quiet, number)
     os.read(read, 1)  # ends with the parent: nobody writes
-    time.sleep(0.5)  # the parent's other children die with it, too
-    shutil.rmtree(path, ignore_errors=True)
+    if os.path.isdir(path):
+        time.sleep(0.5)  # the parent was killed, and its other children die with it
+        shutil.rmtree(path, ignore_errors=True)
 
 
 class PrivateFolder:
