@@ -48,7 +48,7 @@ Outcome<ExitCode> Acceptance(const AcceptanceOptions& options, const GlobalOptio
   if (program.empty())
     return tl::unexpected<Failure>(
         {ExitCode::kNoCommand, {"acceptance is not installed here", "install it: apt install xschedd-bench"}});
-  std::vector<std::string> words = {program, "--xschedctl", own_path, "--minutes", std::to_string(options.minutes)};
+  std::vector<std::string> words = {program, "-x", own_path, "--minutes", std::to_string(options.minutes)};
   const auto add = [&words](const char* name, const std::string& value) {
     if (!value.empty()) words.insert(words.end(), {name, value});
   };
@@ -74,7 +74,7 @@ Outcome<ExitCode> Acceptance(const AcceptanceOptions& options, const GlobalOptio
 }  // namespace
 
 Command AddAcceptance(CommandSyntax& program, const GlobalOptions& global) {
-  CommandSyntax& command = program.AddCommand("acceptance", "Try xschedd on this node and write a report (xschedd-bench)");
+  CommandSyntax& command = program.AddCommand("acceptance", "Try xschedd on this node, and write a report");
   const auto options = std::make_shared<AcceptanceOptions>();
   command.AddOption("--minutes", options->minutes, "end after this many",
                     {.shows_default = true, .value = OptionForm::Value::kPositive});
