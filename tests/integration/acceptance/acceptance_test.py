@@ -109,6 +109,7 @@ class WithFolder(unittest.TestCase):
             time.sleep(0.02)
 
     def fake(self, path, text, mode=0o755):
+        """A file of the test's folder: of the node, or a program."""
         path = self.folder / path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -283,6 +284,12 @@ class Interrupted(OnTheSoftwareGpu):
         self.assertEqual((self.sound()["verdict"], self.sound()["line"]), ("unknown", "no time was left"))
         self.assertEqual(self.script("--continue", self.report).returncode, OK)
         self.assertEqual(self.sound()["verdict"], "yes")
+
+    def test_a_question_without_an_answer(self):
+        hanging = self.fake("bin/xschedctl", f'#!/bin/sh\ncase $* in *" ps") exec sleep 1000 ;; esac\nexec "{CTL}" "$@"\n')
+        done = self.script("--minutes", "0.02", "--output", self.report, ctl=hanging)
+        self.assertEqual((done.returncode, done.stderr, self.sound()["verdict"]), (OK, "", "unknown"), done.stdout)
+        self.nothing_is_left()
 
     def test_what_is_done_is_not_done_again(self):
         self.script("--output", self.report)
