@@ -62,6 +62,7 @@ Outcome<ExitCode> Acceptance(const AcceptanceOptions& options, const GlobalOptio
   if (options.compare) words.emplace_back("--compare");
   words.insert(words.end(), options.reports.begin(), options.reports.end());
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words)
     arguments.push_back(word.data());
   arguments.push_back(nullptr);
