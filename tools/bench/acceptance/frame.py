@@ -14,7 +14,7 @@ import schema
 
 SCHEMA = "xschedctl/acceptance/1"
 YES, PARTLY, NO, UNKNOWN = "yes", "partly", "no", "unknown"
-QUESTIONS = {"sound": "Is it sound here?"}
+QUESTIONS = {"sound": "Is it sound here?", "works": "Does it do what it says?", "worth": "Is it worth it here?"}
 
 
 @dataclass
@@ -31,6 +31,21 @@ class Skipped:
 
 
 @dataclass
+class Row:
+    name: str
+    values: List[float]  # one for each column, finite
+    note: str = ""
+
+
+@dataclass
+class Table:
+    title: str
+    columns: List[str]  # each with its unit
+    rows: List[Row]
+    drawn: List[str] = field(default_factory=list)  # columns that become bars
+
+
+@dataclass
 class Section:
     name: str  # of QUESTIONS
     verdict: str
@@ -38,6 +53,7 @@ class Section:
     findings: List[Finding] = field(default_factory=list)
     skipped: List[Skipped] = field(default_factory=list)
     seconds: float = 0.0
+    tables: List[Table] = field(default_factory=list)
 
 
 class Budget:
@@ -81,7 +97,8 @@ def document(header: Dict[str, object], sections: List[Section]) -> Dict[str, ob
 
 def sections_of(results: Dict[str, object]) -> List[Section]:
     return [Section(one["name"], one["verdict"], one["line"], [Finding(**finding) for finding in one["findings"]],
-                    [Skipped(**skipped) for skipped in one["skipped"]], one["seconds"])
+                    [Skipped(**skipped) for skipped in one["skipped"]], one["seconds"],
+                    [Table(**{**table, "rows": [Row(**row) for row in table["rows"]]}) for table in one["tables"]])
             for one in results["sections"]]
 
 

@@ -6,6 +6,7 @@ Thread rule: any thread.
 import html
 from typing import Dict, List
 
+import tables
 from frame import QUESTIONS, Section, find, sections_of
 
 STAND_IN = "Made on the software GPU, a stand-in: nothing here says anything about a GPU."
@@ -29,6 +30,7 @@ def markdown(results: Dict[str, object]) -> str:
         lines += [f"- {finding.level}: {finding.what}" + (f"; {finding.fix}" if finding.fix else "")
                   for finding in one.findings]
         lines += [f"- skipped: {skipped.what}: {skipped.why}" for skipped in one.skipped]
+        lines += [line for table in one.tables for line in tables.markdown(table)]
     return "\n".join(lines) + "\n"
 
 
@@ -63,7 +65,7 @@ def page(results: Dict[str, object]) -> str:
         body += [f"<li>{finding.level}: {html.escape(finding.what)}" +
                  (f"; <em>{html.escape(finding.fix)}</em>" if finding.fix else "") + "</li>" for finding in one.findings]
         body += [f"<li>skipped: {html.escape(skipped.what)}: {html.escape(skipped.why)}</li>" for skipped in one.skipped]
-        body.append("</ul>")
+        body += ["</ul>", *map(tables.page, one.tables)]
     return ('<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>' + html.escape(title(results)) +
             "</title><style>body{font:15px sans-serif;max-width:60em;margin:2em auto}</style>\n" + "\n".join(body) +
             "\n</html>\n")

@@ -9,7 +9,7 @@ import select
 import shutil
 import subprocess
 import sys
-from typing import Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from benchlib.processes import Children, ToolError, die_with_parent, wait_for
 from frame import Budget
@@ -30,6 +30,7 @@ class Place:
         self.environment["TMPDIR"] = folder  # ROCm's compiler leaves folders behind where it is killed
         self.probe = [sys.executable, "-B", os.path.join(HERE, "probe.py")]
         self.runtime_dir, self.why_no_daemon = runtime_dir, ""
+        self.measured: Dict[str, list] = {}  # what a section leaves for those behind it
         status = self._status()
         self.has_system_daemon = status == 0
         self.why_not_the_systems = WHY_NOT.get(status, f"xschedctl ps ends with status {status}")
@@ -42,10 +43,11 @@ class Place:
     def xschedctl(self) -> List[str]:
         return [self._ctl, *(["--runtime-dir", self.runtime_dir] if self.runtime_dir else [])]
 
-    def run(self, command: List[str], limit_s: float) -> subprocess.CompletedProcess:
+    def run(self, command: List[str], limit_s: float, environment: Optional[Dict[str, str]] = None) -> subprocess.CompletedProcess:
         """A command that dies with us, with its output as text."""
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s(limit_s),
-                              check=False, env=self.environment, preexec_fn=die_with_parent)
+                              check=False, env=self.environment if environment is None else environment,
+                              preexec_fn=die_with_parent)
 
     def _ask(self) -> subprocess.CompletedProcess:
         return self.run([*self.xschedctl(), "--json", "ps"], 20)
