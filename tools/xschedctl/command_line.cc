@@ -117,9 +117,9 @@ Outcome<std::function<Outcome<ExitCode>()>> CommandLine::Parse(const std::vector
   for (Command& command : AddClaim(syntax_, global_))
     commands.push_back(std::move(command));
   commands.push_back(AddRun(syntax_, global_, rest_));
-  for (const auto add :
-       {AddPs, AddTop, AddSet, AddHold, AddRelease, AddEvents, AddTrace, AddExplain, AddStats, AddMetrics, AddReload,
-        AddDisable, AddEnable, AddDrain, AddDoctor, AddSupportBundle, AddCdi, AddCompletion, AddVersion}) {
+  for (const auto add : {AddPs,      AddTop,        AddSet,           AddHold,   AddRelease,    AddEvents, AddTrace,
+                         AddExplain, AddStats,      AddMetrics,       AddReload, AddDisable,    AddEnable, AddDrain,
+                         AddDoctor,  AddAcceptance, AddSupportBundle, AddCdi,    AddCompletion, AddVersion}) {
     commands.push_back(add(syntax_, global_));
   }
 

@@ -48,6 +48,7 @@ Command AddDisable(CommandSyntax& program, const GlobalOptions& global);
 Command AddEnable(CommandSyntax& program, const GlobalOptions& global);
 Command AddDrain(CommandSyntax& program, const GlobalOptions& global);
 Command AddDoctor(CommandSyntax& program, const GlobalOptions& global);
+Command AddAcceptance(CommandSyntax& program, const GlobalOptions& global);
 Command AddSupportBundle(CommandSyntax& program, const GlobalOptions& global);
 Command AddCdi(CommandSyntax& program, const GlobalOptions& global);
 Command AddCompletion(CommandSyntax& program, const GlobalOptions& global);

@@ -20,6 +20,8 @@ const KnownValue kKnownValues[] = {
     {"hip", {ValueKind::kFile}},
     {"output", {ValueKind::kFile}},
     {"root", {ValueKind::kFolder}},
+    {"continue", {ValueKind::kFolder}},
+    {"report", {ValueKind::kFolder}},
     {"runtime-dir", {ValueKind::kFolder}},
     {"reset", {ValueKind::kWords, "priority weight latency all"}},
     {"latency", {ValueKind::kWords, "strict auto"}},

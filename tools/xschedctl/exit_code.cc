@@ -32,12 +32,12 @@ ExitCode ExitCodeOf(grpc::StatusCode status, bool still_listening) {
 std::span<const ExitCodeText> ExitCodes() {
   static constexpr ExitCodeText kTexts[] = {
       {ExitCode::kOk, "done"},
-      {ExitCode::kFound, "doctor, config: found an error"},
+      {ExitCode::kFound, "doctor, config, acceptance: found an error"},
       {ExitCode::kUsage, "bad usage, or a value out of range (priorities go from -100 to 100)"},
       {ExitCode::kNoDaemon, "no daemon is running"},
       {ExitCode::kPermission, "permission denied"},
       {ExitCode::kNoClient, "no client matches"},
-      {ExitCode::kRefused, "the daemon refused, or failed"},
+      {ExitCode::kRefused, "the daemon refused, or failed; acceptance: no report could be begun or written"},
       {ExitCode::kTimeout, "the daemon did not answer in time"},
       {ExitCode::kNoShim, "run: the shim library was not found"},
       {ExitCode::kCannotExec, "run: the command cannot be executed"},

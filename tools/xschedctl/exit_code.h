@@ -10,7 +10,7 @@ namespace xschedd::ctl {
 
 enum class ExitCode : int {
   kOk = 0,
-  kFound = 1,         // doctor, config: found an error
+  kFound = 1,         // doctor, config, acceptance: found an error
   kUsage = 2,         // wrong command line, or a value that the daemon calls invalid
   kNoDaemon = 3,      // no daemon listens, or it went away during the call
   kPermission = 4,    // the admin socket, or the daemon, does not let this user in

@@ -8,15 +8,11 @@
 #include "tools/xschedctl/preload.h"
 
 namespace xschedd::ctl {
-namespace {
-
 std::string OwnPath() {
   char path[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
-
-}  // namespace
 
 Result<std::string> InstalledShim(const std::string& given) {
   const char* const from_environment = secure_getenv(kShimVariable);

@@ -1,6 +1,6 @@
 """What `meson install` puts where: the service starts a file that is there, and the parts find each other.
 
-usage: install_test.py MESON BUILD_DIR
+usage: install_test.py MESON BUILD_DIR SOURCE_ROOT
 """
 
 import configparser
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-MESON, BUILD = sys.argv[1], sys.argv[2]
+MESON, BUILD, ROOT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 
 
 class Installed(unittest.TestCase):
@@ -50,6 +50,35 @@ class Installed(unittest.TestCase):
 
     def test_the_shim_is_beside_its_library(self):
         self.assertEqual(self.one("libxschedd-shim.so").parent, self.one("libxschedd-client.so").parent)
+
+    def test_acceptance_finds_its_parts(self):
+        program = self.one("share/xschedd/bench/acceptance/acceptance")
+        self.assertTrue((self.one("bin/xschedctl").parent / "../share/xschedd/bench/acceptance/acceptance").samefile(program))
+        said = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        for module in ("frame", "sound", "schema"):
+            said = subprocess.run([sys.executable, "-B", "-c", f"import sys; sys.path[:0] = {[str(program.parent), str(program.parents[1])]!r}; "
+                                   f"import {module}; {module == 'schema'} and schema.read()"], capture_output=True, text=True, check=False)
+            self.assertEqual((said.returncode, said.stderr), (0, ""))
+
+    def test_each_file_is_in_one_package(self):
+        """As dh_install puts it together; the prefix is that of the packages."""
+        patterns = {}
+        for file in (ROOT / "tools/package/debian").glob("*.install"):
+            patterns.update({line: file.stem for line in file.read_text().split()})
+        prefix = self.one("bin/xschedctl").parents[1].relative_to(self.root)
+        for path in self.root.rglob("*"):
+            if path.is_dir():
+                continue
+            name = path.relative_to(self.root)
+            if name.is_relative_to(prefix):
+                name = "usr" / name.relative_to(prefix)
+            name = re.sub(r"^usr/lib(/[^/]+)?/(?=xschedd/)", "usr/lib/x86_64-linux-gnu/", str(name))
+            name = re.sub(r"^usr/lib/systemd/", "lib/systemd/", re.sub(r"^usr/etc/", "etc/", name))
+            owners = [package for pattern, package in patterns.items()
+                      if any(one.match(pattern) for one in (pathlib.PurePath(name), *pathlib.PurePath(name).parents))]
+            with self.subTest(name):
+                self.assertEqual(len(owners), 1, owners)
 
     def test_the_daemon_reads_the_configuration_that_is_installed(self):
         configuration = self.one("xschedd.toml")

@@ -134,6 +134,7 @@ class Answers(WithDaemon):
         self.check("run", "run", "--dry-run", "--priority", "5", "--shim", "/dev/null", "--", "true")
         status = self.ctl("doctor").returncode
         self.check("doctor", "doctor", status=status)
+        self.check("acceptance", "acceptance", "--minutes", "0.0001", "--beside-others", "--output", os.path.join(self.folder, "report"))
         self.check("drain", "drain", "--dry-run")
         for command in ("disable", "enable"):
             self.check(command, command, "--dry-run")

@@ -19,7 +19,7 @@ class ToolError(Exception):
     """Something that the user can act on, as one line."""
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -76,7 +76,7 @@ class Children:
             process = subprocess.Popen(list(command), stdout=subprocess.PIPE if is_asked else log,
                                        stderr=log if is_asked else subprocess.STDOUT,
                                        stdin=subprocess.PIPE if is_asked else subprocess.DEVNULL, text=is_asked or None,
-                                       env=environment, start_new_session=True, preexec_fn=_die_with_parent)
+                                       env=environment, start_new_session=True, preexec_fn=die_with_parent)
         child = Child(name, process, log_path)
         self._children.append(child)
         return child

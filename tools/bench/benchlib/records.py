@@ -7,7 +7,7 @@ import bisect
 import json
 import os
 from dataclasses import dataclass
-from typing import Iterator, List, Sequence
+from typing import Iterator, List, Sequence, Tuple
 
 
 @dataclass
@@ -54,6 +54,22 @@ def read_requests(path: str) -> List[Request]:
 def read_dispatches(path: str) -> List[Dispatch]:
     return [Dispatch(entry["pid"], entry["queue"], entry["kind"], entry["name"], entry["arrival_ns"], entry["start_ns"],
                      entry["end_ns"]) for entry in _lines(path)]
+
+
+def moments(path: str, pid: int, other: int = 0) -> Tuple[List[int], List[int], List[int]]:
+    """From what `xschedctl events --follow` wrote: when the daemon knew `pid` busy, when it shut somebody's gate for it, and
+    when it opened the gate of `other`."""
+    told, shut, opened = [], [], []
+    with open(path, encoding="utf-8") as file:
+        lines = [line for line in file if line.startswith("{") and line.endswith("}\n")]  # others are cut off, or no events
+    for event in map(json.loads, lines):
+        if event["kind"] == "busy" and event["pid"] == pid:
+            told.append(event["time_ns"])
+        if event["kind"] == "held" and event["for_pid"] == pid:
+            shut.append(event["time_ns"])
+        if event["kind"] == "opened" and event["pid"] == other:
+            opened.append(event["time_ns"])
+    return sorted(told), sorted(shut), sorted(opened)
 
 
 class Progress:

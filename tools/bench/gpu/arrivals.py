@@ -6,7 +6,8 @@ from typing import Iterator
 
 def times(command: dict) -> Iterator[float]:
     """Arrivals at `rate` a second between `start_ns` and `end_ns`, the same for a `seed`. spread: each is moved by up to a
-    quarter of the interval, so that they keep no step with anything; poisson: independent of each other."""
+    quarter of the interval, so that they keep no step with anything; poisson: independent of each other; periodic: as the
+    frames of a camera."""
     chance, interval = random.Random(command["seed"]), 1e9 / command["rate"]
     start, end = command["start_ns"], command["end_ns"]
     if command["arrivals"] == "poisson":
@@ -14,6 +15,9 @@ def times(command: dict) -> Iterator[float]:
         while arrival < end:
             yield arrival
             arrival += chance.expovariate(1) * interval
+    elif command["arrivals"] == "periodic":
+        for number in range(int((end - start) / interval)):
+            yield start + (number + 0.5) * interval
     else:
         for number in range(int((end - start) / interval)):
             yield start + (number + 0.25 + 0.5 * chance.random()) * interval

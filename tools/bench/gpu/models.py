@@ -16,7 +16,11 @@ VOCABULARY, LAYERS, WIDTH, HEADS, LONGEST = 32000, 12, 1024, 16, 1024  # of the 
 
 
 def resnet(layers):
-    import torchvision
+    try:
+        import torchvision
+    except ImportError:
+        import resnets
+        return resnets.resnet(layers)
     return getattr(torchvision.models, f"resnet{layers}")(weights=None)
 
 

@@ -17,7 +17,7 @@ usage: tenant.py KIND MODEL
 
 Commands come on standard input, answers go to standard output, one line of JSON each. The first answer says that the
 tenant is warm, with the SHA-256 of the model's output on a fixed input. Then each command is a stretch of time:
-  {"start_ns": T, "end_ns": T, "rate": requests a second, "arrivals": "spread" or "poisson", "seed": N, "trace": bool}
+  {"start_ns": T, "end_ns": T, "rate": requests a second, "arrivals": "spread", "poisson" or "periodic", "seed": N, "trace": bool}
 (CLOCK_MONOTONIC; TENANT_STREAM_PRIORITY in the environment: on a stream of that priority), and the answer what was done in it. Outside of its stretches a tenant does nothing. End of input ends it.
 """
 
@@ -75,10 +75,14 @@ def endless(work, command):
     return {"ends_ns": [command["start_ns"] + (ended - command["start_ns"]) * (number + 1) // count for number in range(count)]}
 
 
-def obey(kind, work, command):
+def recording():
     import recorder
 
-    with recorder.Recorder() if command.get("trace") else contextlib.nullcontext() as record:
+    return recorder.Recorder()
+
+
+def obey(kind, work, command):
+    with recording() if command.get("trace") else contextlib.nullcontext() as record:
         time.sleep(max(0.0, (command["start_ns"] - time.monotonic_ns()) / 1e9))
         tokens = {name: getattr(work, name) for name in ("token_ms", "first_ms", "wait_ms") if hasattr(work, name)}
         for times in tokens.values():

@@ -12,6 +12,7 @@ from typing import Dict, List, Optional, Sequence
 import waits
 from beside import mps_server
 from bench import Bench
+from benchlib.records import moments
 from rig import Rig, Tenant
 from scenarios import LOOPS, PROGRAMS, SCENARIOS, Load
 
@@ -26,7 +27,7 @@ def traced(bench: Bench, name: str, rig: Rig, high: Tenant, loops: Sequence[Tena
     shut: List[int] = []
     if events is not None:
         bench.children.stop([events])
-        told, shut = moments(events.log_path, high.child.pid)
+        told, shut, _ = moments(events.log_path, high.child.pid)
     kernels = {tenant: answer["kernels"] for tenant, answer in answers.items()}
     requests = waits.take_apart(answers[high.name]["requests"], kernels[high.name],
                                 {loop.name: kernels[loop.name] for loop in loops}, told, shut)
@@ -36,21 +37,6 @@ def traced(bench: Bench, name: str, rig: Rig, high: Tenant, loops: Sequence[Tena
     bench.keep(f"traced {name}", answers)
     slowest = sorted(requests, key=lambda request: -request.latency_ms)[:5]
     return bench.note(f"waits {name}", {**waits.digest(requests), "slowest": [asdict(request) for request in slowest]})
-
-
-def moments(path: str, pid: int) -> tuple:
-    """When the daemon knew `pid` busy, and when it shut somebody's gate for it."""
-    told, shut = [], []
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            if not line.endswith("}\n"):
-                continue  # cut off, or not an event
-            event = json.loads(line)
-            if event["kind"] == "busy" and event["pid"] == pid:
-                told.append(event["time_ns"])
-            if event["kind"] == "held" and event["for_pid"] == pid:
-                shut.append(event["time_ns"])
-    return sorted(told), sorted(shut)
 
 
 def graph_five(bench: Bench, substrate: str, environment: Optional[Dict[str, str]] = None,

@@ -22,6 +22,7 @@ INSTALLED = ("/usr/sbin/xschedd", "/usr/bin/xschedctl", SHIM, SHIM.replace("shim
              "/usr/share/zsh/site-functions/_xschedctl", "/etc/cdi/xschedd.json", "/etc/xschedd/xschedd.toml", "/etc/xschedd/conf.d", "/usr/share/doc/xschedd/copyright",
              SHIM.replace("libxschedd-shim.so", "self-test/self-test-client"), "/usr/share/xschedd/grafana-dashboard.json",
              "/usr/share/xschedd/prometheus-alerts.yml", "/usr/share/xschedd/prometheus-scrape.yml", "/usr/share/xschedd/schema/ps-1.json",
+             "/usr/share/xschedd/bench/acceptance/acceptance",
              "/usr/share/doc/xschedd/reference/metrics.md", "/usr/share/doc/xschedd/reference/json.md")
 
 
@@ -83,6 +84,16 @@ class Life:
         wrong = [finding for finding in report["findings"] if finding["level"] not in ("ok", "note")]
         expect(all(finding["check"] in ("device", "runtime") for finding in wrong), json.dumps(wrong, indent=1))
         return f"{len(report['findings'])} findings, {len(wrong)} of them about the missing GPU and HIP"
+
+    def acceptance(self):
+        """Without a GPU it says no, by the daemon that runs, and leaves a whole report."""
+        report = json.loads(run("xschedctl", "--json", "acceptance", "--output", "/tmp/report", status=1))
+        expect(report["sections"][0]["verdict"] == "no", report["sections"][0]["line"])
+        skipped = [one["what"] for one in report["sections"][0]["skipped"]]
+        expect("the system's daemon" not in skipped, f"the daemon was not asked: {skipped}")
+        run("rm", "/tmp/report/results.json", "/tmp/report/report.md", "/tmp/report/report.html")
+        run("sh", "-c", "rm /tmp/report/bundle.tar* && rmdir /tmp/report")
+        return report["sections"][0]["line"]
 
     def python(self):
         return run("python3", "-c", "import xschedd; print(xschedd.__file__)")
@@ -197,7 +208,7 @@ class Life:
         return f"{len(text.splitlines())} lines"
 
     def remove(self):
-        run("apt-get", "remove", "-y", "-q", "xschedd", "xschedd-client", "libxschedd-dev", "python3-xschedd")
+        run("apt-get", "remove", "-y", "-q", "xschedd", "xschedd-client", "xschedd-bench", "libxschedd-dev", "python3-xschedd")
         self.all_inactive()
         run("test", "!", "-e", "/usr/sbin/xschedd")
         run("test", "-e", "/etc/xschedd/xschedd.toml")
@@ -209,7 +220,7 @@ class Life:
         self.high.end()
 
     def purge(self):
-        run("dpkg", "--purge", "xschedd", "xschedd-client", "libxschedd-dev", "python3-xschedd")
+        run("dpkg", "--purge", "xschedd", "xschedd-client", "xschedd-bench", "libxschedd-dev", "python3-xschedd")
         left, gone = files() - self.before, self.before - files()
         expect(not left and not gone, f"left behind: {sorted(left)}; gone: {sorted(gone)}")
         states = run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", "*xschedd*", status=None)
@@ -224,7 +235,7 @@ class Life:
         run("dpkg", "--purge", "xschedd", "xschedd-client")
         expect(files() == self.before, "something is left behind")
 
-    STEPS = (depend, install, serve, verify, doctor, python, clients_come, restart, crash, watchdog, reload, upgrade,
+    STEPS = (depend, install, serve, verify, doctor, acceptance, python, clients_come, restart, crash, watchdog, reload, upgrade,
              socket_activation, metrics, remove, purge, again)
 
 

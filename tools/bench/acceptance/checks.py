@@ -1,0 +1,109 @@
+"""Small programs that only have to work under xschedd as they do without, and what a launch costs.
+
+Thread rule: main thread.
+"""
+
+import importlib.util
+import json
+import os
+import sys
+import time
+from typing import Dict, List, Tuple
+
+from benchlib.processes import Children
+from frame import Finding, Skipped
+from place import Place, is_stand_in
+from scenarios import Load, Program
+from scenes import HIGH, LOW
+from turns import NATIVE, OURS, TurnsRig, program_environment, scheduled
+
+PROGRAMS = {"the default stream": Program("default stream", "request", "4x500"),
+            "8 threads": Program("threads", "threads", "4x500")}
+
+
+def small_programs(place: Place) -> List[Finding]:
+    found = []
+    with Children(place.folder) as children:
+        rigs = {way: TurnsRig(place, children, way) for way in (NATIVE, OURS)}
+        tenants = {way: {what: rig.start(program) for what, program in PROGRAMS.items()} for way, rig in rigs.items()}
+        for rig in rigs.values():
+            rig.wait_ready()  # under xschedd also: the daemon knows them on a device
+        for way, rig in rigs.items():
+            rig.stretch(list(tenants[way].values()), 0.3, {tenant.name: Load(0) for tenant in tenants[way].values()})
+        for what in PROGRAMS:
+            digests = {way: set(tenants[way][what].digests) for way in rigs}
+            is_same = digests[NATIVE] == digests[OURS] and len(digests[OURS]) == 1
+            found.append(Finding("ok" if is_same else "error", f"{what}: data {'as' if is_same else 'other than'} without "
+                                 "xschedd, and the daemon schedules it", "" if is_same else "please report it, with the bundle"))
+        for rig in rigs.values():
+            rig.stop()
+    return found
+
+
+def one_core() -> int:
+    """A core's clock is much of what a launch costs: both ways have one and the same."""
+    return max(os.sched_getaffinity(0))
+
+
+def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple], List[Skipped]]:
+    """Of launches untracked and tracked: (ns natively, ns under xschedd), neighbours in time."""
+    begun, pairs, skipped = time.monotonic(), {False: [], True: []}, []
+    program = Program("launches", "launches", "0x0", HIGH)
+    with Children(place.folder) as children:
+        rigs = {way: TurnsRig(place, children, way) for way in (NATIVE, OURS)}
+        tenants = {way: rig.start(program, core=one_core()) for way, rig in rigs.items()}
+        for rig in rigs.values():
+            rig.wait_ready()
+        for is_tracked in (False, True):
+            if is_tracked:
+                beside = rigs[OURS].start(Program("beside", "request", "1x100", LOW))
+                rigs[OURS].wait_ready()
+            rounds = max(2, min(8, int((seconds - (time.monotonic() - begun)) / (2 if is_tracked else 4) / 1.0)))
+            for number in range(-1, rounds):
+                taken = {}
+                for way in (NATIVE, OURS) if number % 2 == 0 else (OURS, NATIVE):
+                    taken[way] = rigs[way].stretch([tenants[way]], 0.25)[program.name]["launch_ns"]
+                if number >= 0:  # the first pair warms up
+                    pairs[is_tracked].append((taken[NATIVE], taken[OURS]))
+            states = {device["state"] for device in rigs[OURS].clients()[tenants[OURS].child.pid]["devices"]}
+            if (states == {"untracked"}) == is_tracked:
+                skipped.append(Skipped(f"launches {'tracked' if is_tracked else 'untracked'}", f"it was {', '.join(states)}: other "
+                                       "programs are clients of this daemon, or its policy tracks nobody"))
+                pairs[is_tracked] = []
+        beside.child.check_alive()
+        for rig in rigs.values():
+            rig.stop()
+    return pairs[False], pairs[True], skipped
+
+
+# ---- PyTorch
+
+LOOK = ("import json, time; begun = time.monotonic(); import torch; took = time.monotonic() - begun; print(json.dumps({'version': "
+        "torch.__version__, 'has_gpu': torch.cuda.is_available(), 'import_s': took}))")
+
+
+def pytorch(place: Place) -> Tuple[Dict[str, object], List[Finding], List[Skipped]]:
+    """What `import torch` says natively ({}: it is not here, or has no GPU), and whether it works under xschedd."""
+    if is_stand_in():
+        return {}, [], [Skipped("PyTorch", "the software GPU executes no kernels of it; built-in kernels stood in")]
+    if importlib.util.find_spec("torch") is None:
+        return {}, [], [Skipped("PyTorch", f"{sys.executable} has none; built-in kernels stood in")]
+    answers = {}
+    for way in ("first", NATIVE, OURS):  # the first reads the files
+        command = [sys.executable, "-c", LOOK]
+        done = (place.run(scheduled(place, (), command), 180) if way == OURS else
+                place.run(command, 180, program_environment(place)))
+        try:
+            answers[way] = json.loads(done.stdout)
+        except ValueError:
+            why = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            if way != OURS:
+                return {}, [], [Skipped("PyTorch", f"it cannot be imported: {why}")]
+            return answers[NATIVE], [Finding("error", f"import torch fails under xschedd alone: {why}", "please report it")], []
+    native, ours = answers[NATIVE], answers[OURS]
+    is_same = native["version"] == ours["version"] and native["has_gpu"] == ours["has_gpu"]
+    found = [Finding("ok" if is_same else "error", f"import torch: PyTorch {ours['version']}, {ours['import_s'] / native['import_s']:.2f} "
+                     f"times as long as natively{'' if is_same else '; it sees another GPU than without xschedd'}")]
+    if not native["has_gpu"]:
+        return {}, found, [Skipped("two models in PyTorch", "this PyTorch sees no GPU; built-in kernels stood in")]
+    return native, found, []

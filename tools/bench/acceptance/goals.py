@@ -1,0 +1,177 @@
+"""What the scenarios have to show, each goal in the words that stand beside it in the report. All are ratios within one run:
+how long anything takes on this GPU decides nothing.
+
+Thread rule: pure functions.
+"""
+
+from dataclasses import dataclass
+from typing import Dict, List, Optional
+
+import figures
+from benchlib.figures import quantile
+from frame import Finding
+from turns import ALONE, NATIVE, OURS, Change, Measured
+
+NOISE = 0.10  # what two stretches of the same may differ by
+ENOUGH = 50  # requests
+MARGIN = 0.10  # what others may lose beyond a promise
+BESIDE = ("beside", "beside-wide", "free")  # modes in which others are never held
+
+
+@dataclass
+class Result:
+    """A scenario's figures, of all rounds together. Milliseconds by way."""
+
+    name: str
+    p50: Dict[str, float]
+    p99: Dict[str, float]
+    kept: float  # what the loops keep of their native rate, in the middle of the rounds
+    busy: float  # part of the time in which those above the loops worked or waited, under xschedd
+    mode: str
+    requests: int  # under xschedd
+    late: Dict[str, float]  # part of the requests behind the deadline; empty: there is none
+    others_p99: Dict[str, Dict[str, float]]  # of those between the important one and the loops, by name
+
+    @property
+    def is_sure(self) -> bool:
+        """Of fewer requests p99 is the longest one, and one that the host delays decides."""
+        return self.requests >= ENOUGH
+
+
+def latencies(measured: Measured, way: str, name: str) -> List[float]:
+    return [ms for answers in measured.rounds for _, ms in answers[way][name]["requests"]]
+
+
+def result_of(measured: Measured) -> Optional[Result]:
+    """None: somebody did nothing in one of the ways."""
+    scene = measured.scene
+    high = scene.scenario.high.program
+    middle = [asked.program for asked in scene.scenario.middle]
+    each = {way: latencies(measured, way, high) for way in (ALONE, NATIVE, OURS)}
+    between = {name: {way: latencies(measured, way, name) for way in (NATIVE, OURS)} for name in middle}
+    has_worked = all("total_per_s" in one and one["total_per_s"] > 0
+                     for one in (figures.summary(answers[NATIVE], high) for answers in measured.rounds))
+    if not all(each.values()) or not all(all(ways.values()) for ways in between.values()) or not has_worked:
+        return None
+    kept = figures.by_turns(measured.rounds, high)[OURS]["of_native"]
+    whole_ms = sum(answers[OURS][high]["seconds"] for answers in measured.rounds) * 1e3
+    busy = sum(each[OURS]) + sum(sum(ways[OURS]) for ways in between.values())
+    late = {way: sum(ms > scene.deadline_ms for ms in values) / len(values) for way, values in each.items()}
+    return Result(scene.scenario.name, *({way: quantile(values, fraction) for way, values in each.items()}
+                                         for fraction in (0.5, 0.99)),
+                  quantile(kept, 0.5), min(1.0, busy / whole_ms), measured.mode, len(each[OURS]),
+                  late if scene.deadline_ms else {},
+                  {name: {way: quantile(values, 0.99) for way, values in ways.items()} for name, ways in between.items()})
+
+
+def promised(mode: str, busy: float) -> float:
+    """What the others keep at least: all where nobody is held, else the time in which nobody above them works. Until enough
+    is known (no mode) they may be held."""
+    return max(0.0, (1.0 if mode in BESIDE else 1.0 - busy) - MARGIN)
+
+
+def nearer(what: str, alone: float, native: float, ours: float) -> Finding:
+    """The goal of a latency."""
+    figures_text = f"{what}: p99 {native / alone:.2f} times alone natively, {ours / alone:.2f} under xschedd"
+    if native <= alone * (1 + NOISE):
+        if ours <= native * (1 + NOISE):
+            return Finding("ok", f"{figures_text}; goal: where nothing is lost natively, nothing either: met")
+        return Finding("warning", f"{figures_text}; goal: where nothing is lost natively, nothing either: missed",
+                       "look at xschedctl explain while it runs")
+    if ours < native:
+        return Finding("ok", f"{figures_text}; goal: nearer to alone than natively: met")
+    level = "warning" if ours <= native * (1 + NOISE) else "error"
+    return Finding(level, f"{figures_text}; goal: nearer to alone than natively: missed",
+                   "look at xschedctl explain while it runs")
+
+
+def in_time(what: str, late: Dict[str, float]) -> Finding:
+    text = f"{what}: {late[NATIVE]:.1%} late natively, {late[OURS]:.1%} under xschedd; goal: no more than natively"
+    if late[OURS] <= late[NATIVE]:
+        return Finding("ok", text + ": met")
+    return Finding("warning" if late[OURS] <= late[NATIVE] + NOISE else "error", text + ": missed",
+                   "look at xschedctl explain while it runs")
+
+
+def keeps(result: Result) -> Finding:
+    least, mode = promised(result.mode, result.busy), result.mode or "not settled, as if held"
+    text = (f"{result.name}: the others keep {result.kept:.1%} of their native rate; goal: {least:.1%}, which the measured mode "
+            f"promises ({mode}; those above are busy {result.busy:.1%} of the time)")
+    if result.kept >= least:
+        return Finding("ok", text + ": met")
+    return Finding("error" if result.kept < least / 2 else "warning", text + ": missed", "look at xschedctl explain")
+
+
+def judged(result: Result) -> List[Finding]:
+    """A late request matters where there is a deadline, else p99 does."""
+    name = result.name
+    found = [in_time(name, result.late) if result.late else
+             nearer(name, result.p99[ALONE], result.p99[NATIVE], result.p99[OURS])]
+    for other, p99 in result.others_p99.items():
+        text = f"{name}: p99 of {other}, in the middle, is {p99[OURS] / p99[NATIVE]:.2f} times its native one"
+        found.append(Finding("ok" if p99[OURS] <= p99[NATIVE] * (1 + NOISE) else "warning",
+                             f"{text}; goal: no more than {1 + NOISE:g}"))
+    found.append(keeps(result))
+    return found if result.is_sure else [unsure(one, result.requests) for one in found]
+
+
+def unsure(finding: Finding, requests: int) -> Finding:
+    return Finding("warning" if finding.level == "error" else finding.level, f"{finding.what} (of only {requests} requests)",
+                   "give more --minutes" if finding.level != "ok" else "")
+
+
+def different(digests: Dict[str, Dict[str, List[str]]]) -> List[str]:
+    """Programs whose results are others than natively. One whose results differ natively, too, is not compared."""
+    return [name for name, native in digests[NATIVE].items()
+            if len(set(native)) == 1 and set(digests[OURS][name]) != set(native)]
+
+
+# ---- live changes of priority
+
+@dataclass
+class Taken:
+    """Of one change: from the command to the daemon's last gate, and on to the first batch of whom it favours."""
+
+    command_ms: float
+    effect_ms: Optional[float]  # None: none came before the next change
+    is_turned: bool  # from then on the favoured one did most
+
+
+def taken(changes: List[Change], ends_ns: Dict[str, List[int]], end_ns: int) -> List[Taken]:
+    result = []
+    for change, until in zip(changes, [later.issued_ns for later in changes[1:]] + [end_ns]):
+        done = {name: [end for end in ends if change.applied_ns <= end < until] for name, ends in ends_ns.items()}
+        mine = done.pop(change.favoured)
+        result.append(Taken((change.applied_ns - change.issued_ns) / 1e6, (mine[0] - change.applied_ns) / 1e6 if mine else None,
+                            bool(mine) and all(len(mine) > 2 * len(other) for other in done.values())))
+    return result
+
+
+def live(changes: List[Taken]) -> List[Finding]:
+    turned = sum(change.is_turned for change in changes)
+    effects = [change.effect_ms for change in changes if change.effect_ms is not None]
+    text = f"live set: {turned} of {len(changes)} changes turned the order round"
+    if effects:
+        text += (f", the first batch ended {quantile(effects, 0.5):.1f} ms after the daemon had applied it, in the middle; the "
+                 f"command itself took {quantile([change.command_ms for change in changes], 0.5):.1f} ms")
+    return [Finding("ok" if turned == len(changes) else "error", text + "; goal: all",
+                    "" if turned == len(changes) else "please report it, with the bundle")]
+
+
+# ---- launches
+
+UNTRACKED_LIMIT, TRACKED_LIMIT = 1.10, 2.0
+
+
+def launches(untracked: List[tuple], tracked: List[tuple]) -> List[Finding]:
+    """Pairs of ns, natively and under xschedd."""
+    found = []
+    for what, pairs, limit in (("untracked, alone on the GPU", untracked, UNTRACKED_LIMIT),
+                               ("tracked, beside an idle one below it", tracked, TRACKED_LIMIT)):
+        if pairs:
+            ratio = figures.median_ratio(pairs)
+            more, native = quantile([ours - native for native, ours in pairs], 0.5), quantile([one for one, _ in pairs], 0.5)
+            found.append(Finding("ok" if ratio <= limit else "warning",
+                                 f"a launch {what}: {more:+.0f} ns on {native:.0f} ns (of which Python takes a part), {ratio:.2f} "
+                                 f"times; goal: no more than {limit:g} times"))
+    return found

@@ -1,0 +1,232 @@
+"""Kernels and copies on the first GPU through HIP's or CUDA's driver library, by ctypes alone: the programs of acceptance
+need neither a compiler nor PyTorch. HIP's own compiler (hiprtc) or CUDA's driver makes the kernel from the text here.
+
+A kernel works for about so long as it is asked to: it counts its own steps and not a clock, so that it takes longer where
+others take the GPU away from it. It is named as the software GPU knows one that takes time.
+
+Thread rule: each thread that uses it calls `use` first; calls of several threads do not disturb each other.
+"""
+
+import ctypes
+from typing import Callable, List, Optional
+
+from probe import CUDA, HIP, NoGpu, call, load
+
+KERNEL = b"softgpu_spin_us"
+THREADS, BLOCKS_PER_UNIT = 1024, 2  # as many as a compute unit or multiprocessor has
+STEPS = 16  # of a round
+BLOCKING = 4  # a waiting host sleeps: hipDeviceScheduleBlockingSync, CU_CTX_SCHED_BLOCKING_SYNC
+# By device: clock rate in kHz and number of units; hipDeviceAttribute_t, CUdevice_attribute.
+HIP_ATTRIBUTES, CUDA_ATTRIBUTES = (5, 63), (13, 16)
+# Cycles that a step takes with a full unit: threads over lanes.
+HIP_CYCLES, CUDA_CYCLES = 32, 16
+
+HIP_TEXT = f"""
+extern "C" __global__ void {KERNEL.decode()}(unsigned long long us, unsigned long long rounds, float* never) {{
+  float value = threadIdx.x;
+  for (unsigned long long round = 0; round < rounds; ++round) {{
+#pragma unroll
+    for (int step = 0; step < {STEPS}; ++step)
+      value = __builtin_fmaf(value, 0.5f, 0.5f);
+  }}
+  if (value < 0.0f) *never = value;
+}}
+""".encode()
+
+STEP = "  fma.rn.f32 %value, %value, %half, %half;\n"
+PTX_TEXT = f"""
+.version 6.0
+.target sm_60
+.address_size 64
+.visible .entry {KERNEL.decode()}(.param .u64 us, .param .u64 rounds, .param .u64 never)
+{{
+  .reg .u64 %left, %address;
+  .reg .u32 %thread;
+  .reg .f32 %value, %half;
+  .reg .pred %is;
+  ld.param.u64 %left, [rounds];
+  ld.param.u64 %address, [never];
+  cvta.to.global.u64 %address, %address;
+  mov.u32 %thread, %tid.x;
+  cvt.rn.f32.u32 %value, %thread;
+  mov.f32 %half, 0f3F000000;
+ROUND:
+  setp.eq.u64 %is, %left, 0;
+  @%is bra DONE;
+{STEP * STEPS}  sub.u64 %left, %left, 1;
+  bra ROUND;
+DONE:
+  setp.lt.f32 %is, %value, 0f00000000;
+  @!%is bra END;
+  st.global.f32 [%address], %value;
+END:
+  ret;
+}}
+""".encode()
+
+
+class Launch:
+    """A kernel with its arguments, ready to be launched again and again: what a launch costs is the runtime's."""
+
+    def __init__(self, go: Callable[[], int], name: str, keep: tuple):
+        self.go, self._name, self._keep = go, name, keep
+
+    def __call__(self) -> None:
+        status = self.go()
+        if status != 0:
+            raise NoGpu(f"{self._name} says {status}")
+
+
+class Gpu:
+    """`prefix`, `names`: of the calls that differ by more than that."""
+
+    vendor, prefix = "", ""
+
+    def __init__(self) -> None:
+        self.khz, self.units, self.cycles = 0, 0, 1
+        self.function = ctypes.c_void_p()
+        self.never = ctypes.c_void_p()
+
+    def call(self, name: str, *arguments: object) -> None:
+        call(self.library, self.prefix + name, *arguments)
+
+    def use(self) -> None:
+        """In each further thread."""
+
+    def stream(self) -> ctypes.c_void_p:
+        raise NotImplementedError
+
+    def launch_of(self, microseconds: int, stream: Optional[ctypes.c_void_p] = None, fills: bool = True) -> Launch:
+        """`stream`: None is the default one. `fills`: the whole GPU, else one block."""
+        rounds = microseconds * self.khz // 1000 // (STEPS * self.cycles)
+        values = (ctypes.c_uint64(microseconds), ctypes.c_uint64(rounds), self.never)
+        pointers = (ctypes.c_void_p * 3)(*[ctypes.cast(ctypes.pointer(value), ctypes.c_void_p) for value in values])
+        function = getattr(self.library, self.launch_name)
+        blocks, threads = (self.units * BLOCKS_PER_UNIT, THREADS) if fills else (1, 64)
+        numbers = [ctypes.c_uint(number) for number in (blocks, 1, 1, threads, 1, 1, 0)]
+        handle = stream if stream is not None else ctypes.c_void_p()
+
+        def go() -> int:
+            return function(self.function, *numbers, handle, pointers, None)
+
+        return Launch(go, self.launch_name, (values, pointers))
+
+
+class Hip(Gpu):
+    vendor, prefix, launch_name = "amd", "hip", "hipModuleLaunchKernel"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.library = load(HIP)
+        count = ctypes.c_int()
+        self.call("GetDeviceCount", ctypes.byref(count))
+        self.call("SetDevice", 0)
+        self.call("SetDeviceFlags", ctypes.c_uint(BLOCKING))
+        self.khz, self.units = (self.attribute(number) for number in HIP_ATTRIBUTES)
+        self.cycles = HIP_CYCLES
+        self.never = self.allocate(4)
+        module, code = ctypes.c_void_p(), self.compiled()
+        self.call("ModuleLoadData", ctypes.byref(module), code)
+        self.call("ModuleGetFunction", ctypes.byref(self.function), module, KERNEL)
+
+    def attribute(self, number: int) -> int:
+        value = ctypes.c_int()
+        self.call("DeviceGetAttribute", ctypes.byref(value), number, 0)
+        return value.value
+
+    def compiled(self) -> ctypes.Array:
+        """By hiprtc, which is part of the HIP library before ROCm 6, and beside it from then on; for the GPU that is in use."""
+        compiler = self.library
+        if not hasattr(compiler, "hiprtcCompileProgram"):
+            compiler = load(("libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"))
+        program, size = ctypes.c_void_p(), ctypes.c_size_t()
+        call(compiler, "hiprtcCreateProgram", ctypes.byref(program), HIP_TEXT, b"acceptance.hip", 0, None, None)
+        call(compiler, "hiprtcCompileProgram", program, 0, None)
+        call(compiler, "hiprtcGetCodeSize", program, ctypes.byref(size))
+        code = ctypes.create_string_buffer(size.value)
+        call(compiler, "hiprtcGetCode", program, code)
+        call(compiler, "hiprtcDestroyProgram", ctypes.byref(program))
+        return code
+
+    def use(self) -> None:
+        self.call("SetDevice", 0)
+
+    def stream(self) -> ctypes.c_void_p:
+        stream = ctypes.c_void_p()
+        self.call("StreamCreateWithFlags", ctypes.byref(stream), ctypes.c_uint(1))
+        return stream
+
+    def allocate(self, size: int) -> ctypes.c_void_p:
+        memory = ctypes.c_void_p()
+        self.call("Malloc", ctypes.byref(memory), ctypes.c_size_t(size))
+        return memory
+
+    def to_device(self, memory: ctypes.c_void_p, data: ctypes.Array, stream: Optional[ctypes.c_void_p] = None) -> None:
+        self.call("MemcpyAsync", memory, data, ctypes.c_size_t(len(data)), 1, stream)
+
+    def to_host(self, data: ctypes.Array, memory: ctypes.c_void_p, stream: Optional[ctypes.c_void_p] = None) -> None:
+        """When it returns, the data is there."""
+        self.call("MemcpyAsync", data, memory, ctypes.c_size_t(len(data)), 2, stream)
+        self.wait(stream)
+
+    def wait(self, stream: Optional[ctypes.c_void_p] = None) -> None:
+        self.call("StreamSynchronize", stream)
+
+
+class Cuda(Gpu):
+    vendor, prefix, launch_name = "nvidia", "cu", "cuLaunchKernel"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.library = load(CUDA)
+        self.call("Init", 0)
+        device, self.context = ctypes.c_int(), ctypes.c_void_p()
+        self.call("DeviceGet", ctypes.byref(device), 0)
+        self.call("DevicePrimaryCtxSetFlags_v2", device, ctypes.c_uint(BLOCKING))
+        self.call("DevicePrimaryCtxRetain", ctypes.byref(self.context), device)
+        self.use()
+        values: List[int] = []
+        for number in CUDA_ATTRIBUTES:
+            value = ctypes.c_int()
+            self.call("DeviceGetAttribute", ctypes.byref(value), number, device)
+            values.append(value.value)
+        (self.khz, self.units), self.cycles = values, CUDA_CYCLES
+        self.never = self.allocate(4)
+        module = ctypes.c_void_p()
+        self.call("ModuleLoadData", ctypes.byref(module), ctypes.c_char_p(PTX_TEXT))
+        self.call("ModuleGetFunction", ctypes.byref(self.function), module, KERNEL)
+
+    def use(self) -> None:
+        self.call("CtxSetCurrent", self.context)
+
+    def stream(self) -> ctypes.c_void_p:
+        stream = ctypes.c_void_p()
+        self.call("StreamCreate", ctypes.byref(stream), ctypes.c_uint(1))
+        return stream
+
+    def allocate(self, size: int) -> ctypes.c_void_p:
+        memory = ctypes.c_void_p()
+        self.call("MemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(size))
+        return memory
+
+    def to_device(self, memory: ctypes.c_void_p, data: ctypes.Array, stream: Optional[ctypes.c_void_p] = None) -> None:
+        self.call("MemcpyHtoDAsync_v2", memory, data, ctypes.c_size_t(len(data)), stream)
+
+    def to_host(self, data: ctypes.Array, memory: ctypes.c_void_p, stream: Optional[ctypes.c_void_p] = None) -> None:
+        """When it returns, the data is there."""
+        self.call("MemcpyDtoHAsync_v2", data, memory, ctypes.c_size_t(len(data)), stream)
+        self.wait(stream)
+
+    def wait(self, stream: Optional[ctypes.c_void_p] = None) -> None:
+        self.call("StreamSynchronize", stream)
+
+
+def open_gpu() -> Gpu:
+    """The first that there is."""
+    reasons = []
+    for vendor in (Cuda, Hip):
+        try:
+            return vendor()
+        except (NoGpu, AttributeError) as error:
+            reasons.append(str(error))
+    raise NoGpu("; ".join(reasons))

@@ -1,0 +1,117 @@
+"""Where acceptance runs: xschedctl, a daemon (the system's, or one of our own in a folder of its own), the time left.
+
+Thread rule: main thread.
+"""
+
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+from typing import Dict, List, Optional, Tuple
+
+from benchlib.processes import Children, ToolError, die_with_parent, wait_for
+from frame import Budget
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+START_LIMIT_S = 60.0  # a cold runtime's first start
+NO_ANSWER = 7  # xschedctl's exit code for that
+WHY_NOT = {3: "none runs", 4: "this user may not ask it", NO_ANSWER: "it gives no answer"}
+
+
+class Place:
+    def __init__(self, xschedctl: str, runtime_dir: str, children: Children, folder: str, budget: Budget,
+                 root: str = "/"):
+        """`root`: where the node's /sys and /dev are read."""
+        self._ctl, self._children, self._budget = xschedctl, children, budget
+        self.root, self.folder = root, folder
+        self.environment: Dict[str, str] = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        self.environment["TMPDIR"] = folder  # ROCm's compiler leaves folders behind where it is killed
+        self.probe = [sys.executable, "-B", os.path.join(HERE, "probe.py")]
+        self.runtime_dir, self.why_no_daemon = runtime_dir, ""
+        self.measured: Dict[str, list] = {}  # what a section leaves for those behind it
+        status = self._status()
+        self.has_system_daemon = status == 0
+        self.why_not_the_systems = WHY_NOT.get(status, f"xschedctl ps ends with status {status}")
+        if not self.has_system_daemon:
+            self._start_daemon(folder)
+
+    def limit_s(self, seconds: float) -> float:
+        return max(1.0, min(seconds, self._budget.left_s()))
+
+    def xschedctl(self) -> List[str]:
+        return [self._ctl, *(["--runtime-dir", self.runtime_dir] if self.runtime_dir else [])]
+
+    def run(self, command: List[str], limit_s: float, environment: Optional[Dict[str, str]] = None) -> subprocess.CompletedProcess:
+        """A command that dies with us, with its output as text."""
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s(limit_s),
+                              check=False, env=self.environment if environment is None else environment,
+                              preexec_fn=die_with_parent)
+
+    def _ask(self) -> subprocess.CompletedProcess:
+        return self.run([*self.xschedctl(), "--json", "ps"], 20)
+
+    def _status(self) -> int:
+        try:
+            return self._ask().returncode
+        except subprocess.TimeoutExpired:
+            return NO_ANSWER
+
+    def _answers(self) -> bool:
+        return self._status() == 0
+
+    def _start_daemon(self, folder: str) -> None:
+        beside = os.path.dirname(self._ctl)
+        candidates = [os.path.join(beside, "../../daemon/xschedd"), os.path.join(beside, "../sbin/xschedd"),
+                      shutil.which("xschedd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin") or ""]
+        program = next((path for path in candidates if os.access(path, os.X_OK)), None)
+        if program is None:
+            self.why_no_daemon = "none runs, and there is no xschedd to start"
+            return
+        self.runtime_dir = os.path.join(folder, "run")
+        configuration = os.path.join(folder, "xschedd.toml")  # ours: not what the node's says of addresses and rules
+        software = ["--software-gpu"] if is_stand_in() else []
+        try:
+            os.mkdir(self.runtime_dir, 0o700)
+            with open(configuration, "w", encoding="utf-8"):
+                pass
+            child = self._children.start("xschedd", [program, "--runtime-dir", self.runtime_dir, "--config", configuration,
+                                                     *software], self.environment)
+            wait_for("the daemon's answer", self._answers, [child], self.limit_s(15))
+        except (ToolError, OSError) as error:
+            self.why_no_daemon = f"a daemon of our own does not start: {error}"
+
+    def named_by_daemon(self) -> Tuple[Dict[str, object], List[str]]:
+        """What the probe finds under the daemon, and what the daemon calls its GPUs."""
+        child = self._children.start("probe", [*self.xschedctl(), "run", "--", *self.probe, "--stay"], self.environment, True)
+        limit = self.limit_s(START_LIMIT_S)
+        try:
+            if not select.select([child.process.stdout], [], [], limit)[0]:
+                raise ToolError(f"the probe gave no answer within {limit:.0f} s")
+            line = child.process.stdout.readline()
+            if not line:
+                raise ToolError(child.log_tail())
+            found = json.loads(line)
+            names: List[str] = []
+
+            def known() -> bool:
+                names[:] = [device["device"] for client in json.loads(self._ask().stdout)["clients"]
+                            if client["pid"] == child.pid for device in client["devices"]]
+                return len(names) >= sum(len(answer["gpus"]) for answer in found["found"])
+
+            try:
+                wait_for("the session", known, [child], self.limit_s(10))
+            except ToolError:
+                if not names:
+                    raise
+            return found, names
+        finally:
+            child.process.stdin.close()
+            self._children.stop([child])
+            child.process.stdout.close()
+
+
+def is_stand_in() -> bool:
+    """softgpu-run says so to what it starts."""
+    return "SOFTGPU_ISA" in os.environ
