@@ -56,8 +56,8 @@ class Requests(Lane):
 
 
 class Loop:
-    """Batches without end, one of them queued while the one before it runs. `launches_ns`: when each batch's launches began
-    and had returned, which is late while the gate is shut."""
+    """Batches without end, one of them queued while the one before it runs. `launches_ns`: when each launch began and had
+    returned, which is late while the gate is shut."""
 
     def __init__(self, gpu: Gpu, model: str):
         self.lanes = [Lane(gpu, model, gpu.stream()) for _ in range(2)]
@@ -69,10 +69,10 @@ class Loop:
 
     def step(self) -> None:
         lane, before = self.lanes[self.number % 2], self.lanes[(self.number + 1) % 2]
-        begun = time.monotonic_ns()
         for _ in range(lane.count):
+            begun = time.monotonic_ns()
             lane.launch()
-        self.launches_ns.append((begun, time.monotonic_ns()))
+            self.launches_ns.append((begun, time.monotonic_ns()))
         before.gpu.wait(before.stream)
         self.number += 1
 
