@@ -26,7 +26,7 @@ std::string TextInForce(const Reason& reason) {
     case policy::Why::kShare:
       return "ahead of its share; " + who + " is behind";
     case policy::Why::kDeadline:
-      return who + " goes before it by their deadlines";
+      return who + " runs first because of its deadline";
     case policy::Why::kFair:
       return who + " has had less of the device";
   }

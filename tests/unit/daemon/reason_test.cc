@@ -22,7 +22,7 @@ TEST_CASE("every rule has its own name, and a sentence that says who is waited f
       {Why::kGang, "gang", "pid 7 (priority -3) is busy on another device of the group"},
       {Why::kTurn, "turn", "it is the turn of pid 7 (priority -3)"},
       {Why::kShare, "share", "ahead of its share; pid 7 (priority -3) is behind"},
-      {Why::kDeadline, "deadline", "pid 7 (priority -3) goes before it by their deadlines"},
+      {Why::kDeadline, "deadline", "pid 7 (priority -3) runs first because of its deadline"},
       {Why::kFair, "fair", "pid 7 (priority -3) has had less of the device"},
       {static_cast<Why>(99), "unknown", "unknown"},  // from a history that was written over
   };

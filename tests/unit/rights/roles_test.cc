@@ -53,8 +53,8 @@ TEST_CASE("without configuration a user lowers and does not raise, as with nice"
   CHECK(client.effective.limited);
   CHECK(client.effective.weight == 100);
   CHECK(HintNote(client, core.Settings())
-            .find("priority hint 50 limited to 0 by the default ceiling of uid 1000 (users lower and "
-                  "do not raise; an administrator can") == 0);
+            .find("priority hint 50 limited to 0 by the default ceiling of uid 1000 (users can lower "
+                  "and not raise; an administrator can") == 0);
   REQUIRE(core.SetHints(client, {.priority = -50, .weight = 50}));
   CHECK(client.effective.priority == -50);
   CHECK(client.effective.weight == 50);
