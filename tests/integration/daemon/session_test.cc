@@ -150,7 +150,7 @@ TEST_CASE("a client without shared memory is listed, but neither gated nor held"
     v1::ChangeResponse response;
     REQUIRE(daemon.Admin().Hold(&context, hold, &response).ok());
     REQUIRE(response.changes_size() == 1);
-    CHECK(response.changes(0).note() == "has no shared memory and cannot be gated");
+    CHECK(response.changes(0).note() == "cannot be held: it has no shared memory");
     hold.set_dry_run(false);
   }
 }
