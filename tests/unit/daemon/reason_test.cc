@@ -16,7 +16,7 @@ TEST_CASE("every rule has its own name, and a sentence that says who is waited f
   } cases[] = {
       {Why::kOpen, "open", "nobody more important is busy"},
       {Why::kGuard, "guard", "the starvation guard gives it a turn"},
-      {Why::kHold, "hold", "hold by an administrator"},
+      {Why::kHold, "hold", "on hold until xschedctl release"},
       {Why::kPriority, "priority", "pid 7 (priority -3) is busy"},
       {Why::kLinger, "linger", "pid 7 (priority -3) has just become idle"},
       {Why::kGang, "gang", "pid 7 (priority -3) is busy on another device of the group"},
