@@ -158,7 +158,7 @@ void ConfigReader::EachTable(const toml::table& root, std::string_view key,
     if (table != nullptr) {
       action(*table);
     } else {
-      Refuse(element, "\"" + std::string(key) + "\" has an element that is no table", remedy);
+      Refuse(element, "\"" + std::string(key) + "\" has an element that is not a table", remedy);
     }
   }
 }

@@ -73,17 +73,18 @@ class MetricsHttp::Session : public std::enable_shared_from_this<Session> {
     if (error) {
       // The buffer is as large as this limit, so it is never exceeded first.
       const bool is_long = error == http::error::header_limit;
-      return Refuse(is_long ? http::status::request_header_fields_too_large : http::status::bad_request,
-                    is_long ? "the request's headers are too long\n" : "this is no request for metrics\n");
+      return Refuse(
+          is_long ? http::status::request_header_fields_too_large : http::status::bad_request,
+          is_long ? "the request's headers are too long\n" : "this is not a request for metrics; use GET /metrics\n");
     }
     const auto& request = parser_.get();
     const std::string_view path = PathOf({request.target().data(), request.target().size()});
     is_head_ = request.method() == http::verb::head;
     if (!is_head_ && request.method() != http::verb::get) {
-      return Refuse(http::status::method_not_allowed, "only GET and HEAD are possible here\n");
+      return Refuse(http::status::method_not_allowed, "only GET and HEAD are allowed\n");
     }
-    if (path == "/") return Answer(http::status::ok, kPlain, Own("xschedd: its metrics are at /metrics\n"));
-    if (path != "/metrics") return Refuse(http::status::not_found, "there is only /metrics\n");
+    if (path == "/") return Answer(http::status::ok, kPlain, Own("xschedd: metrics are at /metrics\n"));
+    if (path != "/metrics") return Refuse(http::status::not_found, "not found; metrics are at /metrics\n");
     const beast::string_view accepted = request[http::field::accept];
     const bool is_open = accepted.find("application/openmetrics-text") != beast::string_view::npos;
     const MetricFormat format = is_open ? MetricFormat::kOpenMetrics : MetricFormat::kPrometheus;

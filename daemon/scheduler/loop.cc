@@ -69,7 +69,8 @@ void SchedulerLoop::Register(Watched& watched) {
   event.data.u64 = watched.client.id;
   // Fails only without kernel memory; then the client's wake-ups are lost.
   if (::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, watched.client.channel->EventFd(), &event) != 0) {
-    SPDLOG_ERROR("cannot watch a client pid={} error=\"{}\"", watched.client.identity.pid, std::strerror(errno));
+    SPDLOG_ERROR("cannot watch a client: its wake-ups are lost pid={} error=\"{}\"", watched.client.identity.pid,
+                 std::strerror(errno));
   }
 }
 

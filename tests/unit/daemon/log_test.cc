@@ -89,7 +89,7 @@ TEST_CASE("an unread log blocks nobody, and later says how many lines are lost")
   reads.join();
   spdlog::set_default_logger(logger);
   // In several parts if the log's thread still took lines while they came.
-  constexpr std::string_view kTold = "log lines lost, because nobody read them lines=";
+  constexpr std::string_view kTold = "log lines were lost, because they were not read in time lines=";
   std::uint64_t told = 0;
   std::uint64_t tellings = 0;
   for (std::size_t at = 0; (at = text.find(kTold, at)) != std::string::npos; ++tellings) {

@@ -115,7 +115,7 @@ TEST_CASE("time slices reach clients that know of them, and end with the last re
   low->ledger->SetSlice(0, abi::SliceState::kNotHere, 0);
   CHECK(said(*low) == "no time slices here: this vendor has none that a process may set");
   low->ledger->SetSlice(0, abi::SliceState::kStalled, 0);
-  CHECK(said(*low) == "no time slice for a while: with it no work ended for a second");
+  CHECK(said(*low) == "no time slice for now: with one, no work finished for a second");
   SECTION("the settings change") {
     settings.time_slices = false;
     world.scheduler.SetSettings(settings);

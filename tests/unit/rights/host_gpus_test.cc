@@ -251,5 +251,5 @@ TEST_CASE("pretended devices are for the self-test, and not without end") {
   CHECK(core.AttachDevice(other, Claimed("ffff:00:00.0")));
   NewDevice one_more = Claimed("ffff:ff:00.0");
   one_more.slot = 1;
-  CHECK(core.AttachDevice(other, one_more).error().what == "there are 64 pretended devices already");
+  CHECK(core.AttachDevice(other, one_more).error().what == "there are 64 devices of self tests already");
 }
