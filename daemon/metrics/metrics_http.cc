@@ -30,7 +30,7 @@ constexpr std::chrono::milliseconds kNoDescriptorPause{200};
 constexpr double kAcceptsBurst = 64;
 // How much of a refused request is still read. Closing a socket with unread data would discard the refusal.
 constexpr std::chrono::seconds kDrainLimit{1};
-constexpr int kMostDrainReads = 16;
+constexpr int kMaxDrainReads = 16;
 
 constexpr char kPlain[] = "text/plain; charset=utf-8";
 
@@ -44,9 +44,9 @@ std::string_view PathOf(std::string_view target) {
 class MetricsHttp::Session : public std::enable_shared_from_this<Session> {
  public:
   Session(MetricsHttp& server, UniqueFd socket, int family)
-      : server_(server), stream_(server.io_), buffer_(kMostHeader) {
+      : server_(server), stream_(server.io_), buffer_(kMaxHeader) {
     stream_.socket().assign(asio::generic::stream_protocol(family, 0), socket.Release());
-    parser_.header_limit(kMostHeader);
+    parser_.header_limit(kMaxHeader);
     parser_.body_limit(0);
   }
 
@@ -138,7 +138,7 @@ class MetricsHttp::Session : public std::enable_shared_from_this<Session> {
   void Drain() {
     stream_.async_read_some(asio::buffer(drained_), [self = shared_from_this()](const error_code& error, std::size_t) {
       if (self->closed_) return;
-      if (error || ++self->drains_ == kMostDrainReads) return self->End();
+      if (error || ++self->drains_ == kMaxDrainReads) return self->End();
       self->Drain();
     });
   }
@@ -208,7 +208,7 @@ void MetricsHttp::Accept() {
     const bool is_gone = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
     return is_gone ? Await() : PauseAccepting(kNoDescriptorPause);
   }
-  if (sessions_.size() >= kMostConnections) {
+  if (sessions_.size() >= kMaxConnections) {
     ++collector_.Counts().displaced;
     sessions_.front()->Close();
     sessions_.pop_front();

@@ -50,7 +50,7 @@ struct SettingRow {
   std::uint32_t max;
   std::string_view owner;
   std::string_view since;  // the first release that has it
-  std::string_view help;   // one line, for whoever sets it
+  std::string_view help;   // one line, for the person who sets it
 
   constexpr Limits Range() const { return {max, min}; }
   constexpr bool IsLever() const { return std::holds_alternative<bool Settings::*>(member); }

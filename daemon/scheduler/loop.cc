@@ -208,7 +208,7 @@ void SchedulerLoop::ArmDueTimer() {
 void SchedulerLoop::ArmLeaseTimer() {
   if (lease_armed_ || stopped_) return;
   const bool is_needed = scheduler_.RenewLeases();
-  DecideSoon();  // somebody may have fallen silent
+  DecideSoon();  // a client may have fallen silent
   if (!is_needed) return;
   lease_armed_ = true;
   lease_timer_.expires_after(std::chrono::milliseconds(lease_ms_) / kRenewalsPerLease);
