@@ -95,7 +95,7 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     char all[64];
     CHECK(::recv((*first)->socket.Get(), all, sizeof all, 0) == static_cast<ssize_t>(kPlain.size()));
   }
-  SECTION("a peer that says nothing in time") {
+  SECTION("a peer that sends nothing in time") {
     await(milliseconds(1));
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
     CHECK(first->error().what == "the client sent no preamble in time");

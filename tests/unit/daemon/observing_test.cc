@@ -23,7 +23,7 @@ bool IsFree(const Peer& peer) {
 
 }  // namespace
 
-TEST_CASE("an observing daemon decides and counts, but holds nobody") {
+TEST_CASE("an observing daemon decides and counts, but holds no client") {
   World world;
   world.scheduler.SetEnforcing(false);
   const auto high = world.Connect(1, 50);

@@ -8,7 +8,7 @@
 using namespace xschedd;
 using policy::Why;
 
-TEST_CASE("every rule has its own name, and a sentence that says who is waited for") {
+TEST_CASE("every rule has its own name, and a sentence that names the client it waits for") {
   const struct {
     Why why;
     const char* name;

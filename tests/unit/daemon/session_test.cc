@@ -259,7 +259,7 @@ TEST_CASE("rules beyond the user's memory quota are not counted separately, and 
   CHECK(world.OnlyClient().passed.at(std::string(size, 'a')) == 2);
 }
 
-TEST_CASE("a batch with too many entries of either kind is left out") {
+TEST_CASE("a batch with too many entries of either kind is ignored") {
   SessionWorld world;
   world.Begin();
   world.SayHello();
