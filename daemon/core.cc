@@ -115,7 +115,7 @@ Result<void> Core::Confirm(const Client& client, NewDevice& device) const {
     const auto pretended =
         std::count_if(known.begin(), known.end(), [](const auto& d) { return IsPretended(d.first); });
     if (known.contains(device.pci_address) || pretended < kMaxPretended) return {};
-    return Fail("there are " + std::to_string(pretended) + " pretended devices already", "try again later");
+    return Fail("there are " + std::to_string(pretended) + " devices of self tests already", "try again later");
   }
   auto confirmed = gpus_.Confirm(static_cast<pid_t>(client.identity.pid), std::move(device));
   if (!confirmed) return tl::unexpected(confirmed.error());
@@ -293,9 +293,10 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
     return tl::unexpected(fresh.error());
   }
   std::vector<std::string> notes;
-  if (fresh->policy != config_.policy) notes.push_back("policy settings are those of the file again");
+  if (fresh->policy != config_.policy) notes.push_back("policy settings are again those of the files");
   if (fresh->enforce != config_.enforce)
-    notes.emplace_back(fresh->enforce ? "decisions are in force again" : "observing only from now on: nobody is held");
+    notes.emplace_back(fresh->enforce ? "decisions are enforced again"
+                                      : "observing only from now on: no client is held");
   const bool passes_other = fresh->passthrough != config_.passthrough;
   config_ = std::move(*fresh);
   file_policy_ = config_.policy;
@@ -304,7 +305,7 @@ Result<std::vector<std::string>> Core::Reload(const Actor& by) {
     std::string all;
     for (const std::string& entry : config_.passthrough)
       all += (all.empty() ? "" : ", ") + entry;
-    notes.push_back("passed through, for all clients: " + (all.empty() ? "nothing" : all));
+    notes.push_back("passthrough of all clients is now: " + (all.empty() ? "nothing" : all));
   }
   loop_.SetLease(config_.lease_ms);
   ApplyPolicy();

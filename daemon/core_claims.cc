@@ -69,7 +69,7 @@ void Core::EndClaims(const std::vector<ClaimPtr>& ended, const std::string& why,
 }
 
 void Core::LookAtClaims(std::uint64_t now_ns) {
-  EndClaims(claims_.RemoveExpired(now_ns), "its time is over and it was not put again", Urgency::kSoon);
+  EndClaims(claims_.RemoveExpired(now_ns), "its time ran out, and it was not put again", Urgency::kSoon);
   EndClaims(claims_.RemoveGone(cgroups_), "its cgroup is gone", Urgency::kSoon);
 }
 

@@ -77,7 +77,7 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   client.route = std::move(fresh.route);
   client.version = std::move(fresh.version);
   registry_.SetDeadline(client, fresh.hints.deadline_us.value_or(0), std::nullopt);
-  UpdateEffective(client, "its hints after the restart");
+  UpdateEffective(client, "hints of its session after the restart");
   UpdateGroup(client);
   journal_.Reconnected(client);
   scheduler_.Changed(client);

@@ -178,18 +178,20 @@ void Journal::PolicySet(const policy::Settings& settings, const Actor& by) {
 }
 
 void Journal::PolicyRestored(const policy::Settings& settings) {
-  SPDLOG_INFO("policy as it was set before the restart name={}; `xschedctl reload` takes that of the configuration",
-              policy::Text(settings.name));
+  SPDLOG_INFO(
+      "the policy is still the one set before the restart name={}; `xschedctl reload` takes the configuration's",
+      policy::Text(settings.name));
 }
 
 void Journal::GuardIsOff() {
   SPDLOG_WARN(
       "the starvation guard is off: a less important client may starve, and a more important one that waits for it "
-      "(a pipe, a barrier) waits for ever; `xschedctl policy set --guard 10ms`, or guard_ms_per_s, turns it on");
+      "(a pipe, a barrier) then waits for ever; `xschedctl policy set --guard 10ms`, or guard_ms_per_s, turns it on");
 }
 
 void Journal::ObservesOnly() {
-  SPDLOG_WARN("observing only: everything is decided and nobody is held; `enforce = true` in [daemon] changes that");
+  SPDLOG_WARN(
+      "observing only: everything is decided, and no client is held; set `enforce = true` in [daemon] to hold clients");
 }
 
 void Journal::ReloadFailed(const Error& error) {
@@ -204,7 +206,7 @@ void Journal::Reloaded(const std::string& file, std::size_t clients_changed, std
 }
 
 void Journal::Disabled(const Actor& by) {
-  SPDLOG_INFO("disabled: all gates open, no new clients {}", Fields(by));
+  SPDLOG_INFO("disabled: all gates are open, and new clients are refused {}", Fields(by));
   events_.Add(EventNow(EventKind::kPolicy, "scheduling disabled " + Text(by)));
 }
 
@@ -218,7 +220,8 @@ void Journal::Refused(std::uint32_t owner, const std::string& why) {
   const auto left_out = refusal_lines_.Take(owner, MonotonicNs());
   if (!left_out) return;
   Event event = EventNow(EventKind::kRefused, why);
-  if (*left_out != 0) event.text += " (" + std::to_string(*left_out) + " more of this user were not logged)";
+  if (*left_out != 0)
+    event.text += " (" + std::to_string(*left_out) + " further refusals of this user were not logged)";
   SPDLOG_WARN("refused reason=\"{}\"", event.text);
   events_.Add(std::move(event));
 }

@@ -50,7 +50,7 @@ Result<void> RaiseDescriptorLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
   if (limit.rlim_max < kMinDescriptors) {
-    return Fail("it may open " + std::to_string(limit.rlim_max) + " files",
+    return Fail("the limit of open files is " + std::to_string(limit.rlim_max),
                 "raise LimitNOFILE to " + std::to_string(kMinDescriptors) + " or more");
   }
   if (limit.rlim_cur == limit.rlim_max) return {};
@@ -88,7 +88,7 @@ int Serve(const Options& options) {
   if (options.check_config) {
     for (const std::string& file : config->files)
       std::printf("%s: good\n", OneLine(file).c_str());
-    if (config->files.empty()) std::printf("%s: not there, and need not be\n", source.path.c_str());
+    if (config->files.empty()) std::printf("%s: absent, so the defaults apply\n", source.path.c_str());
     return kExitOk;
   }
   std::set_new_handler(&ExitWithoutMemory);
@@ -116,12 +116,12 @@ int Main(int argc, char** argv) {
                    "folder of the sockets; default $XSCHEDD_RUNTIME_DIR, /run/xschedd");
   syntax.AddOption("--config", options.config,
                    "configuration; must exist. Default, may be absent: " + std::string(kDefaultConfigPath));
-  syntax.AddOption("--policy", options.policy, "policy, whatever the configuration says: " + policy::NamesText());
+  syntax.AddOption("--policy", options.policy, "policy, overriding the configuration: " + policy::NamesText());
   syntax.AddOption("--log-level", options.log_level, "trace, debug, info, warning, error or off",
                    {.shows_default = true});
   syntax.AddFlag("--software-gpu", options.software_gpu,
-                 "believe what clients say of their devices, whatever the configuration says: for a software GPU");
-  syntax.AddFlag("--check-config", options.check_config, "read the configuration, say whether it is good, and exit");
+                 "accept devices as clients describe them, overriding the configuration: for a software GPU");
+  syntax.AddFlag("--check-config", options.check_config, "check the configuration and exit");
   syntax.AddFlag("--version", options.version, "print the version and exit");
   if (const std::optional<int> status = syntax.ReadOrPrint(argc, argv)) return *status == 0 ? kExitOk : kExitUsage;
   if (options.version) {

@@ -138,7 +138,7 @@ void Server::ServeMetrics() {
   metrics_http_.Start(std::move(*listening));
   SPDLOG_INFO("metrics are served address=\"{}\"", metrics_http_.Address());
   if (!address->IsLoopback())
-    SPDLOG_WARN("metrics can be read by whoever reaches this address, from other machines too");
+    SPDLOG_WARN("anybody who can reach this address, also from other machines, can read the metrics");
 }
 
 void Server::StopMetrics() {

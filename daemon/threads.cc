@@ -39,7 +39,7 @@ extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* 
   const int error = create(thread, attributes, run, argument);
   if ((error == EAGAIN || error == ENOMEM) && xschedd::ends) {
     xschedd::SayLast(
-        "xschedd: a thread cannot be started; ends, to be started again; raise TasksMax and MemoryMax of "
+        "xschedd: cannot start a thread; exits, so that systemd starts it again; raise TasksMax and MemoryMax of "
         "xschedd.service\n");
     ::_exit(EXIT_FAILURE);
   }

@@ -1,4 +1,4 @@
-// What is only asked: who is there, why, how much.
+// The calls that change nothing: clients, statistics, explanations.
 #include "daemon/admin/admin_operations.h"
 
 #include <unistd.h>
@@ -18,8 +18,8 @@ using grpc::Status;
 using grpc::StatusCode;
 
 // A call that costs the daemon more than others counts as several.
-constexpr std::size_t kClientsForOneCall = 50;
-constexpr std::uint64_t kMoreForExplain = 4;
+constexpr std::size_t kClientsPerCall = 50;
+constexpr std::uint64_t kExtraCallsForExplain = 4;
 
 bool MaySee(const Actor& by, const Client& client) {
   return by.may_read_all || MayChange(by, client);
@@ -39,7 +39,7 @@ Status AdminOperations::GetVersion(const Actor&, const v1::GetVersionRequest&, v
 Status AdminOperations::ListClients(const Actor& by, const v1::ListClientsRequest& request,
                                     v1::ListClientsResponse& response) {
   const std::uint64_t now = MonotonicNs();
-  const bool everybody = IsEmpty(request.selector());  // nothing is changed here, so nothing needs to be named
+  const bool everybody = IsEmpty(request.selector());  // the call changes nothing, so an empty selector is safe
   std::uint32_t left_out = 0;
   for (const auto& [id, client] : core_.Clients().Clients()) {
     if (!everybody && !Matches(request.selector(), *client)) continue;
@@ -60,14 +60,14 @@ Status AdminOperations::ListClients(const Actor& by, const v1::ListClientsReques
 }
 
 void AdminOperations::ChargeFor(const Actor& by, std::size_t clients) {
-  if (!by.is_admin) quotas_.Charge(by.uid, QuotaKind::kCalls, clients / kClientsForOneCall);
+  if (!by.is_admin) quotas_.Charge(by.uid, QuotaKind::kCalls, clients / kClientsPerCall);
 }
 
 Status AdminOperations::GetCeiling(const Actor& by, const v1::GetCeilingRequest&, v1::GetCeilingResponse& response) {
   const Config& config = core_.Settings();
   OwnCeiling ceiling = OwnCeilingOf(by.uid, by.may_raise, config);
   response.set_why(CeilingText(by.uid, ceiling.is_configured));
-  // The caller's own process, or one with its number, if it has just ended: this only tells.
+  // The caller's process or, if it has just ended, another one with its pid: harmless, since the call only informs.
   ClaimPtr claim = core_.Claims().FindId(by.claim_socket);
   const UniqueFd process(by.claim_socket == 0 ? SystemPeerCalls().open_pidfd(static_cast<pid_t>(by.pid)) : -1);
   if (process.IsValid()) claim = core_.ClaimOfProcess(ReadProcess(static_cast<pid_t>(by.pid), process.Get()));
@@ -109,13 +109,13 @@ Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& reque
       .only_uid = by.is_admin || by.may_read_all ? std::nullopt : std::optional<std::uint32_t>(by.uid),
       .is_admin = by.is_admin,
   };
-  if (!by.is_admin) quotas_.Charge(by.uid, QuotaKind::kCalls, kMoreForExplain);
+  if (!by.is_admin) quotas_.Charge(by.uid, QuotaKind::kCalls, kExtraCallsForExplain);
   const std::vector<Client*> clients = core_.Clients().FindPid(request.pid());
   const PastClient* const past = core_.GetScheduler().Records().Past().Find(request.pid());
   if (clients.empty() && past == nullptr) {
-    return {StatusCode::NOT_FOUND, "no client has pid " + std::to_string(request.pid()) + ", nor had one of the last " +
+    return {StatusCode::NOT_FOUND, "no client has pid " + std::to_string(request.pid()) + ", nor had any of the last " +
                                        std::to_string(PastClients::kClients) +
-                                       " that ended; xschedctl ps shows who is connected"};
+                                       " that ended; xschedctl ps lists the connected clients"};
   }
   const ClientIdentity& who = clients.empty() ? past->identity : clients.back()->identity;
   if (!by.is_admin && !by.may_read_all && who.uid != by.uid) return NotYours(core_, by, who);

@@ -1,6 +1,6 @@
-// What each Admin call does, with protobuf in and out. admin_service.h brings the calls here. An administrator sees and
-// changes every client; a user (Actor::is_admin false) own clients only, and says of others how many were left out.
-// Thread rule: the daemon's one thread.
+// What each Admin call does, from its protobuf request to its response; called by admin_service.h. An administrator
+// sees and changes every client. A user (Actor::is_admin is false) sees and changes only its own, and is told how many
+// others were left out. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -26,7 +26,7 @@ class AdminOperations {
   grpc::Status Hold(const Actor& by, const v1::HoldRequest& request, v1::ChangeResponse& response);
   grpc::Status Release(const Actor& by, const v1::ReleaseRequest& request, v1::ChangeResponse& response);
   grpc::Status GetCeiling(const Actor& by, const v1::GetCeilingRequest& request, v1::GetCeilingResponse& response);
-  // Claims: by root; listing by any administrator.
+  // Claims: only root puts and deletes them; any administrator lists them.
   grpc::Status PutClaim(const Actor& by, const v1::PutClaimRequest& request, v1::PutClaimResponse& response);
   grpc::Status DeleteClaim(const Actor& by, const v1::DeleteClaimRequest& request, v1::DeleteClaimResponse& response);
   grpc::Status ListClaims(const Actor& by, const v1::ListClaimsRequest& request, v1::ListClaimsResponse& response);
@@ -41,13 +41,13 @@ class AdminOperations {
   grpc::Status Drain(const Actor& by, const v1::DrainRequest& request, v1::DrainResponse& response);
 
  private:
-  // Those that are to be changed, at least one.
+  // The clients to change; at least one.
   struct Selected {
     std::vector<Client*> clients;
-    std::uint32_t left_out = 0;  // of others, that a user may not change
+    std::uint32_t left_out = 0;  // clients of other users, which the caller may not change
   };
   grpc::Status Select(const Actor& by, const v1::Selector& selector, Selected& selected);
-  // A user pays for as many clients as a call of it is about.
+  // Charges a user's quota of calls by the number of clients that the call is about.
   void ChargeFor(const Actor& by, std::size_t clients);
   grpc::Status ChangeHold(const Actor& by, const v1::Selector& selector, bool hold, bool dry_run,
                           v1::ChangeResponse& response);

@@ -10,7 +10,7 @@
 namespace xschedd {
 namespace {
 
-// A watcher that reads more slowly than things happen loses events beyond this many, and is told how many.
+// If more events than this wait for a slow watcher, further ones are dropped, and the watcher is told how many.
 constexpr std::size_t kMaxWaiting = 8192;
 
 }  // namespace
@@ -28,7 +28,7 @@ grpc::Status AdminService::Authorise(Host& host, bool is_admin, const std::strin
   connection->last_call_ns = MonotonicNs();
   connection->Charge(cost::kCallNs);
   const auto refuse = [&](grpc::StatusCode code, const std::string& why) {
-    // Each is told, one of a kind is logged.
+    // Every refusal is answered; only the first for each call of a connection is logged.
     if (connection->refused_calls.insert(rpc).second) {
       host.core.Refused(by.uid, ProcessText(by.pid, by.uid) + " called " + rpc + " on client.sock: " + why);
     } else {
@@ -46,11 +46,10 @@ grpc::Status AdminService::Authorise(Host& host, bool is_admin, const std::strin
     return refuse(grpc::StatusCode::PERMISSION_DENIED, RefusalText(rpc));
   if (right == Right::kRefused) return refuse(grpc::StatusCode::PERMISSION_DENIED, RefusalText(rpc));
   if (right == Right::kOwnClients && IsNobody(by.uid)) {
-    return refuse(
-        grpc::StatusCode::PERMISSION_DENIED,
-        "uid " + std::to_string(by.uid) +
-            " may be several users: xschedd runs in a user namespace that does not know them; use admin.sock, "
-            "or run xschedd outside of it");
+    return refuse(grpc::StatusCode::PERMISSION_DENIED,
+                  "uid " + std::to_string(by.uid) +
+                      " may stand for several users, which the user namespace of xschedd does not map; use admin.sock, "
+                      "or run xschedd outside that namespace");
   }
   return grpc::Status::OK;
 }
@@ -66,7 +65,7 @@ grpc::ServerUnaryReactor* AdminService::GetMetrics(grpc::CallbackServerContext* 
         request->format() == v1::METRICS_FORMAT_PROMETHEUS ? MetricFormat::kPrometheus : MetricFormat::kOpenMetrics;
     ++metrics_.Counts().over_admin_socket;
     metrics_.Collect(format, [reactor, response, format](const MetricsCollector::Text& text) {
-      if (text == nullptr) return reactor->Finish({grpc::StatusCode::UNAVAILABLE, "the daemon stops"});
+      if (text == nullptr) return reactor->Finish({grpc::StatusCode::UNAVAILABLE, "the daemon is stopping; try again"});
       response->set_content_type(std::string(ContentType(format)));
       response->set_text(*text);
       reactor->Finish(grpc::Status::OK);
@@ -75,7 +74,7 @@ grpc::ServerUnaryReactor* AdminService::GetMetrics(grpc::CallbackServerContext* 
   return reactor;
 }
 
-// One WatchEvents call. Constructed on a gRPC thread; all else on the daemon's one thread.
+// One WatchEvents call. Constructed on a gRPC thread; everything else runs on the daemon's one thread.
 class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public EventSink {
  public:
   EventWatcher(Host& host, bool is_admin, std::string peer, bool replay) : host_(host) {
@@ -109,7 +108,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
   }
 
  private:
-  // The first that happens to it in the loop.
+  // Runs first in the daemon's loop.
   void Begin(bool is_admin, const std::string& peer, bool replay) {
     if (grpc::Status status = AdminService::Authorise(host_, is_admin, peer, "WatchEvents", by_); !status.ok())
       return End(status);
@@ -124,7 +123,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
     }
     connection_ = host_.connections.Find(peer, is_admin);
     ++connection_->calls;
-    // Headers at once, so that a caller knows that it watches before anything happens.
+    // Headers at once, so that a caller knows that it is watching before the first event.
     StartSendInitialMetadata();
     if (replay) {
       for (const Event& event : host_.core.Events().Remembered())
@@ -138,14 +137,14 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
     subscribed_ = true;
   }
 
-  // To a user: what happens to own clients, and what an administrator changes for all.
+  // A user sees what happens to its own clients, and what an administrator changes for all.
   bool MayBeShown(const Event& event) const {
     if (by_.is_admin || by_.may_read_all) return true;
     if (event.client_id != 0) return event.uid == by_.uid;
     return event.kind == EventKind::kPolicy || event.kind == EventKind::kReloaded;
   }
 
-  // `cost`: what it has taken of memory_.
+  // `cost`: how much memory_ counts for it.
   void Queue(v1::Event message, std::uint64_t cost = 0) {
     waiting_.push_back({std::move(message), cost});
     if (!writing_) WriteNext();
@@ -162,7 +161,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
     memory_.Remove(waiting_.front().cost);
     waiting_.pop_front();
     if (!ok) return End(grpc::Status::CANCELLED);
-    // Where events were left out, in order: after all that was kept before them.
+    // Reports dropped events in their place: after all events that were kept before them.
     if (lost_ != 0) {
       v1::Event lost;
       lost.set_kind(v1::EVENT_KIND_LOST);
@@ -191,7 +190,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
   Actor by_;
   std::shared_ptr<Connection> connection_;
   Quotas::Holding watchers_;
-  Quotas::Holding memory_;  // of what waits
+  Quotas::Holding memory_;  // of the events in waiting_
   struct Waiting {
     v1::Event message;
     std::uint64_t cost;

@@ -1,6 +1,6 @@
-// xschedd.v1.Admin, as one of the two sockets serves it: brings each call to the daemon's one thread, checks whether it
-// may come by the socket that it came by (rights.h) and whether its uid has calls left (quotas.h), and hands it to
-// AdminOperations. Thread rule: gRPC's threads; the operations run on the daemon's one thread.
+// xschedd.v1.Admin, as one of the two sockets serves it: moves each call to the daemon's one thread, checks whether its
+// socket allows it (rights.h) and whether its uid has calls left (quotas.h), and passes it to AdminOperations. Thread
+// rule: gRPC's threads; the operations run on the daemon's one thread.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace xschedd {
 
 class AdminService final : public v1::Admin::CallbackService {
  public:
-  // `is_admin`: of the server of admin.sock. Nothing else makes a caller an administrator.
+  // `is_admin`: this serves admin.sock. Nothing else makes a caller an administrator.
   AdminService(Host& host, AdminOperations& operations, MetricsCollector& metrics, bool is_admin)
       : host_(host), operations_(operations), metrics_(metrics), is_admin_(is_admin) {}
 
@@ -44,7 +44,7 @@ class AdminService final : public v1::Admin::CallbackService {
   XSCHEDD_UNARY(Drain, DrainRequest, DrainResponse)
 #undef XSCHEDD_UNARY
 
-  // Not an operation: it is not answered at once.
+  // Not in AdminOperations, since it is not answered at once.
   grpc::ServerUnaryReactor* GetMetrics(grpc::CallbackServerContext* context, const v1::GetMetricsRequest* request,
                                        v1::MetricsText* response) override;
 
@@ -65,7 +65,7 @@ class AdminService final : public v1::Admin::CallbackService {
       grpc::Status status = Authorise(host, is_admin, peer, rpc, by);
       if (status.ok()) status = std::invoke(operation, operations, by, *request, *response);
       if constexpr (requires { response->set_not_saved(std::string()); }) {
-        // What an administrator is told was changed is not lost by a restart that follows.
+        // The answer waits until the change is saved, so that no restart loses what a caller was told is in effect.
         host.state.WhenSaved([reactor, response, status](const Result<void>& saved) {
           if (!saved) response->set_not_saved(saved.error().Line());
           reactor->Finish(status);
@@ -77,7 +77,7 @@ class AdminService final : public v1::Admin::CallbackService {
     return reactor;
   }
 
-  // `rpc`: as in admin.proto.
+  // `rpc`: its name in admin.proto.
   static grpc::Status Authorise(Host& host, bool is_admin, const std::string& peer, const std::string& rpc, Actor& by);
   friend class EventWatcher;
 

@@ -1,4 +1,4 @@
-// What is changed of clients: priority, weight, latency, hold.
+// The calls that change clients: priority, weight, latency, hold.
 #include <algorithm>
 
 #include "common/clock.h"
@@ -14,15 +14,15 @@ using grpc::Status;
 using grpc::StatusCode;
 
 std::uint64_t AppliedNs(const Scheduler& scheduler, std::uint64_t began_ns) {
-  // No gate had to be written: what was asked for held already when the call came.
+  // If no gate had to be written, the request was already in effect when the call came.
   return std::max(scheduler.LastWriteNs(), began_ns);
 }
 
-// For a user whose setting is kept, but does not count at present.
+// For a user whose setting is kept, but is not in effect now.
 void NoteOverridden(const std::string& what, PrioritySource source, v1::ChangeResponse::Change& change) {
-  if (source == PrioritySource::kAdmin) change.set_note("kept; an administrator's " + what + " goes before it");
-  if (source == PrioritySource::kClaim) change.set_note("kept; the " + what + " of its claim goes before it");
-  if (source == PrioritySource::kGroup) change.set_note("kept; that of its group goes before it");
+  if (source == PrioritySource::kAdmin) change.set_note("kept; an administrator's " + what + " overrides it");
+  if (source == PrioritySource::kClaim) change.set_note("kept; the " + what + " of its claim overrides it");
+  if (source == PrioritySource::kGroup) change.set_note("kept; the " + what + " of its group overrides it");
   if (source == PrioritySource::kRule) change.set_note("kept; a rule of the configuration sets the " + what);
 }
 
@@ -50,16 +50,18 @@ Status AdminOperations::Select(const Actor& by, const v1::Selector& selector, Se
       ++selected.left_out;
     }
   }
-  // Whoever names a process means that one, and is told; whoever names a kind of client means own ones.
+  // A caller that names a process means exactly that one, and gets the error; one that names a kind of client means its
+  // own clients of that kind.
   if (other != nullptr && !selector.pid().empty()) return NotYours(core_, by, other->identity);
   if (other != nullptr && selected.clients.empty()) {
     return Denied(core_, by,
-                  "uid " + std::to_string(by.uid) + " has no client that fits, and may not change the " +
+                  "uid " + std::to_string(by.uid) + " has no client that matches, and may not change the " +
                       std::to_string(selected.left_out) +
                       " of other users on client.sock; ask an administrator (admin.sock)");
   }
   if (selected.clients.empty()) {
-    return {StatusCode::NOT_FOUND, "no client matches " + Describe(selector) + "; xschedctl ps shows who is connected"};
+    return {StatusCode::NOT_FOUND,
+            "no client matches " + Describe(selector) + "; xschedctl ps lists the connected clients"};
   }
   return Status::OK;
 }
@@ -79,7 +81,7 @@ Status AdminOperations::Set(const Actor& by, const v1::SetRequest& request, v1::
   }
   if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight()) ||
       (latency && request.reset_latency())) {
-    return {StatusCode::INVALID_ARGUMENT, "set and reset at once; give one or the other"};
+    return {StatusCode::INVALID_ARGUMENT, "the request both sets and resets a value; give one or the other"};
   }
   if (request.has_priority() && !IsPriority(request.priority())) {
     return {StatusCode::INVALID_ARGUMENT,
@@ -173,8 +175,9 @@ Status AdminOperations::ChangeHold(const Actor& by, const v1::Selector& selector
     if (client->IsOnHold() == hold && (!hold || client->hold == by.is_admin))
       change.set_note(hold ? "was on hold already" : "was not on hold");
     if (stays_held(client)) change.set_note("an administrator's hold stays");
-    if (hold && !core_.Settings().enforce) change.set_note("not held: the daemon observes only ([daemon] enforce)");
-    if (client->channel == nullptr) change.set_note("has no shared memory and cannot be gated");
+    if (hold && !core_.Settings().enforce)
+      change.set_note("not held: the daemon only observes ([daemon] enforce = false)");
+    if (client->channel == nullptr) change.set_note("cannot be held: it has no shared memory");
   }
   if (dry_run) return Status::OK;
   ChargeFor(by, clients.size());

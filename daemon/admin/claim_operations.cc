@@ -1,4 +1,4 @@
-// What a fleet's engine tells of its jobs and containers: claims (registry/claim.h).
+// The calls by which a fleet's engine says what applies to its jobs and containers: claims (registry/claim.h).
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,20 +16,20 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-// A claim decides about users' processes and binds them; members of group xschedd see them.
+// A claim binds users' processes, so only root puts one; members of group xschedd only list them.
 bool MayClaim(const Actor& by) {
   return by.is_admin && (by.uid == 0 || by.uid == ::geteuid());
 }
 
 Status NotRoot(Core& core, const Actor& by) {
   return Denied(core, by,
-                "claims are put and removed by root, and uid " + std::to_string(by.uid) +
-                    " is not; run the fleet's plugin, or xschedctl, as root");
+                "only root may put and delete claims, and uid " + std::to_string(by.uid) +
+                    " is not root; run the fleet's plugin, or xschedctl, as root");
 }
 
 Status NoSuchClaim(const std::string& name) {
-  return {StatusCode::NOT_FOUND, "there is no claim \"" + CleanText(name, kMaxClaimNameBytes) +
-                                     "\"; xschedctl claim list shows those that there are"};
+  return {StatusCode::NOT_FOUND,
+          "there is no claim \"" + CleanText(name, kMaxClaimNameBytes) + "\"; xschedctl claim list shows all claims"};
 }
 
 Result<Claim> ClaimFrom(const v1::Claim& from) {

@@ -1,4 +1,4 @@
-// The daemon's records as protobuf messages. Thread rule: the daemon's one thread.
+// Converts the daemon's records into protobuf messages. Thread rule: the daemon's one thread.
 #pragma once
 
 #include "admin.pb.h"
@@ -7,7 +7,7 @@
 
 namespace xschedd {
 
-// `clients`: how many have it.
+// `clients`: how many it applies to.
 void FillClaim(const Claim& claim, std::size_t clients, std::uint64_t now_ns, v1::Claim& out);
 void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t now_ns, v1::Client& out);
 void FillDevice(const Device& device, v1::Device& out);

@@ -15,7 +15,7 @@ inline bool MayChange(const Actor& by, const Client& client) {
   return by.is_admin || client.identity.uid == by.uid;
 }
 
-// Tells the caller and, within limits, the log.
+// Both answer the caller and, within limits, write to the log.
 grpc::Status Denied(Core& core, const Actor& by, const std::string& why);
 grpc::Status NotYours(Core& core, const Actor& by, const ClientIdentity& who);
 

@@ -1,4 +1,4 @@
-// The policy and its settings.
+// The calls about the policy and its settings.
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,11 +15,11 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-// All of the request, or none of it counts.
+// Takes all settings of the request; on an error, `settings` must not be used.
 Result<void> TakeSettings(const v1::SetPolicyRequest& request, policy::Settings& settings) {
   for (const auto& [key, value] : request.settings()) {
     if (policy::RowFrom(key) == nullptr)
-      return Fail("there is no setting \"" + CleanText(key, 64) + "\"", "policy set --help lists them");
+      return Fail("there is no setting \"" + CleanText(key, 64) + "\"", "xschedctl policy set --help lists them");
   }
   for (const policy::SettingRow& row : policy::kSettings) {
     const auto value = FindSetting(row, request);
@@ -30,24 +30,24 @@ Result<void> TakeSettings(const v1::SetPolicyRequest& request, policy::Settings&
   return {};
 }
 
-// "policy.turn_ms" as a restart would have it, and where that is from.
+// What a restart would set `key` ("policy.turn_ms") to, and where that comes from.
 Error NotInFiles(const std::string& key, const std::string& value, const Config& files) {
   const std::string would_be = key + " would be " + value + " after a restart";
   const auto place = files.places.find(key);
   if (place == files.places.end()) {
-    return {would_be + ", as by default", "see that the daemon reads the file that was written"};
+    return {would_be + ", the default", "check that the daemon reads the file that was written"};
   }
   return {would_be + ", from " + OneLine(place->second.file) + ":" + std::to_string(place->second.line),
           "change it there"};
 }
 
-// What the request gives is what the files give.
+// Fails if the files give other values than the request.
 Result<void> CheckFiles(const v1::SetPolicyRequest& request, const policy::Settings& settings,
                         const ConfigSource& source, const Config& files) {
   if (request.has_name() && settings.name != files.policy.name) {
     const std::string name(policy::Text(files.policy.name));
     if (source.policy_override.empty()) return tl::unexpected(NotInFiles("policy.name", name, files));
-    return Fail("the daemon was started with --policy " + name + ", which goes before every file",
+    return Fail("the daemon was started with --policy " + name + ", which overrides every file",
                 "start it without that option");
   }
   for (const policy::SettingRow& row : policy::kSettings) {

@@ -1,7 +1,7 @@
 // Who may call what. On admin.sock, which only root and group xschedd can open, every call is allowed. On client.sock,
 // which is open to any local user, only the calls in the table of rights.cc are; any other, such as one that a later
-// version adds, is refused. docs/explanation/security-model.md shows the same table,
-// and a test compares both with the daemon. Thread rule: pure functions.
+// version adds, is refused. docs/explanation/security-model.md has the same table, and a test compares both with the
+// daemon. Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ namespace xschedd {
 
 enum class Right {
   kRefused,     // needs admin.sock
-  kAnybody,     // tells nothing about anybody
+  kAnybody,     // reveals nothing about other users
   kOwnClients,  // sees and changes the clients of the caller's own uid; a reader sees those of everybody
-  kReaders,     // changes nothing, and is about everybody: for readers (registry/roles.h)
+  kReaders,     // changes nothing and concerns all users: for readers (registry/roles.h)
 };
 
 // `rpc`: as in admin.proto, "ListClients".
 Right RightOnClientSocket(std::string_view rpc);
 
-// For the caller: why the call is refused, and what to do.
+// The error for the caller: why the call is refused, and what to do.
 std::string RefusalText(std::string_view rpc);
 
 }  // namespace xschedd

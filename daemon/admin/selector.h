@@ -8,10 +8,10 @@
 
 namespace xschedd {
 
-// Names nobody, and does not say "all".
+// Whether it names no client and does not say "all".
 bool IsEmpty(const v1::Selector& selector);
 
-// All that is set fits.
+// Whether the client matches all that is set; an empty selector matches none.
 bool Matches(const v1::Selector& selector, const Client& client);
 
 // For a message: "pid 4711, uid 1000".

@@ -1,4 +1,4 @@
-// What concerns the daemon as a whole: its configuration, whether it schedules at all.
+// The calls about the daemon as a whole: its configuration, and whether it schedules at all.
 #include <filesystem>
 #include <system_error>
 
@@ -20,7 +20,7 @@ Status AdminOperations::GetConfig(const Actor&, const v1::GetConfigRequest&, v1:
                     DescribeLive(core_.Settings(), core_.FilePolicy(), !core_.Source().policy_override.empty(),
                                  core_.Source().software_gpu),
                     response);
-  std::error_code none;  // a working folder that is gone: the path as it was given
+  std::error_code none;  // if the working folder is gone, the path is returned as it was given
   const std::string folder = DropInFolder(core_.Source().path);
   const std::filesystem::path absolute = std::filesystem::absolute(folder, none);
   response.set_drop_in_folder(none ? folder : absolute.native());
@@ -31,7 +31,8 @@ Status AdminOperations::Reload(const Actor& by, const v1::ReloadRequest& request
   const std::vector<Setting> before = Describe(core_.Settings());
   if (request.dry_run()) {
     const auto fresh = core_.Source().Load();
-    if (!fresh) return {StatusCode::FAILED_PRECONDITION, fresh.error().Line() + "; a reload would change nothing"};
+    if (!fresh)
+      return {StatusCode::FAILED_PRECONDITION, fresh.error().Line() + "; a reload would keep the old configuration"};
     FillChanges(before, Describe(*fresh), response);
     return Status::OK;
   }

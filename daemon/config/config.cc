@@ -17,8 +17,8 @@
 namespace xschedd {
 namespace {
 
-constexpr std::size_t kMostClassLength = 32;
-constexpr std::size_t kMostClasses = 16;
+constexpr std::size_t kMaxClassLength = 32;
+constexpr std::size_t kMaxClasses = 16;
 constexpr std::string_view kOtherClass = "other";
 constexpr policy::Limits kAnyId{std::numeric_limits<std::uint32_t>::max(), 0};
 
@@ -108,9 +108,9 @@ void ReadClass(ConfigReader& reader, const toml::table& table, Rule& rule) {
   const auto may_stand = [](unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   };
-  if (text.size() > kMostClassLength || !std::all_of(text.begin(), text.end(), may_stand)) {
+  if (text.size() > kMaxClassLength || !std::all_of(text.begin(), text.end(), may_stand)) {
     reader.Refuse(*table.get("class"), "\"" + text + "\" is no class",
-                  "give at most " + std::to_string(kMostClassLength) + " of a-z, 0-9, - and _");
+                  "give at most " + std::to_string(kMaxClassLength) + " of a-z, 0-9, - and _");
   } else if (text == kOtherClass) {
     reader.Refuse(*table.get("class"), "the class \"other\" is for what fits into no other", "choose another name");
   }
@@ -121,9 +121,9 @@ void CheckClasses(ConfigReader& reader, const toml::table& root, const std::vect
   for (const Rule& rule : rules) {
     if (rule.metric_class) names.insert(*rule.metric_class);
   }
-  if (names.size() <= kMostClasses) return;
+  if (names.size() <= kMaxClasses) return;
   reader.Refuse(*root.get("rule"), "the rules name " + std::to_string(names.size()) + " classes",
-                "name at most " + std::to_string(kMostClasses));
+                "name at most " + std::to_string(kMaxClasses));
 }
 
 // Refuses, at its place in the file, an address that ParseListenAddress does not understand.
@@ -225,7 +225,7 @@ void Add(std::vector<ConfigError> errors, std::size_t count, Examined& examined)
   std::stable_sort(errors.begin(), errors.end(), [](const ConfigError& a, const ConfigError& b) {
     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
   });
-  const std::size_t kept = std::min(errors.size(), ConfigReader::kMostErrors - examined.errors.size());
+  const std::size_t kept = std::min(errors.size(), ConfigReader::kMaxErrors - examined.errors.size());
   std::move(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(kept), std::back_inserter(examined.errors));
   examined.more_errors += count - kept;
 }

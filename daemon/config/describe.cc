@@ -12,8 +12,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kPolicyName = "policy.name";
 constexpr std::string_view kSoftwareGpu = "daemon.software_gpu";
-constexpr std::string_view kByIdentity = "by what the kernel says of a process: may raise";
-constexpr std::string_view kByChoice = "by what a user chooses: raises nobody who may not raise himself";
+constexpr std::string_view kByIdentity = "by what the kernel says about a process: may raise";
+constexpr std::string_view kByChoice = "by what a user chooses: raises only clients of users who may raise";
 
 std::string Text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

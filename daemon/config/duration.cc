@@ -47,7 +47,7 @@ Result<std::uint32_t> WholeUnits(std::string_view text, double us_per_unit, std:
   }
   const double rounded = std::round(units);
   if (units - rounded > 1e-6 || rounded - units > 1e-6) {
-    return Fail("\"" + std::string(text) + "\" is no whole number of " + std::string(unit), "round it");
+    return Fail("\"" + std::string(text) + "\" is not a whole number of " + std::string(unit), "round it");
   }
   return static_cast<std::uint32_t>(rounded);
 }

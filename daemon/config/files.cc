@@ -30,7 +30,7 @@ struct Remedies {
 };
 constexpr Remedies kOfMain = {"check the path given to --config", "give --config a configuration file",
                               "give --config a TOML file"};
-constexpr Remedies kOfDropIn = {"correct it or take it away", "take it away", "correct it or take it away"};
+constexpr Remedies kOfDropIn = {"correct it or remove it", "remove it", "correct it or remove it"};
 
 // nullopt: the file does not exist.
 Result<std::optional<std::string>> ReadText(const std::string& path, int flags, const Remedies& remedies) {

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kUnix = "unix:";
 
 tl::unexpected<Error> Wrong(std::string_view text, const std::string& why) {
-  return Fail("\"" + std::string(text) + "\" is no address to listen on: " + why,
+  return Fail("\"" + std::string(text) + "\" is not an address to listen on: " + why,
               "write \"127.0.0.1:19464\", \"[::1]:19464\" or \"unix:/run/xschedd/metrics.sock\"");
 }
 

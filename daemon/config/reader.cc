@@ -19,7 +19,7 @@ std::string OneLine(std::string text) {
 }
 
 void ConfigReader::Refuse(const toml::source_position& where, const std::string& what, const std::string& remedy) {
-  if (++error_count_ > kMostErrors) return;
+  if (++error_count_ > kMaxErrors) return;
   errors_.push_back({file_, where.line, where.column, OneLine(what), OneLine(remedy)});
 }
 
@@ -158,7 +158,7 @@ void ConfigReader::EachTable(const toml::table& root, std::string_view key,
     if (table != nullptr) {
       action(*table);
     } else {
-      Refuse(element, "\"" + std::string(key) + "\" has an element that is no table", remedy);
+      Refuse(element, "\"" + std::string(key) + "\" has an element that is not a table", remedy);
     }
   }
 }

@@ -22,7 +22,7 @@ namespace xschedd {
 class ConfigReader {
  public:
   // A file could contain a megabyte of them.
-  static constexpr std::size_t kMostErrors = 100;
+  static constexpr std::size_t kMaxErrors = 100;
 
   explicit ConfigReader(std::string file) : file_(std::move(file)) {}
 
@@ -44,7 +44,7 @@ class ConfigReader {
   void EachTable(const toml::table& root, std::string_view key, const std::function<void(const toml::table&)>& action);
 
   void Refuse(const toml::node& node, const std::string& what, const std::string& remedy);
-  // In the order found, at most kMostErrors; ErrorCount counts all.
+  // In the order found, at most kMaxErrors; ErrorCount counts all.
   const std::vector<ConfigError>& Errors() const { return errors_; }
   std::size_t ErrorCount() const { return error_count_; }
   FilePlace PlaceOf(const toml::node& node) const { return {file_, node.source().begin.line}; }

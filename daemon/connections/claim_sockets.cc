@@ -34,7 +34,7 @@ Result<UniqueFd> MakeFolder(int in, const std::string& name, mode_t mode) {
   if (!folder.IsValid() || ::fstat(folder.Get(), &status) != 0) {
     return Fail("cannot open the folder " + name + " of claims' sockets: " + ErrnoText(), "remove what is there");
   }
-  if (status.st_uid != ::geteuid()) return Fail("the folder " + name + " is another user's", "remove it");
+  if (status.st_uid != ::geteuid()) return Fail("the folder " + name + " belongs to another user", "remove it");
   if (::fchmod(folder.Get(), mode) != 0) return Fail("cannot set the mode of " + name + ": " + ErrnoText());
   return folder;
 }
@@ -123,7 +123,7 @@ void ClaimSockets::Remove(const std::string& name) const {
       ::unlinkat(folder.Get(), inside.c_str(), 0);
   }
   if (::unlinkat(all->Get(), name.c_str(), folder.IsValid() ? AT_REMOVEDIR : 0) != 0) {
-    SPDLOG_WARN("the folder of a claim's socket stays name=\"{}\" error=\"{}\"", name, ErrnoText());
+    SPDLOG_WARN("cannot remove the folder of a claim's socket name=\"{}\" error=\"{}\"", name, ErrnoText());
   }
 }
 

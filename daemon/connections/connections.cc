@@ -44,11 +44,11 @@ std::string MismatchText(const PreambleHello& hello) {
            "; install a daemon of its shim's release";
   }
   if (hello.abi_version < abi::Spoken().front().version) {
-    return "it speaks version " + theirs + " of the shared memory at the newest, this daemon " + abi::SpokenText() +
+    return "it speaks at most version " + theirs + " of the shared memory, this daemon " + abi::SpokenText() +
            "; install the shim of this daemon's release and start the program again";
   }
   return "its version " + theirs +
-         " of the shared memory is not the one that was published; install shim and daemon of one release";
+         " of the shared memory differs from the released one; install shim and daemon of one release";
 }
 
 }  // namespace
@@ -108,7 +108,8 @@ std::optional<Connections::Refusal> Connections::CheckPeer(Connection& connectio
   if (peer.pid <= 0) {
     return Refusal{PreambleStatus::kNotVisible,
                    {grpc::StatusCode::FAILED_PRECONDITION,
-                    "xschedd cannot see this process, which is outside its pid namespace; run xschedd in the host's"}};
+                    "xschedd cannot see this process, which is outside its pid namespace; run xschedd in the host's "
+                    "pid namespace"}};
   }
   const auto refuse = [](const std::string& why) {
     return Refusal{PreambleStatus::kQuota, {grpc::StatusCode::RESOURCE_EXHAUSTED, why}};
@@ -124,7 +125,7 @@ std::optional<Connections::Refusal> Connections::CheckPeer(Connection& connectio
   connection.quota.Reset();
   quotas_.CountRefusal(QuotaKind::kConnections);
   return refuse("xschedd has " + std::to_string(clients_open_) +
-                " connections of all users, as many as its descriptors last for; raise its LimitNOFILE");
+                " connections of all users, the most that its descriptors allow; raise LimitNOFILE in xschedd.service");
 }
 
 void Connections::OnFirstBytes(const std::shared_ptr<Connection>& connection, PreambleStatus status,
@@ -191,7 +192,7 @@ bool Connections::WelcomeShim(Connection& connection, int socket, const Preamble
 void Connections::Adopt(const std::shared_ptr<Connection>& connection, UniqueFd socket) {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
-    Refuse(*connection, "no descriptor is left; raise LimitNOFILE");
+    Refuse(*connection, "xschedd has no descriptor left; raise LimitNOFILE in xschedd.service");
     callbacks_.dropped(*connection);
     return Forget(*connection);
   }

@@ -31,7 +31,7 @@ class FirstBytesWait : public std::enable_shared_from_this<FirstBytesWait> {
   void Start(std::chrono::milliseconds limit) {
     limit_.expires_after(limit);
     limit_.async_wait([self = shared_from_this()](const error_code& error) {
-      if (!error) self->End(Fail("nothing was sent in time"));
+      if (!error) self->End(Fail("the client sent no preamble in time"));
     });
     Await();
   }
@@ -56,7 +56,7 @@ class FirstBytesWait : public std::enable_shared_from_this<FirstBytesWait> {
     PreambleHello hello{};
     const ssize_t size = ::recv(socket_.native_handle(), &hello, sizeof hello, MSG_PEEK | MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return Await();
-    if (size <= 0) return End(Fail("the peer closed before it said anything"));
+    if (size <= 0) return End(Fail("the client closed the connection before it sent anything"));
     if (size < static_cast<ssize_t>(sizeof hello.magic)) return AwaitMore();
     if (std::memcmp(hello.magic, kHelloMagic, sizeof kHelloMagic) != 0) {
       return End(FirstBytes{UniqueFd(socket_.release()), std::nullopt});

@@ -26,18 +26,19 @@ struct Words {
 constexpr std::uint64_t kKiB = 1024;
 
 constexpr Words kWords[kQuotaKinds] = {
-    {"connections", "connections", "close some", "connections_per_uid", &Quota::connections_per_uid},
-    {"clients", "clients", "end some", "clients_per_uid", &Quota::clients_per_uid},
-    {"queues", "queues", "destroy some", "queues_per_uid", &Quota::queues_per_uid},
-    {"devices", "devices attached, over all its clients", "end some clients", "devices_per_uid",
+    {"connections", "connections", "close some of them", "connections_per_uid", &Quota::connections_per_uid},
+    {"clients", "clients", "end some of them", "clients_per_uid", &Quota::clients_per_uid},
+    {"queues", "queues", "destroy some of them", "queues_per_uid", &Quota::queues_per_uid},
+    {"devices", "attached devices, counted for each client", "end some clients", "devices_per_uid",
      &Quota::devices_per_uid},
-    {"memory", "bytes of names and of unread messages in the daemon", "use shorter names, and read what is sent",
+    {"memory", "bytes of names and of unread messages in the daemon", "use shorter names, and read messages sooner",
      "memory_kib_per_uid", &Quota::memory_kib_per_uid, kKiB},
-    {"watchers", "watchers of events", "end some", "watchers_per_uid", &Quota::watchers_per_uid},
-    {"connects", "new connections a second", "connect less often", "connects_per_s", &Quota::connects_per_s},
-    {"messages", "messages a second", "send fewer", "messages_per_s", &Quota::messages_per_s},
-    {"message-bytes", "bytes of messages a second", "send fewer", "message_kib_per_s", &Quota::message_kib_per_s, kKiB},
-    {"calls", "administrative calls a second", "ask less often", "calls_per_s", &Quota::calls_per_s},
+    {"watchers", "watchers of events", "end some of them", "watchers_per_uid", &Quota::watchers_per_uid},
+    {"connects", "new connections per second", "connect less often", "connects_per_s", &Quota::connects_per_s},
+    {"messages", "messages per second", "send fewer", "messages_per_s", &Quota::messages_per_s},
+    {"message-bytes", "bytes of messages per second", "send fewer", "message_kib_per_s", &Quota::message_kib_per_s,
+     kKiB},
+    {"calls", "xschedctl calls per second", "call less often", "calls_per_s", &Quota::calls_per_s},
 };
 
 }  // namespace

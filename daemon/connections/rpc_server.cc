@@ -96,7 +96,7 @@ Result<std::unique_ptr<RpcServer>> RpcServer::Start(const std::vector<grpc::Serv
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsPerConnection);
   SaveMemory(builder);
   result->server_ = builder.BuildAndStart();
-  if (result->server_ == nullptr) return Fail("gRPC does not start a server", "see the lines above");
+  if (result->server_ == nullptr) return Fail("gRPC cannot start a server", "see the preceding lines of the log");
   if (const auto checked = result->CheckPeerNames(); !checked) return tl::unexpected(checked.error());
   return result;
 }
@@ -120,9 +120,9 @@ Result<void> RpcServer::CheckPeerNames() {
                  [&done](const grpc::Status&) { done.set_value(); });
   done.get_future().wait();
   if (probe_->Peer() == expected) return {};
-  return Fail(
-      "gRPC names a connection \"" + probe_->Peer() + "\" and not \"" + expected + "\": callers cannot be told apart",
-      "build xschedd with a gRPC that names connections by descriptor, such as 1.51");
+  return Fail("gRPC names a connection \"" + probe_->Peer() + "\", not \"" + expected +
+                  "\", so that callers cannot be identified",
+              "build xschedd with a gRPC that names connections by descriptor, such as 1.51");
 }
 
 void RpcServer::Adopt(int fd) {

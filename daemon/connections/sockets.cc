@@ -103,16 +103,16 @@ Result<bool> TakeSockets(std::vector<PassedDescriptor>& passed, UniqueFd& client
     if (!is_known && !is_listening) continue;
     UniqueFd& place = is_client ? client : is_metrics ? metrics : admin;
     if (!is_known || place.IsValid() || !IsStream(one.fd.Get(), is_metrics) || !is_listening) {
-      return Fail("systemd handed over a socket \"" + one.name + "\" that is not expected",
+      return Fail("systemd passed the unexpected socket \"" + one.name + "\"",
                   "name one listening Unix stream socket \"client\" and one \"admin\" by FileDescriptorName=; a third, "
-                  "\"metrics\", may be of TCP");
+                  "\"metrics\", may be a TCP socket");
     }
     ::fcntl(one.fd.Get(), F_SETFL, O_NONBLOCK);
     place = std::move(one.fd);
   }
   std::erase_if(passed, [](const PassedDescriptor& one) { return !one.fd.IsValid(); });
   if (client.IsValid() != admin.IsValid()) {
-    return Fail("systemd handed over only one of the sockets \"client\" and \"admin\"", "enable both socket units");
+    return Fail("systemd passed only one of the sockets \"client\" and \"admin\"", "enable both socket units");
   }
   return client.IsValid();
 }

@@ -30,7 +30,7 @@ constexpr std::chrono::milliseconds kNoDescriptorPause{200};
 constexpr double kAcceptsBurst = 64;
 // How much of a refused request is still read. Closing a socket with unread data would discard the refusal.
 constexpr std::chrono::seconds kDrainLimit{1};
-constexpr int kMostDrainReads = 16;
+constexpr int kMaxDrainReads = 16;
 
 constexpr char kPlain[] = "text/plain; charset=utf-8";
 
@@ -44,9 +44,9 @@ std::string_view PathOf(std::string_view target) {
 class MetricsHttp::Session : public std::enable_shared_from_this<Session> {
  public:
   Session(MetricsHttp& server, UniqueFd socket, int family)
-      : server_(server), stream_(server.io_), buffer_(kMostHeader) {
+      : server_(server), stream_(server.io_), buffer_(kMaxHeader) {
     stream_.socket().assign(asio::generic::stream_protocol(family, 0), socket.Release());
-    parser_.header_limit(kMostHeader);
+    parser_.header_limit(kMaxHeader);
     parser_.body_limit(0);
   }
 
@@ -73,17 +73,18 @@ class MetricsHttp::Session : public std::enable_shared_from_this<Session> {
     if (error) {
       // The buffer is as large as this limit, so it is never exceeded first.
       const bool is_long = error == http::error::header_limit;
-      return Refuse(is_long ? http::status::request_header_fields_too_large : http::status::bad_request,
-                    is_long ? "the request's headers are too long\n" : "this is no request for metrics\n");
+      return Refuse(
+          is_long ? http::status::request_header_fields_too_large : http::status::bad_request,
+          is_long ? "the request's headers are too long\n" : "this is not a request for metrics; use GET /metrics\n");
     }
     const auto& request = parser_.get();
     const std::string_view path = PathOf({request.target().data(), request.target().size()});
     is_head_ = request.method() == http::verb::head;
     if (!is_head_ && request.method() != http::verb::get) {
-      return Refuse(http::status::method_not_allowed, "only GET and HEAD are possible here\n");
+      return Refuse(http::status::method_not_allowed, "only GET and HEAD are allowed\n");
     }
-    if (path == "/") return Answer(http::status::ok, kPlain, Own("xschedd: its metrics are at /metrics\n"));
-    if (path != "/metrics") return Refuse(http::status::not_found, "there is only /metrics\n");
+    if (path == "/") return Answer(http::status::ok, kPlain, Own("xschedd: metrics are at /metrics\n"));
+    if (path != "/metrics") return Refuse(http::status::not_found, "not found; metrics are at /metrics\n");
     const beast::string_view accepted = request[http::field::accept];
     const bool is_open = accepted.find("application/openmetrics-text") != beast::string_view::npos;
     const MetricFormat format = is_open ? MetricFormat::kOpenMetrics : MetricFormat::kPrometheus;
@@ -137,7 +138,7 @@ class MetricsHttp::Session : public std::enable_shared_from_this<Session> {
   void Drain() {
     stream_.async_read_some(asio::buffer(drained_), [self = shared_from_this()](const error_code& error, std::size_t) {
       if (self->closed_) return;
-      if (error || ++self->drains_ == kMostDrainReads) return self->End();
+      if (error || ++self->drains_ == kMaxDrainReads) return self->End();
       self->Drain();
     });
   }
@@ -207,7 +208,7 @@ void MetricsHttp::Accept() {
     const bool is_gone = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
     return is_gone ? Await() : PauseAccepting(kNoDescriptorPause);
   }
-  if (sessions_.size() >= kMostConnections) {
+  if (sessions_.size() >= kMaxConnections) {
     ++collector_.Counts().displaced;
     sessions_.front()->Close();
     sessions_.pop_front();

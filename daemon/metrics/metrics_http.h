@@ -1,9 +1,9 @@
 // Serves the metrics over HTTP (Boost.Beast): GET or HEAD of /metrics, in OpenMetrics, or in the older Prometheus text
 // format if the Accept header does not ask for OpenMetrics.
 //
-// Anybody who can connect may be hostile, and is anonymous. Hence one request per connection, with at most kMostHeader
+// Anybody who can connect may be hostile, and is anonymous. Hence one request per connection, with at most kMaxHeader
 // bytes of headers and no body; kReadLimit to send it and kWriteLimit to read the answer, even for a peer that
-// trickles; at most kMostConnections, where a new one displaces the oldest, so that idle connections keep nobody out;
+// trickles; at most kMaxConnections, where a new one displaces the oldest, so that idle connections keep nobody out;
 // and kAcceptsPerS, beyond which connections wait in the kernel. For the cost of an answer see metrics_collector.h.
 // Thread rule: the daemon's one thread.
 #pragma once
@@ -24,10 +24,10 @@ namespace xschedd {
 
 class MetricsHttp {
  public:
-  static constexpr std::size_t kMostHeader = 8192;
+  static constexpr std::size_t kMaxHeader = 8192;
   static constexpr std::chrono::seconds kReadLimit{5};
   static constexpr std::chrono::seconds kWriteLimit{10};
-  static constexpr std::size_t kMostConnections = 16;
+  static constexpr std::size_t kMaxConnections = 16;
   static constexpr double kAcceptsPerS = 100;
 
   MetricsHttp(boost::asio::io_context& io, MetricsCollector& collector);

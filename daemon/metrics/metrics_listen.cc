@@ -52,7 +52,7 @@ Result<void> RemoveStaleSocket(const std::string& path, const AnyAddress& addres
   if (!S_ISSOCK(status.st_mode)) return Fail(path + " exists and is not a socket", "move it away");
   const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (::connect(probe.Get(), &address.any, size) == 0 || errno == EAGAIN) {
-    return Fail("somebody listens on " + path + " already", "choose another [metrics] address");
+    return Fail("another process already listens on " + path, "choose another [metrics] address");
   }
   ::unlink(path.c_str());
   return {};

@@ -1,18 +1,19 @@
-// Decides, for all policies, who is open where. A group's rank is its priority, then its level, which the policy says
-// (standing.h).
+// Decides, for all policies, which clients are open on which devices. A group's rank is its priority, then its level,
+// which the policy gives it (standing.h).
 //
 //   - On each device only busy groups of the highest rank are open. They run together, kept to shares (share.h) where
 //     the policy says so.
 //   - A group that gains nothing by holding others lets them run (holders.h) and takes no turns with them.
-//   - A group opens and closes as one: it is open only if nobody of higher rank is busy on any device where it is busy.
-//     Groups are admitted by rank over all devices at once, and a held group claims nothing. So two groups that need
-//     two devices never hold one each, and no device is kept idle for a group that cannot run.
+//   - A group opens and closes as one: it is open only if no group of higher rank is busy on any device where it is
+//     busy. Groups are admitted by rank over all devices at once, and a held group claims nothing. So two groups that
+//     need two devices never hold one each, and no device is kept idle for a group that cannot run.
 //   - An idle group's gate is shut where it would be held if busy, so that its first launch waits.
 //   - A group that an attached one can overtake has a background window, even while that one is idle: the hardware
 //     queues must be shallow when it arrives. Groups that it would hold whenever it is busy share one window and, where
 //     the device has a limit, take turns. The others have what its mode allows (benefit.h) and take none.
 //   - A group without work for kAwayNs leaves those below the windows of kAwayMode until it has work again: its first
-//     launch may wait for one, but a sleeping program costs nobody all day. `strict` keeps the narrow windows.
+//     launch may wait for one, but a program that sleeps all day costs the others nothing. `strict` keeps the narrow
+//     windows.
 //   - A group is untracked if, on all its devices, no rank can differ and it is kept to no share. Groups on hold count
 //     as not attached.
 // Linger, guard, turns and windows: docs/explanation/policies.md.
@@ -39,7 +40,7 @@ namespace xschedd::policy {
 struct Rules {
   StandingFunction* standing = nullptr;    // nullptr: equal priorities are equal ranks
   Why why = Why::kPriority;                // given to groups held for one of their own priority
-  Share::Use share = Share::Use::kNobody;  // who is kept to a share inside a rank
+  Share::Use share = Share::Use::kNobody;  // which groups of a rank are kept to shares
 };
 
 class Arbiter {
@@ -68,7 +69,7 @@ class Arbiter {
     auto operator<=>(const LowClient&) const = default;  // NOLINT(modernize-use-nullptr): as above
   };
   struct DeviceView {
-    // The two highest ranks that attached groups can reach, and whose they are.
+    // The two highest ranks that attached groups can reach, and those groups.
     Rank top;
     Rank second;
     std::uint32_t top_group = kNobody;
@@ -77,13 +78,13 @@ class Arbiter {
     bool ranked = false;
     int lowest_busy = std::numeric_limits<int>::max();  // the lowest busy priority
     // The least important clients with recent work here, ascending.
-    std::array<LowClient, Benefit::kMostOthers> lowest;
+    std::array<LowClient, Benefit::kMaxOthers> lowest;
     // Set during admission: the rank that claims the device, and the client that others are held for.
     Rank claim;
     std::uint64_t claimant = 0;  // 0: unclaimed
     bool claim_lingers = false;
     bool awaited = false;                   // a group waits for a turn here
-    std::uint64_t turn_client = 0;          // whose turn others wait for
+    std::uint64_t turn_client = 0;          // the client whose turn others wait for
     std::uint32_t counted_group = kNobody;  // the last one added to groups_in_turn
     std::uint32_t limit = 0;                // of groups_in_turn; 0: no limit
     std::uint32_t groups_in_turn = 0;       // admitted, and take turns
@@ -104,7 +105,7 @@ class Arbiter {
     // another.
     std::uint32_t first_beside = kNobody;
     bool several_beside = false;
-    // The most important admitted client that is busy and holds nobody now.
+    // The most important admitted client that is busy and holds no others now.
     int beside = std::numeric_limits<int>::min();  // its priority
     std::uint64_t beside_client = 0;
   };

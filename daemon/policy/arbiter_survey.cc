@@ -1,5 +1,5 @@
-// Before admission: who is attached where, each group's rank, who is tracked and who holds others. Thread rule:
-// arbiter.h.
+// Before admission: which clients are attached to which devices, each group's rank, which are tracked and which hold
+// others. Thread rule: arbiter.h.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -16,7 +16,7 @@ void AddLowest(std::array<Value, kCount>& lowest, Value value) {
     if (value < each) std::swap(value, each);
 }
 
-// Sums of hashes tell sets of clients apart; sums of ids would not.
+// Different sets of clients have different sums of hashes; sums of ids could be equal.
 std::uint64_t HashOf(std::uint64_t client) {
   const std::uint64_t mixed = client * 0x9e3779b97f4a7c15ull;
   return (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93ull;
@@ -102,7 +102,7 @@ void Arbiter::FindTracked() {
 }
 
 // An untracked group is open, and its work is unknown. Only its starvation and its benefit are kept, so that they do
-// not start anew when a neighbour is briefly held or gone.
+// not start again when a neighbour is briefly held or gone.
 void Arbiter::Forget(std::uint32_t group) {
   const GroupMemory& before = state_->groups[group].memory;
   GroupMemory& next = decision_->memory[group];

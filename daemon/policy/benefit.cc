@@ -11,13 +11,13 @@ using Mode = BenefitMemory::Mode;
 using Block = BenefitMemory::Block;
 using Comparison = BenefitMemory::Comparison;
 
-// A block ends after kFewestBursts and kShortestBlockNs, after kMostBursts, or after kLongestBlockNs.
+// A block ends after kFewestBursts and kShortestBlockNs, after kMaxBursts, or after kLongestBlockNs.
 constexpr std::uint16_t kFewestBursts = 2;
 constexpr std::uint64_t kShortestBlockNs = 40 * kNsPerMs;
-constexpr std::uint16_t kMostBursts = 8;
+constexpr std::uint16_t kMaxBursts = 8;
 constexpr std::uint64_t kLongestBlockNs = 100 * kNsPerMs;
 // Ratios are clipped to this: a block that ends for being clearly slower does not show how much slower.
-constexpr double kMostRatio = 0.4;  // a logarithm
+constexpr double kMaxRatio = 0.4;  // a logarithm
 // Clearly slower: by this factor and by this time, since single bursts may be slow for other reasons.
 constexpr double kClearFactor = 1.5;
 constexpr double kClearNs = 10 * kNsPerMs;
@@ -93,7 +93,7 @@ bool IsOver(const BenefitMemory& memory, bool busy) {
   const Block& block = memory.block;
   if (ComparedNs(memory) > ClearlySlowerAt(memory)) return true;
   if (busy) return memory.burst_ns >= kLongestBlockNs && block.busy_ns >= kLongestBlockNs;
-  return (block.bursts >= kFewestBursts && block.busy_ns >= kShortestBlockNs) || block.bursts >= kMostBursts ||
+  return (block.bursts >= kFewestBursts && block.busy_ns >= kShortestBlockNs) || block.bursts >= kMaxBursts ||
          block.busy_ns >= kLongestBlockNs;
 }
 
@@ -107,7 +107,7 @@ float Part(std::uint64_t ns, std::uint64_t of_ns) {
 }
 
 float Clip(double ratio) {
-  return static_cast<float>(std::clamp(ratio, -kMostRatio, kMostRatio));
+  return static_cast<float>(std::clamp(ratio, -kMaxRatio, kMaxRatio));
 }
 
 void Average(float& mean, float& variance, float value, float weight) {
@@ -122,12 +122,12 @@ Benefit::Benefit(std::uint32_t tolerance_percent, std::uint64_t now_ns)
     : tolerance_percent_(tolerance_percent), now_ns_(now_ns) {}
 
 double Benefit::ToleranceOf(const BenefitMemory& memory) const {
-  const std::uint32_t others = std::clamp(std::min(memory.others.count, memory.known_with.count), 1u, kMostOthers);
+  const std::uint32_t others = std::clamp(std::min(memory.others.count, memory.known_with.count), 1u, kMaxOthers);
   return std::log1p(std::min(tolerance_percent_ / 100.0 * others, static_cast<double>(memory.longest)));
 }
 
 bool Benefit::IsLowerBound(double ratio) {
-  return ratio > 0.9 * kMostRatio;
+  return ratio > 0.9 * kMaxRatio;
 }
 
 void Benefit::Advance(BenefitMemory& memory, const Work& work) const {
@@ -258,7 +258,7 @@ void Benefit::Count(BenefitMemory& memory, const Work& work) const {
   }
   if (work.busy) return;
   if (memory.idle_since_ns == 0) memory.idle_since_ns = now_ns_;
-  memory.pause_credit_ns = std::min(memory.pause_credit_ns + memory.burst_ns / kPausePart, kMostPauseNs);
+  memory.pause_credit_ns = std::min(memory.pause_credit_ns + memory.burst_ns / kPausePart, kMaxPauseNs);
   if (memory.burst_launches != 0) AddBurst(memory, block);
   memory.burst_ns = memory.burst_launches = 0;
   memory.skips = now_ns_ < memory.settles_until_ns;

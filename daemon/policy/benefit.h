@@ -13,7 +13,7 @@
 //     in which others have no part, is taken as equal, since a processor's speed varies by more than the effect sought.
 //     The whole time counts after all if it is slower by far more than chance explains (kSureErrors).
 //   - Users also wait while the host prepares the next burst. So pauses count as host time: each burst earns a credit
-//     of a quarter of its time, up to kMostPauseNs in all. A longer pause does not count: nobody asks for anything.
+//     of a quarter of its time, up to kMaxPauseNs in all. A longer pause does not count: the program has nothing to do.
 //   - With a deadline, early is worth nothing: a burst counts as at least its deadline less a reserve
 //     (kDeadlineReserve).
 //   - A block is some work in one mode while a less important client has work there: a few bursts, or a tenth of a
@@ -28,14 +28,14 @@
 //   - Another block ends, even within a burst, once it is clearly slower than the last held one. Two such pairs are an
 //     answer.
 //   - A pair that contradicts what is known by more than chance explains is repeated at once; if the repeat does, too,
-//     everything is measured anew.
+//     everything is measured again.
 //   - While others are held whenever it is busy, and that costs them less than kCheap of the time, nothing is tried.
 //     The tolerance is at most the part of their working time in which they would be held: the group loses no more than
 //     they can gain.
-//   - The tolerance counts once for each of the others that have work, up to kMostOthers: what may be given up for one
+//   - The tolerance counts once for each of the others that have work, up to kMaxOthers: what may be given up for one
 //     may be given up for another. If more have work than when it was measured, the measured number counts.
 //   - Results hold beside the clients they were measured with. Once there have been others for kOthersLastNs, all is
-//     measured anew, while the answer stays until shown wrong. This happens at most once in kRelearnNs, and half as
+//     measured again, while the answer stays until shown wrong. This happens at most once in kRelearnNs, and half as
 //     often after each time the answer was the same, down to once in kLongestRelearnNs.
 //   - The time until the next trial passes only while the group is open and contended, so that trials cost a bounded
 //     part of that time.
@@ -64,11 +64,11 @@ class Benefit {
   static constexpr double kCheap = 0.05;
   static constexpr double kDeadlineReserve = 0.1;
   static constexpr double kMostlyWaits = 0.9;
-  static constexpr std::uint64_t kMostPauseNs = 5 * kNsPerMs;
+  static constexpr std::uint64_t kMaxPauseNs = 5 * kNsPerMs;
   static constexpr std::uint64_t kSettleNs = 20 * kNsPerMs;
   static constexpr std::uint64_t kLingerNs = 500 * kNsPerUs;
   static constexpr float kFollowed = 0.25F;
-  static constexpr std::uint32_t kMostOthers = 4;
+  static constexpr std::uint32_t kMaxOthers = 4;
   static constexpr std::uint64_t kOthersLastNs = kNsPerS;
   static constexpr std::uint64_t kRelearnNs = 10 * kNsPerS;
   static constexpr std::uint64_t kLongestRelearnNs = 40 * kNsPerS;
@@ -138,7 +138,7 @@ inline constexpr BenefitMemory::Mode kCheapest = BenefitMemory::Mode::kFree;
 inline constexpr std::string_view ModeText(BenefitMemory::Mode mode) {
   return kModeWords[static_cast<std::size_t>(mode)];
 }
-// The group holds nobody, even while busy.
+// The group holds no others, even while busy.
 inline constexpr bool IsBeside(BenefitMemory::Mode mode) {
   return mode >= BenefitMemory::Mode::kBeside;
 }

@@ -5,7 +5,7 @@
 //   - An idle group ranks as if it became busy now. Through its potential, exactly the groups that it would overtake
 //     have background windows: work due in a second has one beside a neighbour with 33 ms frames until its own deadline
 //     is 33 ms away, and work without a deadline always has. Ranking potentials by deadline_after_ns alone would keep
-//     that window to the end, where nobody can overtake.
+//     that window to the end, where no work can overtake it any more.
 // A group that is always late starves the others, except for the guard. Thread rule: pure function.
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 
 namespace xschedd::policy {
 
-// Each is in its policy's file, whose header has the whole promise.
+// Each is in its policy's file, whose header gives the whole promise.
 StandingFunction DeadlineStanding, FairStanding, LaxityStanding;
 
 namespace {
@@ -15,7 +15,7 @@ struct PolicyRow {
   std::string_view name;
   std::string_view promise;
   std::string_view not_promised;
-  std::optional<Rules> rules;  // none: nothing is arbitrated
+  std::optional<Rules> rules;  // none: the arbiter is not used
 };
 
 // In the order of Name. `./dev settings` writes the documents from it.
@@ -38,8 +38,8 @@ constexpr PolicyRow kPolicies[] = {
      "it",
      "protect long jobs from a stream of short ones, except by the guard",
      Rules{.standing = FairStanding, .why = Why::kFair}},
-    {"fifo", "everybody is open and untracked, as without xschedd; only an administrator's hold binds", "anything else",
-     std::nullopt},
+    {"fifo", "all clients are open and untracked, as without xschedd; only xschedctl hold still holds one",
+     "anything else", std::nullopt},
 };
 
 const PolicyRow& RowOf(Name name) {

@@ -1,4 +1,5 @@
-// fifo: everybody is open and untracked, as without xschedd; only a hold binds. Thread rule: pure function.
+// fifo: all clients are open and untracked, as without xschedd, except those that an administrator or their own user
+// holds. Thread rule: pure function.
 #pragma once
 
 #include "daemon/policy/types.h"

@@ -103,7 +103,7 @@ void Guard::GiveOrWait(std::uint32_t group) {
     memory.guard_until_ns = EndNs(group);
     return LookAt(memory.guard_until_ns);
   }
-  // A slot that is free already needs no look: whoever takes it looks at its end.
+  // A slot that is free already needs no look: the group that takes it looks at its end.
   std::uint64_t free_ns = 0;
   for (const std::uint32_t i : roster_->TenantsOf(group)) {
     const std::uint32_t device = state_->tenants[i].device;

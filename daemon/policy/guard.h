@@ -1,5 +1,5 @@
 // The starvation guard: a group that had work for nearly a second without being open, whatever it waits for, is opened
-// for a turn, whoever else is busy.
+// for a turn, whatever else is busy.
 //
 //   - Each device has one slot a second, as long as a turn, for one such group at a time: what a more important client
 //     loses does not depend on how many wait.

@@ -1,9 +1,9 @@
 // Which groups hold those below them whenever they are busy: all, except those that are known not to need it
 // (benefit.h) and those that are trying it now.
 //
-//   - One group of a priority tries at a time, the oldest first. While others run beside it, nobody of that priority
-//     holds them, or both its blocks would be held.
-//   - Time in which a group holds nobody for an equal's sake is not measured.
+//   - One group of a priority tries at a time, the oldest first. While others run beside it, no group of that
+//     priority holds them, or both its blocks would be held.
+//   - Time in which a group holds no others because an equal is trying is not measured.
 // Thread rule: pure but for scratch memory; one user per object.
 #pragma once
 
@@ -24,7 +24,7 @@ class Holders {
   // For each tracked group: whether it has work, whether less important clients have work on its devices, whether both
   // have on the same one (`contended`), and which of those clients have recent work.
   void Look(std::uint32_t group, bool busy, bool others_work, bool contended, const Others& others);
-  // Decides who tries now, and so who holds.
+  // Decides which group tries now, and so which groups hold.
   void Choose();
 
   bool Measures() const { return measures_; }
@@ -58,7 +58,7 @@ class Holders {
   std::vector<std::uint32_t> trying_;       // one per priority
   std::vector<BenefitMemory::Mode> modes_;  // by group
   std::vector<std::uint8_t> holds_now_;     // likewise
-  std::vector<std::uint8_t> forced_;        // likewise: holds nobody while an equal tries
+  std::vector<std::uint8_t> forced_;        // likewise: holds no others while an equal tries
 };
 
 }  // namespace xschedd::policy

@@ -7,8 +7,8 @@
 //     slack is laxity_margin_us or less, and stays so while it runs, or it would change places at every report of
 //     progress.
 //   - A request is rarely one burst: copy, kernels, copy. Work that begins within laxity_margin_us (or linger_us, if
-//     longer) after urgent work is urgent, too, whatever its deadline; nobody waits for it meanwhile longer than
-//     linger_us. So a group with deadlines that pauses for less stays urgent.
+//     longer) after urgent work is urgent, too, whatever its deadline; meanwhile others wait for it no longer
+//     than linger_us. So a group with deadlines that pauses for less stays urgent.
 //   - Among urgent groups the earliest latest start (deadline - usual_ns) runs first. It does not change with progress,
 //     or two equal groups would hand over to each other all the time.
 // Late work stays urgent. Thread rule: pure function.

@@ -50,7 +50,7 @@ struct SettingRow {
   std::uint32_t max;
   std::string_view owner;
   std::string_view since;  // the first release that has it
-  std::string_view help;   // one line, for whoever sets it
+  std::string_view help;   // one line, for the person who sets it
 
   constexpr Limits Range() const { return {max, min}; }
   constexpr bool IsLever() const { return std::holds_alternative<bool Settings::*>(member); }
@@ -64,28 +64,30 @@ struct SettingRow {
 // In the order in which people see them.
 inline constexpr SettingRow kSettings[] = {
     {"linger_us", &Settings::linger_us, 0, 100'000, kOfAll, "0.1.0",
-     "how long the others stay held after the most important client became idle"},
+     "how long the others stay held after the most important client has become idle"},
     {"guard_ms_per_s", &Settings::guard_ms_per_s, 0, 500, kOfAll, "0.1.0",
-     "time of each second of a GPU for held clients, in turns, whoever else is busy; 0: off, and who waits for a held "
-     "client may wait for ever"},
+     "how much of each second held clients run on a GPU, in turns, even while others are busy; 0: off, and a program "
+     "that "
+     "waits for a held client may wait for ever"},
     {"window_us", &Settings::window_us, 0, 1'000'000, kOfAll, "0.1.0",
      "GPU time that clients below the most important attached one may have in flight on a GPU; 0: no limit"},
     {"top_window_us", &Settings::top_window_us, 0, 1'000'000, kOfAll, "0.1.0",
-     "the same for the most important one itself, beside others: what it can have queued when it stops being that; 0: "
-     "no limit"},
+     "the same for the most important one itself, beside others: the most that is still queued when another becomes "
+     "the "
+     "most important; 0: no limit"},
     {"max_concurrent", &Settings::max_concurrent, 0, 1024, kOfAll, "0.1.0",
      "how many clients that are below the most important one, or kept to shares, run on a GPU at a time, in turns; 0: "
      "no limit; auto: no limit on AMD, where processes run side by side, and 1 elsewhere"},
     {"turn_ms", &Settings::turn_ms, 1, 1000, kOfAll, "0.1.0", "length of such a turn"},
     {"tolerance_percent", &Settings::tolerance_percent, 0, 100, kOfAll, "0.1.0",
-     "by how many percent an important client may be slower for each of the others, four at most, than while they are "
-     "held; 0: they are held whenever it is busy"},
+     "by how many percent each of the others (at most four count) may slow an important client down, compared with "
+     "holding them; 0: they are held whenever it is busy"},
     {"share_slack_us", &Settings::share_slack_us, 500, 1'000'000, "share", "0.1.0",
      "GPU time by which a client may be ahead of its share before it is held"},
     {"laxity_margin_us", &Settings::laxity_margin_us, 0, 1'000'000, "laxity", "0.1.0",
      "how long before its latest possible start work becomes urgent"},
     {"fair_quantum_ms", &Settings::fair_quantum_ms, 1, 60'000, "fair", "0.1.0",
-     "GPU time after which a client goes down to the second of four levels; four times as much on each further one"},
+     "GPU time after which a client drops to the second of four levels; four times as much on each further level"},
     {"time_slices", &Settings::time_slices, 0, 1, kOfDevice, "0.1.0",
      "auto: where a device gives processes time slices that each may set for itself (NVIDIA, without MPS), clients "
      "below the most important attached one get short ones and the others long ones, so that running work gives way "

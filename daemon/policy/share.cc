@@ -10,8 +10,8 @@ namespace {
 using Was = ShareMemory::State;
 
 // 500 ms by default: more than kernels in flight and late measurements add to an honest lead.
-constexpr double kMostLead = 100;
-// 50 ms by default: more than it takes to measure who used a saturated device.
+constexpr double kMaxLead = 100;
+// 50 ms by default: more than it takes to measure which clients used a saturated device.
 constexpr std::uint64_t kPatience = 10;
 // The least time between looks: a running kernel cannot be stopped anyway.
 constexpr std::uint64_t kShortestLookNs = 500 * kNsPerUs;
@@ -38,7 +38,7 @@ void Share::Begin(const State& state, const Roster& roster, Use use, std::uint64
 // Finds each device's classes, and which are kept to shares. False: none.
 bool Share::Survey(Use use) {
   const std::vector<Group>& all = state_->groups;
-  // The common case: nobody was given a weight.
+  // The common case: all weights are the default.
   if (use == Use::kUnequalWeights &&
       std::all_of(all.begin(), all.end(), [&](const Group& group) { return group.weight == all.front().weight; })) {
     return false;
@@ -93,7 +93,7 @@ bool Share::WasThere(const Tenant& tenant, const ShareMemory& memory) const {
   return tenant.busy ? tenant.busy_since_ns <= memory.seen_ns : tenant.idle_since_ns > memory.seen_ns;
 }
 
-// What each class used since the last decision, and whether somebody waited.
+// What each class used since the last decision, and whether a group of it waited.
 void Share::CollectUse(std::uint32_t group) {
   const ShareMemory& memory = state_->groups[group].memory.share;
   if (!groups_[group].kept) return;
@@ -126,7 +126,7 @@ void Share::Charge(std::uint32_t group) {
       if (!entry.kept || !WasThere(state_->tenants[index], memory)) continue;
       std::uint64_t missed = memory.missed_ns + wall;
       missed -= std::min(missed, entry.used_ns);
-      // While nobody waits, late measurements may reduce what was missed, but it does not grow.
+      // While no group waits, late measurements may reduce what was missed, but it does not grow.
       if (!entry.waited) missed = std::min(missed, memory.missed_ns);
       most_missed = std::max(most_missed.value_or(0), std::min(missed, patience));
       if (missed <= patience) continue;
@@ -167,7 +167,7 @@ void Share::Start(std::uint32_t group) {
   Member& member = groups_[group];
   if (!member.kept || !member.present) return;
   const Group& view = state_->groups[group];
-  // Seen at this very instant, nobody has run since: deciding twice changes nothing.
+  // It was charged at this very instant, so no group has run since: deciding twice changes nothing.
   const bool compared = view.memory.share.state != Was::kBlocked || view.memory.share.seen_ns == now_ns_;
   if (member.known && compared) return;
   std::optional<double> level;
@@ -196,14 +196,14 @@ double Share::Order(std::uint32_t group, bool has_turn) const {
 }
 
 bool Share::IsAhead(std::uint32_t group) {
-  if (!Keeps(group)) return false;  // first, since groups_ is empty where nobody is kept
+  if (!Keeps(group)) return false;  // first, since groups_ is empty if no group is kept
   Member& member = groups_[group];
   const Group& view = state_->groups[group];
   // For an idle group: would it be ahead if it became busy now?
   if (!member.busy && !member.known) return false;
   const bool was_held = member.known && view.memory.share.ahead;
   const double allowed = was_held ? 0 : static_cast<double>(slack_ns_);
-  const double most = kMostLead * static_cast<double>(slack_ns_);
+  const double most = kMaxLead * static_cast<double>(slack_ns_);
   double greatest = 0;
   std::uint32_t behind = kNone;
   for (const std::uint32_t index : roster_->TenantsOf(group)) {

@@ -7,14 +7,14 @@
 //   - Groups of one class are compared if they have work (or had until linger_us ago) and nothing else holds them.
 //   - A group idle for no more than share_slack_us keeps its virtual time: a tenant that synchronises after each step
 //     counts as one that always runs. After longer idleness it starts level with the one furthest behind: no credit for
-//     idleness, no debt for GPU time that nobody else wanted.
+//     idleness, no debt for GPU time that no other group wanted.
 //   - A group held for a higher rank keeps its virtual time, so that a class that runs in another's gaps keeps its
 //     shares from gap to gap; but it falls behind those of its class that run meanwhile by no more than the slack.
-//   - "Busy" without using the device must not hold others for ever. Where somebody waits, device time that nobody is
+//   - "Busy" without using the device must not hold others for ever. While a group waits, device time that no group is
 //     measured to have used is charged to the groups open there, by weight, once it exceeds kPatience slacks. So every
 //     hold ends. Measurements come late and in lumps, after the kernels in flight, which may be the held group's: less
 //     than that proves nothing, and charging it would count it twice.
-//   - No lead counts for more than kMostLead slacks: virtual times of groups that never met on a device may say nothing
+//   - No lead counts for more than kMaxLead slacks: virtual times of groups that never met on a device may say nothing
 //     about each other.
 // Thread rule: pure but for scratch memory; one user per object.
 #pragma once
@@ -38,7 +38,7 @@ class Share {
   };
 
   // The calls of one decision, in this order. `state` and `roster` must outlive them.
-  // 1. Finds who is kept to a share, and charges what was used since the last decision.
+  // 1. Finds which groups are kept to a share, and charges what was used since the last decision.
   void Begin(const State& state, const Roster& roster, Use use, std::uint64_t now_ns);
 
   bool KeepsAny() const { return active_; }
@@ -59,7 +59,7 @@ class Share {
   // forward to when that can change.
   void Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uint64_t& next_look_ns);
   // Afterwards: what the tenant may have in flight, in ns: no more than its group may still get ahead, or its gate
-  // would shut too late. None: nobody else competes there or is about to.
+  // would shut too late. None: no other group competes there or is about to.
   std::optional<std::uint64_t> Room(std::uint32_t tenant) const;
   // Whether the group, idle where it is kept to its share, would be held if it became busy there.
   bool WouldWait(std::uint32_t group) const { return !groups_[group].busy && groups_[group].ahead; }
@@ -77,7 +77,7 @@ class Share {
     bool several = false;
     bool kept = false;
     // Since the last decision:
-    bool waited = false;            // somebody was held by its share, or for another's turn
+    bool waited = false;            // a group was held by its share, or for another's turn
     std::uint64_t used_ns = 0;      // GPU time of all its groups
     std::uint64_t open_weight = 0;  // of groups that were open
     std::uint32_t weighed = kNone;  // the group last added to open_weight

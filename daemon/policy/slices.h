@@ -5,11 +5,11 @@
 //   an attached group can hold it, and it takes turns    kShortSliceUs: its running work gives way inside a kernel
 //   one can, and it takes none                           0, the driver's own
 //   none can, but another client can be held             kLongSliceUs: it is not interrupted for that one
-//   nobody can be held; untracked; opened by the guard   0
+//   no client can be held; untracked; opened by guard    0
 //
 // A context switch is paid out of the slice. On an H200 (driver 580.159.04) two processes with work run at 40 % of
 // their rate with 200 µs each; with 150 µs one of them makes no progress, with 60 µs neither does. So short slices are
-// for clients of which one at a time has work in flight. Where several groups have their turn together, nobody has any;
+// for clients of which one at a time has work in flight. Where several groups have their turn together, none has one;
 // several beside an important one have longer ones (98 % with 1 ms each); a group that lets those below run has none;
 // and one that the guard opens has the driver's own, or its turn would pass without progress.
 //

@@ -20,7 +20,7 @@ struct Standing {
   // The best level that it may have at its next transition. A group whose level is below another's potential can be
   // overtaken, and so has a background window.
   std::int64_t potential = 0;
-  // Whether levels matter among equal priorities: whoever shares a device with the group must be tracked.
+  // Whether levels matter among equal priorities: then all clients that share a device with the group are tracked.
   bool ranked = false;
   // When the level changes although no tenant's state does.
   std::uint64_t next_look_ns = kNever;

@@ -70,8 +70,8 @@ struct FairMemory {
 
 // The least important clients below some group.
 struct Others {
-  std::uint32_t count = 0;  // Benefit::kMostOthers at most
-  std::uint64_t who = 0;    // a hash; 0: nobody
+  std::uint32_t count = 0;  // Benefit::kMaxOthers at most
+  std::uint64_t who = 0;    // a hash of their ids; 0: none
   bool operator==(const Others&) const = default;
 };
 
@@ -106,8 +106,8 @@ struct BenefitMemory {
   };
   Mode settled = Mode::kHeld;  // the answer so far
   Mode mode = Mode::kHeld;     // in force: another while a pair is measured
-  Mode trial = Mode::kFree;    // what the present or last pair compares with kHeld
-  std::uint8_t place = 0;      // of the present block in its pair; 0: none is measured
+  Mode trial = Mode::kFree;    // what the current or last pair compares with kHeld
+  std::uint8_t place = 0;      // of the current block in its pair; 0: none is measured
   std::uint8_t surprises = 0;  // 1: the last pair contradicted what is known
   // How the time until the next decision counts.
   bool open = false;                  // busy, and not held itself
@@ -115,7 +115,7 @@ struct BenefitMemory {
   bool contended = false;             // busy, and a less important client has work on the same device
   bool waits = false;                 // its host waits
   Others others;                      // less important clients with recent work there
-  Others known_with;                  // those beside whom what is known was measured
+  Others known_with;                  // the others beside which what is known was measured
   std::uint64_t others_since_ns = 0;  // when `others` changed
   std::uint64_t relearnt_ns = 0;      // when what was known was last forgotten for that
   std::uint64_t relearn_wait_ns = 0;  // the least time until it may happen again
@@ -134,7 +134,7 @@ struct BenefitMemory {
   float held_ns = 0;                   // busy time per launch in the last held block; 0: unknown
   float held_waits_ns = 0;             // of that, while its host waited
   std::uint64_t settles_until_ns = 0;  // work until then is in no block
-  std::uint64_t burst_ns = 0;          // of the present burst, while it was open
+  std::uint64_t burst_ns = 0;          // of the current burst, while it was open
   std::uint64_t burst_launches = 0;
   std::uint64_t idle_since_ns = 0;    // since when it is idle; 0: it is busy
   std::uint64_t pause_credit_ns = 0;  // a pause up to this is host time (benefit.h)
@@ -193,7 +193,7 @@ struct Tenant {
   std::uint64_t launched = 0;  // likewise, as its client counts
   // Time with an open gate, by the daemon's clock. Kept for tenants with a deadline.
   std::uint64_t burst_ns = 0;  // since it became busy
-  std::uint64_t usual_ns = 0;  // what its recent bursts needed, rather too much; 0: unknown
+  std::uint64_t usual_ns = 0;  // what its recent bursts needed, an overestimate; 0: unknown
   // The deadline of its most urgent unfinished work; 0: none.
   std::uint64_t deadline_ns = 0;
   // Its shortest deadline, counted from becoming busy; 0: none. Known also while idle.

@@ -22,10 +22,10 @@ struct Attachment {
   Client* client = nullptr;
   Device* device = nullptr;
   std::uint32_t slot = 0;
-  bool is_restored = false;         // from before a restart, and not yet reported again by its client
+  bool is_restored = false;         // from before a restart, and its client has not reported it again yet
   bool busy = false;                // false also for a client that has fallen silent
   bool waits = false;               // busy, and its host waits for the device
-  bool silent = false;              // was busy when last heard of, too long ago (Client::silent_since_ns)
+  bool silent = false;              // was busy, and has not been heard of for too long (Client::silent_since_ns)
   std::uint64_t idle_since_ns = 0;  // 0: never was busy
   std::uint64_t busy_since_ns = 0;  // of the current burst
   BurstClock burst;
@@ -38,7 +38,7 @@ struct Attachment {
   Reason reason;                    // for `gate`
   std::uint64_t held_since_ns = 0;  // busy and held since then; 0: it is not
   std::uint64_t held_ns = 0;        // total of the holds that have ended
-  // The gatherer's: its place in the device's cluster, and whether it is listed there as touched.
+  // For the gatherer only: its place in the device's cluster, and whether it is listed there as touched.
   std::uint32_t index = 0;
   bool touched = false;
   History history;

@@ -11,7 +11,7 @@ namespace xschedd {
 
 class BurstClock {
  public:
-  // `whole`: seen from its beginning. Other bursts do not count for UsualNs.
+  // `whole`: the daemon saw it begin. Other bursts do not count for UsualNs.
   void Begin(bool whole, std::uint64_t now_ns) {
     since_ns_ = now_ns;
     held_ns_ = 0;
@@ -21,8 +21,8 @@ class BurstClock {
   void AddHeld(std::uint64_t ns) { held_ns_ += ns; }
   void End(std::uint64_t now_ns) {
     const std::uint64_t open = OpenNs(now_ns, 0);
-    // Rather too much than too little: a deadline is met by beginning too early. A longer burst counts at once; each
-    // shorter one takes away a part of the difference.
+    // Overestimates rather than underestimates: beginning too early still meets a deadline. A longer burst counts at
+    // once; each shorter one takes off a part of the difference.
     if (whole_) usual_ns_ = open >= usual_ns_ ? open : usual_ns_ - (usual_ns_ - open) / kFollow;
     Abandon();
   }
@@ -32,7 +32,7 @@ class BurstClock {
     whole_ = false;
   }
 
-  // Of the present burst; 0: there is none. `held_since_ns`: it is held at the moment, since then; 0: it is not.
+  // Of the current burst; 0: there is none. `held_since_ns`: since when it has been held; 0: it is not held now.
   std::uint64_t OpenNs(std::uint64_t now_ns, std::uint64_t held_since_ns) const {
     if (since_ns_ == 0) return 0;
     const std::uint64_t until = held_since_ns != 0 ? held_since_ns : now_ns;
@@ -45,7 +45,7 @@ class BurstClock {
   static constexpr std::uint64_t kFollow = 64;
 
   std::uint64_t since_ns_ = 0;  // 0: no burst
-  std::uint64_t held_ns_ = 0;   // of the present burst
+  std::uint64_t held_ns_ = 0;   // of the current burst
   std::uint64_t usual_ns_ = 0;
   bool whole_ = false;
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSystemd = "name=systemd";
 
-// Takes what is in front of the next `separator`, or all.
+// Removes the text up to the next `separator` (and the separator), or all of it, and returns it.
 std::string_view Next(std::string_view& text, char separator) {
   const std::string_view taken = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(text.size(), taken.size() + 1));

@@ -1,6 +1,6 @@
-// Which cgroup a process is in, by what cannot be used again: the inodes of the directories of its path. A cgroup that
-// is made anew under an old name has another one (kernfs gives none out twice), and a directory that has processes in
-// it or below it cannot be removed. One hierarchy counts. Thread rule: any thread.
+// Which cgroup a process is in, identified by something that is never reused: the inodes of the directories of its
+// path. A cgroup that is made again under an old name has another inode (kernfs never gives one out twice), and a
+// directory that has processes in it or below it cannot be removed. Only one hierarchy counts. Thread rule: any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,36 +13,36 @@
 
 namespace xschedd {
 
-// The hierarchy in which the host keeps its services and containers: systemd's own where there are hierarchies of
-// version 1 (RHEL 8, Ubuntu 20.04), since container engines make no cgroups in a unified one beside them; else the
-// unified one.
+// The hierarchy in which the host keeps its services and containers. Where there are hierarchies of version 1 (RHEL 8,
+// Ubuntu 20.04), it is systemd's own, since container engines make no cgroups in a unified hierarchy beside them;
+// elsewhere it is the unified one.
 struct CgroupHierarchy {
   std::string root;         // where it is mounted; empty: there is none
-  std::string controllers;  // the second field of its line in /proc/PID/cgroup; empty: the unified one's
+  std::string controllers;  // the second field of its line in /proc/PID/cgroup; empty for the unified one
 };
-// Of the text of /proc/self/mounts.
+// From the text of /proc/self/mounts.
 CgroupHierarchy HierarchyOf(std::string_view mounts);
-// The host's, found once.
+// The host's; looked up once.
 const CgroupHierarchy& HostHierarchy();
 
-// The inode of the directory of the cgroup with this path, as /proc/PID/cgroup has it; none: there is no such cgroup.
-// kUnknownInode: it cannot be looked at now.
+// The inode of the directory of the cgroup with this path, written as in /proc/PID/cgroup; none: there is no such
+// cgroup. kUnknownInode: it cannot be read now.
 using CgroupInodeOf = std::function<std::optional<std::uint64_t>(const std::string& path)>;
 inline constexpr std::uint64_t kUnknownInode = 0;
 
-// The host's; where it has no hierarchy, there is no cgroup.
+// For the host's hierarchy; a host without one has no cgroups.
 CgroupInodeOf SystemCgroups();
 // The same for a hierarchy that is mounted at `root`.
 CgroupInodeOf CgroupsAt(std::string root);
 
-// By the depth of each: "/a/b" has those of "/a" and of "/a/b". Empty: the root, or no path.
+// The inodes along a path, outermost first: "/a/b" has those of "/a" and of "/a/b". Empty: the root, or no path.
 using CgroupLineage = std::vector<std::uint64_t>;
 CgroupLineage LineageOf(const std::string& path, const CgroupInodeOf& inode_of);
 
 // How many cgroups the path names: "/a/b" two, "/" none.
 std::size_t CgroupDepth(std::string_view path);
 
-// Of the text of /proc/<pid>/cgroup: the path in this hierarchy, where the kernel's whole line is there.
+// From the text of /proc/<pid>/cgroup: the path in this hierarchy; none: `text` does not have its whole line.
 std::optional<std::string> CgroupIn(const CgroupHierarchy& hierarchy, std::string_view text);
 
 }  // namespace xschedd

@@ -68,7 +68,7 @@ Result<std::unique_ptr<Channel>> Channel::Rebuild(const abi::Layout& layout, std
                             : name == MemfdName(kLedgerName) ? &ledger.fd
                             : name == "anon_inode:[eventfd]" ? &eventfd
                                                              : nullptr;
-    if (place == nullptr || place->IsValid()) return Fail("a stored descriptor is no part of a channel: " + name);
+    if (place == nullptr || place->IsValid()) return Fail("a stored descriptor does not belong to a channel: " + name);
     *place = std::move(fd);
   }
   if (!board.fd.IsValid() || !ledger.fd.IsValid() || !eventfd.IsValid()) {

@@ -1,9 +1,9 @@
 // The shared memory of one connection: board, ledger and eventfd, made by the daemon, sent to the client with the
 // preamble, used by the scheduler. Thread rule: the daemon's one thread.
 //
-// A lasting one can be handed to the next daemon (daemon/state). Its board cannot bear F_SEAL_FUTURE_WRITE, which would
-// bind the next daemon as well: the client gets a descriptor that is open for reading only, and the object's mode lets
-// nobody but the daemon's own user open it for more.
+// A lasting channel can be handed to the next daemon (daemon/state). Its board cannot have F_SEAL_FUTURE_WRITE, which
+// would bind the next daemon as well. Instead, the client gets a descriptor that is open for reading only, and the
+// file's mode lets only the daemon's own user open it for writing.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@ namespace xschedd {
 
 class Channel {
  public:
-  // Fails when the machine has no descriptor or memory left.
+  // Fails if no descriptor or memory is left.
   static Result<std::unique_ptr<Channel>> Make(const abi::Layout& layout = abi::Newest());
   static Result<std::unique_ptr<Channel>> MakeLasting(const abi::Layout& layout = abi::Newest());
   // From the three descriptors of a lasting channel of an earlier daemon, in any order. Fails if they are anything
-  // else. Board and ledger are as they were: the gates say what that daemon wrote last.
+  // else. Board and ledger keep their contents: the gates are as that daemon last wrote them.
   static Result<std::unique_ptr<Channel>> Rebuild(const abi::Layout& layout, std::vector<UniqueFd> descriptors);
 
   BoardWriter& Board() { return board_; }
@@ -36,7 +36,7 @@ class Channel {
   int LedgerFd() const { return ledger_fd_.Get(); }
   int StoredBoardFd() const { return board_fd_.Get(); }
   void ForgetDescriptors();
-  // What both sides agreed on.
+  // The layout on which both sides agreed.
   const abi::Layout& Layout() const { return layout_; }
 
  private:
@@ -46,7 +46,7 @@ class Channel {
 
   const abi::Layout& layout_;
   UniqueFd board_fd_;
-  UniqueFd board_view_;  // of a lasting one
+  UniqueFd board_view_;  // of a lasting channel
   UniqueFd ledger_fd_;
   UniqueFd eventfd_;
   const bool is_lasting_;

@@ -11,13 +11,13 @@
 namespace xschedd {
 namespace {
 
-constexpr std::size_t kShownTextBytes = 64;  // of text that is wrong
+constexpr std::size_t kShownTextBytes = 64;  // of text that is quoted in an error
 
 bool IsLetterOrDigit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-// Fit for a folder's name, a command line and a log.
+// Safe as the name of a folder, on a command line and in a log.
 bool IsWord(std::string_view text, std::size_t limit) {
   const auto fits = [](char c) { return IsLetterOrDigit(c) || c == '.' || c == '_' || c == '-'; };
   return !text.empty() && text.size() <= limit && IsLetterOrDigit(text[0]) &&
@@ -32,7 +32,7 @@ std::string Quoted(const std::string& text) {
   return "\"" + CleanText(text, kShownTextBytes) + "\"";
 }
 
-// "/a/b", which names a cgroup below the root in one way only.
+// "/a/b": each cgroup below the root can be written in only one way.
 bool IsCgroupPath(const std::string& path) {
   if (path.size() < 2 || path.front() != '/' || path.back() == '/' || !IsPrintable(path)) return false;
   const std::string closed = path + "/";
@@ -53,14 +53,15 @@ Result<void> CheckPriority(const std::string& what, std::optional<int> priority)
   return Fail(what + " " + std::to_string(*priority) + " is out of range", "give a number from -100 to 100");
 }
 
-Result<void> CheckWho(const Claim& claim) {
+Result<void> CheckMembers(const Claim& claim) {
   if (claim.cgroup.empty() && !claim.has_socket) {
-    return Fail("a claim without a cgroup and without a socket is nobody's", "give the cgroup's path, or --socket");
+    return Fail("a claim with neither a cgroup nor a socket applies to no process",
+                "give the cgroup's path, or --socket");
   }
   if (claim.cgroup.empty()) return {};
   if (claim.cgroup.size() > kMaxClaimCgroupBytes || !IsCgroupPath(claim.cgroup)) {
-    return Fail(Quoted(claim.cgroup) + " is no path of a cgroup below the root",
-                "give it as in /proc/PID/cgroup (the line \"name=systemd\", or else \"0::\"), with up to " +
+    return Fail(Quoted(claim.cgroup) + " is not the path of a cgroup below the root",
+                "give it as in /proc/PID/cgroup (the line \"name=systemd\", or else \"0::\"), in at most " +
                     std::to_string(kMaxClaimCgroupBytes) + " bytes");
   }
   return {};
@@ -68,17 +69,18 @@ Result<void> CheckWho(const Claim& claim) {
 
 Result<void> CheckLabels(const ClaimLabels& labels) {
   if (labels.size() > kMaxLabels) {
-    return Fail("a claim has at most " + std::to_string(kMaxLabels) + " labels, not " + std::to_string(labels.size()),
-                "leave some out");
+    return Fail(
+        "the claim has " + std::to_string(labels.size()) + " labels, and may have " + std::to_string(kMaxLabels),
+        "leave some out");
   }
   std::size_t bytes = 0;
   for (const auto& [name, value] : labels) {
     if (!IsWord(name, kMaxLabelNameBytes)) {
-      return Fail("label " + Quoted(name) + ": that is no name of a label",
+      return Fail(Quoted(name) + " cannot be the name of a label",
                   "give up to " + std::to_string(kMaxLabelNameBytes) + " letters, digits, \".\", \"_\" and \"-\"");
     }
     if (!IsPrintable(value)) {
-      return Fail("label " + name + ": its value has characters that cannot be shown",
+      return Fail("label " + name + ": its value has unprintable characters or a \"",
                   "give printable UTF-8 without \"");
     }
     bytes += name.size() + value.size();
@@ -98,10 +100,10 @@ std::string ValueOf(const ClaimLabels& labels, const std::string& name) {
 
 Result<void> Check(const Claim& claim) {
   if (!IsWord(claim.name, kMaxClaimNameBytes)) {
-    return Fail(Quoted(claim.name) + " is no name of a claim",
+    return Fail(Quoted(claim.name) + " cannot be the name of a claim",
                 "give up to " + std::to_string(kMaxClaimNameBytes) + " letters, digits, \".\", \"_\" and \"-\"");
   }
-  if (const auto checked = CheckWho(claim); !checked) return checked;
+  if (const auto checked = CheckMembers(claim); !checked) return checked;
   for (const auto& checked : {CheckPriority("priority", claim.priority), CheckPriority("ceiling", claim.ceiling),
                               CheckWeight("weight", claim.weight), CheckWeight("weight ceiling", claim.weight_ceiling)})
     if (!checked) return checked;
@@ -116,7 +118,7 @@ Result<void> Check(const Claim& claim) {
                 "lower the one or raise the other");
   }
   if (claim.group.size() > kMaxGroupNameBytes || !IsPrintable(claim.group)) {
-    return Fail(Quoted(claim.group) + " is no name of a group",
+    return Fail(Quoted(claim.group) + " cannot be the name of a group",
                 "give up to " + std::to_string(kMaxGroupNameBytes) + " bytes of printable UTF-8 without \"");
   }
   const std::uint64_t ttl_ms = claim.ttl_ns / policy::kNsPerMs;

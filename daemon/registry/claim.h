@@ -1,7 +1,7 @@
-// A claim: what a fleet's engine (Slurm, Kubernetes) has told this node of a job or a container, mostly before it
-// starts. It says who (the processes that connect from a cgroup or below it, or by the claim's own socket), what counts
-// for them, and for how long.
-// claim_table.h keeps all of them. Thread rule: values; pure functions.
+// A claim: what a fleet's engine (Slurm, Kubernetes) has told this node about a job or a container, usually before it
+// starts. It says to which processes it applies (those that connect from a cgroup or below it, or through the claim's
+// own socket), what applies to them, and for how long. claim_table.h keeps all claims. Thread rule: values; pure
+// functions.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace xschedd {
 
-// What a claim may be; the largest state that can come to be is made of these (state/saved_state.h).
+// Limits of a claim; the largest possible saved state follows from them (state/saved_state.h).
 inline constexpr std::size_t kMaxClaims = 1'024;
 inline constexpr std::size_t kMaxClaimNameBytes = 128;
 inline constexpr std::size_t kMaxClaimCgroupBytes = 1'024;
@@ -30,29 +30,29 @@ using ClaimLabels = std::map<std::string, std::string>;
 
 struct Claim {
   std::string name;
-  std::string cgroup;              // as in /proc/PID/cgroup; empty: only who connects by its socket has it
-  std::uint64_t cgroup_inode = 0;  // of its directory when it was named (cgroups.h)
+  std::string cgroup;              // as in /proc/PID/cgroup; empty: it applies only to what connects through its socket
+  std::uint64_t cgroup_inode = 0;  // of its directory when the claim was put (cgroups.h)
   bool has_socket = false;         // of its own (connections/claim_sockets.h)
   std::optional<int> priority;
-  std::optional<int> ceiling;  // the most that rules, users and hints give; counts in place of the uid's default one
+  std::optional<int> ceiling;  // the most that rules, users and hints give; replaces the uid's default ceiling
   std::optional<std::uint32_t> weight;
   std::optional<std::uint32_t> weight_ceiling;
   std::optional<Latency> latency;
-  std::string group;  // empty: clients say it themselves, and share it with nobody outside of the claim
+  std::string group;  // empty: clients name their own, and share it with no client outside the claim
   ClaimLabels labels;
   std::uint64_t ttl_ns = 0;      // 0: until its cgroup is gone, or, without one, until it is removed
   std::uint64_t expires_ns = 0;  // CLOCK_MONOTONIC; 0: never
-  std::uint64_t id = 0;          // the table's: stays when it is put again
+  std::uint64_t id = 0;          // assigned by the table; stays when the claim is put again
 
   bool operator==(const Claim&) const = default;
 };
 using ClaimPtr = std::shared_ptr<const Claim>;
 
-// All but `id`, `cgroup_inode` and `expires_ns`, which its owner does not say.
+// Refuses what is out of range. It does not check `id`, `cgroup_inode` and `expires_ns`, which the daemon sets itself.
 Result<void> Check(const Claim& claim);
 
-// What it is of, for people, from the labels job and step, or namespace and pod: "job 17.0", "pod ml/web-1"; empty: it
-// has no such label.
+// What the claim is for, for people to read, from the labels job and step, or namespace and pod: "job 17.0",
+// "pod ml/web-1". Empty: it has no such label.
 std::string LabelText(const Claim& claim);
 // `claim "slurm-17.0" of job 17.0`
 std::string ClaimText(const Claim& claim);

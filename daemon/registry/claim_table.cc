@@ -6,7 +6,7 @@
 namespace xschedd {
 namespace {
 
-// Whether the cgroup that was named is not there any more; one that cannot be looked at is.
+// Whether the claim's cgroup no longer exists. One that cannot be read counts as existing.
 bool IsGone(const Claim& claim, const CgroupInodeOf& inode_of) {
   if (claim.cgroup.empty()) return false;
   const auto inode = inode_of(claim.cgroup);
@@ -21,14 +21,14 @@ Result<ClaimTable::Put> ClaimTable::Add(Claim claim, const CgroupInodeOf& inode_
   const auto inode = claim.cgroup.empty() ? std::optional(kUnknownInode) : inode_of(claim.cgroup);
   if (!inode) {
     return Fail(
-        "there is no cgroup " + claim.cgroup + " in the hierarchy that xschedd sees",
-        "make it before its claim, and give it as in /proc/PID/cgroup (the line \"name=systemd\", or else \"0::\")");
+        "there is no cgroup " + claim.cgroup + " in the hierarchy that xschedd uses",
+        "create it before its claim, and give it as in /proc/PID/cgroup (the line \"name=systemd\", or else \"0::\")");
   }
   if (*inode == kUnknownInode && !claim.cgroup.empty())
-    return Fail("the cgroup " + claim.cgroup + " cannot be looked at", "try again");
+    return Fail("the cgroup " + claim.cgroup + " cannot be read", "try again");
   const ClaimPtr before = Find(claim.name);
   if (const auto other = by_cgroup_.find(claim.cgroup); other != by_cgroup_.end() && other->second != before) {
-    // It may have ended, and nobody have looked since.
+    // That claim's cgroup may be gone without anybody having noticed yet.
     if (!IsGone(*other->second, inode_of)) {
       return Fail("cgroup " + claim.cgroup + " has claim \"" + other->second->name + "\" already",
                   "put that one again, or remove it first");

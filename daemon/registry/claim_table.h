@@ -1,5 +1,5 @@
-// All claims (claim.h): which one a process is of, and which are over. It decides by what it is told, the time and the
-// inodes of cgroups, and looks at nothing itself. Thread rule: one owner.
+// All claims (claim.h): which one applies to a process, and which have ended. It decides from its arguments (the time,
+// the inodes of cgroups) and reads no clock and no file itself. Thread rule: one owner.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,27 @@ class ClaimTable {
   struct Put {
     ClaimPtr claim;
     bool is_new = false;
-    bool is_changed = false;  // in more than the time that it has left
+    bool is_changed = false;  // in more than its remaining time
   };
-  // Takes the claim in place of the one of its name. Refuses what claim.h refuses, a cgroup that is not there, one that
-  // has a claim of another name, and more than kMaxClaims.
+  // Adds the claim, or replaces the one with its name. Refuses what claim.h refuses, a cgroup that does not exist or
+  // has a claim with another name, and more than kMaxClaims claims.
   Result<Put> Add(Claim claim, const CgroupInodeOf& inode_of, std::uint64_t now_ns, bool dry_run = false);
-  // One that was in a table like this before a restart. False: it is not one, or not there any more.
+  // Adds a claim that was saved before a restart. False: it is not valid, or has ended.
   bool Restore(Claim claim, const CgroupInodeOf& inode_of, std::uint64_t now_ns);
-  // Null: there is none of this name.
+  // Null: there is none with this name.
   ClaimPtr Remove(const std::string& name);
-  // Removes those whose time is over.
+  // Removes those whose time has run out.
   std::vector<ClaimPtr> RemoveExpired(std::uint64_t now_ns);
-  // Removes those whose cgroup is gone, also where there is another of its name.
+  // Removes those whose cgroup is gone, even if there is a new one with the same path.
   std::vector<ClaimPtr> RemoveGone(const CgroupInodeOf& inode_of);
 
-  // That of the innermost cgroup of the path that has one; null: none. `lineage`: of the path, when it was read.
+  // The claim of the innermost cgroup on the path that has one; null: none has. `lineage`: of the path, when that was
+  // read.
   ClaimPtr Match(std::string_view cgroup, const CgroupLineage& lineage) const;
   ClaimPtr Find(const std::string& name) const;
   ClaimPtr FindId(std::uint64_t id) const;
 
-  // When the first of them is over by its time; 0: none will be.
+  // When the next one expires; 0: none will.
   std::uint64_t NextExpiryNs() const;
   const std::map<std::string, ClaimPtr>& All() const { return by_name_; }
 

@@ -37,10 +37,10 @@ struct Queue {
   bool is_restored = false;       // as in Attachment
 };
 
-// Whose a group's name is: the same name of somebody else is another group.
+// Identifies a group. The same name given by another uid or under another claim is another group.
 struct GroupKey {
-  std::optional<std::uint32_t> uid;  // none: the name was given by claims, to all their clients
-  std::string claim;                 // its name; empty: of clients without a claim
+  std::optional<std::uint32_t> uid;  // none: claims gave the name, to all their clients
+  std::string claim;                 // the claim's name; empty: the group is of clients without a claim
   std::string name;
 
   auto operator<=>(const GroupKey&) const = default;
@@ -48,8 +48,8 @@ struct GroupKey {
 
 struct Group {
   std::uint64_t id = 0;         // grows with arrival
-  std::string name;             // as listed; for a client without a group: its pid
-  std::optional<GroupKey> key;  // by which other clients can be put into it; none: it is one client's own
+  std::string name;             // as listed; of a client without a group: "pid 4711"
+  std::optional<GroupKey> key;  // by which other clients join it; none: it is for one client alone
   std::vector<Client*> clients;
   policy::GroupMemory memory;
   std::uint64_t visited = 0;  // the gatherer's mark while it builds a cluster
@@ -71,7 +71,7 @@ struct Effective {
   ClaimPtr claim;            // the client's; null: it has none
 };
 
-// Who a client is, according to the kernel. Constant, except for `command`, which is read later.
+// What the kernel says about a client's process. Constant, except for `command`, which is read later.
 struct ClientIdentity {
   std::uint64_t pid = 0;
   std::uint32_t uid = 0;
@@ -81,26 +81,27 @@ struct ClientIdentity {
   std::string cgroup;
   bool is_cgroup_exact = false;    // as in ProcessInfo
   CgroupLineage cgroup_lineage;    // when it connected; empty: not known
-  std::uint64_t claim_socket = 0;  // the id of the claim by whose socket it connected; 0: by client.sock
+  std::uint64_t claim_socket = 0;  // the id of the claim through whose socket it connected; 0: through client.sock
   bool may_raise = false;          // root, the daemon's own user, or in group xschedd (registry/roles.h)
   std::string command;
   ProcessKey key;
 };
 
-// A client that keeps missing deadlines gets at most so many events and log lines; all misses are counted.
+// Limits the events and log lines about a client that keeps missing deadlines; all misses are counted.
 inline constexpr double kLateLinesPerSecond = 2;
 inline constexpr double kLateLinesBurst = 20;
 
-// Calls let through ungated, by the passthrough rule that matched, as it is written.
+// How many calls went through ungated, by the passthrough rule that matched, as the configuration writes it.
 using PassedCounts = std::map<std::string, std::uint64_t>;
-inline constexpr std::size_t kMaxPassedRules = 64;  // per client; calls by further rules are in the ledger's total only
+inline constexpr std::size_t kMaxPassedRules =
+    64;  // per client; calls that match further rules count only in the ledger's total
 
 struct Client {
   std::uint64_t id = 0;
   ClientIdentity identity;
   Group* group = nullptr;
   std::string group_name;  // as the client gave it; empty: a group of its own
-  ClaimPtr claim;          // that it is of; null: none
+  ClaimPtr claim;          // that applies to it; null: none
   std::string runtime;
   std::string route;
   std::string version;
@@ -123,8 +124,9 @@ struct Client {
   std::uint64_t connected_ns = 0;
   std::map<std::uint32_t, std::unique_ptr<Attachment>> attachments;  // by slot
   std::map<std::uint64_t, Queue> queues;
-  Channel* channel = nullptr;       // its connection's; null: no shared memory, so it cannot be gated
-  std::uint32_t flagged_gates = 0;  // the gate writer's: how many gates bind; the lease is renewed while there is one
+  Channel* channel = nullptr;  // its connection's; null: no shared memory, so it cannot be gated
+  std::uint32_t flagged_gates =
+      0;  // for the gate writer only: how many gates are held or tracked; while there is one, the lease is renewed
   // Of a busy client: its ledger's renewal counter when last read, when that last changed, and since when the next
   // renewal is overdue, so that the client does not count as busy (0: it is not).
   std::uint64_t renewals = 0;
@@ -135,12 +137,12 @@ struct Client {
   TokenBucket late_lines{kLateLinesPerSecond, kLateLinesBurst};
 
   bool IsOnHold() const { return hold || owner_hold; }
-  // It has a device, and can be gated there.
+  // Whether it has a device and can be gated there.
   bool IsScheduled() const { return channel != nullptr && !attachments.empty(); }
 };
 
 struct NewClient {
-  std::uint64_t id = 0;  // the one that it had before a restart; 0: the next free one
+  std::uint64_t id = 0;  // its id before a restart; 0: the next free one
   ClientIdentity identity;
   std::string group_name;
   Hints hints;  // in range

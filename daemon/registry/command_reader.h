@@ -1,5 +1,5 @@
-// Reads command lines on a thread of its own: /proc/<pid>/cmdline is the process's own memory, and the process can make
-// a reader wait as long as it likes (FUSE, userfaultfd). Then only other command lines wait, never the daemon.
+// Reads command lines on a thread of its own. /proc/<pid>/cmdline is the process's own memory, so the process can make
+// a reader wait as long as it likes (FUSE, userfaultfd); then only other command lines wait, never the daemon.
 // Thread rule: Read from one thread; `done` is called on the reader's thread.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace xschedd {
 
-// The beginning of /proc/<pid>/cmdline as text: words with blanks between them, cleaned (process.h).
+// The beginning of /proc/<pid>/cmdline as text: words with spaces between them, cleaned (CleanText).
 std::string CommandText(std::string_view words);
 
 class CommandReader {
@@ -23,11 +23,11 @@ class CommandReader {
   using Done = std::function<void(std::string command)>;
 
   CommandReader();
-  // Does not wait for a read that hangs: the thread is left to the end of the process.
+  // Does not wait for a read that hangs: its thread stays until the process ends.
   ~CommandReader();
 
-  // `pidfd` (a duplicate is taken) protects against a reused pid. When too many wait already, the command stays
-  // unknown.
+  // `pidfd` (which is duplicated) protects against a reused pid. If too many reads are waiting already, `done` is never
+  // called.
   void Read(pid_t pid, int pidfd, Done done);
 
  private:

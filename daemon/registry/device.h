@@ -24,15 +24,15 @@ struct Device {
   std::vector<Attachment*> attachments;           // in order of arrival
   std::map<std::uint32_t, std::size_t> by_owner;  // attachments of each user
   policy::DeviceMemory memory;
-  // The gatherer's: as in Group; its cluster (null: it must be built) and its place there.
+  // For the gatherer only: the mark, as in Group; its cluster (null: it must be built) and its place there.
   std::uint64_t visited = 0;
   std::uint32_t index = 0;
   Cluster* cluster = nullptr;
-  // The decision queue's: whether it is queued, and when it is to be decided about again even if nothing changes.
+  // For the decision queue only: whether it is queued, and when to decide again even if nothing changes.
   bool dirty = false;
   std::uint64_t due_ns = policy::kNever;
-  std::uint64_t seen_ns = 0;           // the scheduler's: the first transition since the last decision; 0: none
-  std::uint32_t metered = kNoAccount;  // the meter's: its account there; kNoAccount: not looked up yet
+  std::uint64_t seen_ns = 0;           // for the scheduler only: the first transition since the last decision; 0: none
+  std::uint32_t metered = kNoAccount;  // for the meter only: its account there; kNoAccount: not looked up yet
 };
 
 using Devices = std::map<std::string, std::unique_ptr<Device>>;  // by name
@@ -44,7 +44,7 @@ struct NewDevice {
   std::string name;
   std::string vendor;
   std::uint32_t compute_units = 0;
-  std::string uuid;  // the runtime's; empty: not known
+  std::string uuid;  // as the runtime gives it; empty: not known
   std::uint32_t max_partitions = 64;
 };
 

@@ -39,7 +39,7 @@ Chosen<Value> Choose(const std::optional<Value>& admin, const std::optional<Valu
   return {otherwise, PrioritySource::kDefault};
 }
 
-// Who has said it: users below rules, these below claims, these below administrators.
+// Ranks sources: administrators, then claims, then rules, then users and their programs.
 int Authority(PrioritySource source) {
   switch (source) {
     case PrioritySource::kAdmin:
@@ -53,7 +53,7 @@ int Authority(PrioritySource source) {
   }
 }
 
-bool IsOwnWord(PrioritySource source, const Rule& rule) {
+bool IsUsersChoice(PrioritySource source, const Rule& rule) {
   const bool is_by_choice = source == PrioritySource::kRule && rule.IsByChoice();
   return source == PrioritySource::kHint || source == PrioritySource::kOwner || is_by_choice;
 }
@@ -69,7 +69,7 @@ template <typename Value>
 Value CeilingFor(PrioritySource source, const Rule& rule, const Ceilings<Value>& ceilings) {
   if (source == PrioritySource::kAdmin || source == PrioritySource::kClaim) return ceilings.configured;
   if (ceilings.claims) return std::min(ceilings.configured, *ceilings.claims);
-  return IsOwnWord(source, rule) ? ceilings.own : ceilings.configured;
+  return IsUsersChoice(source, rule) ? ceilings.own : ceilings.configured;
 }
 
 }  // namespace

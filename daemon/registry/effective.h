@@ -1,16 +1,17 @@
 // What is in effect for a client: its group, and the priority, weight and latency that the group's members share.
 //
-// Priority, weight and latency, each for itself: the administrator's, else that of the client's claim, else that of the
-// first rule that fits, else what the client's own user has set, else the client's hint, else the default; the first
-// two limited to the configured ceiling of the uid, which binds administrators and claims, too. A claim's own ceiling
-// binds all that is below the claim. Where neither the uid nor the claim has one, a client and its user may lower
-// themselves and not raise, as with nice, also by rules that they can choose to fit, unless the client's process may
-// raise. The first rule that fits is the only one that is looked at: what it does not set is as without rules.
+// Priority, weight and latency are chosen separately. Each is the administrator's setting, else the claim's, else that
+// of the first rule that matches, else the one that the client's own user has set, else the client's hint, else the
+// default. Priority and weight are limited to the configured ceiling of the uid, which also binds administrators and
+// claims. A claim's own ceiling binds everything that ranks below the claim. Where neither the uid nor the claim has a
+// ceiling, a client and its user may lower but not raise, as with nice, even through rules that they can choose to
+// match, unless the client's process may raise. Only the first rule that matches counts: for what it does not set, no
+// other rule is tried.
 //
-// A group runs as one, so one of each counts for all its members that have a device: the highest (strict) of what
-// administrators set for any of them; if they set nothing, of what claims say; then of rules; then of what users and
-// hints say. So what was set from above for one member binds the whole group, and no member that says something
-// else, or joins later, goes beyond it. A member without a device has no say. Thread rule: pure functions.
+// A group runs as one, so one value of each applies to all its members that have a device: the highest (for latency:
+// strict) that administrators set for any of them; if they set none, the highest of claims, then of rules, then of
+// users and hints. So a setting by a higher authority for one member binds the whole group, and no other member, even
+// one that joins later, can exceed it. A member without a device does not count. Thread rule: pure functions.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,7 @@
 
 namespace xschedd {
 
-// What has been set for a client, or would be.
+// What has been set for a client, or is proposed.
 struct ClientSettings {
   std::optional<int> admin;
   std::optional<std::uint32_t> admin_weight;
@@ -33,15 +34,15 @@ struct ClientSettings {
 };
 ClientSettings SettingsOf(const Client& client);
 
-// The most that a uid can give itself where no claim says anything else.
+// The most that a uid can give itself where no claim says otherwise.
 struct OwnCeiling {
   int priority = kPriorityDefault;
   std::uint32_t weight = policy::kWeightDefault;
-  bool is_configured = false;  // by a [[ceiling]] for both
+  bool is_configured = false;  // [[ceiling]] sets both
 };
 OwnCeiling OwnCeilingOf(std::uint32_t uid, bool may_raise, const Config& config);
 
-// The same for a process that has this claim: what the claim sets, nobody below it changes.
+// The same for a process that this claim applies to: no user changes what the claim sets.
 OwnCeiling WithClaim(const OwnCeiling& own, const Claim& claim, std::uint32_t uid, const Config& config);
 
 // From what was set and hinted for this client alone.
@@ -60,12 +61,13 @@ struct GroupValues {
 GroupValues GroupValuesOf(const Group& group, const OwnEffective& own_of);
 Effective WithGroupValues(const Client& client, const Effective& own, const GroupValues& values);
 
-// What of the client's calls is never gated: what the configuration says for all, and what the rule that fits adds.
+// Which of the client's calls are never gated: the configuration's entries for all clients, and those of the rule that
+// matches.
 std::vector<std::string> PassthroughOf(const Client& client, const Config& config);
 
 // The name of the group that the client belongs to; empty: a group of its own.
 std::string GroupNameOf(const Client& client, const Config& config);
-// Whether that name is its claim's word, and so the same for all clients of whatever claim gives it.
+// Whether its claim gave that name: then clients of every claim that gives the same name share the group.
 bool IsGroupOfClaims(const Client& client);
 
 }  // namespace xschedd

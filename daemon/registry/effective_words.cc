@@ -17,8 +17,7 @@ std::string NoteOf(const Hinted& what, const ClaimPtr& claim) {
   if (what.is_limited) {
     return " hint " + what.hint + " limited to " + what.effective + " by " + what.ceiling;
   }
-  if (what.source == PrioritySource::kGroup)
-    return " hint " + what.hint + " not used: that of its group is " + what.effective;
+  if (what.source == PrioritySource::kGroup) return " hint " + what.hint + " not used: its group has " + what.effective;
   const std::string who = what.source == PrioritySource::kClaim   ? ClaimText(*claim)
                           : what.source == PrioritySource::kRule  ? "a rule of the configuration"
                           : what.source == PrioritySource::kOwner ? "its user"
@@ -26,7 +25,7 @@ std::string NoteOf(const Hinted& what, const ClaimPtr& claim) {
   return " hint " + what.hint + " not used: " + who + " set " + what.effective;
 }
 
-// A claim's ceiling binds what is below the claim, where no configured one is lower.
+// A claim's ceiling limits what ranks below the claim, unless the configured one is lower.
 template <typename Value>
 std::string CeilingTextFor(const Client& client, PrioritySource source, const std::optional<Value>& claims,
                            const std::optional<Value>& configured) {
@@ -62,7 +61,8 @@ std::string CeilingText(std::uint32_t uid, bool is_configured) {
   const std::string whose = "ceiling of uid " + std::to_string(uid);
   if (is_configured) return "the " + whose;
   return "the default " + whose +
-         " (users lower and do not raise; an administrator can, or a [[rule]] or [[ceiling]] of the configuration)";
+         " (users can lower and not raise; an administrator can raise, or a [[rule]] or [[ceiling]] of the "
+         "configuration)";
 }
 
 std::string PriorityCeilingText(const Client& client, const Effective& effective, const Config& config) {

@@ -1,4 +1,4 @@
-// For people: why a client does not get what it asked for. Thread rule: pure functions.
+// Text for people: why a client does not get what it asked for. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace xschedd {
 
 // "administrator"
 std::string_view SourceText(PrioritySource source);
-// Whose ceiling limits something; without a configured ceiling, also who can raise it.
+// Whose ceiling it is; where none is configured, also who can raise above it.
 std::string CeilingText(std::uint32_t uid, bool is_configured);
-// Whose ceiling limits the client's priority, or weight, where it is as `effective` says.
+// Whose ceiling limits the client's priority, or weight, if that is `effective`.
 std::string PriorityCeilingText(const Client& client, const Effective& effective, const Config& config);
 std::string WeightCeilingText(const Client& client, const Effective& effective, const Config& config);
 // Why a hint is not in effect. Empty: it is.

@@ -7,8 +7,8 @@
 namespace xschedd {
 namespace {
 
-// The daemon hears of a burst later than it began, and by that much its GPU time may seem too long.
-constexpr std::uint64_t kHeardLateNs = 10 * policy::kNsPerMs;
+// The daemon learns of a burst after it began, so its GPU time may seem too long by this much.
+constexpr std::uint64_t kReportDelayNs = 10 * policy::kNsPerMs;
 
 }  // namespace
 
@@ -23,14 +23,14 @@ void GpuAccount::Stop() {
 }
 
 void GpuAccount::Busy(std::uint64_t now_ns) {
-  spent_until_ns_ = std::max(spent_until_ns_, now_ns - std::min(now_ns, kHeardLateNs));
+  spent_until_ns_ = std::max(spent_until_ns_, now_ns - std::min(now_ns, kReportDelayNs));
 }
 
 void GpuAccount::Read(std::uint64_t counter_ns, std::uint64_t now_ns) {
   const std::uint64_t claimed = counter_ns - std::min(counter_ns_, counter_ns);
   const std::uint64_t added = std::min(claimed, now_ns - std::min(spent_until_ns_, now_ns));
   counter_ns_ = counter_ns;
-  // A long kernel is counted when it ends: what is not claimed yet can still be.
+  // The counter includes a long kernel only once it ends: wall time that is not claimed yet can still be.
   spent_until_ns_ += added;
   ran_ns_ += added;
 }

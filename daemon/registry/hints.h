@@ -1,4 +1,4 @@
-// What a client asks for itself. Thread rule: values.
+// What a client asks for. Thread rule: values.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct Hints {
   std::optional<int> priority = {};
   std::optional<std::uint32_t> weight = {};
   std::optional<Latency> latency = {};
-  std::optional<std::uint64_t> deadline_us = {};  // from becoming busy; 0: none any more
-  std::optional<std::uint64_t> queue = {};        // whose deadline; not given: of all that have none of their own
+  std::optional<std::uint64_t> deadline_us = {};  // counted from becoming busy; 0: removes it
+  std::optional<std::uint64_t> queue = {};        // whose deadline it is; none: that of all queues without their own
 };
 
 // Refuses a number that is out of range.

@@ -13,7 +13,7 @@ using history::kSpans;
 using history::PackedReason;
 
 constexpr std::uint64_t kSampleNs = policy::kNsPerS / 2;
-// A client may report GPU time later than it was used, at the end of a long kernel, but not without limit.
+// A client may report GPU time after using it, at the end of a long kernel, but only this much later.
 constexpr std::uint64_t kMaxArrearsNs = policy::kNsPerS;
 
 PackedReason Pack(const Reason& reason) {
@@ -52,7 +52,7 @@ void AddHold(Bucket& bucket, const PackedReason& reason, std::uint64_t ns, bool 
   } else if (cause->count == 0) {
     cause->reason = reason;
   }
-  // A hold that lasts on from an earlier bucket is counted there; but a cause that is in use must not have count 0.
+  // A hold that began in an earlier bucket is counted there; but a cause that is in use must not have count 0.
   if (begins_here || cause->count == 0) ++cause->count;
   cause->total_ns += ns;
   const std::uint64_t us = std::min<std::uint64_t>(ns / policy::kNsPerUs, std::numeric_limits<std::uint32_t>::max());
@@ -64,13 +64,13 @@ HeldTotal& TotalFor(Account& account, const PackedReason& reason) {
   for (HeldTotal& total : account.causes) {
     if (total.is_others == (reason.is_others != 0) && total.reason == wanted) return total;
   }
-  // One place is kept for the others.
+  // One entry is kept for the others.
   if (account.causes.size() >= history::kTotals - 1 && reason.is_others == 0) return TotalFor(account, kOthers);
   account.causes.push_back({.reason = wanted, .is_others = reason.is_others != 0});
   return account.causes.back();
 }
 
-// Adds the part of the bucket after `from_ns`. What happened within a bucket is taken as spread evenly over it.
+// Adds the part of the bucket after `from_ns`. What happened within a bucket is assumed to be spread evenly over it.
 void AddBucket(const Bucket& bucket, std::uint64_t from_ns, History::Detail detail, Account& account) {
   const std::uint64_t whole = bucket.end_ns - bucket.start_ns;
   const std::uint64_t part = bucket.end_ns - std::max(bucket.start_ns, from_ns);
@@ -99,7 +99,7 @@ void AddBucket(const Bucket& bucket, std::uint64_t from_ns, History::Detail deta
 
 }  // namespace
 
-// Not initialised: pages of the pool that are not used yet cost nothing.
+// Not initialised: pages of the pool that have not been used cost no memory.
 HistoryPool::HistoryPool() : buckets_(new Bucket[kBuckets]) {}
 
 std::uint64_t HistoryPool::Take() {
@@ -123,7 +123,7 @@ bool History::Change(HistoryPool& pool, Phase phase, const Reason& reason, const
   if (phase_ == Phase::kHeld) AddSpan(settled_ns_);
   if (phase_ == Phase::kUntracked) {
     samples_.fill(moment);
-    gpu_settled_ns_ = moment.gpu_ns;  // measured while tracked: what was before is not ours to count
+    gpu_settled_ns_ = moment.gpu_ns;  // GPU time counts only while tracked
   }
   phase_ = phase;
   reason_ = packed;
@@ -148,9 +148,9 @@ void History::Settle(HistoryPool& pool, const Moment& moment) {
   const std::uint64_t gpu = GpuSince(moment);
   bucket.gpu_ns += gpu;
   gpu_settled_ns_ += gpu;
-  const bool is_nonsense = moment.gpu_ns < gpu_settled_ns_;
-  if (is_nonsense || moment.gpu_ns - gpu_settled_ns_ > kMaxArrearsNs) {
-    gpu_settled_ns_ = is_nonsense ? moment.gpu_ns : moment.gpu_ns - kMaxArrearsNs;
+  const bool went_back = moment.gpu_ns < gpu_settled_ns_;
+  if (went_back || moment.gpu_ns - gpu_settled_ns_ > kMaxArrearsNs) {
+    gpu_settled_ns_ = went_back ? moment.gpu_ns : moment.gpu_ns - kMaxArrearsNs;
   }
   bucket.end_ns = settled_ns_ = moment.now_ns;
 }
@@ -160,7 +160,7 @@ Bucket& History::BucketFor(HistoryPool& pool, std::uint64_t length_ns) {
   if (current != nullptr) {
     const std::uint64_t age = settled_ns_ - current->start_ns;
     const bool has_room = phase_ != Phase::kHeld || FindCause(*current, reason_) != nullptr;
-    // A long time in one phase is a bucket by itself, so that it can be cut exactly.
+    // A long time in one phase gets a bucket of its own, so that a part of it can be cut off exactly.
     const bool is_full =
         age >= kBucketNs || (length_ns >= kBucketNs && age != 0) || (!has_room && age >= history::kShortBucketNs);
     if (!is_full) return *current;
@@ -168,7 +168,7 @@ Bucket& History::BucketFor(HistoryPool& pool, std::uint64_t length_ns) {
   const std::uint64_t number = pool.Take();
   Bucket& fresh = *pool.Find(number);
   fresh.start_ns = fresh.end_ns = settled_ns_;
-  // A predecessor that is out of reach is overwritten anyway.
+  // A predecessor more than kBuckets back has been overwritten anyway.
   if (last_bucket_ != 0 && number - last_bucket_ < kBuckets)
     fresh.back = static_cast<std::uint32_t>(number - last_bucket_);
   last_bucket_ = number;
@@ -190,7 +190,7 @@ Account History::Since(const HistoryPool& pool, std::uint64_t from_ns, const Mom
   Account account;
   account.to_ns = std::max(moment.now_ns, settled_ns_);
   account.from_ns = settled_ns_;
-  // Backwards: first what no bucket has yet.
+  // Backwards in time: first what is in no bucket yet.
   Bucket now{};
   now.start_ns = settled_ns_;
   now.end_ns = account.to_ns;

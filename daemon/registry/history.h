@@ -1,15 +1,15 @@
 // What a client did with its time on a device, as far as the daemon remembers: for Explain and ps.
 //
-//   buckets   what happened within about a second each, added up by phase and by cause. They come from one pool for the
-//             whole daemon, a ring in the order of time: the oldest bucket of all is overwritten. So a few clients are
-//             remembered for hours, a hundred for minutes, a thousand for tens of seconds. A time in which nothing
-//             changed, but for GPU time, is one bucket however long it is; an idle client costs nothing.
-//   spans     the last kSpans holds of each client and device, exactly.
+//   buckets   about a second each, added up by phase and by cause. They come from one pool for the whole daemon, a ring
+//             in order of time: the oldest bucket of all is overwritten. So a few clients are remembered for hours, a
+//             hundred for minutes, a thousand for tens of seconds. A time in which only GPU time changed is one bucket,
+//             however long it is; an idle client costs nothing.
+//   spans     the last kSpans holds of each client on each device, exactly.
 //   samples   GPU time of the last second, for ps.
 //
-// A change costs O(1), some tens of ns, and allocates nothing, but for the first hold of a client on a device (its
-// spans). Memory: the pool 3.3 MB, touched as it fills; 112 bytes for each client and device, and 400 more once it was
-// held. 1,000 clients on 8 devices, all of them held: 7.4 MB.
+// A change costs O(1), some tens of ns, and allocates nothing, except at the first hold of a client on a device (its
+// spans). Memory: 3.3 MB for the pool, touched as it fills; 112 bytes for each client and device, and 400 more once it
+// has been held. 1,000 clients on 8 devices, all of which have been held: 7.4 MB.
 //
 // Thread rule: the daemon's one thread.
 #pragma once
@@ -25,15 +25,15 @@
 
 namespace xschedd {
 
-// What a client does on a device. Untracked: it runs freely and says nothing. Silent: it was busy, has not been heard
-// of since, and does not count.
+// What a client does on a device. Untracked: it runs freely and does not report. Silent: it was busy, has not been
+// heard of for too long, and counts as idle.
 enum class Phase : std::uint8_t { kUntracked, kIdle, kRunning, kHeld, kSilent };
 inline constexpr std::size_t kPhases = 5;
 
 using PhaseTimes = std::array<std::uint64_t, kPhases>;  // ns, by Phase
 
-// A time by the daemon's clock, and the client's GPU time as its ledger shows it then. The latter may be a lie: it is
-// limited to the time that has passed.
+// A time by the daemon's clock, and the client's GPU time in its ledger at that time. The client may have falsified the
+// latter: what is counted is limited to the time that has passed.
 struct Moment {
   std::uint64_t now_ns = 0;
   std::uint64_t gpu_ns = 0;
@@ -45,7 +45,7 @@ struct HeldSpan {
   Reason reason;
 };
 
-// All holds for one reason. `is_others`: what did not fit into the bounded memory, for whatever reasons.
+// All holds for one reason. `is_others`: those that did not fit into the bounded memory, for whatever reasons.
 struct HeldTotal {
   Reason reason;
   bool is_others = false;
@@ -54,21 +54,21 @@ struct HeldTotal {
   std::uint64_t longest_ns = 0;
 };
 
-// The answer to "what did it do since then?".
+// What a client did on a device in a span of time.
 struct Account {
-  std::uint64_t from_ns = 0;  // as asked, or later if the daemon does not remember so far back
+  std::uint64_t from_ns = 0;  // as requested, or later if the daemon does not remember that far back
   std::uint64_t to_ns = 0;
   PhaseTimes phase_ns{};  // adds up to to_ns - from_ns
   std::uint64_t gpu_ns = 0;
   std::uint64_t late = 0;         // deadlines missed
-  std::vector<HeldTotal> causes;  // at most history::kTotals; the rest is among the others
+  std::vector<HeldTotal> causes;  // at most history::kTotals; the rest is added up in one entry with `is_others`
   std::vector<HeldSpan> spans;    // oldest first, cut to from_ns; the current one ends at to_ns
 };
 
 namespace history {
 
 inline constexpr std::size_t kBuckets = 20'480;
-inline constexpr std::size_t kCauses = 4;  // of a bucket; in the last one, what else there is, if there is more
+inline constexpr std::size_t kCauses = 4;  // of a bucket; if there are more causes, the last one stands for the rest
 inline constexpr std::size_t kSpans = 16;
 inline constexpr std::size_t kTotals = 64;
 inline constexpr std::uint64_t kBucketNs = policy::kNsPerS;
@@ -98,14 +98,14 @@ struct Bucket {
   PhaseTimes phase_ns;
   std::uint64_t gpu_ns;
   std::uint32_t late;
-  std::uint32_t back;  // how many buckets ago in the pool its predecessor of the same history is; 0: there is none
+  std::uint32_t back;  // how many buckets back in the pool its predecessor in the same history is; 0: there is none
   std::array<Cause, kCauses> causes;
 };
 static_assert(sizeof(Bucket) == 168);
 
 }  // namespace history
 
-// The daemon's buckets. One that is older than the last kBuckets is gone, whosoever it was.
+// The buckets of all clients. Only the last kBuckets exist.
 class HistoryPool {
  public:
   HistoryPool();
@@ -121,27 +121,28 @@ class HistoryPool {
   std::uint64_t next_ = 1;
 };
 
-// Of one client on one device.
+// The history of one client on one device.
 class History {
  public:
-  // Attached, and untracked as yet.
+  // The client was attached, and is still untracked.
   void Begin(std::uint64_t now_ns);
 
   Phase Current() const { return phase_; }
   // Enters a phase; `reason` counts for kHeld only. False: nothing changed.
   bool Change(HistoryPool& pool, Phase phase, const Reason& reason, const Moment& moment);
-  // Ends the account at `moment`, in the phase that it is in.
+  // The client is gone: accounts for the time up to `moment`, in its current phase.
   void End(HistoryPool& pool, const Moment& moment) { Settle(pool, moment); }
   // A deadline was missed.
   void AddLate(HistoryPool& pool, const Moment& moment);
 
   enum class Detail { kTimes, kCauses };  // without or with causes and spans
-  // `from_ns` 0: as far back as is remembered. Costs what it finds: 6 ms where one client has filled the pool.
+  // `from_ns` 0: as far back as is remembered. The cost grows with what it finds: 6 ms where one client has filled the
+  // pool.
   Account Since(const HistoryPool& pool, std::uint64_t from_ns, const Moment& moment,
                 Detail detail = Detail::kCauses) const;
 
-  // To be called twice a second or more often while tracked: for Recent, and so that GPU time is known by the second
-  // also of a client that runs on and on.
+  // To be called at least twice a second while tracked: for Recent, and so that GPU time is known by the second even
+  // for a client that runs without a pause.
   void Sample(HistoryPool& pool, const Moment& moment);
   struct Recently {
     std::uint64_t time_ns = 0;
@@ -163,8 +164,8 @@ class History {
   std::uint64_t GpuSince(const Moment& moment) const;
   void AddSpan(std::uint64_t end_ns);
 
-  std::uint64_t settled_ns_ = 0;  // all before this is in the buckets
-  std::uint64_t entered_ns_ = 0;  // the phase
+  std::uint64_t settled_ns_ = 0;  // everything before this is in the buckets
+  std::uint64_t entered_ns_ = 0;  // the current phase
   std::uint64_t gpu_settled_ns_ = 0;
   std::uint64_t last_bucket_ = 0;  // 0: none
   std::unique_ptr<Spans> spans_;

@@ -28,13 +28,13 @@ namespace {
 constexpr std::size_t kMaxTextBytes = 8192;
 constexpr std::string_view kAmd = "amd";
 constexpr std::string_view kNvidia = "nvidia";
-// A process with more descriptors has the driver's among the first: it is opened when the runtime starts. More would
-// cost everybody else the daemon's time.
+// In a process with more descriptors, the driver's is among the first, since the runtime opens it at its start. Looking
+// at more would take too much of the daemon's time.
 constexpr int kMaxDescriptors = 4096;
-// Where the kernel does not say: NVIDIA cuts a GPU into 7 at most, AMD into 8.
+// Where the kernel does not say: NVIDIA divides a GPU into at most 7 partitions, AMD into at most 8.
 constexpr std::uint32_t kGuessedPartitions = 8;
 
-// folder/part…, the parts one behind the other.
+// "folder/", followed by the parts without separators.
 template <typename... Parts>
 std::string In(const std::string& folder, const Parts&... parts) {
   std::string path = folder;
@@ -61,7 +61,7 @@ std::uint64_t Number(std::string_view text, int base) {
   return error == std::errc() ? value : 0;
 }
 
-// The names in a folder. `error_number`: why there are none; 0 where it could be read.
+// At most `most` names of a folder. `error_number`: why it could not be read; 0: it was read.
 std::vector<std::string> Entries(const std::string& folder, std::size_t most, int& error_number) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), &::closedir);
@@ -75,7 +75,7 @@ std::vector<std::string> Entries(const std::string& folder, std::size_t most, in
   return names;
 }
 
-// "key value" a line.
+// From lines of "key value".
 std::map<std::string, std::uint64_t> Properties(const std::string& text) {
   std::map<std::string, std::uint64_t> properties;
   std::istringstream lines(text);
@@ -86,7 +86,7 @@ std::map<std::string, std::uint64_t> Properties(const std::string& text) {
   return properties;
 }
 
-// As KFD has it: bus, device and function in the low 16 bits; above them, from Linux 6.6, which partition it is.
+// As in KFD: bus, device and function, in the low 16 bits. (From Linux 6.6, KFD's own has the partition above them.)
 std::uint64_t LocationOf(const std::string& address) {
   const std::uint64_t bus = Number(std::string_view(address).substr(5, 2), 16);
   const std::uint64_t device = Number(std::string_view(address).substr(8, 2), 16);
@@ -94,7 +94,7 @@ std::uint64_t LocationOf(const std::string& address) {
   return bus << 8 | device << 3 | function;
 }
 
-// Of a device node by its number's major part, in /proc/devices.
+// The major numbers of the device files of the vendor's driver, from the text of /proc/devices.
 std::set<unsigned> Majors(const std::string& devices, std::string_view vendor) {
   std::set<unsigned> majors;
   std::istringstream lines(devices.substr(0, devices.find("Block devices")));
@@ -138,11 +138,12 @@ std::uint32_t MigPartitions(const std::string& root, const std::string& minor) {
   return std::max<std::uint32_t>(instances, 1);
 }
 
-// Which partition it is, where the kernel says so. A whole GPU has one name, whatever uuids are told of it.
+// Adds to `claimed` which partition it is, if the kernel says so. A whole GPU has one name, whatever uuids clients
+// give.
 void Place(const HostGpu& gpu, NewDevice& claimed) {
   if (gpu.partitions == 1) claimed.uuid.clear();
   if (gpu.partitions <= 1 || gpu.unique_ids.empty()) return;
-  constexpr std::string_view kPrefix = "GPU-";  // ROCm's: the number in hexadecimal digits
+  constexpr std::string_view kPrefix = "GPU-";  // ROCm's, followed by the number in hexadecimal digits
   if (!claimed.uuid.starts_with(kPrefix)) return;
   const std::uint64_t id = Number(std::string_view(claimed.uuid).substr(kPrefix.size()), 16);
   const auto found = std::find(gpu.unique_ids.begin(), gpu.unique_ids.end(), id);
@@ -203,7 +204,7 @@ std::optional<HostGpu> HostGpus::Find(const std::string& address) const {
 std::string HostGpus::UuidOf(const std::string& address) const {
   const std::string whole = address.substr(0, address.find('/'));
   const std::string of_nvidia = Field(Read(root_ + "/proc/driver/nvidia/gpus/" + whole + "/information"), "GPU UUID:");
-  // Not known before somebody has used the GPU: "GPU-????????-????-...".
+  // Before its first use, the driver does not know it: "GPU-????????-????-...".
   if (!of_nvidia.empty()) return of_nvidia.find('?') == std::string::npos ? of_nvidia : std::string();
   const std::string of_amd = Read(root_ + "/sys/bus/pci/devices/" + whole + "/unique_id");
   return of_amd.empty() ? of_amd : "GPU-" + of_amd;
@@ -229,7 +230,7 @@ std::string HostGpus::AddressOf(const std::string& device_file) const {
 }
 
 Result<bool> HostGpus::IsUsedBy(pid_t pid, const std::string& vendor) const {
-  // KFD lists who has it open; that needs no right to look at the process.
+  // KFD lists the processes that have it open; reading that list needs no right over the process.
   struct stat listed {};
   const std::string kfds_entry = root_ + "/sys/class/kfd/kfd/proc/" + std::to_string(pid);
   if (vendor == kAmd && ::stat(kfds_entry.c_str(), &listed) == 0) return true;
@@ -239,12 +240,12 @@ Result<bool> HostGpus::IsUsedBy(pid_t pid, const std::string& vendor) const {
   const std::vector<std::string> descriptors = Entries(folder, kMaxDescriptors, error_number);
   if (error_number != 0) {
     return Fail("the daemon cannot see what pid " + std::to_string(pid) + " has open: " + std::strerror(error_number),
-                "run xschedd by its unit, which has CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE");
+                "start xschedd through its systemd unit, which gives it CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE");
   }
   for (const std::string& descriptor : descriptors) {
     const std::string path = In(folder, descriptor);
-    // Only what the kernel calls a device file is looked at: a file system of the process's own (FUSE) could answer
-    // late, or never. A name proves nothing by itself.
+    // Only what the kernel names as a device file is examined: a file system of the process's own (FUSE) could answer
+    // late, or never. The name alone proves nothing.
     char target[64];
     const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
     if (length <= 0 || std::string_view(target, static_cast<std::size_t>(length)).find("/dev/") == std::string::npos) {
@@ -265,19 +266,20 @@ Result<NewDevice> HostGpus::Confirm(pid_t pid, NewDevice claimed) const {
   const std::optional<HostGpu> gpu = Find(address);
   if (!gpu) {
     return Fail("this machine has no GPU " + address,
-                "nothing, if it is a software GPU; its daemon is started with --software-gpu");
+                "name one of its GPUs; for a software GPU, start xschedd with --software-gpu");
   }
   claimed.max_partitions = gpu->partitions != 0 ? gpu->partitions : kGuessedPartitions;
   const std::uint64_t partition =
       slash == std::string::npos ? 0 : Number(std::string_view(claimed.pci_address).substr(slash + 1), 10);
   if (partition >= claimed.max_partitions) {
-    return Fail("GPU " + address + " has no partition " + std::to_string(partition), "name one that it has");
+    return Fail("GPU " + address + " has no partition " + std::to_string(partition),
+                "name a partition from 0 to " + std::to_string(claimed.max_partitions - 1));
   }
   const auto is_used = IsUsedBy(pid, gpu->vendor);
   if (!is_used) return tl::unexpected(is_used.error());
   if (!*is_used) {
     return Fail("pid " + std::to_string(pid) + " has no device file of GPU " + address + "'s driver open",
-                "attach a device when the program uses it");
+                "attach the device once the program uses it");
   }
   if (slash == std::string::npos) Place(*gpu, claimed);
   claimed.vendor = gpu->vendor;

@@ -1,5 +1,5 @@
-// The most that the daemon keeps for all clients together. The part of each user is configured ([quota]); these bounds
-// are fixed, because they give the size of the saved state (state/saved_state.h).
+// The most that the daemon keeps for all clients together. The limits for each user are configured ([quota]); these are
+// fixed, because the size of the saved state follows from them (state/saved_state.h).
 // Thread rule: constants.
 #pragma once
 
@@ -11,10 +11,10 @@ namespace xschedd {
 inline constexpr std::size_t kMaxClients = 8'192;
 // One per client and device. No user gets more than half.
 inline constexpr std::size_t kMaxAttachments = 65'536;
-// Names of partitions that are remembered, and the PCI addresses that these are of.
+// Remembered names of partitions, and their PCI addresses.
 inline constexpr std::size_t kMaxPartitions = 4'096;
 
-// Bytes of clients' texts; longer ones are cut.
+// Bytes of text from clients; longer text is cut.
 inline constexpr std::size_t kMaxGroupNameBytes = 256;  // a group's name
 inline constexpr std::size_t kMaxWordBytes = 32;        // runtime, route, version
 inline constexpr std::size_t kMaxNameBytes = 64;        // a device's name, a uuid

@@ -1,4 +1,5 @@
-// What the metrics already contain of one client on one device; meter.h fills it. Thread rule: the daemon's one thread.
+// How much of one client on one device the metrics already include; maintained by meter.h. Thread rule: the daemon's
+// one thread.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,11 @@ struct Usage {
 inline constexpr std::uint32_t kNoAccount = 0xffff'ffff;
 
 struct Metered {
-  std::uint32_t account = kNoAccount;  // to which all that is new is added; none: found when it is needed
-  std::uint64_t begun_ns = 0;          // when the client was attached, or taken over from an earlier daemon
-  Usage base;                          // what its ledger showed then
-  Usage counted;                       // since then, and in an account
-  // The daemon's own counts since then.
+  std::uint32_t account = kNoAccount;  // which new usage is added to; kNoAccount: not looked up yet
+  std::uint64_t begun_ns = 0;          // when the client attached, or was taken over from an earlier daemon
+  Usage base;                          // what its ledger showed at begun_ns
+  Usage counted;                       // since begun_ns, and in an account
+  // The daemon's own counts since begun_ns.
   std::uint64_t became_busy = 0;
   std::uint64_t became_idle = 0;
   std::uint64_t late = 0;

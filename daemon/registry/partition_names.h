@@ -1,6 +1,6 @@
 // How partitions are named: several devices on one PCI function are called ADDRESS, ADDRESS/1, ... in the order in
-// which their uuids were first seen. A name stays with its uuid, also over a restart; it is given to another uuid only
-// when there is no other left and no client uses it. Bounded. Thread rule: the daemon's one thread.
+// which their uuids were first seen. A name stays with its uuid, even across a restart; it is given to another uuid
+// only if no other name is left and no client uses it. Bounded (kMaxPartitions). Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ using Partitions = std::unordered_map<std::string, std::vector<std::string>>;
 
 class PartitionNames {
  public:
-  // The device's name, which is assigned if need be. A client that gives the "/N" itself keeps it; one that gives
-  // neither "/N" nor uuid means the first. `devices`: those in use.
+  // The device's name; assigns one if it has none. If the client gives "/N" itself, that is used; if it gives neither
+  // "/N" nor a uuid, the first partition is meant. `devices`: those in use.
   std::string NameFor(const NewDevice& device, const Devices& devices);
-  // The same, but none where a name would have to be assigned.
+  // The same, but assigns nothing: none if the device has no name yet.
   std::optional<std::string> Find(const NewDevice& device) const;
 
   const Partitions& Known() const { return known_; }

@@ -15,7 +15,7 @@ namespace xschedd {
 struct PastDevice {
   std::shared_ptr<const std::string> address;
   History history;
-  std::uint64_t gpu_ns = 0;  // GPU time as it showed at the end
+  std::uint64_t gpu_ns = 0;  // in its ledger at the end
 };
 
 struct PastClient {
@@ -32,11 +32,11 @@ class PastClients {
 
   // Takes over the client's histories, which end now.
   void Keep(Client& client, HistoryPool& pool, std::uint64_t now_ns);
-  // The last one with this pid; null: none is remembered.
+  // The most recent one with this pid; null: none is remembered.
   const PastClient* Find(std::uint64_t pid) const;
 
  private:
-  std::deque<PastClient> clients_;  // the last one in front
+  std::deque<PastClient> clients_;  // the most recent one first
 };
 
 }  // namespace xschedd

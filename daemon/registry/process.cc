@@ -63,14 +63,14 @@ std::vector<gid_t> PeerGroups(int socket) {
   }
 }
 
-// A pidfd of the process that has the number now, if it can be the one that had it when it connected as `uid`.
+// A pidfd of the process that has this pid now, if it can be the one that connected as `uid`.
 int OpenByNumber(pid_t pid, uid_t uid, const PeerCalls& calls) {
   const std::optional<ProcessStatus> before = calls.read_status(pid);
   UniqueFd pidfd(calls.open_pidfd(pid));
   const std::optional<ProcessStatus> after = calls.read_status(pid);
   const bool is_one = before && after && before->start_ticks != 0 && before->start_ticks == after->start_ticks;
-  const bool is_users = is_one && std::find(after->uids.begin(), after->uids.end(), uid) != after->uids.end();
-  return is_users ? pidfd.Release() : -1;
+  const bool has_uid = is_one && std::find(after->uids.begin(), after->uids.end(), uid) != after->uids.end();
+  return has_uid ? pidfd.Release() : -1;
 }
 
 std::optional<ProcessStatus> ReadStatus(pid_t pid) {
@@ -94,7 +94,7 @@ const PeerCalls& SystemPeerCalls() {
 }
 
 std::uint64_t StartTicks(std::string_view stat) {
-  // The second field is a name in brackets that may hold anything.
+  // The second field is a name in brackets, which may contain anything.
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos) return 0;
   stat.remove_prefix(name_end + 1);
@@ -139,7 +139,7 @@ std::optional<uid_t> NobodyOf(const std::string& uid_map, const std::string& ove
   std::uint64_t mapped = 0;
   while (map >> inside >> outside >> count)
     mapped += count;
-  constexpr std::uint64_t kAllUids = 0xffff'ffff;  // but the last, which is no user
+  constexpr std::uint64_t kAllUids = 0xffff'ffff;  // all but the last one, which is not a user
   if (mapped >= kAllUids) return std::nullopt;
   uid_t nobody = 65534;
   std::istringstream(overflow_uid) >> nobody;
@@ -150,7 +150,7 @@ std::string CleanText(std::string_view text, std::size_t limit) {
   std::string clean;
   while (!text.empty()) {
     const std::size_t length = SequenceLength(text);
-    // Quotes, too: a log line puts such text in quotes.
+    // Quotes are replaced as well, since a log line puts such text in quotes.
     // U+0080..U+009F are control characters as well: a terminal may take U+009B for the start of a command.
     const bool control = (length == 1 && (text[0] < 0x20 || text[0] == 0x7f || text[0] == '"')) ||
                          (length == 2 && text.substr(0, 1) == "\xc2" && static_cast<unsigned char>(text[1]) < 0xa0);
@@ -174,7 +174,7 @@ Result<PeerIdentity> ReadPeer(int socket, const PeerCalls& calls) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    return Fail(std::string("the kernel does not say who connected: ") + std::strerror(errno));
+    return Fail(std::string("the kernel does not say which process connected: ") + std::strerror(errno));
   }
   PeerIdentity identity;
   identity.pid = credentials.pid;
@@ -183,20 +183,20 @@ Result<PeerIdentity> ReadPeer(int socket, const PeerCalls& calls) {
   identity.groups = PeerGroups(socket);
 
   int pidfd = calls.peer_pidfd(socket);
-  // Any other error is about the peer, which has exited: its number may be another's.
+  // Any other error means that the peer has exited: its pid may belong to another process by now.
   const bool is_old_kernel = pidfd < 0 && errno == ENOPROTOOPT;
-  if (pidfd < 0 && identity.pid <= 0) return identity;  // known by nothing
+  if (pidfd < 0 && identity.pid <= 0) return identity;  // the peer is in a pid namespace that the daemon cannot see
   if (is_old_kernel) pidfd = OpenByNumber(identity.pid, identity.uid, calls);
   if (pidfd < 0) return Fail("the process that connected has exited already");
   ::fcntl(pidfd, F_SETFD, FD_CLOEXEC);
   identity.pidfd.Reset(pidfd);
-  // Newer kernels also give a pidfd of a process that is dead.
+  // Newer kernels give a pidfd even for a process that is dead.
   if (HasExited(pidfd)) return Fail("the process that connected has exited already");
   return identity;
 }
 
 bool IsNobody(uid_t uid) {
-  // Both are for the life of the process.
+  // Neither file changes while the daemon runs.
   static const std::optional<uid_t> nobody =
       NobodyOf(ReadSmallFile("/proc/self/uid_map"), ReadSmallFile("/proc/sys/kernel/overflowuid"));
   return nobody == uid;

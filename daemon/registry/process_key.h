@@ -1,7 +1,7 @@
 // Identifies a process among all that ever have its pid. Unlike a pidfd, it can be saved.
 //
-// Its start time (clock ticks since boot, /proc/PID/stat) on every kernel; where pidfds have inodes of their own (Linux
-// 6.9, pidfs), that inode as well, which no other process of this boot has.
+// On every kernel it has the start time (clock ticks since boot, /proc/PID/stat). Where each pidfd has its own inode
+// (Linux 6.9, pidfs), it has that as well, which no other process of this boot has.
 // Thread rule: any thread.
 #pragma once
 
@@ -21,10 +21,11 @@ struct ProcessKey {
 // Whether both keys, read for the same pid, identify one process. An unknown key matches nothing.
 bool IsSame(const ProcessKey& one, const ProcessKey& other);
 
-// Of the process behind `pidfd`, whose pid is `pid`. Not known if it has exited, or has no pid here.
+// The key of the process behind `pidfd`, whose pid is `pid`; all 0 if it has exited, or has no pid here.
 ProcessKey ReadProcessKey(pid_t pid, int pidfd);
 
-// A pidfd for the process that had `pid` when `key` was read. Invalid: it has exited, whoever has the pid now.
+// A pidfd for the process that had `pid` when `key` was read. Invalid: it has exited, even if another
+// process has the pid now.
 UniqueFd OpenProcess(pid_t pid, const ProcessKey& key);
 
 }  // namespace xschedd

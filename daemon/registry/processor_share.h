@@ -1,4 +1,5 @@
-// A share of processor time, with credit for quiet times and a debt that is paid back. Thread rule: one owner.
+// A share of processor time: unused time is saved up to a limit, and overspending is a debt that time repays. Thread
+// rule: one owner.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,8 @@ namespace xschedd {
 
 class ProcessorShare {
  public:
-  // `share`: fraction of one processor. `longest_debt_ns`: caps a debt by its repayment time.
+  // `share`: fraction of one processor. `most_saved_ns`: limit of unused time.
+  // `longest_debt_ns`: limits a debt by its repayment time.
   ProcessorShare(double share, double most_saved_ns, double longest_debt_ns = std::numeric_limits<double>::infinity())
       : share_(share), most_saved_(most_saved_ns), longest_debt_(longest_debt_ns), saved_(most_saved_ns) {}
 

@@ -14,7 +14,7 @@ std::string TextInForce(const Reason& reason) {
     case policy::Why::kBeside:
       return who + " is busy, and holding this one would not help it";
     case policy::Why::kHold:
-      return "hold by an administrator";
+      return "on hold until xschedctl release";
     case policy::Why::kPriority:
       return who + " is busy";
     case policy::Why::kLinger:
@@ -26,7 +26,7 @@ std::string TextInForce(const Reason& reason) {
     case policy::Why::kShare:
       return "ahead of its share; " + who + " is behind";
     case policy::Why::kDeadline:
-      return who + " goes before it by their deadlines";
+      return who + " runs first because of its deadline";
     case policy::Why::kFair:
       return who + " has had less of the device";
   }

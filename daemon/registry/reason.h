@@ -10,12 +10,12 @@
 
 namespace xschedd {
 
-// Names are kept, numbers are of the moment of the decision.
+// `pid` and `priority` are as they were when the decision was made.
 struct Reason {
   policy::Why why = policy::Why::kOpen;
-  std::uint64_t pid = 0;     // whom it waits for; 0: nobody in particular
+  std::uint64_t pid = 0;     // the client that it waits for; 0: none in particular
   int priority = 0;          // of that client
-  bool is_observed = false;  // decided and not in force: it would wait
+  bool is_observed = false;  // decided but not enforced: it would be held
   std::string Text() const;
   bool operator==(const Reason&) const = default;
 };

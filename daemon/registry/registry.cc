@@ -10,7 +10,7 @@
 namespace xschedd {
 namespace {
 
-constexpr std::size_t kShownBytes = 64;  // of text from a client that was not understood
+constexpr std::size_t kShownBytes = 64;  // of a client's text that is quoted in an error
 
 }  // namespace
 
@@ -108,10 +108,10 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh, std::size_
   }
   const auto known = client.attachments.find(fresh.slot);
   if (known != client.attachments.end() && !known->second->is_restored) {
-    return Fail("device slot " + std::to_string(fresh.slot) + " is attached already", "attach a slot once");
+    return Fail("device slot " + std::to_string(fresh.slot) + " is attached already", "attach each slot once");
   }
   if (!IsPciAddress(fresh.pci_address)) {
-    // Not echoed whole: until the client reads the answer, it takes the daemon's memory.
+    // Cut, since the answer takes the daemon's memory until the client reads it.
     return Fail("\"" + CleanText(fresh.pci_address, kShownBytes) + "\" is not a PCI address",
                 "give it as 0000:c1:00.0 or 0000:c1:00.0/1");
   }
@@ -128,7 +128,7 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh, std::size_
     return &restored;
   }
   if (attachments_ >= kMaxAttachments) {
-    return Fail("all clients together are on " + std::to_string(attachments_) +
+    return Fail("all clients together have " + std::to_string(attachments_) +
                     " devices, as many as the daemon keeps; this one is not scheduled",
                 "end some clients");
   }
@@ -192,7 +192,7 @@ Result<void> Registry::AddQueue(Client& client, const Queue& queue, std::size_t 
     return {};
   }
   if (client.queues.size() >= limit) {
-    return Fail("the client has " + std::to_string(limit) + " queues, as many as it may",
+    return Fail("the client has " + std::to_string(limit) + " queues, the most that a client may have",
                 "destroy some, or raise queues_per_client in [quota]");
   }
   if (!client.queues.emplace(queue.id, queue).second) {
@@ -203,7 +203,8 @@ Result<void> Registry::AddQueue(Client& client, const Queue& queue, std::size_t 
 
 Result<void> Registry::RemoveQueue(Client& client, std::uint64_t queue) {
   const auto found = client.queues.find(queue);
-  if (found == client.queues.end()) return Fail("queue " + std::to_string(queue) + " is not known");
+  if (found == client.queues.end())
+    return Fail("queue " + std::to_string(queue) + " is not known", "remove each queue once");
   const bool had_deadline = found->second.deadline_us != 0;
   client.queues.erase(found);
   if (had_deadline) UpdateDeadlines(client);

@@ -1,6 +1,6 @@
-// What exists: clients, groups, devices, queues. It keeps the records and the links between them and enforces the
-// limits per client. It makes no decisions (scheduler) and talks to nobody (sessions, admin). Thread rule: the daemon's
-// one thread.
+// The records of clients, groups, devices and queues, and the links between them. It enforces the limits per client and
+// user. It makes no decisions (scheduler) and does not communicate (sessions, admin). Thread rule: the daemon's one
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,15 @@ class Registry {
  public:
   // `channel` must stay until Remove. The client has no devices yet.
   Client& Add(NewClient client, std::uint64_t now_ns);
-  // Moves the client to the group with this name, of its uid and claim, or of claims themselves; empty: a group of its
-  // own. False: it is there already. A group that its last member leaves is removed.
+  // Moves the client to the group with this name: that of its uid and claim, or (`is_claims`) that of all claims that
+  // give it; empty: a group of its own. False: it is there already. A group that its last member leaves is removed.
   bool MoveToGroup(Client& client, const std::string& group_name, bool is_claims = false);
   // Removes the client, and the group and devices that nobody else uses.
   void Remove(std::uint64_t client_id);
 
-  // Refuses a slot that is out of range or in use, and an address that is not one. Devices are named as
-  // partition_names.h says. A slot that was restored after a restart is attached already: reported again as it was, it
-  // is the client's again. `limit`: on how many different devices the clients of one user (ClientIdentity::owner) may
-  // be.
+  // Refuses a slot that is out of range or in use, and a malformed address. Devices are named as in partition_names.h.
+  // A slot that was restored after a restart is attached already, and is confirmed if the client reports it as it was.
+  // `limit`: on how many different devices the clients of one user (ClientIdentity::owner) may be.
   Result<Attachment*> Attach(Client& client, NewDevice device, std::size_t limit = kMaxAttachments);
 
   // Refuses an id in use, a slot out of range, and more than `limit` queues. A restored queue is treated as in Attach.
@@ -47,7 +46,7 @@ class Registry {
   // stream, 0, need not have been created.
   Result<void> SetDeadline(Client& client, std::uint64_t deadline_us, std::optional<std::uint64_t> queue);
 
-  // What a restart must not change: the next client's number, and the names of partitions.
+  // What a restart must not change: the next client's id, and the names of partitions.
   std::uint64_t NextId() const { return next_client_; }
   const PartitionNames& Names() const { return names_; }
   void Restore(std::uint64_t next_id, Partitions partitions);

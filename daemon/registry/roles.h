@@ -1,5 +1,5 @@
-// What a process may do because of its groups, as the kernel reports them. Thread rule: pure functions,
-// but for FindRoleGroups, which asks the system's list of groups.
+// What a process may do because of its uid and groups, as the kernel reports them. Thread rule: pure functions, except
+// for FindRoleGroups, which reads the system's list of groups.
 #pragma once
 
 #include <sys/types.h>
@@ -13,17 +13,17 @@ namespace xschedd {
 
 // None: this machine has no such group.
 struct RoleGroups {
-  std::optional<gid_t> administrators;  // "xschedd", whose admin.sock is
+  std::optional<gid_t> administrators;  // "xschedd", which owns admin.sock
   std::optional<gid_t> readers;
 };
 // `readers`: the name of that group; empty: there is none.
 RoleGroups FindRoleGroups(const std::string& readers);
 
-// Whether the process may see everybody's clients: a reader, who changes no more than any other user.
+// Whether the process may see everybody's clients: it is a reader, which may change only its own user's.
 bool MayReadAll(const PeerIdentity& peer, const RoleGroups& groups);
 
-// Whether what the process says for itself may raise it without a word of the configuration: root's, the daemon's own
-// user's, and administrators' may.
+// Whether the process's own hints and settings may raise it where the configuration says nothing: those of root, of the
+// daemon's own user and of administrators may.
 bool MayRaise(const PeerIdentity& peer, const RoleGroups& groups);
 
 }  // namespace xschedd

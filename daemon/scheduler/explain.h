@@ -15,7 +15,7 @@ namespace xschedd {
 struct ExplainedDevice {
   std::string address;
   Account account;
-  // Its neighbours; all 0 for a client that has gone, whose neighbours are no longer known.
+  // Its neighbours; all 0 for a client that has ended, whose neighbours are no longer known.
   std::uint64_t gpu_all_ns = 0;  // of all clients on the device now, in the same time
   // Of all clients of its priority that had work meanwhile, including this one: its weight applies among them.
   std::uint64_t gpu_level_ns = 0;
@@ -60,12 +60,12 @@ struct ExplainContext {
   const HistoryPool& histories;
   const Config& config;
   std::uint64_t now_ns;
-  // Who asks, if neither an administrator nor a reader: then other users' command lines are not shown.
+  // The caller's uid, if it is neither an administrator nor a reader: other users' command lines are not shown then.
   std::optional<std::uint32_t> only_uid = {};
-  bool is_admin = true;  // who asks
+  bool is_admin = true;  // the caller is an administrator
 };
 
-// `seconds` 0: as far back as the daemon remembers. For a client that has gone: the seconds before its end.
+// `seconds` 0: as far back as the daemon remembers. For a client that has ended: the seconds before its end.
 Explanation ExplainClient(const Client& client, std::uint32_t seconds, const ExplainContext& context);
 Explanation ExplainClient(const PastClient& client, std::uint32_t seconds, const ExplainContext& context);
 

@@ -18,11 +18,11 @@ constexpr std::size_t kCommandShown = 50;
 // A command line's beginning, without its program's folder.
 std::string Short(const std::string& command) {
   const std::size_t slash = command.find_last_of('/', std::min(command.find(' '), command.size()));
-  // Cuts no character in half, which would make the whole answer unreadable.
+  // Never cuts a character in half, which would make the whole answer invalid UTF-8.
   return CleanText(std::string_view(command).substr(slash == std::string::npos ? 0 : slash + 1), kCommandShown);
 }
 
-// "pid 4711 (python train.py, priority 50)". A client that has gone has no command.
+// "pid 4711 (python train.py, priority 50)". A client that has ended has no command.
 std::string Who(const Reason& reason, const ExplainContext& context) {
   std::string command;
   for (const Client* client : context.registry.FindPid(reason.pid))
@@ -31,8 +31,8 @@ std::string Who(const Reason& reason, const ExplainContext& context) {
   return fmt::format("pid {} ({}priority {})", reason.pid, command, reason.priority);
 }
 
-// "; beside it pid 7 would be 31 % slower", if that is known.
-std::string WhatItGives(const Reason& reason, const ExplainContext& context) {
+// "; beside it pid 7 would be 31 % slower"; empty: not known.
+std::string BenefitOfHolding(const Reason& reason, const ExplainContext& context) {
   const std::vector<Client*> clients = context.registry.FindPid(reason.pid);
   const std::string text = clients.empty() ? "" : CostText(clients.front()->group->memory.benefit, reason.pid);
   return text.empty() ? text : "; " + text;
@@ -74,21 +74,21 @@ class Remedies {
           Add(fmt::format("or lower pid {} to its priority{}", reason.pid, ByAdmin()),
               fmt::format("xschedctl set --priority {} --pid {}", subject_.effective.priority, reason.pid));
         }
-        Tune(fmt::format("or give those who are held more of each second, by turns (guard_ms_per_s={})",
+        Tune(fmt::format("or give held clients more of each second, in turns (guard_ms_per_s={})",
                          settings_.guard_ms_per_s),
              fmt::format("xschedctl policy set --guard {}ms",
                          std::min(policy::RowOf(&policy::Settings::guard_ms_per_s).max,
                                   std::max(50u, 2 * settings_.guard_ms_per_s))));
         break;
       case Why::kLinger:
-        Tune(fmt::format("let it go on sooner after the more important one went idle (linger_us={})",
+        Tune(fmt::format("let it run sooner after the more important client has become idle (linger_us={})",
                          settings_.linger_us),
              fmt::format("xschedctl policy set --linger {}us", settings_.linger_us / 2));
         break;
       case Why::kTurn:
-        Tune(fmt::format("let more background clients run on a device at a time ({})", Limit(settings_)),
+        Tune(fmt::format("let more background clients run on a device at the same time ({})", Limit(settings_)),
              fmt::format("xschedctl policy set --max-concurrent {}", settings_.max_concurrent.value_or(1) + 1));
-        Tune(fmt::format("or change turns more often (turn_ms={})", settings_.turn_ms),
+        Tune(fmt::format("or make turns shorter (turn_ms={})", settings_.turn_ms),
              fmt::format("xschedctl policy set --turn {}ms",
                          std::max(policy::RowOf(&policy::Settings::turn_ms).min, settings_.turn_ms / 2)));
         break;
@@ -100,12 +100,12 @@ class Remedies {
                         std::min(policy::RowOf(&policy::Settings::share_slack_us).max, 2 * settings_.share_slack_us)));
         break;
       case Why::kDeadline:
-        RaiseTo(subject_.effective.priority + 1, "let it go before all deadlines of its present priority");
+        RaiseTo(subject_.effective.priority + 1, "let it run before all deadlines of its current priority");
         Add("or start it with a shorter deadline: xschedctl run --deadline", "");
         break;
       case Why::kFair:
-        RaiseTo(subject_.effective.priority + 1, "let it go before the others of its present priority");
-        Tune(fmt::format("or let clients run longer before they go down a level (fair_quantum_ms={})",
+        RaiseTo(subject_.effective.priority + 1, "let it run before the others of its current priority");
+        Tune(fmt::format("or let clients run longer before they drop a level (fair_quantum_ms={})",
                          settings_.fair_quantum_ms),
              fmt::format(
                  "xschedctl policy set --fair-quantum {}ms",
@@ -122,7 +122,7 @@ class Remedies {
  private:
   void Add(std::string text, std::string command) { remedies_.push_back({std::move(text), std::move(command)}); }
 
-  // Tells an asking user that a command is not for users.
+  // Tells a user that only an administrator can run the command.
   std::string ByAdmin() const { return !context_.is_admin ? " (by an administrator)" : ""; }
 
   // A change of the policy.
@@ -147,7 +147,7 @@ class Remedies {
     const OwnCeiling own = OwnCeilingOf(uid, subject_.identity.may_raise, context_.config);
     const ClaimPtr& claim = subject_.effective.claim;
     if (claim != nullptr && (claim->priority || claim->ceiling.value_or(kPriorityMax) < priority)) {
-      if (subject_.ended_ns != 0) Add(fmt::format("{}: by another priority of {}", text, ClaimText(*claim)), "");
+      if (subject_.ended_ns != 0) Add(fmt::format("{}: change the priority of {}", text, ClaimText(*claim)), "");
       Self(text + ByAdmin(), fmt::format("set --priority {}", priority));
     } else if (!ceiling && !(claim != nullptr && claim->ceiling) && own.priority < priority) {
       if (subject_.ended_ns != 0) {
@@ -183,7 +183,7 @@ class Remedies {
   std::vector<Remedy> remedies_;
 };
 
-// Over all devices: a client of eight GPUs has eight seconds a second.
+// Over all devices: a client of eight GPUs has eight seconds in each second.
 std::uint64_t Sum(const Explanation& explanation, Phase phase) {
   std::uint64_t sum = 0;
   for (const ExplainedDevice& device : explanation.devices)
@@ -198,15 +198,15 @@ const std::string& CommandOf(const ClientIdentity& identity) {
 }
 
 std::string CauseText(const HeldTotal& total, const ExplainContext& context) {
-  if (total.is_others) return "others: more clients or rules than are remembered one by one";
+  if (total.is_others) return "others: further clients and rules, which are counted together";
   const Reason& reason = total.reason;
   const policy::Settings& settings = context.config.policy;
-  const std::string who = reason.pid == 0 ? "somebody" : Who(reason, context);
+  const std::string who = reason.pid == 0 ? "another client" : Who(reason, context);
   switch (reason.why) {
     case Why::kHold:
       return "hold: by an administrator or by its own user, until release";
     case Why::kPriority:
-      return fmt::format("priority: {} was busy here{}", who, WhatItGives(reason, context));
+      return fmt::format("priority: {} was busy here{}", who, BenefitOfHolding(reason, context));
     case Why::kLinger:
       return fmt::format("linger: {} had just become idle (linger_us={})", who, settings.linger_us);
     case Why::kGang:
@@ -241,19 +241,20 @@ std::string SummaryOf(const Subject& subject, const Explanation& explanation) {
   }
   const std::uint64_t silent = Sum(explanation, Phase::kSilent);
   const std::string begin = who + (subject.ended_ns != 0 ? "; in " : ": in ") + when;
-  if (!subject.can_be_held) return begin + " it was never held: it has no shared memory, and xschedd cannot hold it";
+  if (!subject.can_be_held)
+    return begin + " it was never held: xschedd cannot hold it, because it has no shared memory";
   if (explanation.devices.empty()) return who + " has used no device yet";
   const std::uint64_t all = Sum(explanation, Phase::kUntracked) + Sum(explanation, Phase::kIdle) +
                             Sum(explanation, Phase::kRunning) + Sum(explanation, Phase::kSilent) + explanation.held_ns;
   if (silent != 0 && silent >= explanation.held_ns) {
     return fmt::format(
-        "{} it was silent for {} of the time: it had reported work and was not heard of again "
-        "(stopped, frozen or dumping core), so it counted as idle and held nobody",
+        "{} it was silent for {} of the time: it had reported work and then nothing more "
+        "(stopped, frozen or dumping core), so it counted as idle and held no other client",
         begin, Percent(silent, all));
   }
   if (explanation.held_ns == 0 || explanation.causes.empty()) {
     if (Sum(explanation, Phase::kUntracked) * 2 > all) {
-      return begin + " xschedd did not make it wait: it ran untracked, with nobody of another priority on its devices";
+      return begin + " xschedd did not make it wait: it ran untracked, since no decision depended on when it was busy";
     }
     return fmt::format("{} xschedd did not make it wait: it had work for {} of the time and none for {}", begin,
                        Percent(Sum(explanation, Phase::kRunning), all), Percent(Sum(explanation, Phase::kIdle), all));

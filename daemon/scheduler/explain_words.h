@@ -1,4 +1,4 @@
-// The words of Explain: causes with the names of the settings behind them, and remedies as commands to type.
+// The text of Explain: causes with the names of the settings behind them, and remedies as commands to type.
 // Thread rule: pure functions over the daemon's records; the daemon's one thread.
 #pragma once
 

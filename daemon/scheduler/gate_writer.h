@@ -1,5 +1,6 @@
-// Puts gates into force: writes them to the clients' boards, renews leases and wakes those who wait. With enforcement
-// off, gates hold nobody and limit nothing; all else is written as ever. Thread rule: the daemon's one thread.
+// Puts gates into force: writes them to the clients' boards, renews leases and wakes clients that wait. With
+// enforcement off, gates hold no client and limit nothing; everything else is written as usual. Thread rule: the
+// daemon's one thread.
 #pragma once
 
 #include <cstdint>

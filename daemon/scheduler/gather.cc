@@ -35,7 +35,7 @@ void TakeGpuTime(Cluster& cluster, std::size_t i) {
   cluster.state.tenants[i].ran_ns = attachment.gpu.TakeRanNs();
 }
 
-// Adds the launches since the last read. A client may write anything there: less than before is nothing.
+// Adds the launches since the last read. A client may write anything there: a value below the last one adds nothing.
 void TakeLaunches(Cluster& cluster, std::size_t i) {
   const std::uint64_t launches = cluster.launch_counters[i].Read();
   cluster.state.tenants[i].launched += launches - std::min(launches, cluster.launches[i]);

@@ -37,7 +37,7 @@ struct Cluster {
 class Gatherer {
  public:
   // The present cluster of `start`. Call it only to decide: it takes each tenant's GPU time since the last call, which
-  // is lost unless the policy is asked. The result is valid until Forget.
+  // is lost unless a decision uses it. The result is valid until Forget.
   Cluster& Gather(Device& start, const policy::Settings& settings, std::uint64_t now_ns);
 
   // The attachment's level, burst or deadline has changed.

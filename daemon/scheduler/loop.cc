@@ -69,7 +69,8 @@ void SchedulerLoop::Register(Watched& watched) {
   event.data.u64 = watched.client.id;
   // Fails only without kernel memory; then the client's wake-ups are lost.
   if (::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, watched.client.channel->EventFd(), &event) != 0) {
-    SPDLOG_ERROR("cannot watch a client pid={} error=\"{}\"", watched.client.identity.pid, std::strerror(errno));
+    SPDLOG_ERROR("cannot watch a client: its wake-ups are lost pid={} error=\"{}\"", watched.client.identity.pid,
+                 std::strerror(errno));
   }
 }
 
@@ -207,7 +208,7 @@ void SchedulerLoop::ArmDueTimer() {
 void SchedulerLoop::ArmLeaseTimer() {
   if (lease_armed_ || stopped_) return;
   const bool is_needed = scheduler_.RenewLeases();
-  DecideSoon();  // somebody may have fallen silent
+  DecideSoon();  // a client may have fallen silent
   if (!is_needed) return;
   lease_armed_ = true;
   lease_timer_.expires_after(std::chrono::milliseconds(lease_ms_) / kRenewalsPerLease);

@@ -24,7 +24,7 @@ class Recorder {
   Meter& Metrics() { return meter_; }
   std::uint64_t LateLinesLeftOut() const { return late_lines_left_out_; }
 
-  // False: holds are recorded from now on, but nobody is held.
+  // False: holds are recorded from now on, but no client is held.
   void SetEnforcing(bool enforces) { enforces_ = enforces; }
 
   // ---- a client on a device; `attachment` is already in its state from `now_ns` on

@@ -131,7 +131,7 @@ void Scheduler::KeepMemory(Cluster& cluster, const policy::Decision& decision, s
 }
 
 void Scheduler::ApplyGates(Cluster& cluster, const policy::Decision& decision, std::uint64_t now_ns) {
-  // Also unchanged gates whose client has just become busy or idle.
+  // This includes unchanged gates whose client has just become busy or idle.
   to_apply_.clear();
   for (std::uint32_t i = 0; i < cluster.gates.size(); ++i) {
     if (cluster.gates[i] != decision.gates[i]) to_apply_.push_back(i);

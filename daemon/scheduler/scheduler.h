@@ -29,11 +29,11 @@ class Scheduler {
 
   // ---- what changed; each needs a Decide afterwards
   void SetSettings(const policy::Settings& settings);
-  // False: decisions are recorded as ever, but no hold, window or slice is in force. The benefit of holding cannot be
-  // measured then, so no decision lets anybody run beside a more important client.
+  // False: decisions are recorded as usual, but no hold, window or slice is in force. The benefit of holding cannot be
+  // measured then, so no decision lets a client run beside a more important one.
   void SetEnforcing(bool enforces);
   bool Enforces() const { return gates_.Enforces(); }
-  // Something that the policy sees of the client: priority, weight, hold, latency, deadline hint, group or devices.
+  // Something about the client that the policy uses: priority, weight, hold, latency, deadline hint, group or devices.
   // When the group changes, call it before and after.
   void Changed(Client& client);
   // Opens the client's gates for good. Call before Registry::Remove.

@@ -31,12 +31,12 @@ std::string SliceText(const Attachment& attachment) {
   switch (channel->Ledger().Slice(attachment.slot).state) {
     case abi::SliceState::kNotHere:
       return attachment.device->vendor == kVendorWithSlices
-                 ? None("no channel group of the process is known (a client of MPS?)")
+                 ? None("no channel group of the process was found (does it use MPS?)")
                  : None("this vendor has none that a process may set");
     case abi::SliceState::kRefused:
       return None("the driver refuses them");
     case abi::SliceState::kStalled:
-      return "no time slice for a while: with it no work ended for a second";
+      return "no time slice for now: with one, no work finished for a second";
     case abi::SliceState::kNotAsked:
     case abi::SliceState::kInForce:
       break;

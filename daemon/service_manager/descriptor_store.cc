@@ -83,7 +83,7 @@ DescriptorStore::Stored DescriptorStore::Take(std::vector<PassedDescriptor> pass
       ++channels_[*number];
       ++used_;
     } else {
-      SPDLOG_WARN("the service manager handed over a descriptor that nobody knows name=\"{}\"", one.name);
+      SPDLOG_WARN("the service manager passed an unknown descriptor, which is closed name=\"{}\"", one.name);
       manager_.Unstore(one.name);
     }
   }

@@ -77,7 +77,7 @@ void ServiceManager::Run() {
     }
     const int error = socket_->Send(message.state, message.descriptors);
     if (error != 0)
-      SPDLOG_WARN("cannot tell the service manager \"{}\" error=\"{}\"", message.state, std::strerror(error));
+      SPDLOG_WARN("cannot notify the service manager \"{}\" error=\"{}\"", message.state, std::strerror(error));
   }
 }
 

@@ -51,7 +51,7 @@ std::vector<std::string> Names(std::string_view list) {
 }
 
 tl::unexpected<Error> CannotTake(int error) {
-  return Fail(std::string("cannot take the descriptors of systemd: ") + std::strerror(error));
+  return Fail(std::string("cannot take the descriptors that systemd passed: ") + std::strerror(error));
 }
 
 }  // namespace

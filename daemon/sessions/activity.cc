@@ -20,7 +20,7 @@ CountedActivity CountActivity(const v1::ActivityBatch& batch, Client& client, Qu
   CountedActivity counted;
   if (batch.queues_size() > kMaxActivities || batch.passed_size() > kMaxActivities) {
     counted.taken =
-        Fail("a batch of more than " + std::to_string(kMaxActivities) + " entries was left out", "send smaller ones");
+        Fail("a batch of more than " + std::to_string(kMaxActivities) + " entries was ignored", "send smaller batches");
     return counted;
   }
   for (const v1::ActivityBatch::Queue& part : batch.queues()) {

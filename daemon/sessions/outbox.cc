@@ -16,7 +16,7 @@ bool Outbox::Notice(const std::string& text) {
   message.mutable_notice()->set_text(text);
   if (notices_left_out_ != 0) {
     message.mutable_notice()->mutable_text()->append(" (" + std::to_string(notices_left_out_) +
-                                                     " notices before this were left out)");
+                                                     " earlier notices were dropped)");
   }
   // A full memory quota only drops the notice: another client of the user must not cost this one its session.
   if (messages_.size() >= kMaxNotices || !notices_.Take(MonotonicNs()) || !memory_->Add(message.ByteSizeLong())) {

@@ -29,7 +29,8 @@ void SessionProtocol::Begin() {
   connection_->Charge(cost::kCallNs);
   if (connection_->has_session) {
     connection_.reset();  // it belongs to the other session, which must go on
-    return End({grpc::StatusCode::ALREADY_EXISTS, "this connection has a session; open one stream a connection"});
+    return End(
+        {grpc::StatusCode::ALREADY_EXISTS, "this connection already has a session; open one session per connection"});
   }
   if (!connection_->refusal.ok()) {
     const grpc::Status why = connection_->refusal;
@@ -79,7 +80,7 @@ void SessionProtocol::NoticeIfSlow() {
     if (host_.quotas.Has(connection_->peer.uid, kind, now)) continue;
     last_slow_notice_ns_ = now;
     host_.quotas.CountRefusal(kind);
-    OverQuota(kind, "; its messages are read more slowly");
+    OverQuota(kind, "; until then its messages are read more slowly");
   }
 }
 
@@ -97,21 +98,22 @@ bool SessionProtocol::HandleHello() {
     return false;
   };
   if (!message_.has_hello()) {
-    return refuse(grpc::StatusCode::INVALID_ARGUMENT, "the first message is not hello; send hello first");
+    return refuse(grpc::StatusCode::INVALID_ARGUMENT, "the first message is not a hello; send a hello first");
   }
   const v1::Hello& hello = message_.hello();
   if (!host_.core.IsEnabled()) {
-    return refuse(grpc::StatusCode::UNAVAILABLE, "the daemon is disabled; xschedctl enable ends that");
+    return refuse(grpc::StatusCode::UNAVAILABLE, "the daemon is disabled; run xschedctl enable to end that");
   }
   if (connection_->waiting_id == 0 &&
       host_.core.Clients().Clients().size() + host_.state.AbsentClients() >= kMaxClients) {
     return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                  "xschedd has " + std::to_string(kMaxClients) + " clients, as many as it keeps; end some");
+                  "xschedd has " + std::to_string(kMaxClients) + " clients, the most that it keeps; end some of them");
   }
   const bool is_shim = connection_->channel != nullptr;
   const std::string token(connection_->token, is_shim ? sizeof connection_->token : 0);
   if (hello.token() != token) {
-    return refuse(grpc::StatusCode::INVALID_ARGUMENT, "hello has another token than the preamble; echo the preamble's");
+    return refuse(grpc::StatusCode::INVALID_ARGUMENT,
+                  "the hello has another token than the preamble; send the preamble's token");
   }
   const Hints hints = HintsOf(hello);
   if (const auto checked = Check(hints); !checked) {
@@ -151,7 +153,7 @@ void SessionProtocol::Register(const v1::Hello& hello) {
   Send(std::move(answer));
   sessions_.insert(this);
   if (connection_->channel == nullptr) {
-    Notice("this connection has no shared memory: the client is listed, but cannot be gated");
+    Notice("this client is listed but never held: its connection has no shared memory");
   }
   Notice(HintNote(client, host_.core.Settings()));
 }
@@ -176,7 +178,7 @@ void SessionProtocol::FillConfiguration(const Client& client, v1::Configuration&
 template <typename Action>
 Result<void> SessionProtocol::WithinQuota(QuotaKind kind, Quotas::Holding& holding, const Action& action) {
   if (!holding.Add()) {
-    OverQuota(kind, "; this one is not scheduled by itself");
+    OverQuota(kind, "; this one is not scheduled separately");
     return {};
   }
   Result<void> result = action();
@@ -212,10 +214,10 @@ void SessionProtocol::HandleMessage(Client& client) {
       result = HandleActivity(client);
       break;
     case v1::ClientMessage::kHello:
-      result = Fail("hello was said already");
+      result = Fail("a second hello was ignored", "send one hello per session");
       break;
     case v1::ClientMessage::MESSAGE_NOT_SET:
-      result = Fail("a message of no known kind was left out", "run a client and a daemon of the same release");
+      result = Fail("a message of an unknown kind was ignored", "run a client and a daemon of the same release");
       break;
   }
   if (!result) Notice(result.error().Line());
@@ -243,7 +245,7 @@ Result<void> SessionProtocol::HandleHint(Client& client) {
 Result<void> SessionProtocol::HandleActivity(Client& client) {
   CountedActivity counted = CountActivity(message_.activity(), client, memory_);
   if (counted.is_memory_full && !std::exchange(noticed_rules_, true))
-    OverQuota(QuotaKind::kMemory, "; more rules are not counted apart");
+    OverQuota(QuotaKind::kMemory, "; further passthrough rules are not counted separately");
   return std::move(counted.taken);
 }
 
@@ -257,7 +259,8 @@ void SessionProtocol::Send(v1::DaemonMessage message) {
     case Outbox::Outcome::kTaken:
       return connection_->Charge(cost::kMessageNs);
     case Outbox::Outcome::kUnread:
-      return End({grpc::StatusCode::RESOURCE_EXHAUSTED, "the client does not read; read the session's messages"});
+      return End(
+          {grpc::StatusCode::RESOURCE_EXHAUSTED, "the client does not read its messages; read them as they come"});
     case Outbox::Outcome::kMemory:
       // Later, because the caller may be in the middle of changing the client.
       const std::string why = host_.quotas.Reason(connection_->peer.uid, QuotaKind::kMemory);

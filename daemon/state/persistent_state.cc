@@ -29,8 +29,8 @@ Result<PersistentState::Memory> PersistentState::MemoryFor(const PeerIdentity& p
     if (lasting) return Memory{std::move(*lasting)};
   } else if (store_.IsPresent() && !std::exchange(warned_full_, true)) {
     SPDLOG_WARN(
-        "the descriptor store is full: further clients get fresh memory after a restart clients={} "
-        "remedy=\"raise FileDescriptorStoreMax\"",
+        "the descriptor store is full: after a restart, further clients get fresh memory clients={} "
+        "remedy=\"raise FileDescriptorStoreMax in xschedd.service\"",
         channels_.size());
   }
   auto fresh = Channel::Make(layout);
@@ -89,7 +89,7 @@ StateWriter::Parts PersistentState::Serialise(const StateSaver::PartIds& changed
   StateWriter::Parts parts;
   for (const std::uint64_t part : changed)
     parts.emplace(part, SerialisePart(part));
-  parts.emplace(kHead, SerialisePart(kHead));  // each time: it has the next client's number
+  parts.emplace(kHead, SerialisePart(kHead));  // every time, since it has the next client's id
   const std::uint64_t version = core_.Clients().Names().Version();
   if (std::exchange(partitions_version_, version) != version) parts.emplace(kPartitions, SerialisePart(kPartitions));
   return parts;

@@ -1,7 +1,7 @@
-// Nothing is lost by a restart: the state is saved while the daemon serves, and the next daemon takes it over.
+// Carries the daemon's state across a restart: it is saved while the daemon serves, and the next daemon takes it over.
 //
-//   while serving   each client's memory is in the descriptor store, and the state in a file there (state_saver.h)
-//   at the start    each saved client whose process still lives (process_key.h) gets its record and memory back, is
+//   while serving   each client's memory is in the descriptor store, and so is a file with the state (state_saver.h)
+//   at the start    each saved client whose process is still alive (process_key.h) gets its record and memory back, is
 //                   scheduled at once, and waits for its session (returning_clients.h)
 //
 // Thread rule: the daemon's one thread.
@@ -30,11 +30,11 @@ class PersistentState final : public CoreObserver {
  public:
   PersistentState(boost::asio::io_context& io, Core& core, DescriptorStore& store);
 
-  // Before anybody connects. What cannot be used is logged and left out.
+  // Before any client connects. What cannot be used is logged and left out.
   void Restore(std::vector<PassedDescriptor> passed);
-  // The loop runs: this start has not failed.
+  // The daemon's loop runs: this start has succeeded.
   void Serving() { saver_.Serving(); }
-  // An orderly stop begins: what is saved stays as it is from here on.
+  // An orderly stop begins: saves everything once more, and nothing after that.
   void Freeze();
 
   using Memory = ReturningClients::Memory;  // waiting_id 0: the memory is fresh
@@ -46,10 +46,10 @@ class PersistentState final : public CoreObserver {
   }
   void Returned(std::uint64_t waiting_id) { returning_.Returned(waiting_id); }
 
-  // Calls `done` in the loop once what an administrator has changed so far is saved. It fails, with the reason, where a
-  // restart would lose it. Without a service manager nothing outlives the daemon, which is no failure.
+  // Calls `done` in the loop once everything that an administrator has changed so far is saved; with an error if a
+  // restart would lose it. Without a service manager nothing outlives the daemon; that is not an error.
   void WhenSaved(StateWriter::Saved done) { saver_.WhenSaved(std::move(done)); }
-  // Clients that are not in the registry, but take part of the room for clients.
+  // Clients that are not in the registry, but count towards the limit of clients.
   std::size_t AbsentClients() const { return returning_.Absent().size(); }
 
   // ---- CoreObserver
@@ -60,7 +60,7 @@ class PersistentState final : public CoreObserver {
   void ClaimChanged(std::uint64_t claim, Urgency urgency) override;
 
  private:
-  // Numbers of the saved parts; a client's part has the client's number, a claim's its id behind kClaimParts.
+  // Ids of the saved parts: a client's part has the client's id, a claim's has kClaimParts plus the claim's id.
   static constexpr std::uint64_t kHead = 0;
   static constexpr std::uint64_t kClaimParts = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kPartitions = ~std::uint64_t{0};
@@ -70,7 +70,7 @@ class PersistentState final : public CoreObserver {
   void RestorePolicy(const state::SavedState& saved);
   void RestoreClaims(const state::SavedState& saved);
   void RestoreClients(const state::SavedState& saved, std::map<std::uint64_t, std::vector<UniqueFd>> channels);
-  // Why the client's memory is not restored; empty: it is. Takes it out of `channels`.
+  // Takes the client's memory out of `channels` and restores the client. Returns why it could not; empty: it could.
   std::string RestoreMemory(const state::Client& saved, std::map<std::uint64_t, std::vector<UniqueFd>>& channels);
   std::string RestoreClient(const state::Client& saved, std::vector<UniqueFd> descriptors);
   void NoteChange(std::uint64_t part, Urgency urgency);
@@ -82,8 +82,8 @@ class PersistentState final : public CoreObserver {
   DescriptorStore& store_;
   ReturningClients returning_;
   StateSaver saver_;
-  std::map<std::uint64_t, std::uint64_t> channels_;  // number in the store, by client
-  std::uint64_t partitions_version_ = 0;             // that was saved
+  std::map<std::uint64_t, std::uint64_t> channels_;  // by client: its memory's id in the store
+  std::uint64_t partitions_version_ = 0;             // as last saved
   bool frozen_ = false;
   bool warned_full_ = false;
 };

@@ -1,4 +1,4 @@
-// What PersistentState does at the start: takes over the state of the daemon before.
+// What PersistentState does at the start: takes over the state of the previous daemon.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace xschedd {
 namespace {
 
-// After so many starts in a row that never came to serving, the saved state is not used again.
+// After this many starts in a row that ended before serving, the saved state is not used again.
 constexpr std::uint32_t kMaxFailedStarts = 5;
 
 }  // namespace
@@ -19,14 +19,14 @@ void PersistentState::Restore(std::vector<PassedDescriptor> passed) {
   DescriptorStore::Stored stored = store_.Take(std::move(passed));
   if (!store_.IsPresent()) return;
   core_.Observe(this);
-  frozen_ = true;  // a state that is only half taken over must not be saved
+  frozen_ = true;  // a state that is only partly taken over must not be saved
   std::optional<state::SavedState> saved;
   std::optional<StateFile> file = Load(std::move(stored.states), saved);
   if (saved) {
     RestoreAll(*saved, std::move(stored.channels));
   } else {
     if (!stored.channels.empty()) {
-      SPDLOG_WARN("the memory of {} clients is given up: there is no saved state that says whose it is",
+      SPDLOG_WARN("the memory of {} clients is given up, since no saved state says which clients it belongs to",
                   stored.channels.size());
     }
     for (const auto& [number, descriptors] : stored.channels)
@@ -36,7 +36,8 @@ void PersistentState::Restore(std::vector<PassedDescriptor> passed) {
   if (!file) {
     auto made = StateFile::Make();
     if (!made) {
-      SPDLOG_ERROR("a restart will lose what administrators set error=\"{}\"", made.error().Line());
+      SPDLOG_ERROR("the state cannot be saved: a restart will lose what administrators set error=\"{}\"",
+                   made.error().Line());
       return saver_.CannotSave(made.error().Line());
     }
     file.emplace(std::move(*made));
@@ -46,7 +47,7 @@ void PersistentState::Restore(std::vector<PassedDescriptor> passed) {
   saver_.Save(AllParts());
 }
 
-// The file, unless it cannot be used any more. `saved` stays empty where there is no state.
+// The file, unless it cannot be used any more. `saved` stays empty if there is no state.
 std::optional<StateFile> PersistentState::Load(std::vector<UniqueFd> files, std::optional<state::SavedState>& saved) {
   if (files.empty()) return std::nullopt;
   const auto give_up = [this](const std::string& why) {
@@ -54,15 +55,15 @@ std::optional<StateFile> PersistentState::Load(std::vector<UniqueFd> files, std:
     store_.RemoveState();
     return std::nullopt;
   };
-  if (files.size() > 1) return give_up("there are " + std::to_string(files.size()) + " of them");
+  if (files.size() > 1) return give_up("the store has " + std::to_string(files.size()) + " of them");
   auto file = StateFile::Open(std::move(files.front()));
   if (!file) return give_up(file.error().Line());
   const std::uint32_t starts = file->BeginStart();
-  if (starts >= kMaxFailedStarts) return give_up(std::to_string(starts) + " daemons in a row ended before they served");
+  if (starts >= kMaxFailedStarts) return give_up(std::to_string(starts) + " daemons in a row ended before serving");
   const auto content = file->Read();
-  if (!content) return give_up("neither of its two copies is whole");
+  if (!content) return give_up("neither of its two copies is complete");
   state::SavedState parsed;
-  if (!parsed.ParseFromString(*content)) return give_up("its content is no state");
+  if (!parsed.ParseFromString(*content)) return give_up("its content is not a state");
   saved = std::move(parsed);
   return std::move(*file);
 }
@@ -71,7 +72,7 @@ void PersistentState::RestoreAll(const state::SavedState& saved,
                                  std::map<std::uint64_t, std::vector<UniqueFd>> channels) {
   RestorePolicy(saved);
   core_.SetRestarts(saved.restarts() + 1);
-  // A number that only the store knows is not given to another client either: the state may be older than the store.
+  // The state may be older than the store, so an id that only the store knows is not given to another client either.
   const std::uint64_t next_stored = channels.empty() ? 0 : channels.rbegin()->first + 1;
   core_.Clients().Restore(std::max(saved.next_client(), next_stored), PartitionsFrom(saved));
   RestoreClaims(saved);
@@ -83,19 +84,20 @@ void PersistentState::RestorePolicy(const state::SavedState& saved) {
   const auto live = FromSaved(saved.policy());
   const auto file = FromSaved(saved.file_policy());
   if (!live || !file) {
-    SPDLOG_WARN("the policy from before the restart is not known here name=\"{}\"", saved.policy().name());
+    SPDLOG_WARN(
+        "this release does not have the policy from before the restart; the configuration's is used name=\"{}\"",
+        saved.policy().name());
     return;
   }
   if (*live == *file) return;
   const policy::Settings now = AfterRestart(*live, *file, core_.FilePolicy());
   if (now != *live) {
-    SPDLOG_INFO(
-        "policy settings from before the restart give way to the configuration, where that has been changed since");
+    SPDLOG_INFO("policy settings from before the restart are replaced where the configuration has changed since");
   }
   if (now != core_.FilePolicy()) core_.RestorePolicy(now);
 }
 
-// Before the clients that they are about.
+// Comes before RestoreClients, since claims apply to clients.
 void PersistentState::RestoreClaims(const state::SavedState& saved) {
   std::size_t restored = 0;
   for (const state::Claim& claim : saved.claims())
@@ -144,9 +146,9 @@ void PersistentState::RestoreClients(const state::SavedState& saved,
 std::string PersistentState::RestoreMemory(const state::Client& saved,
                                            std::map<std::uint64_t, std::vector<UniqueFd>>& channels) {
   if (abi::FindSpoken(saved.abi_version(), saved.layout_hash()) == nullptr)
-    return "its memory has the layout of another release";
+    return "its memory has a layout that this release does not know";
   auto found = channels.extract(saved.channel());
-  if (found.empty()) return "its memory is not in the store any more";
+  if (found.empty()) return "its memory is no longer in the store";
   std::string why = RestoreClient(saved, std::move(found.mapped()));
   if (!why.empty()) store_.RemoveChannel(saved.channel());
   return why;
@@ -159,7 +161,7 @@ std::string PersistentState::RestoreClient(const state::Client& saved, std::vect
   const auto pid = static_cast<pid_t>(saved.pid());
   UniqueFd pidfd = OpenProcess(pid, restored.fresh.identity.key);
   if (!pidfd.IsValid()) return "its process has just ended";
-  if (core_.Clients().Find(saved.id()) != nullptr) return "its number is another's";
+  if (core_.Clients().Find(saved.id()) != nullptr) return "another client has its id";
   ProcessInfo process = ReadProcess(pid, pidfd.Get());
   restored.fresh.identity.exe = std::move(process.exe);
   restored.fresh.identity.cgroup = std::move(process.cgroup);

@@ -88,7 +88,7 @@ std::optional<ReturningClients::Memory> ReturningClients::TakeMemory(const PeerI
     const Client* const client = core_.Clients().Find(id);
     if (waiting->channel == nullptr || client->identity.pid != static_cast<std::uint64_t>(peer.pid)) continue;
     if (!IsSame(client->identity.key, ReadProcessKey(peer.pid, peer.pidfd.Get()))) continue;
-    // The process has loaded another version of the library: it gets fresh memory, and keeps what was set for it.
+    // The process has loaded another version of the client library: it gets fresh memory, and keeps its settings.
     if (waiting->channel->Layout() != layout) continue;
     if (client->identity.uid != peer.uid) {
       Remove(id, "its process has changed its user");
@@ -106,13 +106,13 @@ void ReturningClients::GiveBack(std::uint64_t waiting_id, std::unique_ptr<Channe
   SPDLOG_DEBUG("client waits again id={}", waiting_id);
   if (found->second->is_superseded) return Remove(waiting_id, kHasOtherSession);
   if (!in_grace_) return Remove(waiting_id, kDidNotReturn);
-  // If it died while a connection had its memory, that connection was told, and nobody will be told again.
+  // If the process exited while a connection had its memory, only that connection was notified.
   if (HasExited(found->second->dead.native_handle())) Remove(waiting_id, "it exited");
 }
 
 void ReturningClients::Remove(std::uint64_t id, const std::string& why) {
   const auto found = waiting_.find(id);
-  // A connection that has the memory ends the client itself.
+  // If a connection has the memory, it removes the client itself.
   if (stopped_ || found == waiting_.end() || found->second->channel == nullptr) return;
   core_.RemoveClient(id, why);
   waiting_.erase(id);
@@ -120,7 +120,7 @@ void ReturningClients::Remove(std::uint64_t id, const std::string& why) {
 
 void ReturningClients::Supersede(Client& client) {
   RestoreAbsent(client);
-  // The process has connected twice, and its first connection, which has its memory, has no session (yet).
+  // The process has connected twice. Its first connection has the memory, and no session (yet).
   for (auto& [id, waiting] : waiting_) {
     const Client& before = *core_.Clients().Find(id);
     const bool is_same = before.identity.pid == client.identity.pid && IsSame(before.identity.key, client.identity.key);

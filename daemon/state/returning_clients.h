@@ -1,11 +1,11 @@
-// Clients of an earlier daemon that have no session with this one yet. Each has kGrace to come back:
+// Clients of an earlier daemon that have no session with this one yet. Each has kGrace to reconnect:
 //
-//   waiting   its record and memory are there again, and it is scheduled; when its process connects, it gets this
-//             memory
-//   absent    its memory could not be restored; what others had set for it is kept for its next session
+//   waiting   its record and memory are restored, and it is scheduled; when its process connects, it gets this memory
+//   absent    its memory could not be restored; its settings are kept for its next session
 //
-// A process with several sessions gets fresh memory for each, because nothing tells which of them came back. While the
-// daemon is disabled, no grace ends: nobody could come back. Thread rule: the daemon's one thread.
+// A process with several sessions gets fresh memory for each, because it cannot be known which of them reconnects.
+// While the daemon is disabled, the grace period does not end, since no client could reconnect. Thread rule: the
+// daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -30,31 +30,31 @@ class ReturningClients {
  public:
   static constexpr std::chrono::seconds kGrace{10};
 
-  // `on_absent_change`: called with the number of each absent client that is no longer kept.
+  // `on_absent_change`: called with the id of each absent client that is no longer kept.
   ReturningClients(boost::asio::io_context& io, Core& core, std::function<void(std::uint64_t)> on_absent_change);
 
   // `id`: of a restored client in the registry. `process`: its pidfd.
   void AddWaiting(std::uint64_t id, std::unique_ptr<Channel> channel, UniqueFd process);
-  // Kept only if something is set for it.
+  // Keeps the client only if something is set for it.
   void AddAbsent(const state::Client& saved);
   void BeginGrace();
   // The daemon was disabled or enabled.
   void EnabledChanged();
-  // The daemon stops: whoever waits is left to the next one.
+  // The daemon stops: waiting clients are left to the next one.
   void Stop();
 
   struct Memory {
     std::unique_ptr<Channel> channel;
     std::uint64_t waiting_id = 0;
   };
-  // The memory that waits for the process that has connected. None: nothing waits for it.
+  // The memory that was kept for the process that has connected. None: there is none.
   std::optional<Memory> TakeMemory(const PeerIdentity& peer, const abi::Layout& layout);
-  // The process did not get as far as a session, and may try again.
+  // The connection ended before it had a session; the process may try again.
   void GiveBack(std::uint64_t waiting_id, std::unique_ptr<Channel> channel);
-  // It has its session, and the memory belongs to its connection.
+  // The client has its session, and the memory belongs to its connection.
   void Returned(std::uint64_t waiting_id) { waiting_.erase(waiting_id); }
-  // A process has a session with memory of its own: what was set for it before the restart is set again, and the client
-  // that waited for it is removed.
+  // A process has a session with fresh memory: its settings from before the restart are set again, and the client that
+  // waited for the process is removed.
   void Supersede(Client& client);
 
   const std::vector<state::Client>& Absent() const { return absent_; }

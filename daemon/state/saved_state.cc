@@ -87,7 +87,7 @@ RestoredClient FromSaved(const state::Client& saved) {
   fresh.identity.key = {saved.start_ticks(), saved.pidfd_inode()};
   fresh.identity.uid = saved.uid();
   fresh.identity.gid = saved.gid();
-  // An earlier release did not save it.
+  // An earlier release did not save may_raise.
   fresh.identity.may_raise = saved.may_raise() || saved.uid() == ::geteuid();
   fresh.identity.claim_socket = saved.claim_socket();
   fresh.group_name = CleanText(saved.group(), kMaxGroupNameBytes);
@@ -187,7 +187,7 @@ std::optional<policy::Settings> FromSaved(const state::Policy& saved) {
   policy::Settings settings;
   settings.name = *name;
   for (const policy::SettingRow& row : policy::kSettings) {
-    // What is out of range stays as by default.
+    // A value out of range keeps the default.
     if (const auto value = FindSetting(row, saved); value && *value) policy::Set(row, **value, settings);
   }
   return settings;

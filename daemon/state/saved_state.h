@@ -1,5 +1,5 @@
-// The daemon's state as it is saved (state.proto), and the checks on what comes back: it was written by a daemon of any
-// release. Thread rule: the daemon's one thread.
+// Converts the daemon's state to and from what is saved (state.proto). What comes back is checked, since a daemon of
+// any release may have written it. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,17 @@
 
 namespace xschedd {
 
-// The largest state that can come to be, for StateFile::kCapacity: each number counts as 12 bytes, each text with its
-// length. A test saves the largest client that a session can make.
+// The largest possible state, for StateFile::kCapacity: each number counts as 12 bytes, each text as its maximum length
+// and a few bytes. A test saves the largest client that a session can make.
 inline constexpr std::size_t kSavedNumberBytes = 12;
-inline constexpr std::size_t kMaxSavedQueues = 4;  // of a client: those with the shortest deadlines
+inline constexpr std::size_t kMaxSavedQueues = 4;  // per client: those with the shortest deadlines
 inline constexpr std::size_t kMaxSavedQueueBytes = 4 * kSavedNumberBytes;
 inline constexpr std::size_t kMaxSavedDeviceBytes = 3 + 2 * 6 + (17 + 2) + (kMaxNameBytes + 2) + (kMaxVendorBytes + 2);
 // Without its devices.
 inline constexpr std::size_t kMaxSavedClientBytes =
     31 * kSavedNumberBytes + (kMaxGroupNameBytes + 4) + 3 * (kMaxWordBytes + 3) + kMaxSavedQueues * kMaxSavedQueueBytes;
-inline constexpr std::size_t kMaxSavedPartitionBytes = (17 + 5) + (kMaxNameBytes + 2);  // each at an address of its own
+inline constexpr std::size_t kMaxSavedPartitionBytes =
+    (17 + 5) + (kMaxNameBytes + 2);  // as if each had an address of its own
 inline constexpr std::size_t kMaxSavedHeadBytes = 4'096;
 inline constexpr std::size_t kMaxSavedClaimBytes = 10 * kSavedNumberBytes + (kMaxClaimNameBytes + 3) +
                                                    (kMaxClaimCgroupBytes + 3) + (kMaxGroupNameBytes + 3) +
@@ -33,7 +34,7 @@ inline constexpr std::size_t kMaxSavedBytes =
     kMaxPartitions * kMaxSavedPartitionBytes + kMaxClaims * kMaxSavedClaimBytes + kMaxSavedHeadBytes;
 static_assert(kMaxSavedBytes <= StateFile::kCapacity);
 
-// `channel`: its number in the descriptor store.
+// `channel`: the id of its memory in the descriptor store.
 state::Client ToSaved(const Client& client, std::optional<std::uint64_t> channel);
 RestoredClient FromSaved(const state::Client& saved);
 
@@ -41,14 +42,14 @@ state::Claim ToSaved(const Claim& claim);
 Claim FromSaved(const state::Claim& saved);
 
 state::Policy ToSaved(const policy::Settings& settings);
-// None: a policy that this release does not have. Numbers out of range are as by default.
+// None: this release does not have the policy. A value out of range becomes the default.
 std::optional<policy::Settings> FromSaved(const state::Policy& saved);
 
-// What is in force after a restart: a setting that was not as in the files then stays, unless they say something else
-// now than then. `then` and `now`: what they say.
+// The policy after a restart: a setting keeps its live value, unless the files have changed it since. `then` and `now`:
+// the files' values before and after the restart.
 policy::Settings AfterRestart(const policy::Settings& live, const policy::Settings& then, const policy::Settings& now);
 
-// All of the core but its clients and partitions.
+// Everything but clients, claims and partitions.
 void FillSaved(const Core& core, state::SavedState& saved);
 void FillPartitions(const Partitions& partitions, state::SavedState& saved);
 Partitions PartitionsFrom(const state::SavedState& saved);

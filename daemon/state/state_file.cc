@@ -82,7 +82,7 @@ Result<StateFile> StateFile::Make() {
   const bool made = fd.IsValid() && ::ftruncate(fd.Get(), FileSize(kCapacity)) == 0 &&
                     WriteAll(fd.Get(), Bytes(&header, sizeof header), 0);
   if (!made) {
-    return Fail(std::string("cannot make the memory for the saved state: ") + std::strerror(errno),
+    return Fail(std::string("cannot create the memory for the saved state: ") + std::strerror(errno),
                 "raise LimitNOFILE or the memory limit");
   }
   return StateFile(std::move(fd), kCapacity);
@@ -93,7 +93,7 @@ Result<StateFile> StateFile::Open(UniqueFd fd) {
   Header header{};
   if (::fstat(fd.Get(), &status) != 0 || !S_ISREG(status.st_mode) || !ReadAll(fd.Get(), &header, sizeof header, 0) ||
       std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) {
-    return Fail("it is no saved state");
+    return Fail("it is not a saved state");
   }
   if (header.format != kFormat) {
     return Fail("it has format " + std::to_string(header.format) + ", this daemon's is " + std::to_string(kFormat));
@@ -102,12 +102,12 @@ Result<StateFile> StateFile::Open(UniqueFd fd) {
   if (!is_first && status.st_size != FileSize(kCapacity)) return Fail("its size is wrong");
   StateFile file(std::move(fd), is_first ? kFirstCapacity : kCapacity);
   file.newest_ = file.FindNewest(&file.sequence_);
-  if (is_first && !file.Grow()) return Fail("it cannot be made longer", "raise the memory limit");
+  if (is_first && !file.Grow()) return Fail("it cannot be enlarged", "raise the memory limit");
   return file;
 }
 
 bool StateFile::Grow() {
-  // The first slot stays where it is: what is newest must be there before the other one moves.
+  // Slot 0 stays where it is, and slot 1 moves: the newest content must be in slot 0 first.
   if (newest_ == 1) {
     const auto content = Read();
     if (!content || !Write(*content)) return false;
@@ -149,7 +149,8 @@ std::optional<std::string> StateFile::Read() const {
 
 Result<void> StateFile::Write(std::string_view content) {
   if (content.size() > capacity_) {
-    return Fail("the state has " + std::to_string(content.size()) + " bytes, more than there is room for");
+    return Fail("the state has " + std::to_string(content.size()) + " bytes, more than the " +
+                std::to_string(capacity_) + " that fit");
   }
   SlotHeader header{};
   header.sequence = sequence_ + 1;

@@ -1,15 +1,14 @@
-// Bytes that outlive the daemon, in a memfd that the service manager keeps: killed at any instruction, it leaves what
-// was written last or what was written before that, whole.
+// Bytes that outlive the daemon, in a memfd that the service manager keeps. At whatever instruction the daemon is
+// killed, the file has the content that was written last, or the one before that, complete.
 //
-//   header   magic, format, how many starts in a row have not come to serving
+//   header   magic, format, how many starts in a row have ended before serving
 //   slot 0   sequence, length, CRC-32 of these and of the content; content
 //   slot 1   the same
 //
-// A write goes to the slot that does not hold the newest content. A reader takes the slot with the larger sequence
-// among those whose sum is right; so a write that was cut off anywhere was never made. It is written by system calls,
-// not through a mapping: a machine without memory left then answers with an error instead of SIGBUS.
-// A file of an earlier release has shorter slots: it is made longer when it is opened. Thread rule: one owner at a
-// time.
+// A write goes to the slot that does not have the newest content. A reader takes the slot with the larger sequence
+// among those whose checksum is right, so an interrupted write has no effect. It is written with system calls, not
+// through a mapping: without memory left, these return an error, where a mapping would raise SIGBUS. A file of an
+// earlier release has shorter slots and is enlarged when it is opened. Thread rule: one owner at a time.
 #pragma once
 
 #include <cstdint>
@@ -25,23 +24,23 @@ namespace xschedd {
 class StateFile {
  public:
   static constexpr std::uint32_t kFormat = 1;
-  // Of a slot; only what is written costs memory. The largest state that can come to be fits (saved_state.h).
+  // Bytes of a slot; only what is written costs memory. The largest possible state fits (saved_state.h).
   static constexpr std::size_t kCapacity = std::size_t{20} * 1024 * 1024;
-  static constexpr std::size_t kFirstCapacity = std::size_t{8} * 1024 * 1024;  // of the first release's files
+  static constexpr std::size_t kFirstCapacity = std::size_t{8} * 1024 * 1024;  // in the first release's files
 
-  // A fresh one, without content.
+  // A new file, without content.
   static Result<StateFile> Make();
-  // An earlier daemon's. Fails if it is not one, or of another format.
+  // An earlier daemon's file. Fails if it is not one, or has another format.
   static Result<StateFile> Open(UniqueFd fd);
 
   int Fd() const { return fd_.Get(); }
-  // The content; none: nothing was ever written whole.
+  // The content; none: no write was ever completed.
   std::optional<std::string> Read() const;
-  // Fails if the content is too large or there is no memory; what was there before then stays.
+  // Fails if the content is too large or there is no memory left; the previous content then stays.
   Result<void> Write(std::string_view content);
 
-  // A state that ends every daemon that takes it over must not end all of them: a daemon counts itself in before it
-  // looks at the content and sets the count to zero once it serves. Returns the starts before this one.
+  // Limits how many daemons a state that crashes them can end: a daemon increases the count before it reads the
+  // content, and sets it to zero once it serves. Returns the count before this start.
   std::uint32_t BeginStart();
   void EndStart();
 
@@ -51,7 +50,7 @@ class StateFile {
     std::string content;
   };
   StateFile(UniqueFd fd, std::size_t capacity) : fd_(std::move(fd)), capacity_(capacity) {}
-  // Makes the slots as long as kCapacity says. Killed in the midst of it, the file is as before or as afterwards.
+  // Enlarges the slots to kCapacity. If the daemon is killed meanwhile, the file is as before or as afterwards.
   bool Grow();
   std::optional<Slot> ReadSlot(int index) const;
   // The slot with the newest content, -1 if there is none.

@@ -1,5 +1,5 @@
-// Keeps the saved state up to date while the daemon serves: collects what has changed for some milliseconds and gives
-// it to the StateWriter. What an administrator changes is saved before the administrator is answered.
+// Keeps the saved state up to date while the daemon serves: collects changes for some milliseconds and passes them to
+// the StateWriter. An administrator's change is saved before it is answered.
 // Thread rule: the daemon's one thread.
 #pragma once
 
@@ -20,22 +20,21 @@ namespace xschedd {
 class StateSaver {
  public:
   using PartIds = std::set<std::uint64_t>;
-  // The parts of the state with these numbers, and whatever must be saved each time.
+  // Returns the parts of the state with these ids, and those that are saved every time.
   using Serialise = std::function<StateWriter::Parts(const PartIds& changed)>;
 
   StateSaver(boost::asio::io_context& io, Serialise serialise);
 
-  // Either of them once, before anything else: the state is saved to this file, or it cannot be.
+  // One of the two is called once, before anything else: the state is saved to this file, or cannot be saved.
   void Begin(StateFile file) { writer_.emplace(std::move(file)); }
   void CannotSave(std::string why) { why_unsaved_ = std::move(why); }
 
   void NoteChange(std::uint64_t part, Urgency urgency);
   // Saves these parts and all that changed before. `saved`: as in StateWriter::Put.
   void Save(const PartIds& parts = {}, StateWriter::Saved saved = {});
-  // Calls `done` in the loop once all urgent changes are saved. It fails, with the reason, where a restart would lose
-  // them.
+  // Calls `done` in the loop once all urgent changes are saved; with an error if a restart would lose them.
   void WhenSaved(StateWriter::Saved done);
-  // This start has not failed (StateFile::EndStart).
+  // This start has succeeded (StateFile::EndStart).
   void Serving();
   // Saves these parts, and returns when they are written. Nothing is saved afterwards unless Save is called.
   void Finish(const PartIds& parts);
@@ -48,7 +47,7 @@ class StateSaver {
   boost::asio::steady_timer delay_;
   bool is_delayed_ = false;
   PartIds changed_;
-  bool is_urgent_ = false;  // an administrator waits for what has changed
+  bool is_urgent_ = false;  // an administrator waits for the changes to be saved
 };
 
 }  // namespace xschedd

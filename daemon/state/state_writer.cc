@@ -22,7 +22,7 @@ StateWriter::~StateWriter() {
 void StateWriter::Put(Parts changed, Saved saved) {
   {
     const std::lock_guard lock(mutex_);
-    changed.merge(changed_);  // what is new goes before what it replaces
+    changed.merge(changed_);  // the new parts take precedence over those already there
     changed_ = std::move(changed);
     if (saved) {
       waiting_.push_back(std::move(saved));
@@ -90,7 +90,7 @@ void StateWriter::Run() {
       if (!written && !due_) due_ = Clock::now() + kRetry;
       idle_.notify_all();
     }
-    // What came meanwhile is written, too; what cannot be written is not tried again.
+    // At the end, changes that came during the write are still written; a write that failed is not repeated.
     if (is_ending_ && changed_.empty()) return;
   }
 }
@@ -107,7 +107,8 @@ Result<void> StateWriter::Write() {
   if (written) {
     if (std::exchange(warned_unsaved_, false)) SPDLOG_INFO("the state is saved again");
   } else if (!std::exchange(warned_unsaved_, true)) {
-    SPDLOG_ERROR("the state is not saved: a restart loses what has changed since error=\"{}\"", written.error().Line());
+    SPDLOG_ERROR("the state is not saved: a restart loses every change since the last save error=\"{}\"",
+                 written.error().Line());
   }
   return written;
 }

@@ -1,9 +1,9 @@
-// Writes the saved state from a thread of its own: however large it is, the daemon's loop only says what has changed.
+// Writes the saved state on a thread of its own, so that the daemon's loop only passes what has changed, however large
+// the state is.
 //
-// The state is a list of parts, and the writer has all of them. Changes that come while it writes are
-// written together; what somebody waits for is written at once, all else seldom enough to cost little. Where nothing
-// can be written (no memory) it is tried again every second. Thread rule: any thread; `saved` is called by the writer's
-// own.
+// The state is a list of parts, of which the writer keeps a copy. Changes that come during a write are written
+// together. What a caller waits for is written at once; everything else seldom enough to cost little. If a write fails
+// (no memory), it is repeated every second. Thread rule: any thread; `saved` is called on the writer's own thread.
 #pragma once
 
 #include <chrono>
@@ -24,8 +24,7 @@ namespace xschedd {
 
 class StateWriter {
  public:
-  // The state's parts, by what they are of: each is bytes of a serialised message, and all of them, one after the
-  // other, are the state.
+  // The parts by id. Each is a serialised message, and all of them in a row are the serialised state.
   using Parts = std::map<std::uint64_t, std::string>;
   using Saved = std::function<void(Result<void>)>;
 
@@ -35,24 +34,25 @@ class StateWriter {
   StateWriter(const StateWriter&) = delete;
   StateWriter& operator=(const StateWriter&) = delete;
 
-  // An empty part is gone. `saved`: somebody waits; called once, when this is written or cannot be.
+  // An empty part is removed. `saved`: called once, when the changes are written or cannot be; if given, they are
+  // written at once.
   void Put(Parts changed, Saved saved = {});
-  // Returns when all that was put is written, or cannot be.
+  // Returns when everything put so far is written, or cannot be.
   void Flush();
-  // StateFile::EndStart.
+  // Calls StateFile::EndStart on the writer's thread.
   void EndStart();
 
  private:
   static constexpr std::chrono::seconds kRetry{1};
-  static constexpr int kCoreDivisor = 50;  // at most a fiftieth of a core is spent on what nobody waits for
+  static constexpr int kCoreDivisor = 50;  // at most 1/50 of a core is spent on writes that nobody waits for
 
   void Run();
   // Waits until there is something to do.
   void AwaitWork(std::unique_lock<std::mutex>& lock);
   Result<void> Write();
 
-  StateFile file_;  // the thread's
-  Parts parts_;     // the thread's
+  StateFile file_;  // used by the thread only
+  Parts parts_;     // used by the thread only
   std::chrono::nanoseconds last_cost_{0};
   bool warned_unsaved_ = false;
 
@@ -61,7 +61,7 @@ class StateWriter {
   std::condition_variable idle_;
   Parts changed_;
   std::vector<Saved> waiting_;
-  std::optional<std::chrono::steady_clock::time_point> due_;  // none: all is written
+  std::optional<std::chrono::steady_clock::time_point> due_;  // none: everything is written
   bool is_hurried_ = false;
   bool end_start_ = false;
   bool is_writing_ = false;

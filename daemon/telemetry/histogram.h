@@ -11,9 +11,9 @@ namespace xschedd {
 
 class TimeHistogram {
  public:
-  static constexpr std::size_t kMostBounds = 15;
+  static constexpr std::size_t kMaxBounds = 15;
 
-  // `bounds_ns`: ascending, at most kMostBounds, never freed. Values above the last bound have their own count.
+  // `bounds_ns`: ascending, at most kMaxBounds, never freed. Values above the last bound have their own count.
   explicit TimeHistogram(std::span<const std::uint64_t> bounds_ns) : bounds_ns_(bounds_ns) {}
 
   void Observe(std::uint64_t ns) {
@@ -38,7 +38,7 @@ class TimeHistogram {
 
  private:
   std::span<const std::uint64_t> bounds_ns_;
-  std::array<std::uint64_t, kMostBounds + 1> counts_{};
+  std::array<std::uint64_t, kMaxBounds + 1> counts_{};
   std::uint64_t sum_ns_ = 0;
 };
 

@@ -67,7 +67,7 @@ void LogOfLibrary(const char* library, std::string_view text) {
       return;
     }
   }
-  SPDLOG_WARN("message of a library library={} text=\"{}\"", library, CleanText(text, kLibraryTextLimit));
+  SPDLOG_WARN("message from a library library={} text=\"{}\"", library, CleanText(text, kLibraryTextLimit));
 }
 
 // Queues lines; its one thread writes them.
@@ -81,7 +81,8 @@ class LossTold final : public spdlog::sinks::sink {
   void log(const spdlog::details::log_msg& message) override {
     const std::uint64_t now = lines_.overrun_counter();
     if (now != reported_) {
-      const std::string text = "log lines lost, because nobody read them lines=" + std::to_string(now - reported_);
+      const std::string text =
+          "log lines were lost, because they were not read in time lines=" + std::to_string(now - reported_);
       reported_ = now;
       sink_->log({message.logger_name, spdlog::level::warn, text});
     }

@@ -15,8 +15,8 @@ constexpr std::uint64_t kHoldBounds[] = {100 * kUs, 500 * kUs, 1 * kMs,   2'500 
                                          50 * kMs,  100 * kMs, 250 * kMs, 1 * kS,      5 * kS,  30 * kS};
 constexpr std::uint64_t kLatencyBounds[] = {5 * kUs,   10 * kUs, 20 * kUs, 50 * kUs, 100 * kUs, 200 * kUs,
                                             500 * kUs, 1 * kMs,  5 * kMs,  20 * kMs, 100 * kMs};
-static_assert(std::size(kHoldBounds) <= TimeHistogram::kMostBounds);
-static_assert(std::size(kLatencyBounds) <= TimeHistogram::kMostBounds);
+static_assert(std::size(kHoldBounds) <= TimeHistogram::kMaxBounds);
+static_assert(std::size(kLatencyBounds) <= TimeHistogram::kMaxBounds);
 
 // The longest label taken from client text.
 constexpr std::size_t kLabelLimit = 64;
@@ -42,7 +42,7 @@ Usage UsageOf(const Attachment& attachment, std::uint64_t now_ns) {
   if (attachment.client->channel == nullptr) return usage;
   const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
   const std::uint64_t passed_ns = now_ns - std::min(now_ns, metered.begun_ns);
-  const std::uint64_t most = (passed_ns / kMs + 1) * (Meter::kMostLaunchesPerS / 1'000);
+  const std::uint64_t most = (passed_ns / kMs + 1) * (Meter::kMaxLaunchesPerS / 1'000);
   usage.gpu_ns = Grown(ledger.gpu_time_ns, metered.base.gpu_ns, passed_ns);
   usage.launches = Grown(ledger.submitted, metered.base.launches, most);
   usage.completions = Grown(ledger.completed, metered.base.completions, most);
@@ -79,7 +79,7 @@ std::uint32_t Meter::PlaceOf(Device& device) {
                                   [&](const DeviceAccount& one) { return one.id == device.pci_address; });
   const bool is_new = known == devices_.end();
   auto place = static_cast<std::uint32_t>(known - devices_.begin());
-  if (is_new && devices_.size() > kMostDevices) {
+  if (is_new && devices_.size() > kMaxMeteredDevices) {
     // If one device could be folded, the new one takes its place, which has no id now.
     place = kOtherPlace;
     if (FoldOne()) {
@@ -126,7 +126,7 @@ bool Meter::FoldOne() {
 std::uint32_t Meter::ClassPlace(std::string_view name) {
   const auto found = std::find(classes_.begin(), classes_.end(), name);
   if (found != classes_.end()) return static_cast<std::uint32_t>(found - classes_.begin());
-  if (classes_.size() >= kMostClasses) return kOtherPlace;
+  if (classes_.size() >= kMaxClasses) return kOtherPlace;
   classes_.emplace_back(name);
   return static_cast<std::uint32_t>(classes_.size() - 1);
 }
@@ -141,7 +141,7 @@ std::uint32_t Meter::FindAccount(std::uint32_t device, std::uint32_t klass) {
     accounts_[free] = ClassAccount(device, klass);
     return free;
   }
-  if (accounts_.size() >= kMostAccounts) return kOtherPlace;
+  if (accounts_.size() >= kMaxAccounts) return kOtherPlace;
   accounts_.emplace_back(device, klass);
   return static_cast<std::uint32_t>(accounts_.size() - 1);
 }
@@ -234,7 +234,7 @@ void Meter::CountPresent(const Attachment& attachment, std::uint64_t now_ns) {
     return;
   }
   const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
-  present.in_flight += std::min<std::uint64_t>(ledger.in_flight, kMostInFlight);
+  present.in_flight += std::min<std::uint64_t>(ledger.in_flight, kMaxInFlight);
   present.window_us = std::max<std::uint64_t>(present.window_us, gate.window_us);
   const History::Recently recent = attachment.history.Recent({now_ns, ledger.gpu_time_ns});
   if (device.counting >= 0 && recent.time_ns != 0) {

@@ -1,8 +1,8 @@
 // Accounts for the metrics of devices and classes of clients: totals since the daemon's start, and the present state.
 //
 // A client's class is what its rule says (`class`), else the band of its effective priority: "high" above 0, "normal"
-// at 0, "low" below. Whatever clients do, there are at most kMostDevices devices, kMostClasses classes and
-// kMostAccounts pairs of the two; the rest goes to the device or class "other". A device without clients gives up its
+// at 0, "low" below. Whatever clients do, there are at most kMaxMeteredDevices devices, kMaxClasses classes and
+// kMaxAccounts pairs of the two; the rest goes to the device or class "other". A device without clients gives up its
 // place when another needs it, and its totals move to "other".
 //
 // Totals are read from the clients' ledgers (Settle) for each count, and when a client changes class or leaves. So they
@@ -66,12 +66,12 @@ struct DeviceAccount {
 
 class Meter {
  public:
-  static constexpr std::size_t kMostDevices = 64;
-  static constexpr std::size_t kMostClasses = 32;
-  static constexpr std::size_t kMostAccounts = 256;
+  static constexpr std::size_t kMaxMeteredDevices = 64;
+  static constexpr std::size_t kMaxClasses = 32;
+  static constexpr std::size_t kMaxAccounts = 256;
   // More than any process can launch.
-  static constexpr std::uint64_t kMostLaunchesPerS = 10'000'000;
-  static constexpr std::uint64_t kMostInFlight = 65'536;
+  static constexpr std::uint64_t kMaxLaunchesPerS = 10'000'000;
+  static constexpr std::uint64_t kMaxInFlight = 65'536;
 
   Meter();
   // Called once for each new device, with its PCI address.

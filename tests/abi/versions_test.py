@@ -107,7 +107,7 @@ class Versions(harness.NodeTest):
         _, line = self.frozen(0)
         self.assertEqual(line, f"refused {VERSION_MISMATCH} {TODAYS_VERSION + 1}")
         wait_for(self.refusals, "the daemon tells it, too")
-        self.assertIn(f"it speaks version 1 of the shared memory at the newest, this daemon "
+        self.assertIn(f"it speaks at most version 1 of the shared memory, this daemon "
                       f"{TODAYS_VERSION} and {TODAYS_VERSION + 1}; install the shim of this daemon's release",
                       self.refusals()[0])
         self.assertEqual(self.node.clients(), {})
@@ -176,7 +176,7 @@ class Versions(harness.NodeTest):
             self.assertNotEqual(layout_hash, 12345)
             self.assertEqual(client.recv(1), b"", "and that is all")
         wait_for(self.refusals, "the daemon tells it")
-        self.assertIn("is not the one that was published", self.refusals()[0])
+        self.assertIn("differs from the released one", self.refusals()[0])
 
 
 if __name__ == "__main__":

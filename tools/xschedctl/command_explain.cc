@@ -29,7 +29,8 @@ Outcome<std::vector<std::uint64_t>> Chosen(const v1::Selector& selector, AdminCl
   for (const v1::Client& one : answer->clients())
     pids.push_back(one.pid());
   if (!pids.empty()) return pids;
-  return tl::unexpected<Failure>({ExitCode::kNoClient, {"no client matches", "xschedctl ps shows who is connected"}});
+  return tl::unexpected<Failure>(
+      {ExitCode::kNoClient, {"no client matches", "xschedctl ps lists the connected clients"}});
 }
 
 Outcome<ExitCode> Explain(const ExplainOptions& options, const GlobalOptions& global) {

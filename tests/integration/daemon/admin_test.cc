@@ -118,7 +118,7 @@ TEST_CASE("wrong requests get a clear answer") {
   CHECK(set().error_code() == grpc::StatusCode::INVALID_ARGUMENT);
   request.mutable_selector()->add_pid(1);
   CHECK(set().error_code() == grpc::StatusCode::NOT_FOUND);
-  CHECK(set().error_message() == "no client matches pid 1; xschedctl ps shows who is connected");
+  CHECK(set().error_message() == "no client matches pid 1; xschedctl ps lists the connected clients");
 
   v1::SetPolicyRequest policy;
   v1::Policy answer;
@@ -181,9 +181,9 @@ TEST_CASE("what cannot be done at once is told apart, and nothing of it is done"
     return daemon.Admin().Set(&context, request, &response);
   };
   CHECK(set([](v1::SetRequest& r) { r.set_priority(1), r.set_reset_priority(true); }).error_message() ==
-        "set and reset at once; give one or the other");
+        "the request both sets and resets a value; give one or the other");
   CHECK(set([](v1::SetRequest& r) { r.set_weight(1), r.set_reset_weight(true); }).error_message() ==
-        "set and reset at once; give one or the other");
+        "the request both sets and resets a value; give one or the other");
   CHECK(Find(daemon, shim.Welcome().client_id())->priority_effective() == 7);
   REQUIRE(set([](v1::SetRequest& r) { r.set_weight(80); }).ok());
   CHECK(response.changes(0).weight_after() == 50);
@@ -278,7 +278,7 @@ TEST_CASE("a reload and a drain that are only tried change nothing, and say what
   daemon.WriteConfig("[policy]\nlingerus = 1\n");
   const grpc::Status refused = reload(wrong);
   CHECK(refused.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
-  CHECK(refused.error_message().find("a reload would change nothing") != std::string::npos);
+  CHECK(refused.error_message().find("a reload would keep the old configuration") != std::string::npos);
   daemon.WriteConfig("[policy]\nlinger_us = 78\n");
   v1::ReloadResponse response;
   REQUIRE(reload(response).ok());
@@ -317,7 +317,7 @@ TEST_CASE("a user's weight for its own clients counts behind an administrator's,
   CHECK(set(daemon.Admin(), 200).weight_after() == 200);
   const v1::ChangeResponse::Change kept = set(*user, 400);
   CHECK(kept.weight_after() == 200);
-  CHECK(kept.note() == "kept; an administrator's weight goes before it");
+  CHECK(kept.note() == "kept; an administrator's weight overrides it");
 }
 
 TEST_CASE("a watcher that does not read loses events, is told how many, and delays nobody") {

@@ -203,7 +203,7 @@ TEST_CASE("sockets that systemd hands over are used and left in place") {
   const pid_t wrong = SpawnWithSockets({DaemonProcess::Binary(), "--runtime-dir", folder.Path()},
                                        {{"other", folder.Path() + "/other.sock"}}, refused);
   CHECK(Reap(wrong) == 1);
-  CHECK(ReadFile(refused).find("\"other\" that is not expected") != std::string::npos);
+  CHECK(ReadFile(refused).find("the unexpected socket \"other\"") != std::string::npos);
 }
 
 TEST_CASE("disable opens all gates and takes nobody new, enable undoes it") {

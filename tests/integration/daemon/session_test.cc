@@ -89,7 +89,7 @@ TEST_CASE("a session begins with hello, and there is one a connection") {
     stream->Send(HintOf(3));
     const grpc::Status status = stream->End();
     CHECK(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
-    CHECK(status.error_message() == "the first message is not hello; send hello first");
+    CHECK(status.error_message() == "the first message is not a hello; send a hello first");
   }
   SECTION("a token of nobody") {
     v1::ClientMessage hello = Hello();
@@ -130,7 +130,7 @@ TEST_CASE("a session begins with hello, and there is one a connection") {
     CHECK(second->End().error_code() == grpc::StatusCode::ALREADY_EXISTS);
     CHECK(List(daemon).clients_size() == 1);
     stream->Send(Hello());
-    CHECK(stream->NextNotice() == "hello was said already");
+    CHECK(stream->NextNotice() == "a second hello was ignored; send one hello per session");
     CHECK(stream->End().ok());
     CHECK(Eventually([&] { return List(daemon).clients_size() == 0; }));
   }
@@ -150,7 +150,7 @@ TEST_CASE("a client without shared memory is listed, but neither gated nor held"
     v1::ChangeResponse response;
     REQUIRE(daemon.Admin().Hold(&context, hold, &response).ok());
     REQUIRE(response.changes_size() == 1);
-    CHECK(response.changes(0).note() == "has no shared memory and cannot be gated");
+    CHECK(response.changes(0).note() == "cannot be held: it has no shared memory");
     hold.set_dry_run(false);
   }
 }

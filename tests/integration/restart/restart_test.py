@@ -294,7 +294,7 @@ class Lost(Restart):
         low, _ = self.held_pair()
         memory = low.memory()
         self.corrupt(lambda fd: os.pwrite(fd, os.urandom(1 << 20), 16) and os.pwrite(fd, os.urandom(1 << 20), 16 + 24 + CAPACITY))
-        self.logged("neither of its two copies is whole")
+        self.logged("neither of its two copies is complete")
         self.assertEqual(self.clients(), [])
         self.fresh(low, memory)
 
@@ -311,7 +311,7 @@ class Lost(Restart):
     def test_state_that_ends_daemons_is_given_up(self):
         self.held_pair()
         self.corrupt(lambda fd: os.pwrite(fd, struct.pack("I", 5), 12))
-        self.logged("5 daemons in a row ended before they served")
+        self.logged("5 daemons in a row ended before serving")
         self.assertEqual(self.clients(), [])
 
     def test_who_changes_what_cannot_be_saved_is_told_so(self):
@@ -325,7 +325,7 @@ class Lost(Restart):
             self.assertEqual(done.returncode, 0, words)
             self.assertIn("done, but not saved: a restart of xschedd loses it: cannot write the state: ", done.stderr, words)
         self.assertEqual(self.client(high)["priority_effective"], -20)
-        self.logged("the state is not saved: a restart loses what has changed since")
+        self.logged("the state is not saved: a restart loses every change since the last save")
         self.kill()
         self.assertEqual(self.client(high)["priority_effective"], 50)
 

@@ -275,7 +275,7 @@ class DaemonInUserNamespace(WithDaemon):
         for uid in (ALICE, BOB):
             answer = self.call("Hold", f"selector {{ pid: {victim.pid} }}", uid=uid)
             self.assertEqual(answer.status, PERMISSION_DENIED, answer.text)
-            self.assertIn("may be several users", answer.text)
+            self.assertIn("may stand for several users", answer.text)
         self.assertEqual(self.call("GetPolicy", uid=ALICE).status, OK)
 
 

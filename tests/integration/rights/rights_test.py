@@ -139,7 +139,7 @@ class Group(WithDaemon):
         for method in ("PutClaim", "DeleteClaim"):
             answer = self.call(method, REQUESTS[method], uid=self.MEMBER, on="admin")
             self.assertEqual(answer.status, PERMISSION_DENIED)
-            self.assertIn("claims are put and removed by root", answer.text)
+            self.assertIn("only root may put and delete claims", answer.text)
 
 
 @needs_root
@@ -256,7 +256,7 @@ priority = 7
         self.assertEqual(effective(), 40)
         self.set(pid, "priority: 20", 0, "admin")
         self.assertEqual(effective(), 20)
-        self.assertIn("kept; an administrator's priority goes before it", self.set(pid, "priority: 30", ALICE))
+        self.assertIn("kept; an administrator's priority overrides it", self.set(pid, "priority: 30", ALICE))
         self.assertEqual(effective(), 20)
         self.set(pid, "reset_priority: true", ALICE)
         self.assertEqual(effective(), 20)

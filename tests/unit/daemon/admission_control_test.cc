@@ -1,4 +1,4 @@
-// Client traffic: whose turn it is, how much is admitted, and that the relay loses nothing.
+// Client traffic: turns of users, how much is admitted, and that the relay loses nothing.
 #include "daemon/connections/admission_control.h"
 
 #include <sys/socket.h>
@@ -215,7 +215,7 @@ TEST_CASE("admitted work is paid for before more is admitted") {
   CHECK(MonotonicNs() - began >= 40 * kMillisecond);  // 20 + 10 less the 10 saved up, at half a core
 }
 
-TEST_CASE("after admission control is stopped, nobody gets a turn") {
+TEST_CASE("after admission control is stopped, no user gets a turn") {
   boost::asio::io_context io;
   AdmissionControl admission(io);
   int turns = 0;

@@ -33,7 +33,7 @@ struct ClaimsWorld {
 
 }  // namespace
 
-TEST_CASE("clients follow a claim when they connect, and when it is put, changed, removed and over") {
+TEST_CASE("clients follow a claim when they connect, and when it is put, changed or removed, or expires") {
   ClaimsWorld world;
   Core& core = world.core;
   Claim& claim = world.Put(MakeClaim("c", "/a/b"));
@@ -80,7 +80,7 @@ TEST_CASE("clients follow a claim when they connect, and when it is put, changed
   core.Stop();
 }
 
-TEST_CASE("who connects by a claim's socket is that claim's, wherever it runs, and nobody else's") {
+TEST_CASE("a process that connects through a claim's socket has that claim, in whatever cgroup it runs") {
   ClaimsWorld world;
   Core& core = world.core;
   std::vector<std::string> calls;

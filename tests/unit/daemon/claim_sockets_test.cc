@@ -62,7 +62,7 @@ mode_t FileMode(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("who connects to a claim's socket is told apart by that, and only once it has begun") {
+TEST_CASE("a connection through a claim's socket is known as that claim's, once the socket serves") {
   Sockets world;
   REQUIRE(world.sockets->Open(Socketed("one", 1)));
   REQUIRE(
@@ -88,7 +88,7 @@ TEST_CASE("who connects to a claim's socket is told apart by that, and only once
   world.sockets->Stop();
 }
 
-TEST_CASE("the next daemon makes the socket in the same folder, and removes those of nobody") {
+TEST_CASE("the next daemon makes the socket in the same folder, and removes those without a claim") {
   Sockets world;
   REQUIRE(world.sockets->Open(Socketed("one", 1)));
   REQUIRE(world.sockets->Open(Socketed("two", 2)));
@@ -120,7 +120,7 @@ TEST_CASE("nothing that a container puts into its folder is followed") {
     REQUIRE(world.sockets->Open(Socketed("one", 1)));
     CHECK(S_ISSOCK(FileMode(world.Path("one") + "/client.sock")));
   }
-  SECTION("a folder in place of the socket: that claim has none") {
+  SECTION("a folder in place of the socket: that claim gets no socket") {
     fs::create_directories(world.Path("one") + "/client.sock/deep");
     CHECK(world.sockets->Open(Socketed("one", 1)).error().what.find("cannot replace client.sock of claim \"one\"") ==
           0);
@@ -149,7 +149,7 @@ TEST_CASE("nothing that a container puts into its folder is followed") {
   world.sockets->Stop();
 }
 
-TEST_CASE("a link in place of the folder of all of them is refused") {
+TEST_CASE("a link in place of the folder of all claims is refused") {
   Sockets world;
   fs::create_directory(world.folder.Path() + "/elsewhere");
   fs::create_symlink("elsewhere", world.folder.Path() + "/claims");

@@ -1,4 +1,4 @@
-// Claims: whose they are, what counts beside them, when they are over.
+// Claims: which processes they apply to, what overrides them, and when they end.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 using namespace xschedd;
 using namespace xschedd::test;
 
-TEST_CASE("what a claim may say") {
+TEST_CASE("invalid claims are refused with a reason") {
   struct Case {
     std::function<void(Claim&)> spoil;
     std::string says;
@@ -80,7 +80,7 @@ TEST_CASE("a claim is named by its job or pod") {
   CHECK(ClaimText(claim) == "claim \"c\" of job 17.0");
 }
 
-TEST_CASE("the kernel's line says where a process is, and nothing else does") {
+TEST_CASE("a process's cgroup is read from the kernel's whole line only") {
   const CgroupHierarchy unified{"/sys/fs/cgroup", ""}, systemd{"/sys/fs/cgroup/systemd", "name=systemd"};
   struct Case {
     const CgroupHierarchy& hierarchy;
@@ -117,7 +117,7 @@ TEST_CASE("the kernel's line says where a process is, and nothing else does") {
   CHECK(LineageOf("", InodesOf(cgroups)).empty());
 }
 
-TEST_CASE("of several hierarchies, systemd's own counts: engines make no cgroups in the unified one beside it") {
+TEST_CASE("of several hierarchies systemd's own counts, since engines make no cgroups in the unified one beside it") {
   struct Case {
     std::string mounts, root, controllers;
   };
@@ -145,7 +145,7 @@ TEST_CASE("of several hierarchies, systemd's own counts: engines make no cgroups
   }
 }
 
-TEST_CASE("a cgroup is a folder, and no link to one") {
+TEST_CASE("a cgroup is a folder, not a link to one") {
   const test::Folder folder;
   const std::string root = folder.Path();
   REQUIRE(::mkdir((root + "/a").c_str(), 0755) == 0);
@@ -158,7 +158,7 @@ TEST_CASE("a cgroup is a folder, and no link to one") {
   CHECK(!inode_of("/b"));
 }
 
-TEST_CASE("whose claim a process has") {
+TEST_CASE("a process has the claim of its innermost cgroup that has one") {
   CgroupTable cgroups{{"/a", 1}, {"/a/b", 2}, {"/a/b/c", 3}, {"/ab", 4}};
   ClaimTable table;
   REQUIRE(table.Add(MakeClaim("outer", "/a"), InodesOf(cgroups), 0));
@@ -190,7 +190,7 @@ TEST_CASE("whose claim a process has") {
   }
 }
 
-TEST_CASE("a claim lives as long as its cgroup and its time, and is one when it is put again") {
+TEST_CASE("a claim ends with its cgroup or its time, and stays the same claim when it is put again") {
   CgroupTable cgroups{{"/a", 1}, {"/b", 2}};
   ClaimTable table;
   Claim claim = MakeClaim("c", "/a");
@@ -230,7 +230,7 @@ TEST_CASE("a claim lives as long as its cgroup and its time, and is one when it 
   CHECK(table.Match("/b", {2}) == nullptr);
 }
 
-TEST_CASE("there are so many claims and no more; those that there are can be put again") {
+TEST_CASE("the number of claims is bounded, and existing ones can still be put again") {
   const CgroupInodeOf any = [](const std::string& path) { return std::optional<std::uint64_t>(path.size()); };
   ClaimTable table;
   for (std::size_t i = 0; i < kMaxClaims; ++i)
@@ -240,7 +240,7 @@ TEST_CASE("there are so many claims and no more; those that there are can be put
   CHECK(table.Add(MakeClaim("c0", "/c0"), any, 0));
 }
 
-TEST_CASE("the administrator's word, then the claim's, the rule's, the owner's, the hint's") {
+TEST_CASE("the administrator's setting counts, else the claim's, the rule's, the owner's, the hint's") {
   Registry registry;
   NewClient fresh = ClientIn("/a", 1, 40);
   fresh.hints.weight = 400;
@@ -275,7 +275,7 @@ TEST_CASE("the administrator's word, then the claim's, the rule's, the owner's, 
   CHECK(EffectiveOf(client, config).latency == Latency::kAuto);
 }
 
-TEST_CASE("a claim's ceiling binds what is below it, and a configured one all") {
+TEST_CASE("a claim's ceiling limits what ranks below the claim, a configured one everything") {
   struct Case {
     bool may_raise;
     std::optional<int> admin, claim, rule, hint, ceiling, configured;
@@ -335,7 +335,7 @@ TEST_CASE("a claim's ceiling binds what is below it, and a configured one all") 
   CHECK(WithClaim(own, sets, 7, config).weight == 200);
 }
 
-TEST_CASE("claims come back after a restart, unless they are over") {
+TEST_CASE("claims are restored after a restart, unless they have ended") {
   CgroupTable cgroups{{"/a", 1}, {"/b", 2}, {"/c", 3}, {"/d", 4}};
   ClaimTable before;
   Claim all = MakeClaim("all", "/a");

@@ -95,7 +95,7 @@ TEST_CASE("an error in one of the files names the file") {
   CHECK(files.ErrorOf().empty());
   std::filesystem::create_symlink("nowhere", files.Path("conf.d/2.toml"));
   CHECK(files.ErrorOf() ==
-        "cannot open " + files.Path("conf.d/2.toml") + ": No such file or directory; correct it or take it away");
+        "cannot open " + files.Path("conf.d/2.toml") + ": No such file or directory; correct it or remove it");
   std::filesystem::remove(files.Path("conf.d/2.toml"));
   std::filesystem::create_directory(files.Path("conf.d/2.toml"));
   CHECK(files.ErrorOf().find("cannot read " + files.Path("conf.d/2.toml") + ": Is a directory; ") == 0);

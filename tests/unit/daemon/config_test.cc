@@ -159,7 +159,7 @@ TEST_CASE("an error has a place, cause and remedy") {
   CHECK(ErrorOf("[policy]\nlinger_us = \"1\"\n") ==
         "x.toml:2:13: \"linger_us\": \"1\" is not a duration; give a number with us, ms, s, min or h, as in 25ms");
   CHECK(ErrorOf("[policy]\nturn_ms = \"500us\"\n") ==
-        "x.toml:2:11: \"turn_ms\": \"500us\" is no whole number of milliseconds; round it");
+        "x.toml:2:11: \"turn_ms\": \"500us\" is not a whole number of milliseconds; round it");
   CHECK(ErrorOf("[policy]\nlinger_us = \"1s\"\n") ==
         "x.toml:2:13: \"linger_us\" = 1000000 is out of range; give a number from 0 to 100000");
   CHECK(ErrorOf("[policy]\ntolerance_percent = \"1s\"\n").find("is not a whole number") != std::string::npos);

@@ -1,4 +1,4 @@
-// Too many and unused connections: who is told, and that nobody else is affected.
+// Too many and unused connections: which get an answer, and that no other user is affected.
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -95,10 +95,10 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     char all[64];
     CHECK(::recv((*first)->socket.Get(), all, sizeof all, 0) == static_cast<ssize_t>(kPlain.size()));
   }
-  SECTION("a peer that says nothing in time") {
+  SECTION("a peer that sends nothing in time") {
     await(milliseconds(1));
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
-    CHECK(first->error().what == "nothing was sent in time");
+    CHECK(first->error().what == "the client sent no preamble in time");
     io.poll();  // cancelled waits report nothing
     char byte;
     CHECK(::recv(pair.peers.Get(), &byte, 1, 0) == 0);  // closed
@@ -108,7 +108,7 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     pair.peers.Reset();
     await(milliseconds(20));
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
-    CHECK(first->error().what == "nothing was sent in time");
+    CHECK(first->error().what == "the client sent no preamble in time");
   }
   SECTION("a peer whose bytes vanished is waited for") {
     const UniqueFd other(::dup(pair.ours.Get()));
@@ -138,7 +138,7 @@ TEST_CASE("the first bytes tell a shim from a plain client") {
     pair.peers.Reset();
     await(kLong);
     REQUIRE(RunUntil(io, [&] { return first.has_value(); }));
-    CHECK(first->error().what == "the peer closed before it said anything");
+    CHECK(first->error().what == "the client closed the connection before it sent anything");
   }
 }
 

@@ -106,7 +106,7 @@ TEST_CASE("an administrator's setting for one member binds the whole group") {
   attach(helper);
   CHECK(job.effective.priority == 100);
   CHECK(job.effective.source == PrioritySource::kGroup);
-  CHECK(HintNote(job, core.Settings()) == "priority hint 0 not used: that of its group is 100");
+  CHECK(HintNote(job, core.Settings()) == "priority hint 0 not used: its group has 100");
 
   SECTION("by an administrator") {
     core.SetPriority({&job}, -100, admin);

@@ -110,7 +110,7 @@ TEST_CASE("without free descriptors nothing is stored, and nothing stored is los
   CHECK(notified.Said().size() == 1);
 }
 
-TEST_CASE("a service manager that is gone blocks nobody") {
+TEST_CASE("a service manager that is gone does not block the daemon") {
   std::optional<Notified> notified(std::in_place, "100");
   ServiceManager manager;
   DescriptorStore store(manager);

@@ -99,7 +99,7 @@ TEST_CASE("client text becomes well-formed UTF-8 without control characters or q
   CHECK(CleanText(std::string_view("a\0b", 3), 8) == "a?b");
 }
 
-TEST_CASE("the kernel says who is at the other end of a socket") {
+TEST_CASE("the kernel identifies the process at the other end of a socket") {
   int pair[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
   const UniqueFd one(pair[0]);
@@ -183,7 +183,7 @@ TEST_CASE("what the kernel says about a process") {
   CHECK(!SystemPeerCalls().read_status(0x7fffffff));
 }
 
-TEST_CASE("/proc is not believed once the process has exited") {
+TEST_CASE("/proc is ignored once the process has exited") {
   const DeadChild child;
   CHECK(HasExited(child.PidFdNumber()));
   const ProcessInfo info = ReadProcess(child.Pid(), child.PidFdNumber());

@@ -1,4 +1,4 @@
-// Libraries that complain about nonsense from peers do not fill the log, and an unread log blocks nobody.
+// Libraries that complain about nonsense from peers do not fill the log, and an unread log does not block the daemon.
 #include "daemon/telemetry/log.h"
 
 #include <fcntl.h>
@@ -57,7 +57,7 @@ TEST_CASE("a flood of invalid UTF-8 is logged only a few times") {
   CHECK(text.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("an unread log blocks nobody, and later says how many lines are lost") {
+TEST_CASE("an unread log does not block the daemon, and later says how many lines were lost") {
   const auto logger = spdlog::default_logger();
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
@@ -89,7 +89,7 @@ TEST_CASE("an unread log blocks nobody, and later says how many lines are lost")
   reads.join();
   spdlog::set_default_logger(logger);
   // In several parts if the log's thread still took lines while they came.
-  constexpr std::string_view kTold = "log lines lost, because nobody read them lines=";
+  constexpr std::string_view kTold = "log lines were lost, because they were not read in time lines=";
   std::uint64_t told = 0;
   std::uint64_t tellings = 0;
   for (std::size_t at = 0; (at = text.find(kTold, at)) != std::string::npos; ++tellings) {

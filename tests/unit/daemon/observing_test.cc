@@ -23,7 +23,7 @@ bool IsFree(const Peer& peer) {
 
 }  // namespace
 
-TEST_CASE("an observing daemon decides and counts, but holds nobody") {
+TEST_CASE("an observing daemon decides and counts, but holds no client") {
   World world;
   world.scheduler.SetEnforcing(false);
   const auto high = world.Connect(1, 50);
@@ -95,5 +95,5 @@ TEST_CASE("an administrator's hold is not in force either") {
   world.scheduler.Changed(*low->client);
   world.Report(*low, true);
   CHECK(IsFree(*low));
-  CHECK(low->client->attachments.at(0)->reason.Text() == "observed only: hold by an administrator");
+  CHECK(low->client->attachments.at(0)->reason.Text() == "observed only: on hold until xschedctl release");
 }

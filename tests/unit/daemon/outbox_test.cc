@@ -75,7 +75,7 @@ TEST_CASE("a client with too many notices loses some, and is told how many") {
   while (!reader.outbox.Notice("later"))
     continue;
   CHECK(reader.Last().starts_with("later ("));
-  CHECK(reader.Last().ends_with(" notices before this were left out)"));
+  CHECK(reader.Last().ends_with(" earlier notices were dropped)"));
 }
 
 TEST_CASE("unsent messages count against the user's memory until they are written") {

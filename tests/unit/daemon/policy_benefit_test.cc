@@ -1,4 +1,4 @@
-// Whether holding helps: what is learnt of an important group from how fast it gets on in both ways.
+// Whether holding helps: what is learnt about an important group from its pace with and without holding others.
 #include <cmath>
 #include <random>
 #include <tuple>
@@ -92,7 +92,7 @@ TEST_CASE("the host's pauses between two bursts count, time without a request do
   }
 }
 
-TEST_CASE("of the modes that hold nobody, the freest that is not too slow is taken") {
+TEST_CASE("of the modes that hold no client, the freest that is not too slow is taken") {
   struct Row {
     double percent;  // slower for each ms that others may have in flight
     Mode settled;
@@ -119,7 +119,7 @@ TEST_CASE("a group loses no more than the others can gain") {
   }
 }
 
-TEST_CASE("time in which nobody could be held brings no trial nearer") {
+TEST_CASE("time in which no client could be held brings no trial nearer") {
   Pair pair(5);
   pair.Run({}, 60);
   REQUIRE(pair.Settled() == Mode::kFree);
@@ -381,7 +381,7 @@ TEST_CASE("without a tolerance others are always held") {
   CHECK(pair.BesidePart() == 0);
 }
 
-TEST_CASE("nobody runs beside a client whose launches are not counted") {
+TEST_CASE("no client runs beside one whose launches are not counted") {
   Pair pair(5);
   pair.Run({.launches = 0}, 1);
   CHECK(pair.BesidePart() == 0);

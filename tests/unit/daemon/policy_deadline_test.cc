@@ -1,4 +1,4 @@
-// deadline as a table: who has work wanted when, and who is open.
+// deadline as a table: which work is due when, and which clients are open.
 #include "tests/unit/daemon/policy_world.h"
 
 using namespace xschedd::policy;

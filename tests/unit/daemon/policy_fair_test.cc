@@ -1,4 +1,4 @@
-// fair as a table: who has had how much, and who goes before whom.
+// fair as a table: how much GPU time each group has had, and which runs first.
 #include "tests/unit/daemon/policy_world.h"
 
 using namespace xschedd::policy;

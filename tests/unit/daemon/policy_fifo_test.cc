@@ -16,7 +16,7 @@ TEST_CASE("fifo: all are open and untracked, except for holds") {
   CHECK(decision.next_look_ns == kNever);
 }
 
-TEST_CASE("fifo forgets what other policies remembered, and they begin anew") {
+TEST_CASE("fifo forgets what other policies remembered, and they start again") {
   World world(1);
   world.state.settings.name = Name::kShare;
   world.Add(1, 0, 0, true).ran_ns = 20 * kNsPerMs;

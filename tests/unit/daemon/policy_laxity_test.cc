@@ -1,4 +1,4 @@
-// laxity as a table: who has time to spare, and when it has none any more.
+// laxity as a table: which work has slack, and when it has none left.
 #include "tests/unit/daemon/policy_world.h"
 
 using namespace xschedd::policy;
@@ -95,7 +95,7 @@ TEST_CASE("laxity: what the slack depends on") {
     world.state.settings.laxity_margin_us = 5'000;
     CHECK(world.At(kNow).next_look_ns == kNow + 18 * kNsPerMs);
   }
-  SECTION("nobody else has work: it runs, and can be overtaken") {
+  SECTION("no other client has work: it runs, and can be overtaken") {
     world.state.tenants[1].busy = false;
     const Decision decision = world.At(kNow);
     CHECK(Letters(decision) == "oo");

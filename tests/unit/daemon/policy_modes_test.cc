@@ -154,7 +154,7 @@ TEST_CASE("others stay held between the waits of a row, but not after its last")
   }
 }
 
-TEST_CASE("below a group that holds only while its host waits, nobody takes turns") {
+TEST_CASE("below a group that holds only while its host waits, no group takes turns") {
   for (const bool waits : {false, true}) {
     World world = Below(Mode::kWaitsWide, 2, true);
     world.state.tenants[0].waits = waits;

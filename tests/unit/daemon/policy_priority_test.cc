@@ -1,5 +1,5 @@
-// priority as a table: who is attached and busy, and which gates follow. What all policies have in common (gangs,
-// turns, windows, linger, guard) is shown here, too.
+// priority as a table: which clients are attached and busy, and which gates follow. What all policies have in common
+// (gangs, turns, windows, linger, guard) is shown here, too.
 #include <algorithm>
 
 #include "tests/unit/daemon/policy_world.h"
@@ -7,7 +7,7 @@
 using namespace xschedd::policy;
 using namespace xschedd::policy::test;
 
-TEST_CASE("priority: who is open") {
+TEST_CASE("priority: which clients are open") {
   Check("alone", {{1, 0, 0, true, '-'}});
   Check("equals share, untracked", {{1, 5, 0, true, '-'}, {2, 5, 0, true, '-'}});
   Check("another device does not matter", {{1, 50, 0, true, '-'}, {2, 0, 1, true, '-'}});
@@ -19,7 +19,7 @@ TEST_CASE("priority: who is open") {
   Check("negative is a priority", {{1, -50, 0, true, 'H', Why::kPriority}, {2, -49, 0, true, 'o'}});
 }
 
-TEST_CASE("priority: who is awaited") {
+TEST_CASE("priority: which clients are awaited") {
   World world(2);
   world.Add(1, 50, 0, true);
   world.Add(2, 0, 0, false);
@@ -93,7 +93,7 @@ TEST_CASE("priority: background turns, one at a time") {
     world.state.tenants[0].busy = false;
     CHECK(Letters(world.At(kNow + 3 * turn + 2)) == "ooHH");
   }
-  SECTION("nobody waits: the turn has no end") {
+  SECTION("no other group waits: the turn does not end") {
     world.state.tenants[2].busy = false;
     world.state.tenants[3].busy = false;
     CHECK(world.At(kNow + 3 * turn + 1).next_look_ns == kNever);

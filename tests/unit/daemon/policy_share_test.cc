@@ -138,7 +138,7 @@ TEST_CASE("share: only the group ahead is held; the others run side by side") {
   CHECK(decision.gates[2].held_for != 0);
 }
 
-TEST_CASE("share: no credit for idleness, no debt for what nobody else wanted") {
+TEST_CASE("share: no credit for idleness, no debt for what no other group wanted") {
   ShareWorld world({100, 100});
   world.SetBusy(1, false);
   world.After(1, {1, 0});
@@ -324,7 +324,7 @@ TEST_CASE("share: a live change of weight acts at once") {
   CHECK(Letters(world.After(1, {0, 1})) == "oH");
 }
 
-TEST_CASE("share: on a device with a limit, sharers take turns even with nobody above them") {
+TEST_CASE("share: on a device with a limit, sharers take turns even with no group above them") {
   World world(1, 1);
   world.state.settings.name = Name::kShare;
   world.Add(1, 0, 0, true);

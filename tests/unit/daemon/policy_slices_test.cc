@@ -43,7 +43,7 @@ TEST_CASE("slices: every case") {
   }
 }
 
-TEST_CASE("slices: short for those that can be held, long for the others, whoever is busy") {
+TEST_CASE("slices: short for those that can be held, long for the others, whichever are busy") {
   World world(2);
   world.state.settings.max_concurrent = 1;
   world.Add(1, 50, 0, true);
@@ -55,7 +55,7 @@ TEST_CASE("slices: short for those that can be held, long for the others, whoeve
   world.state.tenants[0].busy = false;
   CHECK(Letters(world.At(kNow)) == "ooH-");
   CHECK(Slices(world.At(kNow)) == Expected{20'000, 200, 200, 0});
-  SECTION("where several have their turn together nobody has any") {
+  SECTION("where several have their turn together, none has a slice") {
     for (const std::uint32_t limit : {0u, 2u}) {
       world.state.settings.max_concurrent = limit;
       CHECK(Slices(world.At(kNow)) == Expected{0, 0, 0, 0});
@@ -67,7 +67,7 @@ TEST_CASE("slices: short for those that can be held, long for the others, whoeve
     world.state.groups[1].hold = true;
     CHECK(Slices(world.At(kNow)) == Expected{0, 0, 0, 0});
   }
-  SECTION("switched off, nobody has any") {
+  SECTION("switched off, no client has a slice") {
     world.state.settings.time_slices = false;
     CHECK(Slices(world.At(kNow)) == Expected{0, 0, 0, 0});
   }
@@ -158,7 +158,7 @@ TEST_CASE("slices: several beside a group have 1 ms each, as long as all have re
     world.state.tenants[0].busy = true;
     CHECK(Slices(world.At(kNow + 2)) == Expected{20'000, 0, 200, 200});
   }
-  SECTION("nobody attached holds at all") {
+  SECTION("no attached group holds at all") {
     world.state.tenants.erase(world.state.tenants.begin());
     CHECK(Slices(world.At(kNow + 2)) == Expected{0, 1'000, 1'000});
   }

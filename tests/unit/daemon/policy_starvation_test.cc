@@ -1,4 +1,4 @@
-// Nobody who has work waits for ever, and what that costs the more important is bounded, however many wait: turns,
+// No client with work waits for ever, and what that costs more important clients is bounded, however many wait: turns,
 // gangs that need several devices at once, and the guard's slots.
 #include <algorithm>
 #include <map>
@@ -83,7 +83,7 @@ TEST_CASE("a gang gets its turn on devices whose turns end at different times") 
   }
 }
 
-TEST_CASE("with many turns, nobody waits for longer than the others' turns") {
+TEST_CASE("with many turns, no group waits for longer than the others' turns") {
   World world(1, 1);
   world.Add(100, 50, 0, false);
   for (std::uint64_t group = 1; group <= 60; ++group)
@@ -165,7 +165,7 @@ void LetBeside(World& world, std::initializer_list<std::uint64_t> groups) {
 
 }  // namespace
 
-TEST_CASE("of equals that hold nobody, one beside a holder on another device does not always go first") {
+TEST_CASE("of equals that hold no others, one beside a holder on another device does not always run first") {
   World world(2, 1);
   world.state.settings.guard_ms_per_s = 0;
   world.Add(9, 20, 1, false);  // so turns are taken there
@@ -182,7 +182,7 @@ TEST_CASE("of equals that hold nobody, one beside a holder on another device doe
   CHECK(run.longest_wait_ns[6] <= 2 * kNsPerMs * world.state.settings.turn_ms);
 }
 
-TEST_CASE("below a group that holds nobody, nobody takes turns and each has its own window") {
+TEST_CASE("below a group that holds no others, no group takes turns and each has its own window") {
   for (const bool busy : {true, false}) {
     World world(1, 1);
     world.Add(9, 20, 0, busy).idle_since_ns = kNow - 2 * kNsPerS;
@@ -228,7 +228,7 @@ TEST_CASE("a group that lets others run takes no turns, and they take theirs amo
   CHECK(Letters(world.At(kNow + 1)) == "ooHH");
 }
 
-TEST_CASE("the guard also opens a group that waits for a turn whenever nobody more important is busy") {
+TEST_CASE("the guard also opens a group that waits for a turn whenever no more important group is busy") {
   // Whenever 9 pauses on device 1, it is 1's turn on device 0; whenever that ends, 9 is busy.
   World world(2, 1);
   world.Add(9, 50, 1, true);
@@ -328,7 +328,7 @@ TEST_CASE("useful openings count towards the guard's turn, shorter ones do not")
   }
 }
 
-TEST_CASE("newcomers do not go before groups that wait for a turn") {
+TEST_CASE("newcomers do not run before groups that wait for a turn") {
   World world(1, 1);
   world.state.settings.guard_ms_per_s = 0;
   world.Add(1000, 50, 0, false);

@@ -8,7 +8,7 @@
 using namespace xschedd;
 using policy::Why;
 
-TEST_CASE("every rule has its own name, and a sentence that says who is waited for") {
+TEST_CASE("every rule has its own name, and a sentence that names the client it waits for") {
   const struct {
     Why why;
     const char* name;
@@ -16,13 +16,13 @@ TEST_CASE("every rule has its own name, and a sentence that says who is waited f
   } cases[] = {
       {Why::kOpen, "open", "nobody more important is busy"},
       {Why::kGuard, "guard", "the starvation guard gives it a turn"},
-      {Why::kHold, "hold", "hold by an administrator"},
+      {Why::kHold, "hold", "on hold until xschedctl release"},
       {Why::kPriority, "priority", "pid 7 (priority -3) is busy"},
       {Why::kLinger, "linger", "pid 7 (priority -3) has just become idle"},
       {Why::kGang, "gang", "pid 7 (priority -3) is busy on another device of the group"},
       {Why::kTurn, "turn", "it is the turn of pid 7 (priority -3)"},
       {Why::kShare, "share", "ahead of its share; pid 7 (priority -3) is behind"},
-      {Why::kDeadline, "deadline", "pid 7 (priority -3) goes before it by their deadlines"},
+      {Why::kDeadline, "deadline", "pid 7 (priority -3) runs first because of its deadline"},
       {Why::kFair, "fair", "pid 7 (priority -3) has had less of the device"},
       {static_cast<Why>(99), "unknown", "unknown"},  // from a history that was written over
   };

@@ -57,7 +57,7 @@ TEST_CASE("clients, groups and devices come and go together") {
   registry.Remove(999);
 }
 
-TEST_CASE("what a client says about devices and queues is checked") {
+TEST_CASE("what a client reports about devices and queues is checked") {
   Registry registry;
   Client& client = registry.Add(Make(1, 1000), 0);
   CHECK(registry.Attach(client, {64, "0000:c1:00.0", "", "", 0, {}}).error().what == "device slot 64 is out of range");

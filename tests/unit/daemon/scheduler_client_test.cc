@@ -1,5 +1,4 @@
-// The scheduler and what clients say beyond busy and idle: that they are still there, that they wait, that their time
-// slices are in force.
+// The scheduler and what clients report beyond busy and idle: signs of life, waits, and time slices in force.
 #include <algorithm>
 
 #include "daemon/scheduler/scheduler.h"
@@ -11,7 +10,7 @@
 using namespace xschedd;
 using namespace xschedd::test;
 
-TEST_CASE("a silent client holds nobody until it is heard of again") {
+TEST_CASE("a silent client holds no other until it is heard of again") {
   World world;
   const auto high = world.Connect(1, 50);
   const auto low = world.Connect(2, 0);
@@ -91,7 +90,7 @@ TEST_CASE("a client of version 1 renews nothing and is never silent") {
   CHECK(low->Held(0));
 }
 
-TEST_CASE("time slices reach clients that know of them, and end with the last reason for them") {
+TEST_CASE("time slices reach clients that support them, and end with the last reason for them") {
   World world;
   policy::Settings settings = world.scheduler.Settings();
   settings.time_slices = true;
@@ -115,7 +114,7 @@ TEST_CASE("time slices reach clients that know of them, and end with the last re
   low->ledger->SetSlice(0, abi::SliceState::kNotHere, 0);
   CHECK(said(*low) == "no time slices here: this vendor has none that a process may set");
   low->ledger->SetSlice(0, abi::SliceState::kStalled, 0);
-  CHECK(said(*low) == "no time slice for a while: with it no work ended for a second");
+  CHECK(said(*low) == "no time slice for now: with one, no work finished for a second");
   SECTION("the settings change") {
     settings.time_slices = false;
     world.scheduler.SetSettings(settings);
@@ -129,7 +128,7 @@ TEST_CASE("time slices reach clients that know of them, and end with the last re
     CHECK(high->board->SliceUs(0) == 0);
     CHECK(low->board->SliceUs(0) == 0);
   }
-  SECTION("the important client goes") {
+  SECTION("the important client leaves") {
     world.Disconnect(*high);
     CHECK(low->board->SliceUs(0) == 0);
   }
@@ -171,7 +170,7 @@ TEST_CASE("a client is asked to report its waits, which shut and open others' ga
   CHECK(!low->Held(0));
 }
 
-TEST_CASE("a client tracked anew while it waits is known to wait") {
+TEST_CASE("a client tracked again while it waits is known to wait") {
   World world;
   const auto high = world.Connect(1, 50);
   auto low = world.Connect(2, 0);

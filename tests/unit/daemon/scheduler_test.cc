@@ -12,7 +12,7 @@
 using namespace xschedd;
 using namespace xschedd::test;
 
-TEST_CASE("the benefit of holding is said in words, with its figures") {
+TEST_CASE("the benefit of holding is described in words, with its figures") {
   const auto memory = [](float typical, float tail, std::uint32_t pairs, bool settled, bool beside) {
     policy::BenefitMemory known;
     auto& beside_them = known.Of(policy::BenefitMemory::Mode::kFree);
@@ -87,7 +87,7 @@ TEST_CASE("gates follow transitions, and the daemon measures held time") {
   CHECK(Explain(world, *low, 1).spans.empty());
 }
 
-TEST_CASE("a client that has gone can be explained, up to its end") {
+TEST_CASE("a client that has ended can be explained, up to its end") {
   World world;
   const auto high = world.Connect(1, 50);
   {

@@ -206,7 +206,7 @@ TEST_CASE("a client that does not read loses notices, and the next one says how 
   CHECK(world.session->said.size() == before + kWaiting - 1);
   CHECK(world.LastNotice().find("left out)") == std::string::npos);
   world.ReceiveNonsense();
-  CHECK(world.LastNotice().ends_with(" (8 notices before this were left out)"));
+  CHECK(world.LastNotice().ends_with(" (8 earlier notices were dropped)"));
 }
 
 TEST_CASE("a session ends with the reason when the user's memory quota is used up") {
@@ -252,14 +252,14 @@ TEST_CASE("rules beyond the user's memory quota are not counted separately, and 
   CHECK(kept < 20);
   int told = 0;
   for (const v1::DaemonMessage& message : world.session->said)
-    told += message.notice().text().ends_with("; more rules are not counted apart") ? 1 : 0;
+    told += message.notice().text().ends_with("; further passthrough rules are not counted separately") ? 1 : 0;
   CHECK(told == (can_say ? 1 : 0));
   // Known rules are still counted.
   world.Receive(Passed(std::string(size, 'a')));
   CHECK(world.OnlyClient().passed.at(std::string(size, 'a')) == 2);
 }
 
-TEST_CASE("a batch with too many entries of either kind is left out") {
+TEST_CASE("a batch with too many entries of either kind is ignored") {
   SessionWorld world;
   world.Begin();
   world.SayHello();
@@ -273,6 +273,6 @@ TEST_CASE("a batch with too many entries of either kind is left out") {
       message.mutable_activity()->add_queues();
     world.Receive(std::move(message));
   }
-  CHECK(world.LastNotice() == "a batch of more than 8192 entries was left out; send smaller ones");
+  CHECK(world.LastNotice() == "a batch of more than 8192 entries was ignored; send smaller batches");
   CHECK(world.OnlyClient().passed.empty());
 }

@@ -72,7 +72,7 @@ TEST_CASE("each setting changes only itself, within its limits, by its own key")
   CHECK(RowFrom("no_such_setting") == nullptr);
 }
 
-TEST_CASE("a refusal says what may be given") {
+TEST_CASE("a refusal says which values are allowed") {
   Settings settings;
   CHECK(Set(RowOf(&Settings::turn_ms), 0, settings).error().Line() ==
         "turn_ms 0 is out of range; give a number from 1 to 1000");

@@ -108,7 +108,7 @@ TEST_CASE("a corrupt copy yields to the other one; two corrupt ones leave nothin
   CHECK(Reopen(file)->Read() == "again");
 }
 
-TEST_CASE("a file that is no state, or of another format, is refused with a reason") {
+TEST_CASE("a file that is not a state, or has another format, is refused with a reason") {
   auto file = StateFile::Make().value();
   Put(file.Fd(), 8, std::string("\x02\x00\x00\x00", 4));
   CHECK(Reopen(file).error().what == "it has format 2, this daemon's is 1");
@@ -117,7 +117,7 @@ TEST_CASE("a file that is no state, or of another format, is refused with a reas
   REQUIRE(::ftruncate(file.Fd(), 4096) == 0);
   CHECK(Reopen(file).error().what == "its size is wrong");
   Put(file.Fd(), 0, "x");
-  CHECK(Reopen(file).error().what == "it is no saved state");
+  CHECK(Reopen(file).error().what == "it is not a saved state");
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   CHECK(!StateFile::Open(UniqueFd(ends[0])));

@@ -1,4 +1,4 @@
-// The saved state: what of the daemon's is in it, and comes back.
+// The saved state: what it contains of the daemon's state, and what is restored from it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -94,7 +94,7 @@ TEST_CASE("the largest possible state fits") {
   CHECK(all.partitions_size() == static_cast<int>(kMaxPartitions));
 }
 
-TEST_CASE("puts and removals are written, and those who wait are told, even if writing fails") {
+TEST_CASE("puts and removals are written, and waiting callers are answered even if writing fails") {
   auto file = StateFile::Make().value();
   const UniqueFd copy(::fcntl(file.Fd(), F_DUPFD_CLOEXEC, 0));
   const auto content = [&] { return StateFile::Open(UniqueFd(::fcntl(copy.Get(), F_DUPFD_CLOEXEC, 0)))->Read(); };
@@ -270,7 +270,7 @@ TEST_CASE("live settings survive a restart, except where the files have changed"
   CHECK(AfterRestart(live, then, now).name == policy::Name::kFair);
 }
 
-TEST_CASE("numbers that this release does not accept are left out") {
+TEST_CASE("values that this release does not accept are ignored") {
   state::Client saved;
   saved.set_admin_priority(101);
   saved.set_admin_weight(0);

@@ -128,13 +128,13 @@ TEST_CASE("a device without clients makes room for another, and is no longer exp
     }
     return ids;
   };
-  for (std::size_t i = 0; i < Meter::kMostDevices; ++i) {
+  for (std::size_t i = 0; i < Meter::kMaxMeteredDevices; ++i) {
     for (const std::uint64_t id : come(i, {-5, 5}))
       daemon.core.RemoveClient(id, "it ended");
   }
   constexpr std::size_t kNew = 2;
   for (std::size_t i = 0; i < kNew; ++i)
-    come(Meter::kMostDevices + i, {5});
+    come(Meter::kMaxMeteredDevices + i, {5});
   bool done = false;
   std::string told;
   daemon.collector.Collect(MetricFormat::kOpenMetrics, [&](const auto& text) {
@@ -150,11 +150,11 @@ TEST_CASE("a device without clients makes room for another, and is no longer exp
     return count;
   };
   std::size_t all = 0;
-  for (std::size_t i = 0; i < Meter::kMostDevices; ++i)
+  for (std::size_t i = 0; i < Meter::kMaxMeteredDevices; ++i)
     all += rows(i);
-  CHECK(all == 2 * (Meter::kMostDevices - kNew));
+  CHECK(all == 2 * (Meter::kMaxMeteredDevices - kNew));
   for (std::size_t i = 0; i < kNew; ++i)
-    CHECK(rows(Meter::kMostDevices + i) == 1);
+    CHECK(rows(Meter::kMaxMeteredDevices + i) == 1);
 }
 
 TEST_CASE("waiting requests are answered when the daemon stops") {

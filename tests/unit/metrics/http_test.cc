@@ -96,7 +96,7 @@ TEST_CASE("a new connection displaces the oldest, whatever the oldest waits for"
   Served served;
   UniqueFd oldest = served.Connect();
   bool is_refused = false;
-  SECTION("it has said nothing") {
+  SECTION("it has sent nothing") {
     Say(oldest, "GET /met");
   }
   SECTION("it waits for the next count") {
@@ -110,7 +110,7 @@ TEST_CASE("a new connection displaces the oldest, whatever the oldest waits for"
   }
   RunAWhile(served.io());
   std::vector<UniqueFd> others;
-  for (std::size_t i = 0; i < MetricsHttp::kMostConnections; ++i)
+  for (std::size_t i = 0; i < MetricsHttp::kMaxConnections; ++i)
     others.push_back(served.Connect());
   const std::string answer = served.AnswerTo(oldest);
   CHECK((!is_refused || answer.empty()));

@@ -92,7 +92,7 @@ TEST_CASE("a live socket, or a file that is not a socket, stays") {
   SECTION("a server") {
     const auto other = Listen(UnixAt(path));
     REQUIRE(other);
-    CHECK(WhyNot(UnixAt(path)).find("somebody listens on " + path + " already") != std::string::npos);
+    CHECK(WhyNot(UnixAt(path)).find("another process already listens on " + path) != std::string::npos);
     CHECK(ConnectTo(other->Get()).IsValid());
   }
   SECTION("a server with a full queue") {
@@ -104,7 +104,7 @@ TEST_CASE("a live socket, or a file that is not a socket, stays") {
       waiting.push_back(ConnectTo(other->Get()));
       REQUIRE(waiting.size() < 1'000);
     } while (waiting.back().IsValid());
-    CHECK(WhyNot(UnixAt(path)).find("somebody listens on " + path + " already") != std::string::npos);
+    CHECK(WhyNot(UnixAt(path)).find("another process already listens on " + path) != std::string::npos);
     CHECK(UniqueFd(::accept4(other->Get(), nullptr, nullptr, SOCK_CLOEXEC)).IsValid());
     CHECK(ConnectTo(other->Get()).IsValid());
   }

@@ -1,4 +1,4 @@
-// What is counted, for whom, and what clients cannot distort.
+// What is counted, under which class, and what clients cannot falsify.
 #include "daemon/telemetry/meter.h"
 
 #include <cstdio>
@@ -110,8 +110,8 @@ TEST_CASE("a ledger is believed within physical limits") {
   CountAll(world);
   const Usage first = Find(world, kGpu, "low")->total;
   CHECK(first.gpu_ns == policy::kNsPerS);
-  CHECK(first.launches <= Meter::kMostLaunchesPerS + 10'000);
-  CHECK(Find(world, kGpu, "low")->present.in_flight == Meter::kMostInFlight);
+  CHECK(first.launches <= Meter::kMaxLaunchesPerS + 10'000);
+  CHECK(Find(world, kGpu, "low")->present.in_flight == Meter::kMaxInFlight);
   ledger.gpu_time_ns = 0;
   ledger.submitted = 0;
   CountAll(world);
@@ -146,8 +146,8 @@ TEST_CASE("devices are bounded, those in use stay, and totals lose nothing") {
   }
   CountAll(world);
   const Meter& meter = world.scheduler.Records().Metrics();
-  CHECK(meter.Devices().size() == Meter::kMostDevices + 1);
-  CHECK(meter.Accounts().size() <= Meter::kMostAccounts);
+  CHECK(meter.Devices().size() == Meter::kMaxMeteredDevices + 1);
+  CHECK(meter.Accounts().size() <= Meter::kMaxAccounts);
   CHECK(Find(world, kGpu, "normal")->total.launches == 5);
   CHECK(Launches(world) == kDevices + 5);
   CHECK(Find(world, Address(kDevices - 1), "high") != nullptr);
@@ -157,7 +157,7 @@ TEST_CASE("devices are bounded, those in use stay, and totals lose nothing") {
 TEST_CASE("when all devices have clients, one more counts as other") {
   World world;
   std::vector<std::unique_ptr<Peer>> peers;
-  for (unsigned i = 0; i < Meter::kMostDevices + 3; ++i) {
+  for (unsigned i = 0; i < Meter::kMaxMeteredDevices + 3; ++i) {
     peers.push_back(Connect(world, 1 + i, 0, Address(i)));
     peers.back()->ledger->Device(0).submitted = 1;
   }
@@ -175,7 +175,7 @@ TEST_CASE("classes and pairs are bounded") {
     peer->ledger->Device(0).submitted += 1;
     CountAll(world);
   }
-  CHECK(world.scheduler.Records().Metrics().Classes().size() == Meter::kMostClasses);
+  CHECK(world.scheduler.Records().Metrics().Classes().size() == Meter::kMaxClasses);
   CHECK(Launches(world) == 100);
 }
 

@@ -1,4 +1,4 @@
-// Which GPUs there are and who uses them, on trees of files as the kernel would show them.
+// Which GPUs there are and which processes use them, on trees of files like the kernel's.
 #include "daemon/registry/host_gpus.h"
 
 #include <fcntl.h>
@@ -75,7 +75,7 @@ std::string WhyNot(const HostGpus& gpus, const NewDevice& claim) {
 
 }  // namespace
 
-TEST_CASE("a GPU is what sysfs has as one, with the vendor and the name of the kernel") {
+TEST_CASE("a GPU is what sysfs shows as one, with the kernel's vendor and name") {
   const Machine machine;
   CHECK(!machine.Gpus().Find(kAmd));
   machine.Pci(kAmd, "0x1002", "0x120000");
@@ -111,7 +111,7 @@ TEST_CASE("a GPU is what sysfs has as one, with the vendor and the name of the k
   CHECK(machine.Gpus().Find(kNvidia)->partitions == 2);
 }
 
-TEST_CASE("a GPU's uuid is its driver's, also of a partition") {
+TEST_CASE("a GPU's uuid is its driver's, also for a partition") {
   const Machine machine;
   machine.Pci(kAmd, "0x1002", "0x120000");
   CHECK(machine.Gpus().UuidOf(kAmd).empty());
@@ -125,7 +125,7 @@ TEST_CASE("a GPU's uuid is its driver's, also of a partition") {
   CHECK(machine.Gpus().UuidOf(kNvidia) == "GPU-5c2f9b1e-0001-0002-0003-000000000004");
 }
 
-TEST_CASE("a device file is its GPU's") {
+TEST_CASE("a device file leads to its GPU") {
   const Machine machine;
   machine.File("proc/driver/nvidia/gpus/" + std::string(kNvidia) + "/information", "Device Minor: \t 3\n");
   fs::create_directories(machine.Root() + "/sys/class/drm/renderD128");
@@ -137,7 +137,7 @@ TEST_CASE("a device file is its GPU's") {
     CHECK(gpus.AddressOf(other).empty());
 }
 
-TEST_CASE("a device is believed if the machine has it and the process has opened its driver") {
+TEST_CASE("a device is accepted if the machine has it and the process has opened its driver") {
   const Machine machine;
   machine.Pci(kAmd, "0x1002", "0x120000");
   const HostGpus gpus = machine.Gpus();
@@ -157,7 +157,7 @@ TEST_CASE("a device is believed if the machine has it and the process has opened
   CHECK(confirmed->name == "1002:74a2");
 }
 
-TEST_CASE("of another vendor's driver a device file counts for nothing") {
+TEST_CASE("a device file of another vendor's driver does not count") {
   const Machine machine;
   machine.File("proc/devices", "Character devices:\n  1 nvidia-frontend\n");
   machine.Pci(kAmd, "0x1002", "0x120000");
@@ -167,7 +167,7 @@ TEST_CASE("of another vendor's driver a device file counts for nothing") {
   CHECK(!machine.Gpus().IsUsedBy(kPid, "amd").value());
 }
 
-TEST_CASE("KFD's own list of processes is enough, and a process that cannot be looked at is none") {
+TEST_CASE("KFD's own list of processes is enough, and a process that the daemon may not see is refused") {
   const Machine machine;
   machine.Pci(kAmd, "0x1002", "0x120000");
   fs::remove_all(machine.Root() + "/proc/4711");
@@ -176,7 +176,7 @@ TEST_CASE("KFD's own list of processes is enough, and a process that cannot be l
   CHECK(WhyNot(machine.Gpus(), Claimed(kAmd)).empty());
 }
 
-TEST_CASE("a whole GPU has one name whatever uuids are told of it; partitions are the kernel's") {
+TEST_CASE("a whole GPU has one name, whatever uuids clients report; partitions are the kernel's") {
   const Machine machine;
   machine.Pci(kAmd, "0x1002", "0x120000");
   machine.OpensDriver();
@@ -207,7 +207,7 @@ TEST_CASE("a whole GPU has one name whatever uuids are told of it; partitions ar
   CHECK(names == std::vector<std::string>{kAmd, "0000:c1:00.0/1", kAmd, kAmd});
 }
 
-TEST_CASE("one client's word does not make an AMD GPU's tenants take turns") {
+TEST_CASE("one client's report does not make an AMD GPU's tenants take turns") {
   const Machine machine;
   machine.Pci(kAmd, "0x1002", "0x120000");
   machine.OpensDriver();
@@ -224,7 +224,7 @@ TEST_CASE("one client's word does not make an AMD GPU's tenants take turns") {
   CHECK(core.Clients().Devices().size() == 1);
 }
 
-TEST_CASE("devices of a software GPU are what clients say, where the configuration lets them") {
+TEST_CASE("devices of a software GPU are as clients describe them, if the configuration allows it") {
   const Machine machine;
   boost::asio::io_context io;
   Config config;
@@ -235,7 +235,7 @@ TEST_CASE("devices of a software GPU are what clients say, where the configurati
   CHECK(core.Clients().Devices().at("0000:c2:00.0")->vendor == "nvidia");
 }
 
-TEST_CASE("pretended devices are for the self-test, and not without end") {
+TEST_CASE("pretended devices are for the self-test only, and bounded") {
   const Machine machine;
   boost::asio::io_context io;
   Core core(io, {}, {}, machine.Gpus());
@@ -251,5 +251,5 @@ TEST_CASE("pretended devices are for the self-test, and not without end") {
   CHECK(core.AttachDevice(other, Claimed("ffff:00:00.0")));
   NewDevice one_more = Claimed("ffff:ff:00.0");
   one_more.slot = 1;
-  CHECK(core.AttachDevice(other, one_more).error().what == "there are 64 pretended devices already");
+  CHECK(core.AttachDevice(other, one_more).error().what == "there are 64 devices of self tests already");
 }

@@ -20,7 +20,7 @@ NewClient Make(std::uint64_t pid, const std::string& group = {}) {
 
 }  // namespace
 
-TEST_CASE("an owner's priority and weight go before hints, behind rules and administrators, and under the ceiling") {
+TEST_CASE("an owner's priority and weight override hints, yield to rules and administrators, and respect the ceiling") {
   boost::asio::io_context io;
   Config config;
   config.ceilings[1000] = {.priority = 40, .weight = 400};

@@ -1,4 +1,4 @@
-// Quotas: each uid for itself, given back, words with a remedy; and the log's lines about refusals.
+// Quotas: separate for each uid, given back, refused with a remedy; and the log's lines about refusals.
 #include "daemon/connections/quotas.h"
 
 #include <fstream>
@@ -21,7 +21,7 @@ constexpr uid_t kBob = 1001;
 
 }  // namespace
 
-TEST_CASE("what a uid holds ends at its quota, hinders no other uid, and is given back") {
+TEST_CASE("a uid gets no more than its quota, which affects no other uid, and gives back what it ends") {
   Quota limits;
   limits.queues_per_uid = 3;
   limits.root_times = 2;
@@ -58,7 +58,7 @@ TEST_CASE("what a uid holds ends at its quota, hinders no other uid, and is give
   CHECK(!second.Add(~std::uint64_t{0}));
 }
 
-TEST_CASE("what belongs to nobody has no limit, and what is given to itself stays") {
+TEST_CASE("a holding without a user has no limit, and one assigned to itself stays") {
   Quota limits;
   limits.queues_per_uid = 1;
   Quotas quotas(limits);
@@ -84,7 +84,7 @@ TEST_CASE("no uid gets more than half of the connections that the daemon's descr
   CHECK(Quota{}.clients_per_uid < Quota{}.connections_per_uid);
 }
 
-TEST_CASE("what is given by the second is saved up for four, and debts are paid first") {
+TEST_CASE("unused quota per second adds up for four seconds, and debts are paid first") {
   Quota limits;
   limits.calls_per_s = 10;
   Quotas quotas(limits);
@@ -114,7 +114,7 @@ TEST_CASE("what is given by the second is saved up for four, and debts are paid 
   CHECK(quotas.Pause(kAlice) >= std::chrono::milliseconds(10));
 }
 
-TEST_CASE("somebody with very many uids is forgotten again") {
+TEST_CASE("a user with very many uids is forgotten again") {
   Quotas quotas{Quota{}};
   std::uint64_t now = kSecond;
   Quotas::Holding kept(quotas, 5, QuotaKind::kClients);
@@ -126,7 +126,7 @@ TEST_CASE("somebody with very many uids is forgotten again") {
   CHECK(quotas.Held(5, QuotaKind::kClients) == 1);
 }
 
-TEST_CASE("each quota has a name and a reason of its own, with whose, how much, and what to do") {
+TEST_CASE("each quota has its own name and reason, which says whose it is, how much, and what to do") {
   const Quotas quotas{Quota{}};
   std::set<std::string> reasons;
   std::set<std::string_view> names;
@@ -164,7 +164,7 @@ TEST_CASE("a uid's flood of refusals neither hides another's nor fills the log")
   CHECK(logged < 300);
 }
 
-TEST_CASE("what a user's subordinate uids have and do is the user's, whichever of them it is") {
+TEST_CASE("what any of a user's subordinate uids has and does counts for the user") {
   const auto users = [](const std::string& name) -> std::optional<uid_t> {
     if (name == "alice") return kAlice;
     if (name == "root") return 0;
@@ -205,7 +205,7 @@ TEST_CASE("what a user's subordinate uids have and do is the user's, whichever o
   CHECK(quotas.Has(kBob, QuotaKind::kCalls, kSecond));
 }
 
-TEST_CASE("whose a uid is stands in a file of ranges, and what is wrong in it is nobody's") {
+TEST_CASE("the owner of a subordinate uid is read from a file of ranges, and wrong lines in it are ignored") {
   struct Row {
     const char* text;
     uid_t uid;

@@ -1,4 +1,4 @@
-// What a user may do by its own word: by nothing but what the kernel says of it, and the configuration.
+// What a user may do itself: only the kernel's credentials and the configuration decide that.
 #include "daemon/registry/roles.h"
 
 #include <unistd.h>
@@ -44,7 +44,7 @@ int PriorityBy(const Rule& rule, bool may_raise = false) {
 
 }  // namespace
 
-TEST_CASE("without configuration a user lowers and does not raise, as with nice") {
+TEST_CASE("without configuration a user can lower and not raise, as with nice") {
   boost::asio::io_context io;
   Core core(io, {}, {});
   Client& client = core.AddClient(MakeClient(1));
@@ -53,8 +53,8 @@ TEST_CASE("without configuration a user lowers and does not raise, as with nice"
   CHECK(client.effective.limited);
   CHECK(client.effective.weight == 100);
   CHECK(HintNote(client, core.Settings())
-            .find("priority hint 50 limited to 0 by the default ceiling of uid 1000 (users lower and "
-                  "do not raise; an administrator can") == 0);
+            .find("priority hint 50 limited to 0 by the default ceiling of uid 1000 (users can lower "
+                  "and not raise; an administrator can") == 0);
   REQUIRE(core.SetHints(client, {.priority = -50, .weight = 50}));
   CHECK(client.effective.priority == -50);
   CHECK(client.effective.weight == 50);
@@ -71,7 +71,7 @@ TEST_CASE("without configuration a user lowers and does not raise, as with nice"
   CHECK(client.effective.weight == 300);
 }
 
-TEST_CASE("a ceiling of the configuration grants as well as limits") {
+TEST_CASE("a configured ceiling allows raising as well as limiting it") {
   const OwnCeiling none = OwnCeilingOf(1000, false, {});
   CHECK(none.priority == 0);
   CHECK(none.weight == 100);
@@ -90,7 +90,7 @@ TEST_CASE("a ceiling of the configuration grants as well as limits") {
   CHECK(OwnCeilingOf(0, true, config).priority == 20);
 }
 
-TEST_CASE("who may raise, and who reads, is by uid and groups that the kernel tells") {
+TEST_CASE("uid and groups from the kernel decide which processes may raise, and which may read") {
   const RoleGroups groups{.administrators = 44, .readers = 45};
   const uid_t stranger = ::geteuid() + 1000;
   CHECK(MayRaise(Peer(0, 0), groups));
@@ -106,7 +106,7 @@ TEST_CASE("who may raise, and who reads, is by uid and groups that the kernel te
   CHECK(!FindRoleGroups("no such group").readers);
 }
 
-TEST_CASE("a rule that a user can choose to fit raises nobody who may not raise himself") {
+TEST_CASE("a rule that a user can choose to match raises only clients of users who may raise") {
   const struct {
     Rule rule;
     bool is_by_choice;
@@ -130,7 +130,7 @@ TEST_CASE("a rule that a user can choose to fit raises nobody who may not raise 
   }
 }
 
-TEST_CASE("a scope that a user names like a container is none") {
+TEST_CASE("a scope that a user names like a container is not one") {
   const std::string id(64, 'a');
   const std::string inner(64, 'b');
   for (const std::string& theirs :
@@ -149,7 +149,7 @@ TEST_CASE("a scope that a user names like a container is none") {
   }
 }
 
-TEST_CASE("who it was that became root is said beside every change") {
+TEST_CASE("every change is logged with the login user of whoever became root") {
   boost::asio::io_context io;
   Core core(io, {}, {});
   Client& client = core.AddClient(MakeClient(1));
