@@ -84,7 +84,7 @@ TEST_CASE("sockets that systemd hands over are what they must be") {
       sockets.emplace_back(name, inner.Path() + path);
     const std::string output = inner.Path() + "/output";
     const pid_t daemon = SpawnWithSockets({DaemonProcess::Binary(), "--runtime-dir", inner.Path()}, sockets, output);
-    CheckOneLine({Reap(daemon), ReadFile(output)}, "systemd handed over");
+    CheckOneLine({Reap(daemon), ReadFile(output)}, "systemd passed");
   }
 }
 
@@ -92,8 +92,8 @@ TEST_CASE("descriptors that are no listening sockets, and numbers that are none,
   const struct {
     const char* environment;
     const char* part;
-  } cases[] = {{"exec 3</dev/null 4</dev/null; LISTEN_FDS=2 LISTEN_FDNAMES=client:admin", "is not expected"},
-               {"LISTEN_FDS=many", "cannot take the descriptors of systemd"}};
+  } cases[] = {{"exec 3</dev/null 4</dev/null; LISTEN_FDS=2 LISTEN_FDNAMES=client:admin", "unexpected socket"},
+               {"LISTEN_FDS=many", "cannot take the descriptors that systemd passed"}};
   for (const auto& [environment, part] : cases) {
     const TemporaryFolder folder;
     const std::string output = folder.Path() + "/output";

@@ -1,4 +1,5 @@
-"""Real cgroups of the unified hierarchy, for tests that may make them. Thread rule: main thread."""
+"""Real cgroups of the hierarchy that the daemon uses (daemon/registry/cgroups.h), for tests that may make them. Thread
+rule: main thread."""
 
 import os
 import pathlib
@@ -9,14 +10,14 @@ import time
 
 def find_root():
     """Where they can be made; None: this machine does not let us."""
-    for path in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+    for path in ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
         root = pathlib.Path(path)
         if not (root / "cgroup.procs").exists():  # the older hierarchies have it below one folder each
             continue
         try:
             os.rmdir(tempfile.mkdtemp(prefix="xschedd-test-", dir=root))
         except OSError:
-            continue
+            return None
         return root
     return None
 

@@ -21,9 +21,9 @@ class Wrong(WithDaemon):
     def test_each_wrong_claim_is_one_line_with_a_remedy(self):
         put = ["claim", "put"]
         self.fails(2, *put, "a", "--cgroup", "/no/such/cgroup", says=("there is no cgroup /no/such/cgroup", "/proc/PID/cgroup"))
-        self.fails(2, *put, "a/b", "--cgroup", "/x", says=("no name of a claim",))
-        self.fails(2, *put, "a", "--cgroup", "/x/../y", says=("no path of a cgroup",))
-        self.fails(2, *put, "a", "--cgroup", "/", says=("no path of a cgroup",))
+        self.fails(2, *put, "a/b", "--cgroup", "/x", says=("cannot be the name of a claim",))
+        self.fails(2, *put, "a", "--cgroup", "/x/../y", says=("not the path of a cgroup",))
+        self.fails(2, *put, "a", "--cgroup", "/", says=("not the path of a cgroup",))
         self.fails(2, *put, "a", "--cgroup", "/x", "--priority", "101", says=("101",))
         self.fails(2, *put, "a", "--cgroup", "/x", "--priority", "5", "--ceiling", "4", says=("above the claim's own ceiling",))
         self.fails(2, *put, "a", "--cgroup", "/x", "--weight", "0", says=("10000",))

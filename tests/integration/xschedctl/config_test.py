@@ -153,7 +153,7 @@ class Show(WithDaemon):
         self.assertEqual(len(self.json("reload")["changes"]), 2)
         self.assertEqual(settings(self.json("config", "show"))["policy.turn_ms"]["value"], 35)
         self.file("xschedd.toml", "[policy]\nturn_ms = 0\n")
-        self.fails(6, "reload", "--dry-run", says=["xschedd.toml:2:11", "would change nothing"])
+        self.fails(6, "reload", "--dry-run", says=["xschedd.toml:2:11", "would keep the old configuration"])
         self.fails(6, "reload", says=["the old configuration stays"])
 
     def test_reload_reads_what_is_beside_the_file(self):

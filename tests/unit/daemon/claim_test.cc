@@ -22,36 +22,36 @@ TEST_CASE("invalid claims are refused with a reason") {
     std::string says;
   };
   const Case cases[] = {
-      {[](Claim& c) { c.name = ""; }, "is no name of a claim"},
-      {[](Claim& c) { c.name = ".."; }, "is no name of a claim"},
-      {[](Claim& c) { c.name = "a b"; }, "is no name of a claim"},
-      {[](Claim& c) { c.name = std::string(kMaxClaimNameBytes + 1, 'a'); }, "is no name of a claim"},
-      {[](Claim& c) { c.cgroup = ""; }, "without a cgroup and without a socket"},
-      {[](Claim& c) { c.cgroup = "/"; }, "no path of a cgroup"},
-      {[](Claim& c) { c.cgroup = "a"; }, "no path of a cgroup"},
-      {[](Claim& c) { c.cgroup = "/a/"; }, "no path of a cgroup"},
-      {[](Claim& c) { c.cgroup = "/a//b"; }, "no path of a cgroup"},
-      {[](Claim& c) { c.cgroup = "/a/.."; }, "no path of a cgroup"},
-      {[](Claim& c) { c.cgroup = "/./a"; }, "no path of a cgroup"},
-      {[](Claim& c) { c.cgroup = "/a\x1b"; }, "no path of a cgroup"},
-      {[](Claim& c) { c.cgroup = "/" + std::string(kMaxClaimCgroupBytes, 'a'); }, "no path of a cgroup"},
+      {[](Claim& c) { c.name = ""; }, "cannot be the name of a claim"},
+      {[](Claim& c) { c.name = ".."; }, "cannot be the name of a claim"},
+      {[](Claim& c) { c.name = "a b"; }, "cannot be the name of a claim"},
+      {[](Claim& c) { c.name = std::string(kMaxClaimNameBytes + 1, 'a'); }, "cannot be the name of a claim"},
+      {[](Claim& c) { c.cgroup = ""; }, "with neither a cgroup nor a socket"},
+      {[](Claim& c) { c.cgroup = "/"; }, "not the path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "a"; }, "not the path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a/"; }, "not the path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a//b"; }, "not the path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a/.."; }, "not the path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/./a"; }, "not the path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/a\x1b"; }, "not the path of a cgroup"},
+      {[](Claim& c) { c.cgroup = "/" + std::string(kMaxClaimCgroupBytes, 'a'); }, "not the path of a cgroup"},
       {[](Claim& c) { c.priority = 101; }, "priority 101 is out of range"},
       {[](Claim& c) { c.ceiling = -101; }, "ceiling -101 is out of range"},
       {[](Claim& c) { c.weight = 0; }, "weight 0 is out of range"},
       {[](Claim& c) { c.weight_ceiling = 10'001; }, "weight ceiling 10001 is out of range"},
       {[](Claim& c) { c.priority = 5, c.ceiling = 4; }, "priority 5 is above the claim's own ceiling, 4"},
       {[](Claim& c) { c.weight = 5, c.weight_ceiling = 4; }, "weight 5 is above the claim's own ceiling, 4"},
-      {[](Claim& c) { c.group = "a\n"; }, "no name of a group"},
-      {[](Claim& c) { c.group = std::string(kMaxGroupNameBytes + 1, 'a'); }, "no name of a group"},
+      {[](Claim& c) { c.group = "a\n"; }, "cannot be the name of a group"},
+      {[](Claim& c) { c.group = std::string(kMaxGroupNameBytes + 1, 'a'); }, "cannot be the name of a group"},
       {[](Claim& c) { c.ttl_ns = 999 * policy::kNsPerMs; }, "cannot live for 999 ms"},
-      {[](Claim& c) { c.labels["a b"] = "c"; }, "no name of a label"},
-      {[](Claim& c) { c.labels["a"] = "\xff"; }, "cannot be shown"},
+      {[](Claim& c) { c.labels["a b"] = "c"; }, "cannot be the name of a label"},
+      {[](Claim& c) { c.labels["a"] = "\xff"; }, "has unprintable characters"},
       {[](Claim& c) { c.labels["a"] = std::string(kMaxLabelBytes, 'b'); }, "more than 1024"},
       {[](Claim& c) {
          for (std::size_t i = 0; i <= kMaxLabels; ++i)
            c.labels["l" + std::to_string(i)] = "";
        },
-       "at most 16 labels, not 17"},
+       "the claim has 17 labels, and may have 16"},
   };
   CHECK(Check(MakeClaim("a.B_1-2", "/a/b.slice/x\\x2d:y")));
   for (const Case& one : cases) {
@@ -210,7 +210,7 @@ TEST_CASE("a claim ends with its cgroup or its time, and stays the same claim wh
   CHECK(table.Add(MakeClaim("other", "/a"), InodesOf(cgroups), 0).error().what == "cgroup /a has claim \"c\" already");
   CHECK(table.Add(MakeClaim("other", "/nothing"), InodesOf(cgroups), 0).error().what.find("there is no cgroup") == 0);
   cgroups["/a"] = kUnknownInode;
-  CHECK(table.Add(claim, InodesOf(cgroups), 0).error().what == "the cgroup /a cannot be looked at");
+  CHECK(table.Add(claim, InodesOf(cgroups), 0).error().what == "the cgroup /a cannot be read");
   CHECK(table.RemoveGone(InodesOf(cgroups)).empty());
   cgroups["/a"] = 9;  // made again: free for another, before anybody has looked
   REQUIRE(table.Add(MakeClaim("other", "/a"), InodesOf(cgroups), 0));

@@ -123,7 +123,8 @@ TEST_CASE("metrics: an address and classes") {
   REQUIRE(config);
   CHECK((config->metrics.enabled && config->metrics.address == "[::1]:80"));
   CHECK(config->rules.at(0).metric_class == "night_jobs-2");
-  CHECK(ErrorOf("[metrics]\naddress = \"localhost:80\"\n").find("x.toml:2:11: \"localhost:80\" is no address") == 0);
+  CHECK(ErrorOf("[metrics]\naddress = \"localhost:80\"\n").find("x.toml:2:11: \"localhost:80\" is not an address") ==
+        0);
   CHECK(ErrorOf("[metrics]\nport = 80\n").find("known are enabled, address") != std::string::npos);
   CHECK(ErrorOf("[[rule]]\nuid = 1\nclass = \"Night\"\n").find("give at most 32 of a-z") != std::string::npos);
   CHECK(ErrorOf("[[rule]]\nuid = 1\nclass = \"other\"\n").find("choose another name") != std::string::npos);

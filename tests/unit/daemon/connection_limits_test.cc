@@ -87,7 +87,7 @@ TEST_CASE("connections are accepted only while descriptors last") {
   const UniqueFd next = ConnectAs(*table, 2);
   REQUIRE(table->refused.size() == 1);
   CHECK(table->refused[0].find("(uid 2) was refused: xschedd has 4 connections of all users") != std::string::npos);
-  CHECK(table->refused[0].find("raise its LimitNOFILE") != std::string::npos);
+  CHECK(table->refused[0].find("raise LimitNOFILE in xschedd.service") != std::string::npos);
   CHECK(StatusTold(next) == PreambleStatus::kQuota);
   CHECK(test::IsClosed(next));
   // A user who has half of them is told about its own limit.

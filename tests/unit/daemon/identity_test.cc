@@ -113,7 +113,7 @@ TEST_CASE("the kernel identifies the process at the other end of a socket") {
   CHECK(!HasExited(peer->pidfd.Get()));
 
   SECTION("a file that is not a socket has no peer") {
-    CHECK(ReadPeer(STDIN_FILENO).error().what.find("the kernel does not say who connected") == 0);
+    CHECK(ReadPeer(STDIN_FILENO).error().what.find("the kernel does not say which process connected") == 0);
     CHECK(!ReadPeer(-1));
   }
   SECTION("without a descriptor for its pidfd a peer is not admitted") {

@@ -188,7 +188,7 @@ TEST_CASE("only a pair of listening Unix stream sockets is taken from a service 
     SECTION("listening socket with an unknown name") {
       passed = Passed("another", Listening(AF_UNIX, SOCK_STREAM));
     }
-    CHECK(WhyNot(folder.Path(), std::move(passed)).find("is not expected") != std::string::npos);
+    CHECK(WhyNot(folder.Path(), std::move(passed)).find("unexpected socket") != std::string::npos);
   }
   SECTION("one of the two") {
     CHECK(WhyNot(folder.Path(), Passed("admin", Listening(AF_UNIX, SOCK_STREAM))).find("enable both socket units") !=

@@ -183,7 +183,7 @@ TEST_CASE("a whole GPU has one name, whatever uuids clients report; partitions a
   machine.KfdNode(1, 0xc100, 0xabc);
   CHECK(machine.Gpus().Confirm(kPid, Claimed(kAmd, "GPU-invented"))->uuid.empty());
   CHECK(WhyNot(machine.Gpus(), Claimed("0000:c1:00.0/1")) ==
-        "GPU 0000:c1:00.0 has no partition 1; name one that it has");
+        "GPU 0000:c1:00.0 has no partition 1; name a partition from 0 to 0");
   // From Linux 6.6 the number of the partition stands above the address.
   machine.KfdNode(2, 0x1000'c100, 0xdef);
   const auto second = machine.Gpus().Confirm(kPid, Claimed(kAmd, "GPU-0000000000000def"));
