@@ -428,6 +428,32 @@ class Gpus(unittest.TestCase):
         self.assertEqual(self.bad(self.native(memory="wrong"), None, [])[0][0], "error")
 
 
+class Results(InFolder):
+    """tools/results/take."""
+
+    def take(self, results, name="h200-acceptance-0123abc"):
+        self.file("report/results.json", json.dumps(results))
+        (self.folder / "results").mkdir(exist_ok=True)
+        done = subprocess.run([sys.executable, ROOT / "tools/results/take", self.folder / "report", name, "--into", self.folder / "results"],
+                              capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr, sorted(os.listdir(self.folder / "results"))
+
+    def test_a_report_becomes_a_page_and_its_results(self):
+        name = "h200-acceptance-0123abc"
+        self.assertEqual(self.take(report(section())), (0, "", [name + ".json", name + ".md"]))
+        self.assertEqual(json.loads((self.folder / f"results/{name}.json").read_text()), report(section()))
+        page = (self.folder / f"results/{name}.md").read_text()
+        self.assertIn(pages.markdown(report(section())), page)
+        self.assertIn(f"({name}.json)", page)
+
+    def test_what_is_refused(self):
+        for results, name, word in ((report(section(), host="node7"), "a", "names its host"), ({}, "a", "is not of xschedctl/acceptance/1"),
+                                    (report(section()), "../a", "no name of a file")):
+            status, said, written = self.take(results, name)
+            self.assertEqual((status, len(said.splitlines()), written), (1, 1, []))
+            self.assertIn(word, said)
+
+
 class Bundle(unittest.TestCase):
     def test_nothing_of_the_users(self):
         clean = bundle.cleaner("node7", "5bce98f7", "/home/alice")
