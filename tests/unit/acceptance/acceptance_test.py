@@ -308,6 +308,12 @@ class Pages(unittest.TestCase):
                 if is_stand_in:
                     self.assertLess(text.index(pages.STAND_IN), text.lower().index("sound here?" if "#" in text else "sound: "))
 
+    def test_who_else_was_there(self):
+        for who in ("", "pid 4711 has queues on an AMD GPU"):
+            results = report(section(), in_use=who)
+            for text in (pages.page(results), pages.markdown(results), "\n".join(pages.summary(results))):
+                self.assertEqual("in use at the start: pid 4711" in text, bool(who))
+
 
 class Comparison(unittest.TestCase):
     def lines(self, before, after):
