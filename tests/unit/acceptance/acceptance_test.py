@@ -434,6 +434,14 @@ class Gpus(unittest.TestCase):
         self.assertEqual(self.bad(self.native(memory="wrong"), None, [])[0][0], "error")
 
 
+class OldPython(unittest.TestCase):
+    def test_it_is_one_line(self):
+        script = f"import runpy, sys; sys.version_info = (3, 6, 8); sys.argv = ['x']; runpy.run_path({str(PROGRAM / 'acceptance')!r})"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (program.REFUSED, 1), done.stderr)
+        self.assertIn("is too old; install 3.8", done.stderr)
+
+
 class Results(InFolder):
     """tools/results/take."""
 
