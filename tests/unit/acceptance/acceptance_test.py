@@ -308,6 +308,12 @@ class Pages(unittest.TestCase):
                 if is_stand_in:
                     self.assertLess(text.index(pages.STAND_IN), text.lower().index("sound here?" if "#" in text else "sound: "))
 
+    def test_who_else_was_there(self):
+        for who in ("", "pid 4711 has queues on an AMD GPU"):
+            results = report(section(), in_use=who)
+            for text in (pages.page(results), pages.markdown(results), "\n".join(pages.summary(results))):
+                self.assertEqual("in use at the start: pid 4711" in text, bool(who))
+
 
 class Comparison(unittest.TestCase):
     def lines(self, before, after):
@@ -426,6 +432,40 @@ class Gpus(unittest.TestCase):
             self.assertEqual(level, "error")
             self.assertIn(word, what)
         self.assertEqual(self.bad(self.native(memory="wrong"), None, [])[0][0], "error")
+
+
+class OldPython(unittest.TestCase):
+    def test_it_is_one_line(self):
+        script = f"import runpy, sys; sys.version_info = (3, 6, 8); sys.argv = ['x']; runpy.run_path({str(PROGRAM / 'acceptance')!r})"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (program.REFUSED, 1), done.stderr)
+        self.assertIn("is too old; install 3.8", done.stderr)
+
+
+class Results(InFolder):
+    """tools/results/take."""
+
+    def take(self, results, name="h200-acceptance-0123abc"):
+        self.file("report/results.json", json.dumps(results))
+        (self.folder / "results").mkdir(exist_ok=True)
+        done = subprocess.run([sys.executable, ROOT / "tools/results/take", self.folder / "report", name, "--into", self.folder / "results"],
+                              capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr, sorted(os.listdir(self.folder / "results"))
+
+    def test_a_report_becomes_a_page_and_its_results(self):
+        name = "h200-acceptance-0123abc"
+        self.assertEqual(self.take(report(section())), (0, "", [name + ".json", name + ".md"]))
+        self.assertEqual(json.loads((self.folder / f"results/{name}.json").read_text()), report(section()))
+        page = (self.folder / f"results/{name}.md").read_text()
+        self.assertIn(pages.markdown(report(section())), page)
+        self.assertIn(f"({name}.json)", page)
+
+    def test_what_is_refused(self):
+        for results, name, word in ((report(section(), host="node7"), "a", "names its host"), ({}, "a", "is not of xschedctl/acceptance/1"),
+                                    (report(section()), "../a", "no name of a file")):
+            status, said, written = self.take(results, name)
+            self.assertEqual((status, len(said.splitlines()), written), (1, 1, []))
+            self.assertIn(word, said)
 
 
 class Bundle(unittest.TestCase):

@@ -18,10 +18,16 @@ def title(results: Dict[str, object]) -> str:
     return f"xschedd acceptance: {results['host']}, {results['date']}"
 
 
+def notes(results: Dict[str, object]) -> List[str]:
+    """What has to be known before the first verdict."""
+    return ([STAND_IN] if results["stand_in"] else []) + (
+        [f"A GPU was in use at the start: {results['in_use']}."] if results["in_use"] else [])
+
+
 def markdown(results: Dict[str, object]) -> str:
     lines = ["# " + title(results), ""]
-    if results["stand_in"]:
-        lines += [f"**{STAND_IN}**", ""]
+    for note in notes(results):
+        lines += [f"**{note}**", ""]
     lines += ["| | verdict | |", "|---|---|---|"]
     sections = sections_of(results)
     lines += [f"| {QUESTIONS[one.name]} | {one.verdict} | {_cell(one.line)} |" for one in sections]
@@ -57,8 +63,7 @@ def picture(section: Section) -> str:
 def page(results: Dict[str, object]) -> str:
     """One file: nothing is fetched."""
     body = [f"<h1>{html.escape(title(results))}</h1>"]
-    if results["stand_in"]:
-        body.append(f"<p><strong>{html.escape(STAND_IN)}</strong></p>")
+    body += [f"<p><strong>{html.escape(note)}</strong></p>" for note in notes(results)]
     for one in sections_of(results):
         body.append(f'<h2 style="color:{COLOURS[one.verdict]}">{MARKS[one.verdict]} {html.escape(QUESTIONS[one.name])} '
                     f"{one.verdict}</h2><p>{html.escape(one.line)}</p>{picture(one)}<ul>")
@@ -72,8 +77,7 @@ def page(results: Dict[str, object]) -> str:
 
 
 def summary(results: Dict[str, object]) -> List[str]:
-    lines = [STAND_IN] if results["stand_in"] else []
-    return lines + [f"{one.name}: {one.verdict}: {one.line}" for one in sections_of(results)]
+    return notes(results) + [f"{one.name}: {one.verdict}: {one.line}" for one in sections_of(results)]
 
 
 def comparison(before: Dict[str, object], after: Dict[str, object]) -> List[str]:
