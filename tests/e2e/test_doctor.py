@@ -26,7 +26,7 @@ class Doctor(harness.NodeTest):
         self.assertEqual(found["process"][0], "ok", found["process"])
         self.assertIn("has the shim and its private library", found["process"][1])
         self.assertEqual(found["session"][0], "ok", found["session"])
-        self.assertIn(f"pid {anchor.pid} works on the software GPU", found["device"][1])
+        self.assertIn(f"pid {anchor.pid} uses the software GPU", found["device"][1])
 
     def test_a_software_gpu_in_use_is_no_missing_gpu(self):
         self.node.start_daemon()
@@ -74,7 +74,7 @@ class Doctor(harness.NodeTest):
         lacking = self.start(XSCHEDD_CLIENT_LIB="/nonexistent/libxschedd-client.so")
         found = self.findings(lacking.pid)
         self.assertEqual(found["process"][0], "error")
-        self.assertIn("the private library is not there", found["process"][1])
+        self.assertIn("the private library does not exist", found["process"][1])
         self.assertEqual(self.node.ctl("doctor", "--pid", lacking.pid, check=False).returncode, 1)
 
 

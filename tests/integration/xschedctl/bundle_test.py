@@ -28,7 +28,7 @@ class NoDaemon(WithFolder):
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
         parts = content(path)
         self.assertLessEqual({"README", "doctor", "versions"}, set(parts))
-        self.assertRegex(parts["README"], r"(?s)Could not be had:.*ps\.json.*: .*no daemon")
+        self.assertRegex(parts["README"], r"(?s)Missing:.*ps\.json.*: .*no daemon")
         self.assertIn("XSCHEDD_PRIORITY", parts["doctor"])
         for name, text in parts.items():
             self.assertNotIn(MARK, text, name)

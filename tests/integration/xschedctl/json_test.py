@@ -165,8 +165,8 @@ class WithoutDaemon(WithFolder):
 
     def test_what_has_no_json_says_so(self):
         self.fails(2, "--json", "top", says=["top has no JSON"])
-        self.fails(2, "--json", "completion", "bash", says=["completion has no JSON"])
-        self.fails(2, "--json", "cdi", "generate", says=["cdi generate has no JSON of its own"])
+        self.fails(2, "--json", "completion", "bash", says=["completion takes no --json"])
+        self.fails(2, "--json", "cdi", "generate", says=["cdi generate takes no --json"])
         self.fails(2, "--json", "run", "--", "true", says=["--dry-run"])
 
 
