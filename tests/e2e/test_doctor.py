@@ -1,4 +1,4 @@
-"""What `xschedctl doctor --pid` says of real clients."""
+"""The findings of `xschedctl doctor --pid` about real clients."""
 
 import json
 import unittest
@@ -35,7 +35,7 @@ class Doctor(harness.NodeTest):
         self.assertNotIn("no GPU: neither", self.findings()["device"][1])
 
     def test_time_slices_that_are_not_there(self):
-        """Asked for on AMD, where there are none: doctor says that, and all else is as without them."""
+        """Requested on AMD, which has none: doctor says so, and everything else works as without them."""
         node = self.node
         node.start_daemon(config=harness.LONG_LEASE + "[policy]\nmax_concurrent = 1\n")
         high = node.start_anchor(priority=50, environment={"XSCHEDD_LOG": "info"})
