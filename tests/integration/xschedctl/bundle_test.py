@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""xschedctl support-bundle: what is in the file, what is not, and what becomes of it where something is missing.
+"""xschedctl support-bundle: what is in the file, what is not, and what happens if something is missing.
 Usage: see ctl_world.py"""
 
 import os

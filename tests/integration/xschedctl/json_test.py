@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What each command answers to --json, from a live daemon, beside the schemas that are installed (docs/reference/json.md): a field that
-a schema does not know fails, and so does one that it knows and that is not there. Usage: see ctl_world.py
+"""Compares each command's --json answer from a live daemon with the installed schemas (docs/reference/json.md): fields that a
+schema does not have fail, and so do missing ones. Usage: see ctl_world.py
 """
 
 import copy

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""xschedctl doctor --self-test: it passes beside a daemon that schedules, leaves nothing behind, and does not pass where
-something that it claims to prove is broken. Usage: see ctl_world.py
+"""xschedctl doctor --self-test: it passes with a daemon that schedules, leaves nothing behind, and fails if something that
+it claims to test is broken. Usage: see ctl_world.py
 """
 
 import json
