@@ -1,6 +1,7 @@
-"""Whether tools/surface sees what is wrong: each mistake is made in a copy of the list, beside the installed runtime.
+"""Tests that tools/surface finds errors: each mistake is made in a copy of the list, which is compared with the installed
+runtime.
 
-That runtime may be too old for a dispatch table, so one is made up here, of the functions that its headers declare.
+That runtime may be too old for a dispatch table, so a made-up one has the functions that its headers declare.
 usage: surface_test.py COMPILER LIBAMDHIP64
 """
 import os

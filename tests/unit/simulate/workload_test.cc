@@ -1,4 +1,4 @@
-// The format: what is read is what was written, and what is wrong is told with its line.
+// The format: what is read equals what was written, and errors name their line.
 #include <sstream>
 
 #include "tests/unit/simulate/workloads.h"

@@ -1,4 +1,4 @@
-// The doctor's checks, each on a system made up for it: what it says, how bad it is, and that it says what to do.
+// The doctor's checks, each on a fake system: message, level and remedy.
 #include <cerrno>
 #include <functional>
 
@@ -10,7 +10,7 @@
 namespace xschedd::ctl {
 namespace {
 
-// A system on which nothing is wrong.
+// A system without errors.
 Facts Good() {
   Facts facts;
   facts.ctl_version = "1.2.3";
@@ -56,8 +56,7 @@ struct Case {
   std::function<void(Facts&)> change;
 };
 
-// The worst finding of `check` after the change must be of this level and say so; and what is wrong must come with a
-// remedy.
+// The worst finding of `check` after the change must have this level and text; errors must have a remedy.
 void Examine(const std::vector<Case>& cases, const Facts& good) {
   for (const Case& one : cases) {
     Facts facts = good;

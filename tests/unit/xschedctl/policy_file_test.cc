@@ -1,4 +1,4 @@
-// What `policy set --persist` makes of its file.
+// How `policy set --persist` changes its file.
 #include "tools/xschedctl/policy_file.h"
 
 #include "daemon/config/config.h"

@@ -1,4 +1,4 @@
-// Settings at the command line: what is shown can be typed, and says what it means.
+// Settings at the command line: what is shown can be typed, and has the same meaning.
 #include "tools/xschedctl/policy_settings.h"
 
 #include "tests/catch.h"

@@ -1,4 +1,4 @@
-// What `xschedctl top` makes of the daemon's answers and of keys, without a terminal.
+// How `xschedctl top` shows the daemon's answers and handles keys, without a terminal.
 #include <algorithm>
 #include <string>
 #include <vector>
