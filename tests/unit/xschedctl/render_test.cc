@@ -180,7 +180,7 @@ TEST_CASE("a policy's settings are shown with units, zero as what it means") {
   CHECK(text.find("share-slack     5ms     share: GPU time by which a client may be ahead") != std::string::npos);
   CHECK(text.find("fair-quantum    20ms    fair: GPU time after which") != std::string::npos);
   CHECK(text.find("time-slices     auto    where a device gives") != std::string::npos);
-  CHECK(text.find("guard           0       off, and who waits") != std::string::npos);
+  CHECK(text.find("guard           0       off, and a program that waits") != std::string::npos);
   CHECK(text.find("max-concurrent  0       no limit\n") != std::string::npos);
 }
 
