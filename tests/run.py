@@ -1,7 +1,7 @@
-"""Runs a Python test script for Meson: `run.py SCRIPT [ARG...]` is `python3 SCRIPT ARG...`, but that skips are seen.
+"""Runs a Python test script for Meson: `run.py SCRIPT [ARG...]` is `python3 SCRIPT ARG...`, except that it reports skips.
 
 Exit code 1: something failed, or nothing ran. 77: nothing failed, and of each test that was skipped a line
-`skipped: NAME: REASON` was printed, which tally.py collects. By hand scripts run without this one.
+`skipped: NAME: REASON` was printed, which tally.py collects. Scripts can also be run without this one.
 """
 
 import os

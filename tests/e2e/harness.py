@@ -1,6 +1,6 @@
-"""A node for one test: a software GPU, a daemon, and clients on them, all private to the test and gone after it.
+"""A node for one test: a software GPU, a daemon and their clients, all private to the test and removed after it.
 
-Used by the test_*.py beside this file. Everything waits for conditions, never for time to pass; deadlines are generous,
+Used by the test_*.py beside this file. Everything waits for conditions, never for fixed times; deadlines are generous,
 because the machine is shared. Thread rule: one test, one thread.
 """
 
@@ -28,7 +28,7 @@ _prctl = ctypes.CDLL(None).prctl
 
 
 def end_with_parent():
-    """In a child: a test that is killed leaves nothing behind (1: PR_SET_PDEATHSIG)."""
+    """Runs in a child, so that a killed test leaves no process behind (1: PR_SET_PDEATHSIG)."""
     _prctl(1, signal.SIGKILL)
 
 
@@ -44,13 +44,13 @@ def wait_for(condition, what, deadline_s=DEADLINE_S):
         time.sleep(0.005)
 
 
-# Of a daemon's configuration: one that gets no processor for a lease's time lets everybody go, and counts nothing. That is
-# right, and on a busy machine not what a test is about.
+# For a daemon's configuration: a daemon that gets no CPU for a lease's time releases everyone and counts nothing. That is
+# correct, but on a busy machine it would disturb tests of other things.
 LONG_LEASE = "\n[daemon]\nlease_ms = 10000\n"
 
 
 class Node:
-    """One software GPU and, unless told otherwise, one daemon."""
+    """One software GPU and, by default, one daemon."""
 
     def __init__(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="xschedd-e2e-"))
@@ -65,7 +65,7 @@ class Node:
 
     # ---- daemon ---------------------------------------------------------------------------------------------------
     def start_daemon(self, *arguments, config=None, before=()):
-        """`config`: the text of its configuration, a file at self.config. `before`: a command in front of it."""
+        """`config`: the text of its configuration, which is written to self.config. `before`: a command that runs it."""
         if config is not None:
             self.config.write_text(config)
             arguments = ("--config", self.config, *arguments)
@@ -83,7 +83,7 @@ class Node:
         return self.ctl("version", check=False).returncode == 0
 
     def stop_daemon(self, how=signal.SIGTERM):
-        """Ends the daemon, stopped or not, and returns its exit code; None where none was started."""
+        """Ends the daemon, even a stopped one, and returns its exit code, or None if none was started."""
         if self.daemon is None:
             return None
         if self.daemon.poll() is None:
@@ -116,9 +116,9 @@ class Node:
     def start(self, program, *arguments, priority=None, shim=True, environment=None, interactive=False,
               options=(), trace=True, before=(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
               build=None, cwd=None):
-        """Starts a program as a client: under `xschedctl run OPTIONS`, on this node's software GPU. `program`: a path, or the name
-        of one of tests/e2e/programs. `before`: a command in front of it, with what xschedctl puts into its environment.
-        `build`: another one, whose xschedctl and shim it gets."""
+        """Starts a program as a client with `xschedctl run OPTIONS`, on this node's software GPU. `program`: a path, or the name
+        of one in tests/e2e/programs. `before`: a command that runs it, in the environment that xschedctl sets.
+        `build`: another build, whose xschedctl and shim it uses."""
         command = [BUILD / "tools/softgpu/softgpu-run", "--name", self.name,
                    *(["--trace", self.trace_prefix] if trace else []),
                    "--kernels", ":".join(map(str, self.kernels)), "--"]
@@ -130,14 +130,14 @@ class Node:
         process = subprocess.Popen(list(map(str, command)), text=True,
                                    stdin=subprocess.PIPE if interactive else subprocess.DEVNULL,
                                    stdout=stdout, stderr=stderr, cwd=cwd,
-                                   # The HIP runtime's compiler leaves a folder behind where a program is killed.
+                                   # The HIP runtime's compiler leaves a folder behind when a program is killed.
                                    env={**os.environ, "TMPDIR": str(self.dir), **(environment or {})},
                                    preexec_fn=end_with_parent)
         self.processes.append(process)
         return process
 
     def start_anchor(self, priority, device=0, environment=None):
-        """A client that has attached to a device and waits for words on its standard input."""
+        """A client that has attached to a device and waits for commands on its standard input."""
         anchor = self.start("anchor", device, priority=priority, interactive=True, environment=environment)
         line = anchor.stdout.readline()
         if line.strip() != "ready":
@@ -149,7 +149,7 @@ class Node:
         anchor.stdin.flush()
 
     def finish(self, process, deadline_s=DEADLINE_S):
-        """Waits for a program's end; returns (launches, submissions) of its last line. Fails unless it was right."""
+        """Waits for a program's end; returns (launches, submissions) of its last line. Fails unless its results are right."""
         out, err = process.communicate(timeout=deadline_s)
         if process.returncode != 0 or "right:" not in out:
             raise AssertionError(f"{process.args[-3:]}: exit code {process.returncode}\n{out}\n{err}\n{self.daemon_log()}")
@@ -163,8 +163,8 @@ class Node:
 
     # ---- what the device saw --------------------------------------------------------------------------------------
     def dispatches(self, pid, kernel="scale_add"):
-        """The dispatches of a process in order of start, from the software GPU's own trace; without a kernel everything
-        that the device did for it, copies too."""
+        """The dispatches of a process in order of start, from the software GPU's own trace; without `kernel`, everything
+        that the device did for it, including copies."""
         path = pathlib.Path(f"{self.trace_prefix}.{pid}.jsonl")
         if not path.exists():
             return []
@@ -190,15 +190,15 @@ class Node:
 
 
 class NodeTest(unittest.TestCase):
-    """A test with a node; self.node.start_daemon() is left to the test."""
+    """A test with a node; the test itself calls self.node.start_daemon()."""
 
     def setUp(self):
         self.node = Node()
         self.addCleanup(self.node.close)
 
     def assert_measured(self, measure, is_right, what):
-        """Fails unless one of three measurements is right. For comparisons of times, which a busy machine can spoil; whatever
-        else `measure` asserts has to hold each time."""
+        """Fails unless one of three measurements is right. For comparisons of times, which a busy machine can disturb; all
+        other assertions of `measure` must hold every time."""
         values = []
         for retries in range(3):
             values.append(measure())
@@ -208,12 +208,12 @@ class NodeTest(unittest.TestCase):
             print(f"not right: {values[-1]}", flush=True)
         self.fail(f"{what}: {values}")
 
-    # ---- what every test of a scheduled program looks at ------------------------------------------------------------
+    # ---- what every test of a scheduled program checks ------------------------------------------------------------
     def hold_and_release(self, process, anchor, pid=None, traced=True):
-        """Holds and releases a client (`pid`: where the process that was started is not the one that launches) that is
-        under way beside an idle anchor. Fails unless nothing of it reached the device in between, while the anchor's
-        work did. Without a trace the daemon's count of calls that it let through stands for the device's. Returns how
-        many kernels had reached the device, and how many calls the daemon had counted, while it was held."""
+        """Holds and releases a running client beside an idle anchor (`pid`: if the started process is not the one that
+        launches). Fails unless none of its work reached the device in between, while the anchor's did. Without a trace,
+        the daemon's count of passed calls is used instead. Returns how many kernels had reached the device, and how many
+        calls the daemon had counted, while it was held."""
         node = self.node
         pid = pid or process.pid
 
@@ -221,7 +221,7 @@ class NodeTest(unittest.TestCase):
             return len(node.dispatches(pid)) if traced else int(node.device_state(pid).get("submitted", 0))
 
         def settled():
-            """How much was done, once two looks with a round trip to the daemon between them agree."""
+            """How much was done, once two readings with a round trip to the daemon between them agree."""
             before = count()
             for _ in range(10):
                 node.clients()
@@ -237,7 +237,7 @@ class NodeTest(unittest.TestCase):
         node.ctl("hold", "--pid", pid)
         wait_for(lambda: node.device_state(pid).get("state") == "held", "ps shows it held")
         done = wait_for(settled, "work in flight ends")
-        # Another client's work passes in the meantime: the device is free, only this client waits.
+        # Meanwhile another client's work passes: the device is free, only this client waits.
         node.tell(anchor, "work 20 1000")
         self.assertEqual(anchor.stdout.readline().strip(), "done")
         self.assertEqual(count(), done, "launches reached the device while held")

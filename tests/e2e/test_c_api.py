@@ -1,5 +1,5 @@
-"""xschedd's C API, called by a real HIP program (programs/asking.hip): what it says reaches the daemon, what it holds
-waits, and without a daemon nothing changes but the answers."""
+"""xschedd's C API, called by a real HIP program (programs/asking.hip): its hints reach the daemon, its holds
+take effect, and without a daemon only the answers change."""
 
 import unittest
 
@@ -156,7 +156,7 @@ class CApi(harness.NodeTest):
         self.assertEqual(asking.ask("device", 0)[0], NOT_CONNECTED)
         self.assertEqual(asking.ask("status")[:4], [OK, 1, 20, 0])
         self.check_holds(asking)
-        # Remembered for the daemon that comes.
+        # Remembered until a daemon starts.
         self.node.start_daemon()
         self.shows(asking, priority_hint=20, weight=700)
         self.assertEqual(asking.end()[0], 0)

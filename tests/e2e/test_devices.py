@@ -1,4 +1,4 @@
-"""Which physical device a client means, whatever it calls it."""
+"""A client's device names are mapped to the right physical device."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""What `xschedctl doctor --pid` says of real clients."""
+"""The findings of `xschedctl doctor --pid` about real clients."""
 
 import json
 import unittest
@@ -26,7 +26,7 @@ class Doctor(harness.NodeTest):
         self.assertEqual(found["process"][0], "ok", found["process"])
         self.assertIn("has the shim and its private library", found["process"][1])
         self.assertEqual(found["session"][0], "ok", found["session"])
-        self.assertIn(f"pid {anchor.pid} works on the software GPU", found["device"][1])
+        self.assertIn(f"pid {anchor.pid} uses the software GPU", found["device"][1])
 
     def test_a_software_gpu_in_use_is_no_missing_gpu(self):
         self.node.start_daemon()
@@ -35,7 +35,7 @@ class Doctor(harness.NodeTest):
         self.assertNotIn("no GPU: neither", self.findings()["device"][1])
 
     def test_time_slices_that_are_not_there(self):
-        """Asked for on AMD, where there are none: doctor says that, and all else is as without them."""
+        """Requested on AMD, which has none: doctor says so, and everything else works as without them."""
         node = self.node
         node.start_daemon(config=harness.LONG_LEASE + "[policy]\nmax_concurrent = 1\n")
         high = node.start_anchor(priority=50, environment={"XSCHEDD_LOG": "info"})
@@ -74,7 +74,7 @@ class Doctor(harness.NodeTest):
         lacking = self.start(XSCHEDD_CLIENT_LIB="/nonexistent/libxschedd-client.so")
         found = self.findings(lacking.pid)
         self.assertEqual(found["process"][0], "error")
-        self.assertIn("the private library is not there", found["process"][1])
+        self.assertIn("the private library does not exist", found["process"][1])
         self.assertEqual(self.node.ctl("doctor", "--pid", lacking.pid, check=False).returncode, 1)
 
 

@@ -1,5 +1,5 @@
-"""What happens when a side goes away: programs end with right results whatever becomes of the daemon, and the daemon
-forgets clients that die while held or busy."""
+"""When one side goes away: programs end with right results whatever happens to the daemon, and the daemon removes
+clients that die while held or busy."""
 
 import json
 import os
@@ -66,13 +66,13 @@ class Failure(harness.NodeTest):
         if subprocess.run([*namespace, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
             self.skipTest("no time namespaces here")
         node = self.node
-        # A lease that is long enough for a daemon that gets little of a busy machine.
+        # A lease that is long enough for a daemon on a busy machine.
         node.start_daemon(config="[daemon]\nlease_ms = 2000\n", before=namespace)
         anchor = node.start_anchor(priority=50)
         process = node.start("default_stream", 3 * LAUNCHES, MICROS)
         self.hold_and_release(process, anchor)
 
-        # Stopped, not killed: then it is the lease alone that lets go.
+        # Stopped, not killed, so that only the lease can release the client.
         node.ctl("hold", "--pid", process.pid)
         wait_for(lambda: node.device_state(process.pid).get("state") == "held", "the client is held again")
         daemon = pathlib.Path(f"/proc/{node.daemon.pid}/task/{node.daemon.pid}/children").read_text()
@@ -193,7 +193,7 @@ class Failure(harness.NodeTest):
         node.tell(low, "stop")
 
     def test_a_client_that_waits_is_no_silent_one(self):
-        """All that it does for a while is to wait at its gate, and its turn comes all the same."""
+        """It only waits at its gate for a while, but still gets its turn."""
         node = self.node
         node.start_daemon()
         node.ctl("policy", "set", "--guard", 0, "--tolerance", 0)

@@ -1,4 +1,4 @@
-"""Gangs: processes that wait for each other inside their kernels, on the same devices as others that do."""
+"""Gangs: processes that wait for each other inside their kernels, and share devices with other gangs."""
 
 import json
 import os
@@ -126,7 +126,7 @@ class Gangs(harness.NodeTest):
 
     @unittest.skipUnless(MPIRUN, "no mpirun here")
     def test_ranks_of_mpirun_are_a_gang(self):
-        """Nobody names a group: Open MPI's own words to its ranks do."""
+        """No group is given explicitly; Open MPI's environment names it."""
         node = self.node
         node.start_daemon()
         jobs = [self.mpirun(name) for name in ("first", "second")]

@@ -1,4 +1,4 @@
-"""GPU time as the client tells it, beside the software GPU's own trace of the same work."""
+"""Compares the GPU time that a client reports with the software GPU's own trace of the same work."""
 
 import unittest
 
@@ -44,7 +44,7 @@ class GpuTime(harness.NodeTest):
             self.assertEqual(process.stdout.readline().strip(), "done")
 
     def ratio(self, process):
-        """What the client says its GPU time was, by what the trace says."""
+        """The GPU time reported by the client, divided by that of the trace."""
         node = self.node
         wait_for(lambda: node.device_state(process.pid).get("state") == "idle", "it is idle")
         said = int(node.device_state(process.pid)["gpu_time_ns"])
@@ -160,7 +160,7 @@ class GpuTime(harness.NodeTest):
 
 
     def test_a_launch_before_the_daemons_first_word(self):
-        """The first launch of a client is made before the daemon can have said anything about it."""
+        """A client's first launch comes before the daemon's first answer."""
         node = self.node
         node.start_daemon()
         first = node.start_anchor(priority=50)

@@ -1,4 +1,4 @@
-"""Passthrough: what configuration names is never held, everything else is; it is counted, and it is GPU use all the same.
+"""Passthrough: what the configuration names is never held, everything else is; it is still counted as launches and GPU use.
 
 The client under test (programs/passer.hip) is put on hold by an administrator, which holds whatever is gated.
 """
@@ -15,7 +15,7 @@ SECOND = harness.programs / "libpasser_b.so"
 
 
 class Passer:
-    """A client that is told what to submit, and whose answers are read as they come."""
+    """A client that submits as commanded, and whose answers are read as they come."""
 
     def __init__(self, node, passthrough=(), environment=None):
         self.node = node
@@ -90,7 +90,7 @@ class PassthroughTest(harness.NodeTest):
         self.node.ctl("reload")
 
     def end(self, passer, *held):
-        """What was held comes through when it is released, and the program ends well."""
+        """Held submissions pass when the client is released, and the program ends without error."""
         self.node.ctl("release", "--pid", passer.pid)
         for command in held:
             passer.wait("done " + command)

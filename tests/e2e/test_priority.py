@@ -1,4 +1,4 @@
-"""What the product is for: the more important client goes first, and priorities change under running programs."""
+"""The purpose of the product: the more important client goes first, and priorities can change while programs run."""
 
 import time
 import unittest
@@ -82,7 +82,7 @@ class Priority(harness.NodeTest):
         self.assertLess(low_end, node.dispatches(high.pid)[-1]["end_ns"], "it ran beside the higher one")
 
     def test_a_guard_that_is_off_is_warned_of(self):
-        """Wherever it is set: in the file, at a reload, by policy set, and as a restarted daemon finds it."""
+        """However it is set: in the file, by a reload, by policy set, or found by a restarted daemon."""
         node = self.node
 
         def warnings():

@@ -1,5 +1,5 @@
-"""The Python package in a process with GPU work (programs/python_client.py): what it says reaches the daemon, and what the
-daemon knows comes back through xschedctl. Without a daemon or a shim it changes nothing."""
+"""The Python package in a process with GPU work (programs/python_client.py): its hints reach the daemon, and the
+daemon's data comes back through xschedctl. Without a daemon or a shim it has no effect."""
 
 import os
 import pathlib
@@ -66,7 +66,7 @@ class Python(harness.NodeTest):
         self.assertEqual(program.say("stream.destroy()"), "None")
         self.shows(program, priority_effective=20, weight=100)
 
-        # What it holds itself waits until the time is over; it is counted.
+        # What it holds itself waits until the hold expires, and is counted.
         self.assertEqual(program.say("xschedd.hold(0.01)"), "<Result.OK: 0>")
         self.assertEqual(program.say("[launch(None, 1000), wait()]"), "[None, None]")
         self.assertEqual(program.say("xschedd.status().own_held_ns > 0"), "True")

@@ -1,4 +1,4 @@
-"""A daemon that a service manager restarts, with its descriptors kept: programs are held again by the same memory, and
+"""A daemon that a service manager restarts, with its descriptors kept: programs are held again through the same memory, and
 their results are right."""
 
 import pathlib

@@ -1,8 +1,8 @@
 """Each way in which a launch can reach the runtime: it is gated, and gated once.
 
-A client of its own priority is attached beside the program, so that all it submits is counted. The program sets up and
-waits for a word; it is put on hold and told to go. Nothing may reach the device then. Released, it submits what it says:
-as many launches as the device's own trace has, and as many submissions as the daemon saw, neither more nor less.
+A client of another priority is attached beside the program, so that everything it submits is counted. The program sets up
+and waits for a command; it is put on hold and started. Nothing may reach the device then. After its release, its own count
+of launches must equal the device's trace, and its count of submissions the daemon's.
 """
 
 import pathlib
@@ -62,7 +62,7 @@ class RouteTest(harness.NodeTest):
         return self.node.dispatches(pid, kernel=None)
 
     def check(self, process, while_held=None):
-        """One go of route_work, scheduled: held, released, counted. `while_held` looks on in between."""
+        """One scheduled run of route_work: held, released, counted. `while_held` is called in between."""
         node, pid = self.node, process.pid
         self.expect(process, "ready")
         self.assertEqual(node.clients()[pid]["route"], self.route)
@@ -72,7 +72,7 @@ class RouteTest(harness.NodeTest):
         node.tell(process, "go")
         wait_for(lambda: node.device_state(pid).get("state") == "held" or len(self.on_device(pid)) > dispatched or
                  process.poll() is not None, "the first launch comes to the gate")
-        # Another client's work passes in the meantime: the device is free, only this client waits.
+        # Meanwhile another client's work passes: the device is free, only this client waits.
         node.tell(self.anchor, "work 20 200")
         self.assertEqual(self.anchor.stdout.readline().strip(), "done")
         self.assertEqual(len(self.on_device(pid)), dispatched, "work reached the device while held")
@@ -85,7 +85,7 @@ class RouteTest(harness.NodeTest):
         return launches
 
     def check_unscheduled(self, process):
-        """One go of route_work that is not the daemon's business: not held, not counted, and right."""
+        """One run of route_work that is not scheduled: not held, not counted, and right."""
         node, pid = self.node, process.pid
         self.expect(process, "ready")
         node.ctl("hold", "--pid", pid, check=False)
@@ -187,7 +187,7 @@ class Routes(RouteTest):
 
     # ---- more than one runtime ------------------------------------------------------------------------------------
     def test_second_runtime(self):
-        """Loaded when the first is at work: it runs right and unscheduled, which is said once; the first goes on."""
+        """Loaded while the first is in use: it runs right and unscheduled, which is reported once; the first continues."""
         process = self.begin(FOLDER / "load", LAUNCHES, MICROS, f"open:{LIBRARY}", "launch@0", f"open:{OTHER}",
                              "launch@1", "launch@0", "launch@1")
         launches = self.check(process)
@@ -209,7 +209,7 @@ class Routes(RouteTest):
         self.assertEqual(self.end(process, launches).count(SECOND), 1)
 
     def check_without_daemon(self, environment):
-        """Nothing is scheduled; each of two runtimes gets its own calls all the same."""
+        """Nothing is scheduled, but each of two runtimes still gets its own calls."""
         process = self.begin(FOLDER / "load", LAUNCHES, MICROS, f"open:{LIBRARY}", "launch@0", f"open:{OTHER}",
                              "launch@1", "to-symbol@0", "next-dlsym@1", environment=environment, daemon=False)
         for _ in range(4):
@@ -226,7 +226,7 @@ class Routes(RouteTest):
         self.check_without_daemon({"XSCHEDD_DISABLE": "1"})
 
     def test_runtime_closed_and_opened(self):
-        """The client works with the runtime as long as the process lives, so it stays where it is."""
+        """The client uses the runtime for the life of the process, so it is not unloaded."""
         process = self.begin(FOLDER / "load", LAUNCHES, MICROS, f"open:{LIBRARY}", "launch", "close", "pause",
                              f"open:{LIBRARY}", "launch")
         launches = self.check(process)

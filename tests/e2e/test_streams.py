@@ -1,5 +1,4 @@
-"""Streams of one process against each other: a more important one's requests go before what a less important one would still
-submit."""
+"""Streams of one process: requests on a more important stream go before later submissions on a less important one."""
 
 import re
 import unittest

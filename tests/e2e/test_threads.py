@@ -1,4 +1,4 @@
-"""Threads of a client that end: cancelled where they wait in the shim, or many, one after the other."""
+"""Threads of a client that end: cancelled while they wait in the shim, or many, one after the other."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ class Threads(harness.NodeTest):
         return self.node.device_state(program.pid).get("state")
 
     def end(self, program):
-        """Whatever its threads did, nothing of them is left: it is idle, runs on, and every result is right."""
+        """Its threads leave nothing behind: it is idle, continues, and every result is right."""
         self.assertEqual(self.ask(program, "wait"), "done")
         wait_for(lambda: self.state(program) == "idle", "it is idle")
         self.assertEqual(self.ask(program, "short 1"), "done")
@@ -67,7 +67,7 @@ class Threads(harness.NodeTest):
         self.end(program)
 
     def test_short_ones_leave_nothing_behind(self):
-        """Threads that work on default streams of their own: each is forgotten at its end, whatever became of it."""
+        """Threads with their own default streams: each is forgotten when it ends, in whatever way."""
         program = self.start()
 
         def resident():

@@ -1,5 +1,5 @@
-"""Shims and daemons of neighbouring releases schedule a program together; where they are further apart it runs as if there
-were no daemon, and both sides say so. The other releases are today's sources with another table of versions (tests/abi)."""
+"""Shims and daemons of neighbouring releases schedule a program together; if they are further apart, it runs as without a
+daemon, and both sides say so. The other releases are the current sources with another table of versions (tests/abi)."""
 
 import subprocess
 import unittest

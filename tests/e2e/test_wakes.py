@@ -1,4 +1,4 @@
-"""How often the library's own thread wakes beside a client that launches all the time."""
+"""How often the library's own thread wakes in a client that launches continuously."""
 
 import pathlib
 import re

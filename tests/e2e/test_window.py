@@ -1,4 +1,4 @@
-"""The window in time: what of a background client is still on the device when the important one comes."""
+"""The window in time: how much of a background client's work is still on the device when the important one comes."""
 
 import random
 import statistics

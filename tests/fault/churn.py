@@ -1,10 +1,10 @@
 """Client churn: `./dev fault --churn N`: connect / work / kill -9 cycles against one daemon (docs/contributing/fault.md).
 
 Three parts: N cycles of clients without a GPU (helpers/churner.cc: the real preamble, session and shared memory); some real
-HIP clients; and how long a transition of one client takes to reach another's gate while four others are stopped, each at
-another moment, beside the same without them. Prints the daemon's memory after each tenth; last line a JSON summary.
+HIP clients; and how long a transition of one client takes to reach another's gate, with four other clients stopped at
+different moments and without them. Prints the daemon's memory after each tenth; last line a JSON summary.
 
-What grows is judged by RssAnon (/proc/PID/status): memory of the process itself that is not a file's. The daemon remembers
+Growth is measured by RssAnon (/proc/PID/status): the process's own memory that is not of a file. The daemon remembers
 a bounded number of events and, for `xschedctl explain`, of times: the latter in a pool of 3.3 MB, whose pages cost nothing
 until they are used for the first time. About 21,000 clients use them all, so the warm-up of a long run is longer than
 that; a short run has a wider limit. Thread rule: one thread.
@@ -48,7 +48,7 @@ class Churn(harness.Node):
         print("FAILURE:", what, flush=True)
 
     def facts(self):
-        """Memory, descriptors and threads of the daemon, once nobody is left and they stand still."""
+        """Memory, descriptors and threads of the daemon, once no client is left and they are stable."""
         last = None
         for _ in range(100):
             time.sleep(0.05)
@@ -189,7 +189,7 @@ def work(churn, options, began):
     if churn.manager.ends:
         churn.fail("the daemon ended")
     notice = report.percentiles(churn.notice_ms)
-    # A short run is a test, on a machine that may be busy with others: there, no time is judged.
+    # A short run is a test on a machine that may be busy, so it does not check times.
     if not churn.notice_ms or (notice["p99"] > 100 and options.churn >= LONG):
         churn.fail(f"deaths noticed late: {notice}")
     print("\n".join(["death noticed after:", *report.histogram(churn.notice_ms)]), flush=True)

@@ -1,7 +1,7 @@
 """The diaries of tenants (programs/diary.h) and the boards that the daemon gave them, read from outside.
 
 A diary is a file; a board is found by its name in /proc/PID/maps and read through /proc/PID/mem, whatever the process is
-doing: no thread of it is needed, and it may be stopped. Thread rule: values; any thread, one at a time.
+doing, even if it is stopped. Thread rule: values; any thread, one at a time.
 """
 
 import mmap

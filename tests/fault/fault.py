@@ -67,7 +67,8 @@ def one_point(world, number, name, numbers):
 
 
 def inflict(world, name, numbers):
-    """One fault, and everything goes on afterwards. A fault that could not be made is a failure of the run, not its end."""
+    """One fault, after which everything must continue. A fault that could not be made counts as a failure but does not end
+    the run."""
     try:
         world.point["details"] = FAULTS[name][0](world, numbers)
     except (AssertionError, OSError, ValueError) as error:
@@ -76,7 +77,7 @@ def inflict(world, name, numbers):
 
 
 def quiet_end(world, numbers):
-    """One life of the daemon under faults that do not end it: nothing may stay behind."""
+    """One life of the daemon under faults that do not end it; nothing may leak."""
     world.expected_ends += 1
     world.manager.restart()
     world.point = {"point": "end", "fault": "leaks"}
@@ -98,7 +99,7 @@ def quiet_end(world, numbers):
 
 
 def settle(world):
-    """Until the figures stand still."""
+    """Waits until the figures are stable."""
     last = None
     for _ in range(50):
         world.wait(world._sees_exactly, "xschedctl ps shows the live clients")

@@ -1,5 +1,5 @@
 """The faults. Each is a function of the world and a seeded generator; it does one thing, undoes what can be undone, and
-returns what is needed to tell one case from another. What must hold afterwards is World.recover's to see.
+returns what identifies the case. World.recover checks what must hold afterwards.
 
 Thread rule: the harness's one thread.
 """
@@ -42,7 +42,7 @@ def restart(world, numbers):
 
 
 def upgrade(world, numbers):
-    """The other release that --other gives, and back again; without it another copy of the program, elsewhere."""
+    """Upgrades to the release that --other gives, and back; without --other, to another copy of the program."""
     if world.options.other:
         ours, other = world.options.daemon, world.options.other / "daemon/xschedd"
         program = other if world.manager.command[0] == str(ours) else ours
@@ -81,7 +81,7 @@ def stop(world, numbers):
 
 
 def kill_again_and_again(world, numbers):
-    """The next daemon is killed as soon as it is ready, or before."""
+    """The next daemon is killed when it is ready, or before."""
     times = numbers.randint(2, 3)
     with world.daemon_down("kill_again"):
         for _ in range(times):
@@ -113,7 +113,7 @@ def limited(world, what, soft):
 
 
 def knock(world, count):
-    """New connections that a starved daemon cannot serve: said hello to, waited for a moment, and closed."""
+    """New connections that a starved daemon cannot serve: they send a hello, wait for a moment, and close."""
     sockets = []
     for _ in range(count):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -130,8 +130,8 @@ def knock(world, count):
 
 @contextlib.contextmanager
 def visitors(world):
-    """Clients that come, work and are killed meanwhile; whom a starved daemon refuses has lost nothing. They are gone
-    afterwards."""
+    """Clients that connect, work and are killed meanwhile; a client that a starved daemon refuses has lost nothing. They are
+    gone afterwards."""
     began = time.monotonic_ns()
     churner = subprocess.Popen([harness.BUILD / "tests/fault/churner", world.runtime_dir, "cycle", "12", "6", "0000:fa:ce.0"],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=harness.end_with_parent)
@@ -147,7 +147,7 @@ def visitors(world):
 
 
 def no_descriptors(world, numbers):
-    """EMFILE: not one more descriptor."""
+    """EMFILE: no more descriptors."""
     pid = world.manager.pid
     spare = numbers.choice((0, 0, 1, 2, 3))
     top = max(int(name) for name in os.listdir(f"/proc/{pid}/fd")) + 1 + spare
@@ -159,7 +159,7 @@ def no_descriptors(world, numbers):
 
 
 def no_memory(world, numbers):
-    """ENOMEM: hardly any more address space. The daemon may end of it, and is started again."""
+    """ENOMEM: almost no more address space. The daemon may end because of it, and is started again."""
     pid = world.manager.pid
     size = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
     spare = numbers.choice((0, 64, 512, 4096))
@@ -178,7 +178,7 @@ def no_memory(world, numbers):
 
 
 def full_disk(world, numbers):
-    """ENOSPC: the file system of the log has no byte left; a file size limit where there can be no file system of our own."""
+    """ENOSPC: the file system of the log is full; or a file size limit, if the test cannot have its own file system."""
     if not world.has_own_disk:
         return file_size(world, numbers)
     filler = world.log_folder / "filler"
@@ -229,8 +229,8 @@ def clock_jump(world, numbers):
 
 
 def no_socket(world, numbers):
-    """The file of the clients' socket is removed; those who are connected go on. It comes back as an administrator would
-    bring it back: the socket unit is restarted, and the daemon after it; sometimes the daemon was killed meanwhile."""
+    """The file of the clients' socket is removed; connected clients continue. It is restored as an administrator would
+    do it: the socket unit is restarted, and the daemon after it; sometimes the daemon was killed meanwhile."""
     (world.runtime_dir / "client.sock").unlink()
     time.sleep(numbers.uniform(0.01, 0.1))  # the fault: so long there is no socket
     died = numbers.random() < 0.5
@@ -248,7 +248,7 @@ def no_socket(world, numbers):
 
 
 def wedge(world, numbers):
-    """One thread of the daemon hangs, the others run on: one of gRPC's, now and then the main one."""
+    """One thread of the daemon hangs while the others run: one of gRPC's, sometimes the main thread."""
     pid = world.manager.pid
     threads = sorted(int(thread) for thread in os.listdir(f"/proc/{pid}/task"))
     others = [thread for thread in threads if thread != pid]
@@ -328,7 +328,7 @@ def client_held(world, numbers):
 
 
 def half_record(world, numbers):
-    """A client dies, or stops for a while, before each of the steps by which it tells that it is busy."""
+    """A client dies, or stops for a while, before each of the steps in which it reports that it is busy."""
     step, hint = numbers.randint(0, 5), numbers.choice((-30, 60))
     how = numbers.choice(("kill", "kill", "stop", "go on"))
     began = time.monotonic_ns()
@@ -366,8 +366,8 @@ def both(world, numbers):
 
 
 def held_by_administrator(world, numbers):
-    """An administrator's hold, and the daemon is killed meanwhile: nobody is held without a daemon; with a descriptor store
-    the hold is in force again."""
+    """An administrator's hold, and the daemon is killed meanwhile: nobody is held without a daemon; with a descriptor store,
+    the hold takes effect again."""
     tenant = some_client(world, numbers, ("steady",))
     began = time.monotonic_ns()
     world.ctl("hold", "--pid", tenant.pid)

@@ -1,7 +1,7 @@
-"""How long was a call held, and how much of that was policy?
+"""How long was a call held, and how much of that did the policy require?
 
-The evidence is independent of the daemon: every tenant writes down when it was busy, the harness writes down what it did
-itself (stops, holds, when the daemon was down). Of a long call's time that is lawful in which
+The evidence is independent of the daemon: every tenant records when it was busy, and the harness records its own actions
+(stops, holds, when the daemon was down). A part of a long call is lawful if in it
   - a more important client on the same device was busy (until 5 ms later: noticing it, and the linger), and the daemon
     lived or had been away for less than the lease,
   - an administrator's hold was on the caller, under the same condition, or

@@ -1,6 +1,6 @@
-"""`./dev fault --selftest`: the harness is shown what it must find. Each sabotage is outside the product: a tenant that does
-wrong by itself, something preloaded into the daemon, a daemon that is told another policy. For each a short run must fail,
-and for the reason that was put there. Thread rule: one thread.
+"""`./dev fault --selftest`: tests that the harness finds errors. Each sabotage is outside the product: a tenant that
+misbehaves, a library preloaded into the daemon, a daemon with another policy. With each, a short run must fail, and for the
+reason that was introduced. Thread rule: one thread.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import json
 
 from faults import FAULTS
 
-# What is done; how a run is told to; the faults that bring it out; a word that the failure must have.
+# The sabotage; the options of its run; the faults that reveal it; a word that the failure must contain.
 CASES = [
     ("a client computes something else", {"tenant": "wrong"}, ["client_stop"], "wrong result"),
     ("a client crashes", {"tenant": "crash"}, ["client_stop"], "client ended by itself"),

@@ -5,11 +5,11 @@ LISTEN_FDS/LISTEN_PID/LISTEN_FDNAMES (sd_listen_fds(3)) and NOTIFY_SOCKET, takes
 FDSTORE=1 and FDSTOREREMOVE=1 (sd_notify(3)), hands the stored descriptors back at the next start, and starts the daemon
 again RestartSec after it ended by itself (Restart=on-failure). Settings are read from the unit, systemd/xschedd.service.in.
 
-Where it is systemd's behaviour that is easy to get wrong, it does the same: a descriptor that is already in the store is
+It imitates systemd where that is easy to get wrong: a descriptor that is already in the store is
 not stored twice; the store is kept across a restart and emptied by stop(); at most FileDescriptorStoreMax descriptors.
 One difference can be chosen. systemd promises NO order of stored descriptors: it takes them out of a hash set as they
 arrive and puts each in front of the list. order="sent" keeps the order in which they came, order="systemd" mixes them;
-a daemon that is to live under systemd must pass both.
+a daemon for systemd must pass with both.
 
     manager = ServiceManager(folder, [daemon, "--runtime-dir", folder], log=path)
     manager.start(); manager.kill(signal.SIGKILL); manager.wait_ready(count=2); manager.stop()
@@ -119,7 +119,7 @@ class ServiceManager:
         self.start(deadline_s)
 
     def kill(self, number):
-        """A signal to the daemon; where it ends of it, another is started after RestartSec. Returns its pid."""
+        """Sends a signal to the daemon; if that ends it, another is started after RestartSec. Returns its pid."""
         with self._changed:
             pid, pidfd = self.pid, self._pidfd
             if pid:
@@ -168,7 +168,7 @@ class ServiceManager:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def close(self):
-        """Kills the daemon and closes everything; once is enough."""
+        """Kills the daemon and closes everything; may be called again."""
         if self._is_closing:
             return
         with self._changed:

@@ -1,4 +1,4 @@
-"""The launching clients (programs/tenant.hip), and the watch on the one whose gate shows whether the policy is in force.
+"""The launching clients (programs/tenant.hip), and the watch on the one whose gate shows whether the policy is in effect.
 
 Thread rule: the harness's one thread; a Watch has one of its own.
 """

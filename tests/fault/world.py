@@ -1,9 +1,9 @@
-"""What faults are done to: a software GPU of two devices, a daemon under a service manager, and 8 launching clients.
+"""The target of faults: a software GPU with two devices, a daemon under a service manager, and 8 launching clients.
 
 Device 0 has two bursty important clients and four steady ones below them, which are really held now and then. Device 1 has
-one that is never idle and one below it, the sentinel: its gate must be shut whenever the policy is in force (but for the
-starvation guard's turns), so it shows how long the policy was gone. Clients live across many points; one that a fault
-kills is replaced. Thread rule: one thread (the service manager has its own).
+one that is never idle and one below it, the sentinel: its gate must be shut whenever the policy is in effect (except for the
+starvation guard's turns), so it shows how long the policy was not. Clients live across many points; one that a fault kills is
+replaced. Thread rule: one thread (the service manager has its own).
 """
 
 import collections
@@ -147,7 +147,7 @@ class World(harness.Node):
         return True
 
     def _crashed(self):
-        """A client that ended although nobody killed it is told once, and replaced."""
+        """A client that ended although nobody killed it is reported once, and replaced."""
         for tenant in [tenant for tenant in self.tenants if tenant.process.poll() is not None]:
             said = tenant.errors.read_text(errors="replace").strip().splitlines()
             what = "wrong result" if any(line.startswith("wrong:") for line in said) else "client ended by itself"
@@ -231,7 +231,7 @@ class World(harness.Node):
 
     # ---- after each fault -----------------------------------------------------------------------------------------
     def recover(self):
-        """Everything goes on, and is as it was: the invariants of docs/contributing/fault.md."""
+        """Checks that everything continues unchanged: the invariants of docs/contributing/fault.md."""
         before = {tenant.name: tenant.diary.rounds for tenant in self.tenants}
         while self._crashed():
             pass
@@ -349,7 +349,7 @@ class World(harness.Node):
             self.fail("the daemon's log: " + text[found.start():found.start() + 3000])
 
     def end(self):
-        """Orderly: every client says that it was right."""
+        """Ends the clients normally: each reports that its results were right."""
         for tenant in self.tenants:
             tenant.say("quit")
         for tenant in self.tenants:

@@ -1,5 +1,5 @@
-// Every request of the Admin service, well formed or not, to a daemon with clients that named themselves as they liked;
-// each answer as xschedctl shows it. Holds: what is refused is told in one line; answers can be sent and shown.
+// Every request of the Admin service, well formed or not, to a daemon with clients that chose any names; each answer is
+// shown as by xschedctl. Holds: refusals are reported in one line; answers can be sent and shown.
 #include <google/protobuf/message.h>
 
 #include "daemon/admin/admin_operations.h"

@@ -1,5 +1,5 @@
-// xschedctl's command line: any words, one a line. What it asks for is done only as far as the daemon, which is not
-// there. Holds: nothing is thrown, what is wrong is told in one line.
+// xschedctl's command line: any words, one per line. Commands run as far as the connection to the daemon, which does
+// not exist. Holds: nothing is thrown; errors are reported in one line.
 #include <unistd.h>
 
 #include "daemon/config/duration.h"

@@ -1,6 +1,5 @@
-// The daemon's configuration: text that is no TOML, or TOML that says what is not allowed; in one file, or in two where
-// a line "# ----" divides it.
-// Holds: what is accepted is within the limits; what is not is told in one line.
+// The daemon's configuration: text that is not TOML, or TOML with invalid values; in one file, or in two where a line
+// "# ----" divides it. Holds: what is accepted is within the limits; errors are reported in one line.
 #include "daemon/config/config.h"
 #include "tests/fuzz/input.h"
 

@@ -1,5 +1,5 @@
-// What a connection table in a fuzz target is given beside the target's own: memory for each shim, quotas that only
-// what the target limits reaches. Thread rule: the target's thread.
+// What a connection table in a fuzz target needs besides the target's own objects: memory for each shim, and quotas
+// that are reached only where the target limits them. Thread rule: the target's thread.
 #pragma once
 
 #include "daemon/connections/connections.h"

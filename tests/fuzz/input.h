@@ -1,5 +1,5 @@
-// What every fuzz target is made of: bytes taken piece by piece, and a check that ends the run.
-// Thread rule: one user at a time.
+// Shared by all fuzz targets: taking bytes piece by piece, and a check that ends the run. Thread rule: one user at a
+// time.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace xschedd::fuzz {
 
-// Past the end of the input everything is zero or empty, so that no target has to look for the end but in its loop.
+// Past the end of the input everything is zero or empty, so that targets check for the end only in their loop.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}

@@ -1,5 +1,5 @@
-// The daemon's log goes nowhere, but its lines are made: they are part of what is tried.
-// Thread rule: the target's thread.
+// The daemon's log is discarded, but its lines are formatted, because they are part of the test. Thread rule: the
+// target's thread.
 #pragma once
 
 #include <google/protobuf/stubs/logging.h>

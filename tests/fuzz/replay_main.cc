@@ -1,6 +1,6 @@
-// Gives a fuzz target the inputs that are kept in the tree, in the plain build: `replay PATH...`, each a file, a
-// folder of files, or a corpus (*.tar, written by archive.py). Fails if a corpus is not there or is cut short, or if
-// there is no input at all: what moved must not look like what has no mistakes.
+// Gives a fuzz target the inputs that are kept in the tree, in the plain build: `replay PATH...`, each a file, a folder
+// of files, or a corpus (*.tar, written by archive.py). Fails if a corpus is not there or is cut short, or if there is
+// no input at all: otherwise a moved corpus would look like a passed test.
 #include <charconv>
 #include <filesystem>
 #include <fstream>

@@ -1,7 +1,7 @@
-"""What every test of an odd host does: runs a checked program under the shim, sees it held and released by a real daemon,
-or sees it run unscheduled and say why, once. Used by the test_*.py beside this file.
+"""Shared by all tests of odd hosts: runs a checked program with the shim, and checks that a real daemon holds and releases
+it, or that it runs unscheduled and says why, once. Used by the test_*.py beside this file.
 
-The daemon, the software GPU and the clients are those of tests/e2e/harness.py: private to the test and gone after it.
+The daemon, the software GPU and the clients are those of tests/e2e/harness.py: private to the test and removed after it.
 Thread rule: one test, one thread.
 """
 
@@ -18,7 +18,7 @@ hosts = harness.BUILD / "tests/hosts"
 shim = harness.BUILD / "client-shim/libxschedd-shim.so"
 client_library = harness.BUILD / "client-shim/libxschedd-client.so"
 
-LAUNCHES = 30  # at least; a program that is to be held goes on until it is told to stop
+LAUNCHES = 30  # at least; a program that is held continues until it is told to stop
 MICROS = 1000
 
 
@@ -29,7 +29,7 @@ class HostTest(harness.NodeTest):
         self.stop_path.write_bytes(b"\0")
 
     def environment(self, **more):
-        """What the programs of work.h and hip_work.py take from the environment, and more."""
+        """The environment for the programs of work.h and hip_work.py, and more."""
         return {"HOST_CODE_OBJECT": str(harness.programs / "module_kernel.co"),
                 "HOST_DATA": str(self.node.dir / "data"), **{name: str(value) for name, value in more.items()}}
 
@@ -76,8 +76,8 @@ class HostTest(harness.NodeTest):
         return err
 
     def check_unscheduled(self, *command, cause, environment=None, **options):
-        """Runs it likewise: its results are right, no session of its comes about, and it says so and why in one line; with
-        `cause` None, not even that, because nothing of the shim is in the process."""
+        """Runs it in the same way: its results are right, it gets no session, and it reports the cause in one line; if `cause` is
+        None, it does not, because the shim is not in the process."""
         node = self.node
         if node.daemon is None:
             node.start_daemon()

@@ -35,7 +35,7 @@ class Libraries(host.HostTest):
         self.check_scheduled(hosts / "grpc_host", host.LAUNCHES, host.MICROS)
 
     def test_variables_of_its_own_grpc(self):
-        """They are for the host's gRPC: ours prints nothing, and makes no handlers of fork."""
+        """These are for the host's gRPC: ours prints nothing, and installs no fork handlers."""
         self.check_scheduled(hosts / "first_and_then", host.LAUNCHES, host.MICROS, "fork-after",
                              environment={"GRPC_VERBOSITY": "debug", "GRPC_TRACE": "all", "GRPC_ENABLE_FORK_SUPPORT": "1",
                                           "GRPC_POLL_STRATEGY": "none"})
@@ -59,7 +59,7 @@ class Libraries(host.HostTest):
                              environment={"ASAN_OPTIONS": "detect_leaks=0"})
 
     def test_too_few_threads(self):
-        """Nowhere between no thread and enough does the process end or hang."""
+        """With any number of threads from none to enough, the process neither ends nor hangs."""
         node = self.node
         node.start_daemon()
         outcomes = set()

@@ -85,8 +85,8 @@ class Places(host.HostTest):
 
 class Limits(host.HostTest):
     def test_few_descriptors_left(self):
-        """For each number of descriptors: right with the shim where it is right without, and scheduled, or unscheduled in
-        one line. Both come about."""
+        """For each number of descriptors: right with the shim if it is right without, and either scheduled or reported as
+        unscheduled in one line. Both cases occur."""
         node = self.node
         node.start_daemon()
         outcomes = set()

@@ -1,4 +1,4 @@
-"""How a process comes to be, and what it becomes (programs/first_and_then.cc, hip_work.py)."""
+"""How processes start and what they become (programs/first_and_then.cc, hip_work.py)."""
 
 import json
 import os
@@ -78,7 +78,7 @@ class Loading(host.HostTest):
     plain = [hosts / "first_and_then", host.LAUNCHES, host.MICROS, "plain"]
 
     def test_preloaded_twice(self):
-        """Two copies of the shim are one client: else every launch would wait at two gates."""
+        """Two copies of the shim are one client; otherwise every launch would wait at two gates."""
         copy = self.node.dir / "copy" / shim.name
         copy.parent.mkdir()
         shutil.copy(shim, copy)
@@ -125,7 +125,7 @@ class Loading(host.HostTest):
         self.check_unscheduled(*self.plain, cause="doctor", environment={"XSCHEDD_CLIENT_LIB": broken})
 
     def test_statically_linked(self):
-        """No preload reaches it, and it says what it says without."""
+        """The preload does not reach it, and its output is unchanged."""
         for program in "static_program", "static_pie_program":
             runs = [subprocess.run([*before, hosts / program], capture_output=True, text=True, timeout=harness.DEADLINE_S)
                     for before in ([], ["env", f"LD_PRELOAD={shim}"])]
@@ -133,7 +133,7 @@ class Loading(host.HostTest):
 
     @unittest.skipUnless(os.getuid() == 0, "needs root to make a setuid program")
     def test_setuid(self):
-        """The loader leaves out the preload; the program runs as it does without."""
+        """The loader ignores the preload; the program runs as without it."""
         folder = self.node.dir / "bin"
         folder.mkdir()
         program = folder / "first_and_then"

@@ -37,7 +37,7 @@ class Seccomp(host.HostTest):
         self.check_scheduled(*self.odd("first=filter"), environment=self.filter(errno.ENOSYS, "clone3", "pidfd_open"))
 
     def test_no_table_of_its_own(self):
-        """Neither close_range nor unshare: gRPC's descriptors are in the host's table, and all else is as ever."""
+        """Neither close_range nor unshare: gRPC's descriptors are in the host's table, and everything else works as usual."""
         self.check_scheduled(*self.odd("before=filter"), environment=self.filter(errno.EPERM, "close_range", "unshare"))
 
     def test_calls_are_answered_by_a_sandbox(self):

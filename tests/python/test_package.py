@@ -146,7 +146,7 @@ class Hints(unittest.TestCase):
 
 
 class Control(unittest.TestCase):
-    """With an xschedctl that says what the test wants."""
+    """With an xschedctl whose output the test sets."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="xschedd-python-")

@@ -1,5 +1,5 @@
 """The Python package under every Python from 3.9 on that this machine has: without the shim, and with it preloaded. Its
-sources are read with the grammar of 3.9 in any case, and by mypy where it is installed. Says which it found.
+sources are always parsed with the grammar of 3.9, and checked by mypy if it is installed. Prints which it found.
 
 usage: versions_test.py PACKAGE_DIR SHIM
 """

@@ -1,14 +1,15 @@
-"""Programs that nobody here wrote, with and without xschedd: `./dev strangers FOLDER` (docs/contributing/testing.md).
+"""Runs third-party programs with and without xschedd: `./dev strangers FOLDER` (docs/contributing/testing.md).
 
     strangers.py FOLDER [--only GLOB]... [--table FILE] [--jobs N]
 
 FOLDER: a checkout or a build of ROCm's hip-tests, rocm-examples or the like. Every source file in it with a main() and HIP is
-compiled by hipcc, every program is run; of one that is made with Catch2, each of its tests by itself. Nothing is written there.
+compiled by hipcc, every program is run; of one that is made with Catch2, each of its tests by itself. Nothing is written to
+FOLDER.
 
 Each runs on the software GPU: natively, twice; tracked and held, under the differential suite's scheduler; and held while its
-daemon is killed. What it prints and its exit status must be the same. Times and rates, and numbers that differ between the two
-native runs, are left out of the comparison. Kernels of strangers compute nothing there, they take time: so most programs call their results
-wrong, natively as well, and what is compared is that they say the same.
+daemon is killed. What it prints and its exit status must be the same. Times and rates, and numbers that differ between the
+two native runs, are left out of the comparison. Third-party kernels compute nothing there, they only take time: so most
+programs report wrong results, also natively, and the test compares that they print the same.
 
 Prints a line for each, and a table; last a line `N passed, N failed, N skipped`. Exit status 0: none failed. Thread rule: one
 thread a process; a process for each program.

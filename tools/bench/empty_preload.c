@@ -1,3 +1,3 @@
-// A preloaded object with nothing in it: bench subtracts what the loader takes for any preload. A translation unit must
-// declare something.
+// An empty library to preload: bench subtracts the loader's cost of any preload. A translation unit must declare
+// something.
 extern int xschedd_bench_nothing;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The figures of demo and bench, on records made by hand."""
+"""The figures of demo and bench, on hand-made records."""
 
 import math
 import os
@@ -41,12 +41,12 @@ class Figures(unittest.TestCase):
         self.assertEqual(figures.caught_up_ns(requests, 15 * MS), 400 * MS)
         self.assertIsNone(figures.caught_up_ns(requests[:2], 15 * MS))
 
-    def test_down_shows_only_in_the_midst_of_a_request(self) -> None:
+    def test_a_lower_priority_shows_only_while_a_request_is_served(self) -> None:
         requests = [request(100, 20, 20), request(200, 60, 60)]
         kernels = [100 * MS, 118 * MS, 200 * MS, 255 * MS]
         intervals = figures.served_intervals(requests, kernels, 8 * MS)
         self.assertEqual(intervals, [(108 * MS, 118 * MS), (208 * MS, 255 * MS)])
-        # While nobody is served, at a request's begin and after its last kernel, neighbours run under any priorities.
+        # While no request is served, at a request's begin and after its last kernel, neighbours run under any priorities.
         starts = [at * MS for at in (99, 101, 119, 150, 201, 230)]
         self.assertEqual(figures.first_within(starts, 100 * MS, intervals), 230 * MS)
         self.assertIsNone(figures.first_within(starts, 231 * MS, intervals))
@@ -56,15 +56,15 @@ class Figures(unittest.TestCase):
         self.assertEqual(figures.handed_over_ns(ends, 3 * MS, 10 * MS), 9 * MS)
         self.assertIsNone(figures.handed_over_ns(ends, 30 * MS, 10 * MS))
 
-    def test_throughput_kept_is_a_part_of_what_is_left_over(self) -> None:
+    def test_throughput_kept_is_relative_to_what_is_left(self) -> None:
         self.assertAlmostEqual(figures.throughput_kept(720, 1000, 0.2), 0.9)
 
     def test_rates(self) -> None:
-        told = Progress([0, 1000 * MS], [0, 500])
-        self.assertAlmostEqual(rate([told], 0, 500 * MS), 500)
+        reported = Progress([0, 1000 * MS], [0, 500])
+        self.assertAlmostEqual(rate([reported], 0, 500 * MS), 500)
         traced = Progress.traced([Dispatch(1, 0, "kernel", "k", 0, 0, at * MS) for at in range(10, 110, 10)] +
                                  [Dispatch(1, 0, "blit", "b", 0, 0, 5 * MS)])
-        self.assertAlmostEqual(rate([told, traced], 20 * MS, 60 * MS), 500 + 100)
+        self.assertAlmostEqual(rate([reported, traced], 20 * MS, 60 * MS), 500 + 100)
 
     def test_gpu_time_counts_overlap_once(self) -> None:
         def ran(kind: str, start_ms: int, end_ms: int) -> Dispatch:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What tools/bench/gpu says of levers: waits, latencies at one host speed, goals, picture; on answers
-made by hand, without a GPU and without PyTorch. gpu_test.py runs these, too."""
+"""The levers in tools/bench/gpu: waits, latencies at one host speed, goals, picture; on hand-made answers,
+without a GPU and without PyTorch. gpu_test.py runs these, too."""
 
 import math
 import os
@@ -55,7 +55,7 @@ class Clock:
 
 
 class HostWaits(unittest.TestCase):
-    """On a class that has what torch.Tensor has: methods of a base, of which some call others."""
+    """With a class built like torch.Tensor: methods of a base class, some of which call others."""
 
     def setUp(self) -> None:
         clock = self.clock = Clock()
@@ -82,14 +82,14 @@ class HostWaits(unittest.TestCase):
 
     def test_what_blocks_is_timed_and_taken_once(self) -> None:
         tensor = self.kind()
-        # bool() calls item() here: of two within each other one counts.
+        # bool() calls item() here: of nested calls one counts.
         for call in (tensor.cpu, tensor.item, tensor.tolist, lambda: bool(tensor), lambda: int(tensor), lambda: [0, 1][tensor]):
             self.assertEqual(call(), 1)
             self.clock.sleep(0.5)
             self.assertEqual(self.waits.take_ms(), 20)
             self.assertEqual(self.waits.take_ms(), 0)
 
-    def test_what_is_on_the_host_is_no_wait(self) -> None:
+    def test_a_tensor_on_the_host_is_no_wait(self) -> None:
         tensor = self.kind()
         tensor.is_cuda = False
         self.assertEqual(tensor.item(), 1)
@@ -113,7 +113,7 @@ class Requests(unittest.TestCase):
         with mock.patch.object(tenant, "time", clock):
             return tenant.requests(work, {"start_ns": clock.now_ns, "end_ns": clock.now_ns + 100 * MS, **command})
 
-    def test_who_finds_the_one_before_unfinished_is_queued(self) -> None:
+    def test_a_request_behind_an_unfinished_one_is_queued(self) -> None:
         # Arrivals spread around every 20 ms, each takes 30: the n-th ends 30 n after the first began.
         answer = self.answer(0.03, rate=50, arrivals="spread", seed=1)
         first, queued = answer["requests"][0][0], answer["queued_ms"]
@@ -123,10 +123,10 @@ class Requests(unittest.TestCase):
             self.assertAlmostEqual(arrival / MS + queued[number], first / MS + 30 * number, places=3)
         self.assertGreater(min(queued[1:]), 0)
 
-    def test_who_comes_later_is_not(self) -> None:
+    def test_a_request_behind_a_finished_one_is_not(self) -> None:
         self.assertEqual(self.answer(0.005, rate=50, arrivals="spread", seed=1)["queued_ms"], [0.0] * 5)
 
-    def test_one_after_the_other_nobody_is(self) -> None:
+    def test_back_to_back_none_is(self) -> None:
         self.assertEqual(self.answer(0.01, rate=0)["queued_ms"], [0.0] * 10)
 
 
@@ -147,7 +147,7 @@ class OneHostSpeed(unittest.TestCase):
         self.assertTrue(math.isnan(figures.quantile_of_sum([], [1.0], 0.5)))
 
     def test_a_host_that_was_slow_in_one_way_is_slow_in_all(self) -> None:
-        # Natively the host had its fast seconds and waited more: as measured it is ahead, at one speed it is behind.
+        # Natively the host was fast and waited more: as measured it is ahead, at one speed it is behind.
         slow, fast = [22.0] * 100, [11.0] * 100
         result = figures.at_one_host_speed({"alone": [tokens(slow, [0.1] * 100)],
                                             "native": [tokens(fast, [0.7] * 98 + [5.0] * 2)]})
@@ -198,7 +198,7 @@ class Levers(unittest.TestCase):
         self.assertIn("others of the same processes with xschedd disabled 90.0 %, limit 97 %: MISSED", lever_goals.of_scenario(
             {**result, "held": result["native"]}, lever_goals.AS_HELD))
 
-    def test_who_gives_tokens_is_measured_by_them(self) -> None:
+    def test_a_program_with_tokens_is_measured_by_them(self) -> None:
         result = figures.of_levers([{"native": {"chat": answered([100.0], token_ms=[7.0]), "middle": answered([5.0])}}], "chat")
         self.assertEqual(result["native"]["high"]["p50_ms"], 7.0)
         self.assertEqual(result["native"]["others"]["middle"]["p50_ms"], 5.0)
@@ -227,7 +227,8 @@ class LeverGoals(unittest.TestCase):
         return lever_goals.lines({f"levers {name}": {key.replace("_", " "): part for key, part in ways.items()}})
 
     def test_each_limit_is_that_of_the_issue(self) -> None:
-        """p50, p99, others, each just within and just beyond; those compared with are 10 / 20 ms, all other ways faster."""
+        """p50, p99 and others, each just within and just beyond the limit; the reference ways have 10 / 20 ms, all others are
+        faster."""
         alone, either, held = ("alone",), ("native", "held"), ("held",)
         for names, beside, p50, p99, others in (
                 (("graph-five",), alone, 1.35, 1.4, 1.05), (("train",), alone, 1.5, 1.8, 0.97), (("decode",), alone, 1.2, 1.3, 0.97),
@@ -267,7 +268,7 @@ class LeverGoals(unittest.TestCase):
         self.assertEqual(lines[1], "goal, time-sliced decode: p99 of alone 2.000 as measured, 2.000 at one host speed, limit 1.3: MISSED")
         self.assertEqual(lines[2], "goal, time-sliced decode: others of native 50.0 %, limit 97 %: MISSED")
 
-    def test_nobody_of_four_may_fall_below_half(self) -> None:
+    def test_none_of_four_may_fall_below_half(self) -> None:
         for least, word in ((0.5, "met"), (0.49, "MISSED")):
             kept = {"llama-train": 1.2, "bertlarge": 1.2, "jax": least, "cupy": 1.0}
             lines = self.lines("time-sliced chat-four", alone=way(1, 1), native=way(1, 1, dict.fromkeys(kept, 1.0)), xschedd=way(1, 1, kept))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pure parts of tools/bench/gpu, on answers and kernels made by hand: no GPU, no PyTorch."""
+"""The pure parts of tools/bench/gpu, on hand-made answers and kernels, without a GPU and without PyTorch."""
 
 import os
 import sys
@@ -38,7 +38,7 @@ class Arrivals(unittest.TestCase):
         gaps = [after - before for before, after in zip(times, times[1:])]
         mean = sum(gaps) / len(gaps)
         self.assertAlmostEqual(mean / (20 * MS), 1, delta=0.1)
-        # Of a Poisson process the deviation is the mean; spread arrivals have a fifth of that.
+        # The deviation of a Poisson process equals its mean; spread arrivals have a fifth of that.
         deviation = (sum((gap - mean) ** 2 for gap in gaps) / len(gaps)) ** 0.5
         self.assertAlmostEqual(deviation / mean, 1, delta=0.15)
 
@@ -50,7 +50,7 @@ class Arrivals(unittest.TestCase):
 
 
 class Scenarios(unittest.TestCase):
-    def test_every_scenario_names_programs_that_there_are(self) -> None:
+    def test_every_scenario_names_existing_programs(self) -> None:
         for scenario in scenarios.SCENARIOS.values():
             high = scenarios.PROGRAMS[scenario.high.program]
             below = [scenarios.PROGRAMS[name] for name in scenario.background]
@@ -60,7 +60,7 @@ class Scenarios(unittest.TestCase):
             self.assertTrue(all(each.priority > other.priority for each in between for other in below), scenario.name)
             self.assertTrue(all(each.kind in ("loop", "train", "language", "stranger") for each in below), scenario.name)
 
-    def test_one_way_of_asking_is_measured_alone_once(self) -> None:
+    def test_each_load_is_measured_alone_once(self) -> None:
         every = list(scenarios.SCENARIOS.values())
         alone = scenarios.alone_of(every)
         self.assertEqual({name for name, each in alone.items() if each.program == "graph"},
@@ -72,7 +72,7 @@ class Scenarios(unittest.TestCase):
 
 
 class Figures(unittest.TestCase):
-    def test_the_important_one_is_told_from_others_who_answer(self) -> None:
+    def test_the_important_tenant_is_distinguished_from_others(self) -> None:
         result = figures.summary({"graph": asked([1.0, 2.0]), "middle": asked([5.0], token_ms=[1.0, 3.0]),
                                   "loop0": {"start_ns": 0, "ends_ns": [500 * MS, 1000 * MS], "cores": 0.5}}, "graph")
         self.assertEqual(result["high"]["max_ms"], 2.0)
@@ -86,7 +86,7 @@ class Figures(unittest.TestCase):
         loop = {"ends_ns": [100 * MS, 600 * MS, 700 * MS]}
         self.assertAlmostEqual(figures.rate_within({"loop": loop, "graph": answer}, 500 * MS, 1000 * MS), 4.0)
 
-    def test_launching_is_no_waiting(self) -> None:
+    def test_launching_does_not_count_as_waiting(self) -> None:
         stretch = {"high": {"p50_ms": 1.0, "p99_ms": 2.0}, "total_per_s": 200.0, "rates": {"loop": 200.0}, "cores_each": 0.9}
         goals = figures.goals(stretch, stretch, stretch, 0.5, 4.0)
         self.assertAlmostEqual(goals["cores of waiting a background tenant"]["value"], 0.1)
@@ -95,7 +95,7 @@ class Figures(unittest.TestCase):
         self.assertFalse(any(goal["ok"] for goal in figures.goals(stretch, stretch, late, 0.5, 4.0).values()))
 
     def test_what_is_left_of_a_running_kernel(self) -> None:
-        # All alike: what is left is spread evenly. A long one takes most of the time.
+        # Equal kernels: the rest is uniform. One long kernel takes most of the time.
         self.assertAlmostEqual(figures.left_of_running([100.0] * 5, 0.5), 0.05, places=4)
         self.assertAlmostEqual(figures.left_of_running([1000.0] + [1.0] * 10, 0.5), 0.495, places=3)
 
@@ -133,7 +133,7 @@ class Waits(unittest.TestCase):
         self.assertEqual(waits.take_apart([(0, 1.0)], [(2 * MS, 3 * MS, "own")], {}), [])
         self.assertEqual(waits.digest([]), {})
 
-    def test_what_nobody_knows_is_no_figure(self) -> None:
+    def test_an_unknown_part_has_no_figure(self) -> None:
         request, = waits.take_apart([(0, 1.0)], [(100, 200, "own")], {})
         self.assertIsNone(waits.means([request])["told_ms"])
         self.assertAlmostEqual(waits.means([request])["latency_ms"], 1.0)
@@ -157,13 +157,13 @@ class Report(unittest.TestCase):
         self.assertIn("| time-sliced | xschedd train | 1.10 | 2.00 | 2.50 | 17.00 | 106.2 % | 0.20 |", lines)
         self.assertIn("| fault | endless xschedd | 1.00 | 2.00 | 2.00 | 39.00 | 97.5 % | 1.00 |", lines)
 
-    def test_goals_are_reckoned_from_the_longest_kernel_below(self) -> None:
+    def test_goals_are_computed_from_the_longest_kernel_below(self) -> None:
         lines = "\n".join(report.goals(self.RESULTS))
         self.assertIn("time-sliced train: p50 1.100, goal 0.720: MISSED", lines)
         self.assertIn("time-sliced train: p99 2.000, goal 3.850: met", lines)
         self.assertNotIn("graph-five", lines)
 
-    def test_one_other_output_shows(self) -> None:
+    def test_a_differing_output_shows(self) -> None:
         compiled = "all equal within each, which are not compared with each other: torch.compile"
         for work, processes, words in (
                 ("loop:x", [["a", "a"], ["a"]], "3 digests of 2 processes, all equal"),
@@ -175,7 +175,7 @@ class Report(unittest.TestCase):
             with self.subTest(work=work, processes=processes):
                 self.assertEqual(report.outputs({work: processes}), [f"outputs of {work}: {words}"])
 
-    def test_what_is_called_compiled_is_a_program(self) -> None:
+    def test_compiled_works_are_programs(self) -> None:
         self.assertIn("stranger:bertlarge", scenarios.COMPILED)
         works = {program.work for program in scenarios.PROGRAMS.values()} | {f"stranger:{name}" for name in ("compiled", "triton")}
         self.assertEqual(scenarios.COMPILED - works, set())
@@ -190,7 +190,7 @@ class ByTurns(unittest.TestCase):
         return {"alone": {"high": asked([1.0])}, "native": self.stretch(native, [2.0]), "xschedd": self.stretch(ours, latencies)}
 
     def test_each_stretch_is_compared_with_the_native_one_of_its_round(self) -> None:
-        # The machine is half as fast in the second round: that is in no ratio.
+        # The machine is half as fast in the second round, which no ratio shows.
         result = figures.by_turns([self.round(100, 99, [1.0, 1.1]), self.round(50, 49, [4.0]), self.round(100, 97, [1.0])], "high")
         self.assertEqual([round(ratio, 3) for ratio in result["xschedd"]["of_native"]], [0.99, 0.98, 0.97])
         self.assertEqual(result["native"]["of_native"], [1.0, 1.0, 1.0])

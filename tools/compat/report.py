@@ -1,4 +1,5 @@
-"""The results in words: a line while it runs, a table, and the page docs/reference/compatibility.md. Thread rule: pure functions."""
+"""Reports the results: a line for each run, a table, and the page docs/reference/compatibility.md. Thread rule: pure
+functions."""
 
 import dataclasses
 import datetime
@@ -22,7 +23,7 @@ class Result:
 
 
 def version(root, beginning):
-    """The installed version of the first package whose name begins so."""
+    """The installed version of the first package whose name starts with this."""
     path = subprocess.run([HERE / "root", "path", root], capture_output=True, text=True, check=True).stdout.strip()
     for text in (pathlib.Path(path) / "etc/xschedd-compat-packages").read_text().splitlines():
         name, number = text.split("\t")
@@ -59,14 +60,14 @@ def line(result):
 
 
 def table(lines):
-    """In the order of rows.py, a root after the other; what it knows no longer is left out."""
+    """In the order of rows.py, root by root; programs that it no longer has are left out."""
     order = [(root, row.name) for root in rows.ALL for row in rows.ROWS if root in row.roots]
     lines = sorted((one for one in lines if one[:2] in order), key=lambda one: order.index(one[:2]))
     return "\n".join("| " + " | ".join(one) + " |" for one in (HEAD, ("---",) * len(HEAD), *lines))
 
 
 def write(results):
-    """Puts the results into the page's table, in place of what it says of the same programs in the same roots."""
+    """Puts the results into the page's table, replacing the rows of the same programs and roots."""
     text = PAGE.read_text()
     before, rest = text.split(BEGIN)
     old, after = rest.split(END)

@@ -1,4 +1,4 @@
-"""What is run: the programs, the libraries they need, and in which root each can be run.
+"""The programs to run, the libraries that they need, and the roots in which each can run.
 
 Thread rule: data only.
 """
@@ -9,40 +9,40 @@ import typing
 ALL = ("rocm-5.2", "rocm-6.4", "rocm-7.2")
 NEWER = ("rocm-6.4", "rocm-7.2")
 
-# What the libraries of a root have code for. Debian's 6.4 has no gfx942 in any library that brings its kernels along.
+# The ISA for which a root's libraries have code. In Debian's 6.4, no library that contains kernels has them for gfx942.
 ISA = {"rocm-5.2": "gfx90a", "rocm-6.4": "gfx90a", "rocm-7.2": "gfx942"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One program in the roots that have what it needs. `name` is also that of its source, unless `command` is given."""
+    """One program and the roots that have what it needs. `name` is also its source's name, unless `command` is given."""
     name: str
-    packages: str  # whose version is shown, by its beginning; the first that is installed counts
+    packages: str  # the beginning of the package names; the first installed one's version is shown
     flags: tuple = ()  # for hipcc: the libraries
     roots: tuple = ALL
     isa: typing.Mapping[str, str] = dataclasses.field(default_factory=dict)  # where it differs from the root's
     environment: typing.Mapping[str, str] = dataclasses.field(default_factory=dict)
     arguments: tuple = ()
     devices: int = 1
-    command: tuple = ()  # a program of the root instead of one compiled here
-    private_pids: bool = False  # the program and its neighbour in a process namespace of their own
-    processes: int = 1  # that use the device
+    command: tuple = ()  # a program in the root instead of one compiled here
+    private_pids: bool = False  # the program and its neighbour run in their own process namespace
+    processes: int = 1  # number of processes that use the device
     rounds: int = 20
-    fails: bool = False  # ends with an error on a device that computes nothing, with the shim and without it
+    fails: bool = False  # ends with an error on a device that does not compute, with and without the shim
     compiles: bool = False  # starts compilers at run time
-    graphs: bool = False  # launches graphs, which are one submission and many dispatches
+    graphs: bool = False  # launches graphs, each one submission and many dispatches
     differential: bool = False  # one of tests/differential/programs, whose transcript is compared
-    exact: bool = False  # each call that submits is one dispatch, and the daemon must have counted just these
+    exact: bool = False  # each submitting call is one dispatch, and the daemon must have counted exactly these
 
 
 MIOPEN = {
-    "MIOPEN_DEBUG_GCN_ASM_KERNELS": "0",  # Debian's 7.2 has not got their sources
-    # Debian's MIOpen calls the compiler with -isystem /usr/include, with which it does not find <math.h> behind <cmath>.
+    "MIOPEN_DEBUG_GCN_ASM_KERNELS": "0",  # Debian's 7.2 lacks their sources
+    # Debian's MIOpen calls the compiler with -isystem /usr/include, with which <cmath> does not find <math.h>.
     "CCC_OVERRIDE_OPTIONS": "#X-isystem",
 }
 
 def differential(name, **how):
-    """By its own clock; seed, devices, rounds."""
+    """A program of tests/differential, with an unscaled clock; the arguments are seed, devices, rounds."""
     return Row(name, "libamdhip64-", isa={"rocm-6.4": "gfx942"}, environment={"SOFTGPU_CLOCK_SCALE": "1"}, arguments=("1", "1", "8"),
                differential=True, graphs=True, **how)
 
@@ -78,7 +78,7 @@ ROWS = (
     Row("ggml", "libggml0-backend-hip", roots=("rocm-6.4",), fails=True, graphs=True,
         command=("/usr/libexec/x86_64-linux-gnu/ggml/test-backend-ops", "test", "-b", "ROCm0",
                  "-o", "MUL_MAT,RMS_NORM,SOFT_MAX", "-p", r"type_a=f16,type_b=f32,m=16,n=1,k=256|ne=\[64,5")),
-    # Captures in relaxed mode, of several streams. Its results are compared with those of the processor, and differ.
+    # Captures in relaxed mode, from several streams. It compares its results with the CPU's, and they differ.
     Row("llama", "libggml0-backend-hip", roots=("rocm-6.4",), fails=True, graphs=True,
         command=("/usr/libexec/x86_64-linux-gnu/llama.cpp-tests/test-llama-archs", "-a", "gpt2")),
 )

@@ -1,7 +1,7 @@
-"""One program in one root, run without the shim, with it and no daemon, and with both under a hostile scheduler.
+"""Runs one program in one root without the shim, with the shim but no daemon, and with both under a hostile scheduler.
 
-Contract: nothing of a run is left when it is over. Thread rule: one thread, beside it the scheduler's and one that reads
-the program's output.
+Contract: a run leaves nothing behind. Thread rule: one thread, plus the scheduler's and one that reads the program's
+output.
 """
 
 import collections
@@ -22,14 +22,14 @@ sys.path.insert(0, str(REPOSITORY / "tests/e2e"))
 import harness  # noqa: E402
 
 DEADLINE_S = 600
-CLOCK_SCALE = 100  # stretches the work of programs that are over in a moment, so that there is something to hold
+CLOCK_SCALE = 100  # stretches the work of very short programs, so that there is something to hold
 NEIGHBOUR_PRIORITY = 0
-# Host functions of the differential programs' kernels.
+# Host versions of the differential programs' kernels.
 KERNELS = ":".join(str(harness.BUILD / name) for name in ("tests/e2e/libe2e_kernels.so",
                                                           "tests/differential/libdifferential_kernels.so"))
-PRIORITIES = (-50, -20, 50)  # never the neighbour's: then nobody would be tracked
+PRIORITIES = (-50, -20, 50)  # never the neighbour's, because then no client would be tracked
 
-# In a process namespace of its own the neighbour must be, too: processes that share a software GPU see each other's pids.
+# The neighbour must be in the same process namespace: processes that share a software GPU see each other's pids.
 TOGETHER = """
 mkfifo "$1/input" "$1/ready"
 SOFTGPU_TRACE=$1/neighbour XSCHEDD_PRIORITY=$2 ./neighbour <>"$1/input" >"$1/ready" &
@@ -41,12 +41,12 @@ shift 2
 
 @dataclasses.dataclass
 class Outcome:
-    """What a run is compared by, and what the daemon knew of it."""
+    """What runs are compared by, and the daemon's record of the run."""
     status: int
     lines: list
     dispatches: collections.Counter  # (kind, name) → how many, of all processes of the program
     errors: str
-    compiled: bool  # whether a library left something that it compiled in its cache
+    compiled: bool  # whether a library left a compiled kernel in its cache
     submitted: int = 0
     passthrough: int = 0
     held_ns: int = 0
@@ -59,13 +59,13 @@ def is_neighbour(client):
 
 
 class Scheduler(threading.Thread):
-    """Holds, releases and re-prioritises the program's processes at random moments until stopped; leaves them released."""
+    """Holds, releases and re-prioritises the program's processes at random moments until it is stopped; leaves them released."""
 
     def __init__(self, node, seed):
         super().__init__(daemon=True)
         self.node, self.random = node, random.Random(seed)
         self.actions = 0
-        self.seen = {}  # pid → as the daemon last showed it
+        self.seen = {}  # pid → the daemon's last report of it
         self.ended = threading.Event()
 
     def look(self):
@@ -78,7 +78,7 @@ class Scheduler(threading.Thread):
             if not pids:
                 continue
             pid = self.random.choice(pids)
-            # The first is a hold, so that a program that is soon over has been held, too.
+            # The first action is a hold, so that even a short program is held once.
             action = self.random.choice(("hold", "set", "set", "window")) if self.actions else "hold"
             if action == "window":
                 self.node.ctl("policy", "set", "--window", self.random.choice(("50us", "200us", "2ms")), check=False)
@@ -96,7 +96,7 @@ class Scheduler(threading.Thread):
 
 
 class Run:
-    """A program of `row` in `root`, with its software GPU and, if `daemon`, a daemon and a neighbour."""
+    """A program of `row` in `root`, with a software GPU and, if `daemon`, a daemon and a neighbour."""
 
     def __init__(self, row, root, isa, programs, shim, daemon, seed):
         self.row, self.root, self.isa, self.programs = row, root, isa, programs
@@ -165,7 +165,7 @@ class Run:
 
     def scheduled(self):
         node = self.node
-        # A daemon that this busy machine keeps waiting must not make the program run freely: that would go uncounted.
+        # If a busy machine delays the daemon, the program must not run unscheduled: its launches would not be counted.
         configuration = node.dir / "xschedd.toml"
         configuration.write_text("[daemon]\nlease_ms = 10000\n")
         node.start_daemon("--config", configuration)
@@ -181,7 +181,7 @@ class Run:
         def read():
             for line in process.stdout:
                 output.append(line)
-                if line.startswith("?"):  # a differential program's question: it is held when the scheduler likes
+                if line.startswith("?"):  # a differential program's question; the scheduler decides when it is held
                     process.stdin.write("n\n")
                     process.stdin.flush()
                 if re.fullmatch(r"\d+ calls, \d+ failed\n|main: end\n", line):

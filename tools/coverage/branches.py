@@ -1,12 +1,12 @@
-"""What gcov counted, as conditions of the source: which way each was taken.
+"""Turns gcov's counts into conditions of the source: which way each was taken.
 
-gcov counts the arcs that leave a block of the program. Every call that may throw has two, so most of them are the
-compiler's: an arc to where an exception goes is left out here, and so is the one beside it, which then decides nothing.
-gcov's JSON says of each arc which it is; its text, which gcovr 5.2 reads, says so only of lines that were reached, so that
-there each call on a line that no test reached counts as a branch that was not taken.
-Nor does a line decide anything where no condition is written: there the compiler takes apart what an exception left
-half-built, looks whether what it deletes is null, compares member by member. Only lines with a condition count (CONDITION).
-What the same source became in several places (inline functions, instances of a template) is one: taken if taken in any.
+gcov counts the arcs that leave a block of the program. Every call that may throw has two, so most arcs are the compiler's:
+an arc for an exception is left out here, and so is the arc beside it, which then decides nothing. gcov's JSON marks these
+arcs; its text output, which gcovr 5.2 reads, marks them only on lines that were reached, so that there every call on an
+unreached line counts as a branch not taken.
+Lines without a condition in the source are not counted either: there the compiler destroys partly built objects after an
+exception, tests pointers before deleting, or compares member by member. Only lines with a condition count (CONDITION).
+If the same source is compiled several times (inline functions, template instances), it counts once: taken if taken in any.
 """
 
 import collections
@@ -17,7 +17,7 @@ import subprocess
 from typing import Dict, Iterable, List, NamedTuple, Set, Tuple
 
 CONDITION = re.compile(r"\b(if|for|while|do|switch)\b|&&|\|\||\?")
-GOES_ON = re.compile(r"(&&|\|\||\?|:)$")  # the last operand of a condition stands on the next line
+GOES_ON = re.compile(r"(&&|\|\||\?|:)$")  # the condition continues on the next line
 
 Place = Tuple[int, int, int, int, int]  # line, the function's start (line, column), how many arcs there, which of them
 
@@ -34,7 +34,7 @@ class Source(NamedTuple):
 
 
 def conditional(branches: List[dict]) -> List[int]:
-    """Counts of the arcs that are not an exception's. gcov lists a block's arcs one after the other."""
+    """Counts of the arcs that are not for exceptions. gcov lists a block's arcs consecutively."""
     kept: List[int] = []
     index = 0
     while index < len(branches):
@@ -49,7 +49,7 @@ def conditional(branches: List[dict]) -> List[int]:
 
 
 def with_condition(path: pathlib.Path) -> Set[int]:
-    """Numbers of the lines on which a condition is written."""
+    """Numbers of the lines that have a condition."""
     found: Set[int] = set()
     goes_on = False
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -61,7 +61,7 @@ def with_condition(path: pathlib.Path) -> Set[int]:
 
 
 def read(notes: Iterable[pathlib.Path], build: pathlib.Path, root: pathlib.Path) -> Dict[str, Source]:
-    """By path below `root`: of each source that went into these object files' notes (*.gcno)."""
+    """For each source in these object files' notes (*.gcno), by its path below `root`."""
     conditions: Dict[pathlib.Path, Set[int]] = {}
     found: Dict[str, Source] = collections.defaultdict(lambda: Source({}, {}))
     for note in notes:

@@ -1,30 +1,30 @@
-# Sourced by tools that make a Debian root with this machine's own mirror and run commands in it.
+# Sourced by tools that make a Debian root from this machine's Debian mirror and run commands in it.
 # shellcheck shell=bash
 #
-# Contract: nothing here writes outside the folder it is given, and mounts only in namespaces of its own; must be root.
-# `die` and `say` are the caller's.
+# Contract: nothing here writes outside the given folder or mounts outside the caller's mount namespace; must be root. The
+# caller defines `die` and `say`.
 
-# root_mirror: prints the mirror that the machine's apt takes Debian from. Every suite of Debian is there.
+# root_mirror: prints the mirror that the machine's apt uses for Debian. It has every suite.
 root_mirror() {
   local mirror suite=bookworm
   # shellcheck disable=SC2016 # apt expands it
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Release: $suite" 'Component: main' | head -n 1)
-  [ -n "$mirror" ] || die "this machine's apt sources name no $suite; run this on Debian 12"
+  [ -n "$mirror" ] || die "this machine's apt sources do not name $suite; run this on Debian 12"
   echo "${mirror%/}"
 }
 
-# root_bootstrap SUITE FOLDER [PACKAGES]: debootstrap's smallest variant in FOLDER/root, with ca-certificates, the packages
-# (by commas), and without apt's lists.
+# root_bootstrap SUITE FOLDER [PACKAGES]: makes debootstrap's smallest variant in FOLDER/root, with ca-certificates and the
+# packages (separated by commas), without apt's lists.
 root_bootstrap() {
   local suite=$1 folder=$2 mirror
-  command -v debootstrap >/dev/null || die 'debootstrap is missing; apt-get install debootstrap'
+  command -v debootstrap >/dev/null || die 'debootstrap is missing; run apt-get install debootstrap'
   mirror=$(root_mirror)
   debootstrap --variant=minbase --include="ca-certificates${3:+,$3}" "$suite" "$folder/root" "$mirror" >"$folder/log" 2>&1 ||
     { tail -n 20 "$folder/log" >&2; die 'debootstrap failed; its last messages are above'; }
   root_clean "$folder/root"
 }
 
-# root_cached SUITE FOLDER [PACKAGES]: the same, made once and kept as an archive in the user's cache.
+# root_cached SUITE FOLDER [PACKAGES]: the same, but made once and kept as an archive in the user's cache.
 root_cached() {
   local suite=$1 folder=$2 cache=${XDG_CACHE_HOME:-$HOME/.cache}/xschedd/hosts
   local archive=$cache/$suite.tar.gz
@@ -40,13 +40,13 @@ root_cached() {
   fi
 }
 
-# root_clean ROOT: removes what apt has fetched.
+# root_clean ROOT: removes the files that apt fetched.
 root_clean() {
   rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*.bin "$1"/var/cache/apt/archives/*.deb
 }
 
-# root_carry ROOT [SUITE]: gives the root the machine's way to its mirror: apt's configuration, keys, certificates, names.
-# SUITE: another one than the machine's own, of which the root's keys know.
+# root_carry ROOT [SUITE]: gives the root access to the machine's mirror: apt's configuration, keys, certificates, name
+# resolution. SUITE: a suite other than the machine's, whose keys the root has.
 root_carry() {
   local new=$1 suite=${2:-bookworm} mirror
   mirror=$(root_mirror)
@@ -54,7 +54,7 @@ root_carry() {
   mv "$new/etc/apt" "$new/etc/apt.before"
   cp -aL /etc/apt "$new/etc/apt"
   if [ "$suite" != bookworm ]; then
-    # Apt's configuration is of this machine, and so are the names of suites in its lists.
+    # apt's source lists name the machine's suite.
     rm -rf "$new"/etc/apt/sources.list "$new"/etc/apt/sources.list.d/* "$new/etc/apt/trusted.gpg.d"
     [ ! -d "$new/etc/apt.before/trusted.gpg.d" ] || cp -a "$new/etc/apt.before/trusted.gpg.d" "$new/etc/apt/trusted.gpg.d"
     echo "deb $mirror $suite main" >"$new/etc/apt/sources.list"
@@ -67,8 +67,8 @@ root_carry() {
   cp -L /etc/ssl/certs/ca-certificates.crt "$new/etc/ssl/certs/ca-certificates.crt"
 }
 
-# root_mount ROOT [SHM]: /proc, /sys, /dev and /run of the root, in a mount namespace that is the caller's own already.
-# SHM: a folder to show as /dev/shm; without it an empty one.
+# root_mount ROOT [SHM]: mounts the root's /proc, /sys, /dev and /run; the caller must already be in its own mount namespace.
+# SHM: a folder to mount as /dev/shm; without it, /dev/shm is empty.
 root_mount() {
   local new=$1 shm=${2-} node
   mount -t proc proc "$new/proc"
@@ -90,8 +90,8 @@ root_mount() {
   mount -t tmpfs -o mode=0755,nosuid,nodev run "$new/run"
 }
 
-# root_environment: sets the array `environment` to what a command in a root starts with: the proxy is the only thing
-# that it gets from the caller.
+# root_environment: sets the array `environment` for a command in a root; of the caller's environment, it has only the proxy
+# settings.
 root_environment() {
   local name
   environment=(HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)

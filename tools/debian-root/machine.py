@@ -1,5 +1,5 @@
-"""The booted root of `booted`, from outside: commands, programs that are talked to, what its files are, and the steps of
-those who test something in it."""
+"""The booted root of `booted`, seen from outside: running commands, talking to programs, listing files, and running the
+steps of a test."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(os.environ["XSCHEDD_ROOT"])
 
 
 class Failed(Exception):
-    """A step did not give what it should; the text says what it gave."""
+    """A step failed; the text says what it found."""
 
 
 def expect(condition, text):
@@ -25,7 +25,7 @@ def expect(condition, text):
 
 
 def run(*command, status=0):
-    """What the command printed on both; fails unless it ends with `status` (None: whatever)."""
+    """What the command printed on both streams; fails unless the exit status is `status` (None: any)."""
     done = subprocess.run([*ENTER, *map(str, command)], env=ENVIRONMENT, text=True, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
     expect(status is None or done.returncode == status, f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}")
@@ -37,17 +37,17 @@ def property_of(unit, name):
 
 
 def wait_for(condition, what):
-    """Conditions, not times: the limit only keeps a failure from hanging."""
+    """Waits for the condition; the limit only keeps a failure from hanging."""
     end = time.monotonic() + LIMIT_S
     while time.monotonic() < end:
         if condition():
             return
         time.sleep(0.05)
-    raise Failed(f"never came: {what}")
+    raise Failed(f"did not happen: {what}")
 
 
 class Program:
-    """A program in the root that answers each line with a line."""
+    """A program in the root that answers each line with one line."""
 
     def __init__(self, *command, **environment):
         self.process = subprocess.Popen([*ENTER, *map(str, command)], env={**ENVIRONMENT, **environment}, text=True,
@@ -69,16 +69,16 @@ class Program:
         return self.process.poll() is None
 
 
-# What apt, dpkg and systemd write about what they do, whatever the package.
-OF_OTHERS = ("var/lib/apt", "var/lib/dpkg", "var/cache", "var/log", "var/tmp", "tmp", "opt/test", "proc", "sys", "dev", "run", "root",
+# Where apt, dpkg and systemd write for any package.
+EXCLUDED = ("var/lib/apt", "var/lib/dpkg", "var/cache", "var/log", "var/tmp", "tmp", "opt/test", "proc", "sys", "dev", "run", "root",
              "var/lib/systemd", "usr/lib/python3", "etc/ld.so.cache")
 
 
 def files():
-    """Every path of the root that no other program's business is, with what accounts say."""
-    found = {str(path.relative_to(ROOT)) for top in ROOT.iterdir() if not top.is_symlink() and top.name not in OF_OTHERS
+    """Every path of the root outside EXCLUDED and every one named after xschedd, with the lines of the account files."""
+    found = {str(path.relative_to(ROOT)) for top in ROOT.iterdir() if not top.is_symlink() and top.name not in EXCLUDED
              for path in [top, *top.rglob("*")]}
-    kept = {path for path in found if not path.startswith(tuple(part + "/" for part in OF_OTHERS)) and path not in OF_OTHERS}
+    kept = {path for path in found if not path.startswith(tuple(part + "/" for part in EXCLUDED)) and path not in EXCLUDED}
     named = {line for line in run("sh", "-c", "find / -xdev -iname '*xschedd*' -not -path '/opt/test/*' -not -path '/proc/*'"
                                   " -not -path '/var/cache/*'; find /run -name '*xsched*'; getent group | grep xsched",
                                   status=None).splitlines()}
@@ -93,7 +93,7 @@ def run_steps(test):
         name = step.__name__.replace("_", " ")
         try:
             said = step(test)
-        except Exception as failure:  # also one of ours: it ends as any other does
+        except Exception as failure:  # also an error in the test itself
             print(f"FAIL  {name}: {failure if isinstance(failure, Failed) else repr(failure)}", flush=True)
             print(run("journalctl", "--no-pager", "-n", "40", status=None), file=sys.stderr)
             print(f"{passed} passed, 1 failed", flush=True)

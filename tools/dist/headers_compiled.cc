@@ -1,5 +1,5 @@
-// fmt, spdlog and toml++, of which Debian has shared libraries and headers, but no archives: compiled from the headers
-// as their own libraries are, so that the portable programs have them inside. Thread rule: no code of ours.
+// Compiles fmt, spdlog and toml++ from their headers, as their own libraries do, so that the portable programs contain
+// them: Debian has shared libraries and headers of these, but no archives. Thread rule: no code of ours.
 #define TOML_IMPLEMENTATION
 #include <fmt/format-inl.h>
 #include <spdlog/async.h>
@@ -23,7 +23,7 @@
 #include <spdlog/spdlog-inl.h>
 #include <toml++/toml.h>
 
-// What fmt's own src/format.cc instantiates, as far as the programs ask for it.
+// What fmt's own src/format.cc instantiates, as far as the programs need it.
 namespace fmt {
 inline namespace v9 {
 namespace detail {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says what ELF files ask of a system, and fails if that is more than glibc 2.28, which RHEL 8 has.
+"""Prints what ELF files need from a system, and fails if they need more than glibc 2.28 (RHEL 8).
 
 usage: needs.py FILE...
 """
@@ -22,7 +22,7 @@ def libraries(path: str) -> set[str]:
 
 
 def versions(path: str) -> dict[str, tuple[int, ...]]:
-    """Of each symbol that is asked for by version: GLIBC's, or (999,) of another library."""
+    """For each symbol that is required with a version: the version if it is GLIBC's, or (999,) for another library's."""
     found = {}
     for line in readelf("--dyn-syms", path).splitlines():
         asked = re.search(r"UND (\S+)@([A-Z_]+)_(\S+)", line)
@@ -37,7 +37,7 @@ def problems(path: str) -> list[str]:
     highest = max(asked.values(), default=(0,))
     print(f"{path}: glibc {'.'.join(map(str, highest))}; {' '.join(sorted(libraries(path)))}")
     newer = sorted(name for name, version in asked.items() if version > HIGHEST_GLIBC)
-    return ([f"{path} needs {name}: link it in" for name in sorted(libraries(path) - LIBRARIES)] +
+    return ([f"{path} needs {name}: link it statically" for name in sorted(libraries(path) - LIBRARIES)] +
             [f"{path} needs {name} of a newer library: add it to common/old_glibc" for name in newer])
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the wheel xschedd-client from an unpacked archive of `./dev dist`: shim, client library, xschedctl, the module.
 
-The same tree gives the same bytes. The programs' own check of what they need (needs.py) is what its tag promises.
+The same tree gives the same bytes. needs.py checks what the wheel's tag promises.
 usage: wheel.py TREE VERSION FOLDER
 """
 from __future__ import annotations
@@ -13,13 +13,13 @@ import sys
 import zipfile
 
 TAG = "py3-none-manylinux_2_28_x86_64"
-# Of the tree, and where below the module: xschedctl finds ../lib/xschedd beside itself.
+# Files of the tree, at the same places below the module's client folder: xschedctl looks in ../lib/xschedd.
 CLIENT = ("bin/xschedctl", "lib/xschedd/libxschedd-shim.so", "lib/xschedd/libxschedd-client.so",
           "lib/xschedd/self-test/libamdhip64.so.self-test", "lib/xschedd/self-test/self-test-client")
 
 
 def contents(tree: pathlib.Path, version: str) -> dict[str, tuple[bytes, int]]:
-    """Of each name in the wheel: its bytes and its mode."""
+    """The bytes and the mode of each file in the wheel, by name."""
     about = f"xschedd_client-{version}.dist-info"
     module = tree / "lib/xschedd/python/xschedd"
     files = {f"xschedd/{path.relative_to(module)}": (path.read_bytes(), 0o644)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Containers of podman as clients: what the CDI device gives them and what it does not, priorities, claims, restarts.
+"""Containers of podman as clients: what the CDI device gives them, priorities, claims, restarts.
 
-Run by `podman` in `booted`; argument: the cgroup below which containers are made. The clients are those of the packages'
-own self test, in an image with a C library and busybox alone. Each step needs the one before; conditions are waited for.
+Run by `podman` in `booted`; the argument is the cgroup below which containers are made. The clients are the packages'
+self-test client, in an image with only a C library and busybox. Each step needs the one before it and waits for conditions.
 The last line is `N passed, N failed`.
 """
 
@@ -20,8 +20,8 @@ CDI = ("--device", "xschedd.io/client=any")
 CONNECTED = "2"  # XSCHEDD_STATE_CONNECTED of xschedd.h
 MANY = 20
 
-# Debian 12's podman refuses a machine with both versions of cgroups, and nspawn shows those of version 1 read-only: in a
-# mount namespace of its own it gets those of version 1 anew.
+# Debian 12's podman refuses a machine with both versions of cgroups, and nspawn mounts those of version 1 read-only. So
+# podman gets its own mount namespace, with version 1 mounted again.
 SPACE = r"""
 mount --make-rprivate /
 if [ -d /sys/fs/cgroup/systemd ]; then
@@ -34,7 +34,7 @@ if [ -d /sys/fs/cgroup/systemd ]; then
 fi
 echo $$; read end
 """
-# No sysctls and limits: this root may not set them.
+# Without sysctls and limits, which this root may not set.
 CONFIGURATION = r"""
 mkdir -p /etc/containers /tmp/image/bin /tmp/image/lib64 /tmp/image/lib/x86_64-linux-gnu
 echo '{"default":[{"type":"insecureAcceptAnything"}]}' >/etc/containers/policy.json
@@ -64,10 +64,10 @@ class Podman:
         return self.ask(*self.words("once", *options), *command)
 
     def client(self, name, *options):
-        """A container that is a client: it has launched once."""
+        """A container that is a client; it has launched once."""
         program = Program(*self.enter, *self.words(name, *options), *CLIENT)
         state = program.ask("attach")
-        expect(state == CONNECTED, f"{name} has not come under the daemon: {state}")
+        expect(state == CONNECTED, f"{name} has not connected to the daemon: {state}")
         return program
 
     def id_of(self, name):
@@ -86,7 +86,7 @@ class Fleet:
         return json.loads(run("xschedctl", "--json", "ps"))["clients"]
 
     def of(self, name):
-        """What ps shows of the container's client; None: nothing."""
+        """The container's client in the output of ps, or None."""
         container = self.podman.id_of(name)
         return next((client for client in self.clients() if container in client["cgroup"]), None)
 
@@ -120,19 +120,19 @@ class Fleet:
         expect(said.splitlines()[0] == "client.sock" and said.count("Read-only file system") == 2, said)
 
     def a_container_is_a_client(self):
-        """With its host's pid, its own cgroup, and what its environment asks for."""
+        """With its pid on the host, its own cgroup, and the priority from its environment."""
         self.high = self.podman.client("high", *CDI, "-e", "XSCHEDD_PRIORITY=20")
         client = self.of("high")
         expect(client, f"no client has the container's cgroup: {self.clients()}")
-        expect(client["priority_effective"] == 20 and client["priority_source"] == "hint", f"its hint is not taken: {client}")
+        expect(client["priority_effective"] == 20 and client["priority_source"] == "hint", f"its hint has no effect: {client}")
         inside = run("cat", f"/proc/{client['pid']}/cmdline")
-        expect("self-test-client" in inside, f"its pid is not the host's: {inside}")
+        expect("self-test-client" in inside, f"its pid is not the one on the host: {inside}")
 
     def the_less_important_is_held(self):
         run("xschedctl", "set", self.of("high")["pid"], "--latency", "strict")
         self.low = self.podman.client("low", *CDI)
         for program in (self.low, self.high):
-            expect(program.ask("work") == "0", "it does not work")
+            expect(program.ask("work") == "0", "it cannot work")
         wait_for(lambda: self.state("low") == "held", "the less important container is held")
 
     def priorities_change_live(self):
@@ -144,17 +144,17 @@ class Fleet:
     def a_claim_of_its_cgroup_counts_at_once_and_ends_with_it(self):
         run("xschedctl", "claim", "put", "job-1", "--cgroup", self.podman.cgroup_of("high"), "--priority", 40, "--label", "job=1")
         client = self.of("high")
-        expect((client["priority_effective"], client["priority_source"]) == (40, "claim"), f"the claim does not count: {client}")
+        expect((client["priority_effective"], client["priority_source"]) == (40, "claim"), f"the claim has no effect: {client}")
         expect(self.high.end() == 0, "the container failed")
         wait_for(lambda: not json.loads(run("xschedctl", "--json", "claim", "list"))["claims"], "the claim ends with its cgroup")
 
     def a_ceiling_binds_what_a_container_asks_for(self):
-        """By a socket of the claim's own, in place of the CDI device's."""
+        """The container mounts the claim's own socket instead of the CDI device's."""
         run("xschedctl", "claim", "put", "web", "--socket", "--ceiling", 5, "--label", "pod=web")
         web = self.podman.client("web", "-v", "/run/xschedd/claims/web:/run/xschedd:ro", "-v", f"{FOLDER}:{FOLDER}:ro",
                                  "-e", f"LD_PRELOAD={SHIM}", "-e", "XSCHEDD_PRIORITY=90")
         client = self.of("web")
-        expect(client["priority_effective"] == 5, f"the claim's ceiling does not bind: {client}")
+        expect(client["priority_effective"] == 5, f"the claim's ceiling has no effect: {client}")
         expect(web.end() == 0, "the container failed")
         run("xschedctl", "claim", "rm", "web")
 
@@ -162,12 +162,12 @@ class Fleet:
         old = self.of("low")["connected_ms"]
         run("systemctl", "restart", SERVICE)
         wait_for(lambda: self.of("low") is not None, "the client connects again")
-        expect(self.low.ask("work") == "0" and self.low.ask("rest") == "0", "it does not work")
+        expect(self.low.ask("work") == "0" and self.low.ask("rest") == "0", "it cannot work")
         return f"connected for {old} ms before"
 
     def nor_does_a_socket_that_is_made_again(self):
-        """Folders are mounted, not files: what runs in a container connects again, and what starts there finds the new one.
-        `exec` knows nothing of a CDI device's variables."""
+        """Folders are mounted, not files, so a running container reconnects and a new program finds the new socket.
+        `exec` does not set a CDI device's variables."""
         run("systemctl", "restart", SOCKET)
         run("systemctl", "start", SERVICE)
         wait_for(lambda: self.of("low") is not None, "the client connects again")

@@ -1,10 +1,10 @@
-# Sourced by ./dev: the Debian packages that its commands need, and how they come.
-# shellcheck shell=bash disable=SC2034 # the lists are the caller's
+# Sourced by ./dev: the Debian packages that its commands need, and functions that install them.
+# shellcheck shell=bash disable=SC2034 # the caller uses the lists
 #
-# Contract: `install` touches no network when nothing is missing, and takes a package by another name where this release
-# of Debian has it so. `say` and `die` are the caller's.
+# Contract: `install` uses no network when nothing is missing, and finds packages that have another name in this release of
+# Debian. The caller defines `say` and `die`.
 
-# What meson.build asks for, and what `./dev demo` runs.
+# What meson.build needs, and what `./dev demo` runs.
 packages_build=(
   gcc g++ binutils meson ninja-build pkgconf dpkg-dev ca-certificates
   libgrpc++-dev libgrpc-dev protobuf-compiler-grpc protobuf-compiler libprotobuf-dev libabsl-dev
@@ -12,7 +12,7 @@ packages_build=(
   libexpected-dev libncurses-dev libboost-dev catch2 hipcc libamdhip64-dev libhsa-runtime-dev rocm-device-libs
   python3 procps systemd
 )
-# What tests run beside that.
+# What the tests also need.
 packages_tests=(
   tmux valgrind shellcheck libjemalloc2 libtcmalloc-minimal4
   python3-setuptools python3-wheel python3-venv python3-jsonschema python3-prometheus-client mypy mandoc zsh
@@ -24,15 +24,17 @@ packages_dist=(zstd binutils rpm)
 packages_package_test=(debootstrap systemd-container util-linux)
 packages_surface=(g++ binutils python3)
 
-# absent PACKAGE...: those of which neither they nor what provides them is installed. Instant: reads dpkg's own status.
+# absent PACKAGE...: prints those that are not installed and that no installed package provides. Fast: reads only dpkg's
+# status.
 absent() {
   # shellcheck disable=SC2016 # dpkg-query expands it
   comm -23 <(printf '%s\n' "$@" | sort -u) <(dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' |
     awk '$1 == "installed" { gsub(/\([^)]*\)|,/, " "); for (i = 2; i <= NF; ++i) print $i }' | sort -u)
 }
 
-# called PACKAGE...: what each is called in this release: so, or like what provides it (libtcmalloc-minimal4t64), or with a
-# version behind, the highest (rocm-device-libs-17). Fails, printing those that are not known, if any is not.
+# called PACKAGE...: prints each one's name in this release: the same, or that of a package that provides it
+# (libtcmalloc-minimal4t64), or with the highest version at the end (rocm-device-libs-17). Fails, printing the unknown ones,
+# if there are any.
 called() {
   local name other known unknown=()
   known=$(apt-cache pkgnames | sort)
@@ -46,7 +48,7 @@ called() {
   [ ${#unknown[@]} -eq 0 ] || { echo "${unknown[*]}"; return 1; }
 }
 
-# apt_progress LOG: what apt-get prints, into LOG; of its status a line every ten seconds.
+# apt_progress LOG: writes apt-get's output to LOG, and prints a line of its status every ten seconds.
 apt_progress() {
   local line kind percent next=$((SECONDS + 10))
   while IFS= read -r line; do
@@ -68,7 +70,7 @@ install() {
   local missing as_root=() log names
   mapfile -t missing < <(absent "$@")
   [ ${#missing[@]} -gt 0 ] || return 0
-  # Under another name they may be there.
+  # They may be installed under another name.
   if names=$(called "${missing[@]}"); then
     # shellcheck disable=SC2086 # a name has no space
     mapfile -t missing < <(absent $names)
@@ -78,13 +80,13 @@ install() {
     as_root=(sudo)
     [ -t 0 ] || as_root+=(-n)
     "${as_root[@]}" true 2>/dev/null ||
-      die "packages are missing and sudo is not available; as root: apt-get install --no-install-recommends ${missing[*]}"
+      die "packages are missing and sudo is not available; run as root: apt-get install --no-install-recommends ${missing[*]}"
   fi
   as_root+=(env DEBIAN_FRONTEND=noninteractive)
-  say "installing ${#missing[@]} packages, and what they need: ${missing[*]}"
+  say "installing ${#missing[@]} packages and their dependencies: ${missing[*]}"
   log=$(mktemp)
   local -a get=("${as_root[@]}" apt-get -y -q -o Acquire::Retries=3 -o APT::Status-Fd=1)
-  # The lists are fetched only when they do not serve: absent, or naming files that the mirror no longer has.
+  # The lists are fetched only when necessary: when they are absent or name files that the mirror no longer has.
   if ! get_called "$log" "${missing[@]}"; then
     : >"$log"
     "${get[@]}" update </dev/null 2>&1 | apt_progress "$log" || true
@@ -97,16 +99,16 @@ install() {
   rm -f "$log"
 }
 
-# get_called LOG PACKAGE...: installs them by `get`, the caller's, as they are called here.
+# get_called LOG PACKAGE...: installs them under their names in this release, with the caller's `get`.
 get_called() {
   local log=$1 names name
   shift
   if ! names=$(called "$@"); then
-    echo "no package is called or provides ${names##*$'\n'}" >>"$log"
+    echo "no package is named or provides ${names##*$'\n'}" >>"$log"
     return 1
   fi
   for name in $names; do
-    case " $* " in *" $name "*) ;; *) say "$name is what this release has of them" ;; esac
+    case " $* " in *" $name "*) ;; *) say "this release has $name instead" ;; esac
   done
   # shellcheck disable=SC2086 # a name has no space
   "${get[@]}" install --no-install-recommends $names </dev/null 2>&1 | apt_progress "$log"

@@ -1,5 +1,5 @@
-"""A Grafana dashboard's JSON and what Prometheus answered to its queries, as a page: each panel at its gridPos with title, unit, lines
-or value, and legend. What the dashboards of this project use of Grafana's format, and no more. Thread rule: any.
+"""Draws a page from a Grafana dashboard's JSON and Prometheus's answers to its queries: each panel at its gridPos with title,
+unit, lines or value, and legend. Supports only what this project's dashboards use of Grafana's format. Thread rule: any.
 """
 
 import html
@@ -49,14 +49,14 @@ class Series:
     def __init__(self, name, points, field):
         self.name, self.points, self.field = name, points, field
         self.right = field.get("custom", {}).get("axisPlacement") == "right"
-        self.bottom = {}  # what it is stacked upon, by time
+        self.bottom = {}  # what it is stacked on, by time
 
     def numbers(self):
         return [number for _, number in self.points if not math.isnan(number)]
 
 
 def series_of(panel, results):
-    """`results`: per target, what Prometheus answered (a matrix or a vector)."""
+    """`results`: Prometheus's answer for each target (a matrix or a vector)."""
     found = []
     config = panel["fieldConfig"]
     for target, answer in zip(panel["targets"], results):
@@ -153,7 +153,7 @@ def graph(panel, lines, size, span):
 
 
 def heatmap(panel, lines, size, span):
-    """The buckets of a histogram, which count what is below them as well: each less the one before it."""
+    """The buckets of a histogram are cumulative, so each is drawn without the one before it."""
     bounds = sorted(lines, key=lambda line: float(line.name))
     rows, before = [], {}
     for line in bounds:
@@ -209,7 +209,7 @@ def stat(panel, lines, size, span):
 
 
 def page(dashboard, results, span, notes):
-    """`results`: by panel id a list of answers, one a target. Returns the page and its height."""
+    """`results`: by panel id, a list with the answer for each target. Returns the page and its height."""
     head = 46 + 17 * len(notes)
     drawn, bottom = "", 0
     unit = WIDTH / 24

@@ -1,4 +1,4 @@
-// Writes the table of settings and the registry of policies as JSON to standard output, for tools/settings/write.
+// Prints the table of settings and the registry of policies as JSON, for tools/settings/write.
 #include <iostream>
 #include <nlohmann/json.hpp>
 

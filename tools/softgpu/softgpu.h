@@ -1,7 +1,7 @@
 /* Public interface of the software GPU: how a kernel gets a host function and a duration.
  *
  * The software GPU does not execute GPU code. A kernel is known by its symbol name; a kernel table may give it a host
- * function that computes its results and a function that says how long it takes. Kernels without either only take time.
+ * function that computes its results and a function that returns its duration. Kernels without either only take time.
  *
  * A table comes from
  *   - each shared object named in SOFTGPU_KERNELS (paths separated by colons), and
@@ -10,7 +10,7 @@
  *
  * Thread rule: run and cost_ns are called from the packet processor thread of the hardware queue, one dispatch of a
  * queue at a time, dispatches of different queues concurrently. They must not call HIP or HSA. cost_ns is called first,
- * then run, between the dispatch's simulated start and end; when run needs longer than the dispatch's duration the
+ * then run, between the dispatch's simulated start and end; if run takes longer than the dispatch's duration, the
  * completion is late on the host, while the time stamps stay those of the device model.
  */
 #ifndef SOFTGPU_H
@@ -31,7 +31,7 @@ typedef struct softgpu_dispatch {
   uint32_t queue;                /* ordinal of the hardware queue in this process */
   uint32_t workgroups[3];        /* gridDim in HIP's words */
   uint32_t workgroup_size[3];    /* blockDim in HIP's words */
-  uint32_t grid_size[3];         /* work items: what the AQL packet says */
+  uint32_t grid_size[3];         /* work items, as in the AQL packet */
   uint32_t group_segment_size;   /* bytes of LDS, static and dynamic */
   uint32_t private_segment_size; /* bytes of scratch for each work item */
   uint32_t kernarg_size;         /* bytes at kernarg, hidden arguments included; 0 when the code object does not say */
@@ -51,7 +51,7 @@ typedef struct softgpu_kernel_table {
   const softgpu_kernel* kernels;
 } softgpu_kernel_table;
 
-/* What a kernel library, or the program, exports. Returns null when it cannot serve abi_version. The table and all it
+/* Exported by a kernel library or the program. Returns null when it cannot serve abi_version. The table and all it
  * points to must stay valid until the process ends. */
 __attribute__((visibility("default"))) const softgpu_kernel_table* softgpu_kernels(uint32_t abi_version);
 

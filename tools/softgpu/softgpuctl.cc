@@ -1,6 +1,6 @@
 // softgpuctl: shows or removes the shared memory of a software GPU.
-//   softgpuctl status [NAME]   who uses it
-//   softgpuctl clean [NAME]    removes it when its users are gone (processes that were killed leave it behind)
+//   softgpuctl status [NAME]   the number of its live users
+//   softgpuctl clean [NAME]    removes it if it has no live user (killed processes leave it behind)
 // NAME defaults to SOFTGPU_NAME, else to the default of this user.
 #include <cstdio>
 #include <cstring>

@@ -1,4 +1,4 @@
-"""The list of entry_points.def beside one runtime."""
+"""Compares the list in entry_points.def with one runtime."""
 import collections
 
 import prototypes
@@ -6,7 +6,7 @@ import signatures
 
 
 class Surface:
-    """The list, beside one runtime. `lines` is what was found; `problems` what is wrong."""
+    """The comparison of the list with one runtime. `lines` says what was found; `problems` lists the errors."""
 
     def __init__(self, entries, runtime, compiler='c++'):
         self.lines, self.problems = [], []
@@ -23,7 +23,7 @@ class Surface:
         twice = [entry for entry, count in collections.Counter(entry.name for entry in entries).items() if count > 1]
         self.problems += [f'{entry}: twice in the list' for entry in twice]
         if self._headers is None:
-            self._say_what_is_not_known(runtime)
+            self._report_unknown(runtime)
         else:
             self._compare_types(entries, runtime, table, compiler)
 
@@ -41,7 +41,7 @@ class Surface:
         return self._mangled.get(function) or (self._headers.functions.get(function) if self._headers else None)
 
     def _takes_stream(self, function):
-        """None: not known."""
+        """None: unknown."""
         parameters = self._parameters(function)
         if parameters is None:
             return None
@@ -50,10 +50,10 @@ class Surface:
     def _what(self, function):
         takes_stream = self._takes_stream(function)
         if takes_stream is None:
-            return 'there is no declaration that would say whether it takes a stream'
+            return 'it is not declared, so whether it takes a stream is unknown'
         if takes_stream:
             return f'it takes a stream ({self._parameters(function)})'
-        return f'it takes no stream ({self._parameters(function)}); whether it submits or waits only its source says'
+        return f'it takes no stream ({self._parameters(function)}); only its source says whether it submits or waits'
 
     def _compare_types(self, entries, runtime, table, compiler):
         functions = runtime.exports | table
@@ -65,10 +65,10 @@ class Surface:
             if entry.macro == 'XS_OTHER' and takes_stream:
                 self.problems.append(f'{entry.name}: listed as having no stream, but {self._what(entry.name)}')
             if takes_stream is None and entry.is_wrapped:
-                self.problems.append(f'{entry.name}: wrapped, and declared nowhere: its parameters cannot be compared')
+                self.problems.append(f'{entry.name}: wrapped but declared nowhere: its parameters cannot be compared')
             elif takes_stream is None:
                 blind.append(entry.name)
-        self.problems += [f'{entry.name}: in the dispatch table, and the list says that it is not' for entry in entries
+        self.problems += [f'{entry.name}: in the dispatch table, but the list says that it is not' for entry in entries
                           if entry.number == 'kNoIndex' and entry.name in table]
         here = [entry for entry in entries if entry.name in functions]
         comparison = signatures.Comparison(here, self._headers, self._mangled, compiler)
@@ -77,16 +77,16 @@ class Surface:
         self.lines.append(f'  {comparison.signatures} signatures, {comparison.positions} table positions and '
                           f'{comparison.layouts} structures compared with its headers: {wrong} differ')
         if blind:
-            self.lines.append(f'  declared nowhere, known by name only: {" ".join(blind)}')
+            self.lines.append(f'  declared nowhere, known only by name: {" ".join(blind)}')
         if not table:
-            self.lines.append('  no dispatch table: its calls are reached by their symbols')
+            self.lines.append('  no dispatch table: calls go by symbol')
         elif not runtime.registers:
-            self.lines.append('  built without rocprofiler-register: its calls are reached by their symbols')
+            self.lines.append('  built without rocprofiler-register: calls go by symbol')
 
-    def _say_what_is_not_known(self, runtime):
+    def _report_unknown(self, runtime):
         if runtime.include:
-            self.lines.append(f'  by name only: the headers in {runtime.include} are of {runtime.headers_version}')
+            self.lines.append(f'  compared by name only: the headers in {runtime.include} are of {runtime.headers_version}')
         else:
-            self.lines.append('  by name only: no headers beside it')
+            self.lines.append('  compared by name only: it has no headers')
         if runtime.registers:
-            self.lines.append('  its dispatch table, which it registers, cannot be seen without them')
+            self.lines.append('  the dispatch table that it registers cannot be seen without headers')

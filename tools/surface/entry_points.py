@@ -2,23 +2,23 @@
 import re
 from typing import NamedTuple, Optional
 
-LEFT_ALONE = ('XS_LISTED', 'XS_OTHER')
+NOT_WRAPPED = ('XS_LISTED', 'XS_OTHER')
 
 
 class Entry(NamedTuple):
     macro: str
     name: str
-    number: Optional[str] = None  # HIP: index in the dispatch table, or kNoIndex. CUDA: the version it came with
-    parameters: Optional[str] = None  # with their parentheses; none of what is left alone
-    why: Optional[str] = None  # it is left alone
+    number: Optional[str] = None  # HIP: index in the dispatch table, or kNoIndex. CUDA: the version that introduced it
+    parameters: Optional[str] = None  # with their parentheses; None if not wrapped
+    why: Optional[str] = None  # it is not wrapped
 
     @property
     def is_wrapped(self):
-        return self.macro not in LEFT_ALONE
+        return self.macro not in NOT_WRAPPED
 
 
 def read(path):
-    """All entries, in their order."""
+    """All entries, in order."""
     with open(path, encoding='utf-8') as file:
         text = re.sub(r'//[^\n]*', '', file.read())
     entries = []
@@ -30,11 +30,11 @@ def read(path):
 
 
 def _entries(macro, arguments):
-    if macro not in LEFT_ALONE:
+    if macro not in NOT_WRAPPED:
         name, number, *rest = arguments
         parameters = rest[0] if rest and rest[0].startswith('(') else None
         return [Entry(macro, name, number, parameters)]
-    if arguments[0].startswith('"'):  # the reason, and the names that it is true of
+    if arguments[0].startswith('"'):  # the reason, and the names that it applies to
         return [Entry(macro, name, why=arguments[0].strip('"')) for name in arguments[1:]]
     name, number, why = arguments
     return [Entry(macro, name, number, why=why.strip('"'))]

@@ -1,9 +1,9 @@
-// Calls each entry point that came after ROCm 5.2.3 once, and those that such a runtime makes in another way, and says how
-// often the shim looked at each. tools/surface/call runs it; the shim must have the counting client library
+// Calls each entry point that is newer than ROCm 5.2.3 once, and those that newer runtimes implement differently, and
+// checks how often the shim saw each. tools/surface/call runs it; the shim must have the counting client library
 // (tests/unit/shim/stub/fake_client.cc). Argument: the code object of tests/e2e/programs/module_kernel.hip.
 //
-// Prints a line for each call, "RESULT: CALL", which must be the same without the shim. Exit code 1: a call was not
-// looked at as often as it should be (once where it submits, never where it does not).
+// Prints a line "RESULT: CALL" for each call, which must be the same without the shim. Exit code 1: the shim did not see
+// a call as often as it should (once if it submits, never if it does not).
 #include <dlfcn.h>
 #include <hip/hip_ext.h>
 
@@ -17,7 +17,7 @@ namespace {
 int g_wrong = 0;
 
 // -1: there is no shim.
-long long Looked() {
+long long SeenCalls() {
   static const auto get = reinterpret_cast<int (*)(xschedd_status*)>(dlsym(RTLD_DEFAULT, "xschedd_get_status"));
   xschedd_status status{};
   status.size = sizeof status;
@@ -26,10 +26,10 @@ long long Looked() {
 
 template <typename Function>
 void Call(const char* what, long long wanted, Function function) {
-  const long long before = Looked();
+  const long long before = SeenCalls();
   std::printf("%d: %s\n", static_cast<int>(function()), what);
-  if (before < 0 || Looked() - before == wanted) return;
-  std::fprintf(stderr, "looked at %lld times instead of %lld: %s\n", Looked() - before, wanted, what);
+  if (before < 0 || SeenCalls() - before == wanted) return;
+  std::fprintf(stderr, "seen %lld times instead of %lld: %s\n", SeenCalls() - before, wanted, what);
   ++g_wrong;
 }
 #define ONCE(call) Call(#call, 1, [&] { return call; })
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   hipGraphInstantiateParams with{};
   NEVER(hipGraphCreate(&graph, 0));
   NEVER(hipStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0, hipStreamCaptureModeRelaxed));
-  ONCE(hipLaunchKernel(kernel, dim3(1), dim3(64), arguments, 0, stream));  // the core lets it pass, as it is captured
+  ONCE(hipLaunchKernel(kernel, dim3(1), dim3(64), arguments, 0, stream));  // captured, so the core lets it pass
   NEVER(hipStreamEndCapture(stream, &graph));
   NEVER(hipGraphInstantiateWithParams(&executable, graph, &with));
   with.flags = hipGraphInstantiateFlagUpload;
@@ -93,14 +93,14 @@ int main(int argc, char** argv) {
   ONCE(hipGraphLaunch(executable, stream));
   NEVER(hipStreamSynchronize(stream));
 
-  // ---- functions by their address
+  // ---- functions by address
   void* found = nullptr;
   hipDriverProcAddressQueryResult said;
   NEVER(hipGetProcAddress("hipMemsetAsync", &found, 60100, 0, &said));
   using Fill = hipError_t (*)(void*, int, std::size_t, hipStream_t);
   if (found != nullptr) ONCE(reinterpret_cast<Fill>(found)(y, 0, 64, stream));
 
-  // ---- virtual memory: waits, and is looked at otherwise
+  // ---- virtual memory: these calls wait, and are not counted
   hipMemAllocationProp property{};
   property.type = hipMemAllocationTypePinned;
   property.location.type = hipMemLocationTypeDevice;

@@ -1,8 +1,8 @@
 """Reads the prototypes of HIP functions, and the layout of the dispatch table, from the headers of one runtime.
 
-The headers go through the C++ preprocessor first, so that conditionals and macros are the compiler's business; then the
-declarations outside namespaces and templates are read from the text. Templates and overloads that the headers define in
-C++ are left out: what a library exports under a plain name is what is declared without a body.
+The headers go through the C++ preprocessor first, which handles conditionals and macros; then the declarations outside
+namespaces and templates are read from the text. Templates and overloads that the headers define in C++ are left out: what
+a library exports under a plain name is declared without a body.
 """
 import contextlib
 import os
@@ -16,7 +16,7 @@ STREAM = ('hipStream_t', 'ihipStream_t')
 
 
 class Prototypes:
-    """functions: name -> parameters, as text. structs: name -> body. tables: dispatch table -> names in their order."""
+    """functions: name -> parameters, as text. structs: name -> body. tables: dispatch table -> names in order."""
 
     def __init__(self, include, compiler='c++'):
         self.include = include
@@ -32,12 +32,12 @@ class Prototypes:
             if re.fullmatch(r'Hip\w*DispatchTable', name):
                 self.tables[name] = re.findall(r't_(\w+)\s+\1_fn\s*;', body)
                 if body.count(';') != len(self.tables[name]) + 1:  # `size` is the first
-                    raise ValueError(f'{name} in {include} has members that are no functions')
-        # A function of the table that no header declares has its type from the table; t_NAME is that of NAME.
+                    raise ValueError(f'{name} in {include} has members that are not functions')
+        # A function of the table that no header declares gets its type from the table; t_NAME is the type of NAME.
         for name, parameters in pointers.items():
             if name.startswith('t_'):
                 self.functions.setdefault(name[2:], parameters)
-        # Structures with a stream inside carry one, and so do structures with these inside.
+        # Structures that contain a stream, directly or in another structure, count as streams.
         while True:
             more = {name for name, body in structs.items() if name not in self._stream_types and self.has_stream(body)}
             if not more:
@@ -45,21 +45,21 @@ class Prototypes:
             self._stream_types |= more
 
     def has_stream(self, parameters):
-        """Whether a stream is among the parameters: itself, behind a pointer, or in a structure."""
+        """Whether there is a stream among the parameters: by value, behind a pointer, or in a structure."""
         return any(word in self._stream_types for word in re.findall(r'\w+', parameters))
 
 
 @contextlib.contextmanager
 def only_hip(include):
-    """A folder for the compiler's -I with the HIP headers of `include` and nothing else of it: a whole root's C library
-    is not this machine's."""
+    """A folder for the compiler's -I with only the HIP headers of `include`: the C library of a whole root is not this
+    machine's."""
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(os.path.join(os.path.realpath(include), 'hip'), os.path.join(folder, 'hip'))
         yield folder
 
 
 def _preprocess(include, headers, compiler):
-    """The text that stems from files of `include`/hip, and from nowhere else."""
+    """The preprocessed text that comes from files in `include`/hip."""
     source = ''.join(f'#include <{header}>\n' for header in headers)
     with only_hip(include) as folder:
         command = [compiler, '-E', '-x', 'c++', '-D__HIP_PLATFORM_AMD__=1', '-I', folder, '-']
@@ -77,7 +77,7 @@ def _preprocess(include, headers, compiler):
 
 
 def _statements(text):
-    """Splits into what stands outside braces; `extern "C" {` counts as nothing."""
+    """Splits into the statements outside braces; `extern "C" {` is ignored."""
     text = re.sub(r'extern\s+"C"\s*\{', ' ', text)
     depth, begin = 0, 0
     for match in re.finditer(r'"(?:\\.|[^"\\])*"|[{};]', text):
@@ -85,7 +85,7 @@ def _statements(text):
         if token == '{':
             depth += 1
         elif token == '}':
-            if depth == 0:  # of an extern "C"
+            if depth == 0:  # closes an extern "C"
                 begin = match.end()
                 continue
             depth -= 1

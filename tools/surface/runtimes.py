@@ -1,11 +1,11 @@
-"""Finds libamdhip64s, and reads what a library itself says: version, exports, whether it registers its dispatch table."""
+"""Finds libamdhip64 libraries and reads a library's version, its exports, and whether it registers its dispatch table."""
 import glob
 import os
 import re
 import subprocess
 
 LIBRARY = re.compile(r'libamdhip64\.so(\.\d+)*$')
-# Where a root, or an installation, has it.
+# Where a root or an installation has the library.
 FOLDERS = ('', 'lib', 'lib64', 'usr/lib/x86_64-linux-gnu', 'usr/lib', 'usr/lib64', 'opt/rocm*/lib', 'torch/lib')
 
 
@@ -24,7 +24,7 @@ def installed_and_fetched():
 
 
 def below(path):
-    """The library that `path` is, or those in the usual places below it, or anywhere below it."""
+    """`path` itself if it is a library; otherwise those in the usual places below it, or else anywhere below it."""
     if not os.path.isdir(path):
         return _once([path])
     found = [file for folder in FOLDERS for file in sorted(glob.glob(os.path.join(path, folder, 'libamdhip64*.so*')))]
@@ -50,7 +50,7 @@ class Runtime:
                 self.nodes.add(node.lstrip('@'))
         self.registers = any('rocprofiler_register_library_api_table' in line for line in self._nm('--undefined-only'))
         if 'hipLaunchKernel' not in self.exports:
-            raise ValueError(f'{path} exports no hipLaunchKernel: it is no HIP runtime')
+            raise ValueError(f'{path} exports no hipLaunchKernel, so it is not a HIP runtime')
         self.version = self._version()
         self.include, self.headers_version = self._headers()
 
@@ -61,7 +61,7 @@ class Runtime:
         return result.stdout.splitlines()
 
     def _version(self):
-        """As its file is called, which is what AMD's build does; else what its symbols' newest version says."""
+        """From the file's name, as AMD's build names it; otherwise the newest version of its symbols."""
         match = re.search(r'\.so\.(\d+\.\d+\.\d+)$', os.path.basename(self.path))
         if match:
             return match.group(1)
@@ -69,7 +69,7 @@ class Runtime:
         return 'at least ' + '.'.join(map(str, newest)) if newest else 'version unknown'
 
     def _headers(self):
-        """The include folder beside the library, and the version that it is of."""
+        """The include folder beside the library, and its headers' version."""
         folder = os.path.dirname(self.path)
         for up in ('..', '../..', '../../..'):
             include = os.path.normpath(os.path.join(folder, up, 'include'))
@@ -85,7 +85,7 @@ class Runtime:
 
     @property
     def own_headers(self):
-        """The include folder, if its headers are of this very version."""
+        """The include folder, if its headers are of exactly this version."""
         is_own = self.include and (self.headers_version == self.version or self.version.startswith(('at least', 'version')))
         return self.include if is_own else None
 

@@ -1,5 +1,5 @@
 // Whether two functions get their arguments in the same registers and stack slots (x86-64 System V ABI). Included by
-// what signatures.py writes, behind the HIP headers of one runtime. Thread rule: compile time only.
+// the source that signatures.py writes, after the HIP headers of one runtime. Thread rule: compile time only.
 #pragma once
 
 #include <type_traits>
@@ -9,7 +9,7 @@
 using namespace xschedd::shim;
 using namespace xschedd::shim::hip;
 
-// Structures by value: only these pairs. All members are integers or pointers; types.h says how each travels.
+// Structures by value: only these pairs. All members are integers or pointers; types.h says how each is passed.
 template <typename Ours, typename Theirs>
 constexpr bool kSameStructure = false;
 template <>
@@ -22,7 +22,7 @@ template <>
 inline constexpr bool kSameStructure<MemLocation, hipMemLocation> = sizeof(MemLocation) == sizeof(hipMemLocation);
 
 // Integers, enumerations, pointers and references go into one integer register each, of their size; 8- and 16-bit ones
-// may be written as 32-bit ones. A pointer stands for a pointer only, so that no size is taken for an address.
+// may be declared as 32-bit ones. A pointer matches only a pointer, so that a size is not taken for an address.
 template <typename Ours, typename Theirs>
 constexpr bool kSameArgument = [] {
   constexpr bool is_pointer = std::is_pointer_v<Theirs> || std::is_reference_v<Theirs>;

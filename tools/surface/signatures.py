@@ -1,7 +1,7 @@
-"""Compares the parameters and table positions of entry_points.def with one runtime's headers, by the compiler.
+"""Compares the parameters and table positions of entry_points.def with one runtime's headers, using the compiler.
 
-The parameters of the headers are given to the compiler as text, because several functions are overloaded by templates
-in C++ and cannot be named alone.
+The headers' parameters are given to the compiler as text, because C++ templates overload several functions, which then
+cannot be named alone.
 """
 import os
 import re
@@ -11,7 +11,7 @@ import prototypes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-# Structures that the shim looks into: theirs, ours, and the members that must lie at the same place.
+# Structures that the shim reads: theirs, ours, and the members that must have the same offset.
 LAYOUTS = (
     ('hipLaunchParams', 'LaunchParams', {'func': 'function', 'gridDim': 'grid', 'blockDim': 'block', 'stream': 'stream'}),
     ('hipFunctionLaunchParams', 'FunctionLaunchParams',
@@ -24,12 +24,12 @@ LAYOUTS = (
     ('hipGraphInstantiateParams', 'GraphInstantiateParams', {'flags': 'flags', 'uploadStream': 'upload_stream'}),
     ('hipMemLocation', 'MemLocation', {'type': 'type', 'id': 'id'}),
 )
-# Of these the runtime is given lists.
+# The runtime gets arrays of these.
 STRIDES = ('hipLaunchParams', 'hipFunctionLaunchParams')
 
 
 class Comparison:
-    """What was compared, and what does not agree, as lines for the reader."""
+    """What was compared, and the differences as lines of text."""
 
     def __init__(self, entries, headers, mangled, compiler):
         """mangled: exported C++ name -> its parameters."""
@@ -58,7 +58,7 @@ class Comparison:
         self._add(f'offsetof(HipDispatchTable, {entry.name}_fn) == sizeof(size_t) + {entry.number} * sizeof(void*)',
                   f'{entry.name}: not entry {entry.number} of the dispatch table')
         self._add(f'kTravelsAlike<int {entry.parameters}, std::remove_pointer_t<decltype(HipDispatchTable::'
-                  f'{entry.name}_fn)>>', f'{entry.name}: the list says {entry.parameters}, the dispatch table otherwise')
+                  f'{entry.name}_fn)>>', f'{entry.name}: the list says {entry.parameters}, the dispatch table differs')
 
     def _layouts(self, headers):
         for theirs, ours, members in LAYOUTS:
@@ -67,9 +67,9 @@ class Comparison:
             self.layouts += 1
             for member, our_member in members.items():
                 self._add(f'offsetof({theirs}, {member}) == offsetof({ours}, {our_member})',
-                          f'{theirs}::{member}: not where types.h has it')
+                          f'{theirs}::{member}: not at the offset in types.h')
             if theirs in STRIDES:
-                self._add(f'sizeof({theirs}) == sizeof({ours})', f'{theirs}: not the size that types.h has')
+                self._add(f'sizeof({theirs}) == sizeof({ours})', f'{theirs}: not the size in types.h')
 
     def _add(self, condition, message):
         self._asserts.append((condition, message))

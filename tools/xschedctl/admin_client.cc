@@ -21,7 +21,7 @@ namespace {
 // The daemon answers in microseconds; one that needs longer than this is stopped or stuck.
 constexpr std::chrono::seconds kDeadline{5};
 constexpr std::chrono::milliseconds kCeilingDeadline{500};
-constexpr std::chrono::milliseconds kDying{50};
+constexpr std::chrono::milliseconds kShutdownGrace{50};
 
 void WarnIfNotSaved(const std::string& why) {
   if (why.empty()) return;
@@ -52,15 +52,15 @@ Failure ConnectFailure(const std::string& path, int error_number) {
                "start xschedd, or name its folder with --runtime-dir or $" + std::string(kRuntimeDirVariable)}};
     case ECONNREFUSED:
       return {ExitCode::kNoDaemon,
-              {"no daemon: nobody listens on " + path + " (left behind by one that died)", "start xschedd"}};
+              {"no daemon: nothing listens on " + path + " (a dead daemon left it behind)", "start xschedd"}};
     case EACCES:
     case EPERM:
       return {ExitCode::kPermission,
               {"cannot open " + path + ": " + reason, "run as root or as a member of group xschedd"}};
     case EAGAIN:
-      return {ExitCode::kTimeout, {"the daemon at " + path + " takes no connections", "see whether it is stopped"}};
+      return {ExitCode::kTimeout, {"the daemon at " + path + " accepts no connections", "check whether it is stopped"}};
     default:
-      return {ExitCode::kNoDaemon, {"cannot connect to " + path + ": " + reason, "see whether xschedd is running"}};
+      return {ExitCode::kNoDaemon, {"cannot connect to " + path + ": " + reason, "check whether xschedd is running"}};
   }
 }
 
@@ -75,9 +75,9 @@ Outcome<UniqueFd> ConnectSocket(const std::string& path, int* error_number) {
   // Not blocking: gRPC needs it so, and a daemon that accepts nothing must not hang us here.
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.IsValid()) {
-    return tl::unexpected<Failure>(
-        {ExitCode::kRefused,
-         {std::string("cannot make a socket: ") + std::strerror(errno), "see what limits this process (ulimit -n)"}});
+    return tl::unexpected<Failure>({ExitCode::kRefused,
+                                    {std::string("cannot make a socket: ") + std::strerror(errno),
+                                     "check the limits of this process (ulimit -n)"}});
   }
   // A Unix socket connects at once or not at all.
   if (connect(fd.Get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
@@ -89,20 +89,21 @@ Outcome<UniqueFd> ConnectSocket(const std::string& path, int* error_number) {
 }
 
 Outcome<AdminClient> AdminClient::Connect(const std::string& runtime_dir) {
-  // gRPC writes its own thoughts to standard error otherwise. Before its first call, and not over the user's wish.
+  // Silences gRPC's own messages on standard error. Must come before the first gRPC call; a value that the user set
+  // stays.
   setenv("GRPC_VERBOSITY", "NONE", 0);
   const std::string folder = RuntimeDir(runtime_dir);
   const std::string path = AdminSocketPath(folder);
   int reason = 0;
   Outcome<UniqueFd> fd = ConnectSocket(path, &reason);
   if (fd) return AdminClient(path, {}, std::move(*fd));
-  // Not allowed, or not there, as in a container that has only the other.
+  // admin.sock may be forbidden, or missing, as in a container that has only client.sock.
   const std::string users_path = ClientSocketPath(folder);
   Outcome<UniqueFd> users = ConnectSocket(users_path);
   const bool is_denied = reason == EACCES || reason == EPERM;
   if (!is_denied && reason != ENOENT) return tl::unexpected<Failure>(fd.error());
   if (!users) {
-    // That nobody listens on either matters more than what this user may do.
+    // If nothing listens on either socket, that matters more than this user's rights.
     const bool is_dead = is_denied && users.error().code == ExitCode::kNoDaemon;
     return tl::unexpected<Failure>(is_dead ? users.error() : fd.error());
   }
@@ -114,7 +115,7 @@ Outcome<AdminClient> AdminClient::ConnectAsUser(const std::string& runtime_dir) 
   const std::string path = ClientSocketPath(RuntimeDir(runtime_dir));
   Outcome<UniqueFd> fd = ConnectSocket(path);
   if (!fd) return tl::unexpected<Failure>(fd.error());
-  return AdminClient(path, "asked as a user", std::move(*fd));
+  return AdminClient(path, "connected as a user", std::move(*fd));
 }
 
 AdminClient::AdminClient(std::string socket_path, std::string why_not_admin, UniqueFd fd)
@@ -212,22 +213,21 @@ Failure AdminConnection::Explain(const grpc::Status& status) const {
   const bool unavailable = status.error_code() == grpc::StatusCode::UNAVAILABLE;
   bool still_listening = unavailable && ConnectSocket(socket_path).has_value();
   if (still_listening) {
-    // A daemon that is dying closes our connection before the socket that it listens on, or after.
-    std::this_thread::sleep_for(kDying);
+    // A dying daemon closes this connection before or after its listening socket: look again a moment later.
+    std::this_thread::sleep_for(kShutdownGrace);
     still_listening = ConnectSocket(socket_path).has_value();
   }
   const ExitCode code = ExitCodeOf(status.error_code(), still_listening);
   if (code == ExitCode::kTimeout) {
-    return {code, {"the daemon did not answer within 5 s", "see whether it is stopped, or restart it"}};
+    return {code, {"the daemon did not answer within 5 s", "check whether it is stopped, or restart it"}};
   }
   if (code == ExitCode::kNoDaemon)
-    return {code, {"the daemon went away during the call", "see its log, then try again"}};
+    return {code, {"the daemon went away during the call", "check its log, then try again"}};
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
-    return {code, {"this daemon does not know the command", "use the xschedctl of its version"}};
+    return {code, {"this daemon does not know the command", "use the xschedctl of the same release"}};
   }
   const bool by_socket = code == ExitCode::kPermission && !why_not_admin.empty();
-  return {code,
-          {status.error_message() + (by_socket ? " (asked on " + socket_path + "; " + why_not_admin + ")" : ""), ""}};
+  return {code, {status.error_message() + (by_socket ? " (over " + socket_path + "; " + why_not_admin + ")" : ""), ""}};
 }
 
 }  // namespace xschedd::ctl

@@ -1,7 +1,7 @@
-// The connection to the daemon: by admin.sock where the caller may open it, else by client.sock, which serves a user's
-// own clients (docs/explanation/security-model.md). One connect(2) tells apart why there is no daemon (gRPC would
-// report all of them alike, after waiting); the connected socket is then handed to gRPC, of which nothing shows here.
-// Thread rule: one user at a time.
+// The connection to the daemon: over admin.sock where the caller may open it, else over client.sock, which serves a
+// user's own clients (docs/explanation/security-model.md). A plain connect(2) distinguishes the reasons why no daemon
+// answers (gRPC would report them all alike, after a delay); the connected socket is then handed to gRPC, which this
+// header hides. Thread rule: one user at a time.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace xschedd::ctl {
 
-// What a command ends with when it fails: the status, and the line for the user.
+// How a command failed: the exit status, and the line for the user.
 struct Failure {
   ExitCode code;
   Error error;
@@ -26,7 +26,7 @@ using Outcome = tl::expected<T, Failure>;
 // with its remedy. `error_number`: connect's, where that is what failed.
 Outcome<UniqueFd> ConnectSocket(const std::string& path, int* error_number = nullptr);
 
-// The words for a failed connect(2), apart from the call so that they can be tested.
+// The message for a failed connect(2), separate from the call so that it can be tested.
 Failure ConnectFailure(const std::string& path, int error_number);
 
 struct AdminConnection;
@@ -34,24 +34,24 @@ struct AdminConnection;
 class AdminClient {
  public:
   static Outcome<AdminClient> Connect(const std::string& runtime_dir);
-  // By client.sock, whatever the caller may open: as the caller's programs do.
+  // Over client.sock, as the caller's programs connect, even where admin.sock is permitted.
   static Outcome<AdminClient> ConnectAsUser(const std::string& runtime_dir);
 
   AdminClient(AdminClient&&) noexcept;
   AdminClient& operator=(AdminClient&&) noexcept;
   ~AdminClient();
 
-  // Whether it came by admin.sock.
+  // Whether the connection is over admin.sock.
   bool IsAdmin() const;
 
-  // One call each, with a deadline. Warns on standard error of a change that is in force and that a restart of the
-  // daemon would lose.
+  // Each makes one call with a deadline. Warns on standard error about a change that is in force but that a restart of
+  // the daemon would lose.
   Outcome<v1::GetVersionResponse> Call(const v1::GetVersionRequest& request);
   Outcome<v1::ListClientsResponse> Call(const v1::ListClientsRequest& request);
   Outcome<v1::ChangeResponse> Call(const v1::SetRequest& request);
   Outcome<v1::ChangeResponse> Call(const v1::HoldRequest& request);
   Outcome<v1::ChangeResponse> Call(const v1::ReleaseRequest& request);
-  // In half a second or not: who asks has something else to do.
+  // Limited to 500 ms: `run` must not delay its command.
   Outcome<v1::GetCeilingResponse> Call(const v1::GetCeilingRequest& request);
   Outcome<v1::PutClaimResponse> Call(const v1::PutClaimRequest& request);
   Outcome<v1::DeleteClaimResponse> Call(const v1::DeleteClaimRequest& request);

@@ -1,4 +1,4 @@
-// What is behind AdminClient and EventStream: gRPC's channel. Only their sources include this, so that no command reads
+// gRPC's channel behind AdminClient and EventStream. Only their sources include this, so that no command includes
 // gRPC's headers. Thread rule: as AdminClient.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace xschedd::ctl {
 struct AdminConnection {
   AdminConnection(std::string path, std::string reason, UniqueFd fd);
 
-  // What a status means to the user.
+  // The exit status and message for a gRPC status.
   Failure Explain(const grpc::Status& status) const;
 
   std::string socket_path;

@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json Mount(const std::string& host, const std::string& inside) {
-  // Nobody connects less by "ro": it keeps files from being written, not sockets from being used.
+  // "ro" keeps files from being written; sockets can still be connected.
   return {{"hostPath", host}, {"containerPath", inside}, {"options", {"ro", "nosuid", "nodev", "bind"}}};
 }
 

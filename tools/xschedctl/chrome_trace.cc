@@ -10,7 +10,7 @@ ChromeTrace::ChromeTrace(std::ostream& out, std::uint64_t origin_ns, const Json&
        << ",\"traceEvents\":[\n";
 }
 
-// Microseconds, as the format wants them; a double keeps ns apart for a hundred days.
+// The format has microseconds; a double resolves ns for a hundred days.
 double ChromeTrace::Us(std::uint64_t time_ns) const {
   return static_cast<double>(std::max(time_ns, origin_ns_) - origin_ns_) / 1e3;
 }

@@ -12,7 +12,7 @@ namespace xschedd::ctl {
 
 class ChromeTrace {
  public:
-  // A process and a line of it; what the format calls pid and tid. Neither needs to exist.
+  // A process and a line in it, the format's pid and tid. Neither needs to exist.
   struct Track {
     std::uint64_t process = 0;
     std::uint64_t line = 0;

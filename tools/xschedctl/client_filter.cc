@@ -14,7 +14,7 @@ bool ClientFilter::Fits(const v1::Event& event) {
   const auto& pids = selector_.pid();
   if (!pids.empty() && std::find(pids.begin(), pids.end(), event.pid()) == pids.end()) return false;
   if (IsByPidAlone()) return true;
-  // What was before the answer is in it.
+  // The last answer already covers events before it.
   if (event.time_ns() >= asked_ns_ && fitting_.count(event.client_id()) == 0) {
     v1::ListClientsRequest request;
     *request.mutable_selector() = selector_;

@@ -1,5 +1,5 @@
-// Which events are about the clients that a selector means. Who they are is asked of the daemon when one is not known
-// yet, so that clients that connect later count, too; of one that has ended only its pid is known. Thread rule: main
+// Decides which events concern the clients that a selector matches. For an unknown client it asks the daemon again, so
+// that clients that connect later match, too; a client that has ended matches only by its pid. Thread rule: main
 // thread.
 #pragma once
 
@@ -22,7 +22,7 @@ class ClientFilter {
 
   AdminClient& client_;
   v1::Selector selector_;
-  std::set<std::uint64_t> fitting_;  // by the daemon's number
+  std::set<std::uint64_t> fitting_;  // client ids
   std::uint64_t asked_ns_ = 0;       // by the daemon's clock
 };
 

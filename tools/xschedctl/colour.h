@@ -1,5 +1,5 @@
-// Colour for a terminal: never elsewhere, never with NO_COLOR set to anything, never where TERM says dumb.
-// Thread rule: pure, but for HasColour, which looks at the environment.
+// Colour on a terminal; never elsewhere, if NO_COLOR is set, or if TERM is "dumb". Thread rule: pure, but for
+// HasColour, which looks at the environment.
 #pragma once
 
 #include <string>

@@ -10,17 +10,16 @@
 namespace xschedd::ctl {
 
 Command AddCdi(CommandSyntax& program, const GlobalOptions& global) {
-  CommandSyntax& cdi = program.AddCommand("cdi", "Let container engines give containers their way to xschedd");
+  CommandSyntax& cdi = program.AddCommand("cdi", "Connect containers to xschedd through CDI");
   cdi.RequireCommand();
   CommandSyntax& generate =
       cdi.AddCommand("generate", "Print the CDI specification of xschedd.io/client=any, for /etc/cdi/xschedd.json");
   const auto given = std::make_shared<std::string>();
-  generate.AddOption("--shim", *given,
-                     "the shim as containers are to have it (default: $XSCHEDD_SHIM, or the installed one)");
+  generate.AddOption("--shim", *given, "path of the shim in containers (default: $XSCHEDD_SHIM, or the installed one)");
   return {&generate, [=, &global]() -> Outcome<ExitCode> {
             if (global.json)
-              return UsageFailure({"cdi generate has no JSON of its own: CDI's is JSON", "leave out --json"});
-            // One that is given may be another root's.
+              return UsageFailure({"cdi generate takes no --json: what it prints is JSON", "leave out --json"});
+            // A given path may be in another root, so it is not looked up.
             const Result<std::string> shim =
                 given->empty() ? InstalledShim("") : Result<std::string>(std::filesystem::absolute(*given).string());
             if (!shim) return tl::unexpected<Failure>({ExitCode::kNoShim, shim.error()});

@@ -1,4 +1,4 @@
-// `xschedctl set`, `hold` and `release`: what changes clients. All answer alike, and all can be tried with --dry-run.
+// `xschedctl set`, `hold` and `release`: they change clients. All print the same table and take --dry-run.
 #include <memory>
 
 #include "common/priority.h"
@@ -20,7 +20,7 @@ struct ChangeOptions {
 
 void AddChangeOptions(CommandSyntax& command, ChangeOptions& options) {
   AddSelectorOptions(command, options.selector);
-  command.AddFlag("--dry-run", options.dry_run, "say what would change and change nothing");
+  command.AddFlag("--dry-run", options.dry_run, "show what would change; change nothing");
 }
 
 template <typename Request>
@@ -40,7 +40,7 @@ Outcome<ExitCode> Change(Request request, const ChangeOptions& options, const Gl
 
 constexpr std::string_view kAll = "all";
 
-// `set --reset 4711`: no setting is called by a number, so that is whose.
+// `set --reset 4711`: a number is no setting's name, so it is the pid.
 void TakePidBehindReset(ChangeOptions& options) {
   if (options.reset.empty() || options.reset.find_first_not_of("0123456789") != std::string::npos) return;
   options.selector.pids.push_back(options.reset);
@@ -58,7 +58,7 @@ Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
     request.set_reset_weight(all || options.reset == "weight");
     request.set_reset_latency(all || options.reset == "latency");
     if (!request.reset_priority() && !request.reset_weight() && !request.reset_latency()) {
-      return Fail("set: there is nothing called \"" + options.reset + "\" to reset",
+      return Fail("set: there is no setting \"" + options.reset + "\" to reset",
                   "give --reset, --reset priority, --reset weight or --reset latency");
     }
   }
@@ -79,7 +79,7 @@ Result<v1::SetRequest> ParseSet(const ChangeOptions& options) {
   }
   if ((request.has_priority() && request.reset_priority()) || (request.has_weight() && request.reset_weight()) ||
       (!request.latency().empty() && request.reset_latency())) {
-    return Fail("set: --reset contradicts what is to be set", "give one or the other");
+    return Fail("set: --reset contradicts a value for the same setting", "give one or the other");
   }
   return request;
 }
@@ -95,7 +95,7 @@ Command AddSet(CommandSyntax& program, const GlobalOptions& global) {
   command.AddOption("--latency", options->latency,
                     "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
   command.AddOption("--reset", options->reset,
-                    "forget what was set, \"priority\", \"weight\", \"latency\" or all: rules and hints count again",
+                    "remove what was set (\"priority\", \"weight\", \"latency\" or all): rules and hints apply again",
                     {.if_bare = std::string(kAll)});
   return {&command, [=, &global]() -> Outcome<ExitCode> {
             TakePidBehindReset(*options);

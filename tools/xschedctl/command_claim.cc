@@ -1,4 +1,4 @@
-// `xschedctl claim put|list|rm`: what a fleet's engine, or whoever writes a plugin for one, tells of a job.
+// `xschedctl claim put|list|rm`: what a fleet's engine, or a plugin for one, says about a job.
 #include <memory>
 #include <vector>
 
@@ -28,7 +28,7 @@ struct ClaimOptions {
   bool dry_run = false;
 };
 
-// Of the daemon that is asked.
+// Where this daemon makes the folders of claims' sockets.
 std::string ClaimsFolder(const GlobalOptions& global) {
   return RuntimeDir(global.runtime_dir) + "/" + kClaimsFolderName;
 }
@@ -37,7 +37,7 @@ Result<void> ParseLabels(const std::vector<std::string>& labels, v1::Claim& clai
   for (const std::string& label : labels) {
     const std::size_t end = label.find('=');
     if (end == std::string::npos || end == 0) {
-      return Fail("claim put: \"" + label + "\" is no label", "write it as --label NAME=VALUE");
+      return Fail("claim put: \"" + label + "\" is not a label", "write it as --label NAME=VALUE");
     }
     if (!claim.mutable_labels()->insert({label.substr(0, end), label.substr(end + 1)}).second) {
       return Fail("claim put: label \"" + label.substr(0, end) + "\" is given twice", "give it once");
@@ -54,7 +54,7 @@ Result<v1::PutClaimRequest> ParsePut(const ClaimOptions& options) {
   claim.set_cgroup(options.cgroup);
   claim.set_has_socket(options.has_socket);
   if (options.cgroup.empty() && !options.has_socket) {
-    return Fail("claim put: nothing says whose it is", "give --cgroup PATH or --socket");
+    return Fail("claim put: neither a cgroup nor a socket was given", "give --cgroup PATH or --socket");
   }
   claim.set_group(options.group);
   if (!options.priority.empty()) {
@@ -85,7 +85,8 @@ Result<v1::PutClaimRequest> ParsePut(const ClaimOptions& options) {
   if (!options.ttl.empty()) {
     const Result<std::uint32_t> ttl = ParseSeconds(options.ttl);
     if (!ttl) return tl::unexpected<Error>(ttl.error());
-    if (*ttl == 0) return Fail("claim put: --ttl 0 would end it at once", "leave --ttl out: it ends with its cgroup");
+    if (*ttl == 0)
+      return Fail("claim put: --ttl 0 would end it at once", "leave out --ttl: the claim then ends with its cgroup");
     claim.set_ttl_ms(std::uint64_t{*ttl} * 1'000);
   }
   if (const Result<void> labels = ParseLabels(options.labels, claim); !labels) {
@@ -94,7 +95,7 @@ Result<v1::PutClaimRequest> ParsePut(const ClaimOptions& options) {
   return request;
 }
 
-// Asks, and prints the answer as `kind` in JSON or as `text` of it.
+// Makes the call and prints the answer: as JSON of this kind, or as text.
 template <typename Request, typename ShowText, typename ShowJson>
 Outcome<ExitCode> AskAndShow(const Request& request, const GlobalOptions& global, const std::string& kind,
                              const ShowText& text, const ShowJson& json) {
@@ -107,17 +108,19 @@ Outcome<ExitCode> AskAndShow(const Request& request, const GlobalOptions& global
 }
 
 Command AddPut(CommandSyntax& claim, const GlobalOptions& global) {
-  CommandSyntax& command = claim.AddCommand("put", "Say what counts for a cgroup, or renew it, as root");
+  CommandSyntax& command = claim.AddCommand("put", "Make or renew a claim for a cgroup or a container; needs root");
   auto options = std::make_shared<ClaimOptions>();
   command.AddOption("name", options->name, "the claim's name: letters, digits, \".\", \"_\", \"-\"",
                     {.is_required = true});
   command.AddOption(
       "--cgroup", options->cgroup,
-      "whose: this cgroup and those below it, as in /proc/PID/cgroup (\"name=systemd\", or else \"0::\")");
+      "applies to this cgroup and those below it: the path in /proc/PID/cgroup (\"name=systemd\", or else "
+      "\"0::\")");
   command.AddFlag("--socket", options->has_socket,
-                  "whose: who connects by a socket of its own, in a folder to be mounted into a container");
+                  "applies to clients of a socket of its own, in a folder to mount into a container");
   command.AddOption("--priority", options->priority, "-100 to 100; larger is more important");
-  command.AddOption("--ceiling", options->ceiling, "the most that rules, users and hints give, where it sets none");
+  command.AddOption("--ceiling", options->ceiling,
+                    "the highest priority that rules, users and hints can give; --priority overrides them");
   command.AddOption("--weight", options->weight, "1 to 10000; share among equals");
   command.AddOption("--weight-ceiling", options->weight_ceiling, "the same for the weight");
   command.AddOption("--latency", options->latency,
@@ -125,9 +128,9 @@ Command AddPut(CommandSyntax& claim, const GlobalOptions& global) {
   command.AddOption("--group", options->group, "all clients of claims that give this group are opened and held as one");
   command.AddOption("--label", options->labels, "NAME=VALUE, such as pod=web-1 or job=17; may be repeated");
   command.AddOption("--ttl", options->ttl,
-                    "it ends when it was not put again for so long; else with its cgroup, or by rm",
+                    "the claim ends if it is not put again within this time; without: with its cgroup, or by rm",
                     {.placeholder = "T"});
-  command.AddFlag("--dry-run", options->dry_run, "check it and change nothing");
+  command.AddFlag("--dry-run", options->dry_run, "check the claim; change nothing");
   return {&command, [=, &global]() -> Outcome<ExitCode> {
             const Result<v1::PutClaimRequest> request = ParsePut(*options);
             if (!request) return UsageFailure(request.error());
@@ -141,7 +144,7 @@ Command AddPut(CommandSyntax& claim, const GlobalOptions& global) {
 Command AddList(CommandSyntax& claim, const GlobalOptions& global) {
   CommandSyntax& command = claim.AddCommand("list", "List claims, and how many clients each has");
   auto name = std::make_shared<std::string>();
-  command.AddOption("name", *name, "only this one");
+  command.AddOption("name", *name, "only this claim");
   return {&command, [=, &global] {
             v1::ListClaimsRequest request;
             request.set_name(*name);
@@ -152,10 +155,10 @@ Command AddList(CommandSyntax& claim, const GlobalOptions& global) {
 }
 
 Command AddRm(CommandSyntax& claim, const GlobalOptions& global) {
-  CommandSyntax& command = claim.AddCommand("rm", "Remove a claim, as root: rules, users and hints count again");
+  CommandSyntax& command = claim.AddCommand("rm", "Remove a claim; rules, users and hints apply again; needs root");
   auto options = std::make_shared<ClaimOptions>();
   command.AddOption("name", options->name, "the claim's name", {.is_required = true});
-  command.AddFlag("--dry-run", options->dry_run, "say whom it would concern, change nothing");
+  command.AddFlag("--dry-run", options->dry_run, "show how many clients it would affect; change nothing");
   return {&command, [=, &global] {
             v1::DeleteClaimRequest request;
             request.set_name(options->name);
@@ -170,7 +173,8 @@ Command AddRm(CommandSyntax& claim, const GlobalOptions& global) {
 }  // namespace
 
 std::vector<Command> AddClaim(CommandSyntax& program, const GlobalOptions& global) {
-  CommandSyntax& claim = program.AddCommand("claim", "Say what counts for a job or container, before it starts");
+  CommandSyntax& claim =
+      program.AddCommand("claim", "Set priority, ceiling and weight of a job or container before it starts");
   claim.RequireCommand();
   return {AddPut(claim, global), AddList(claim, global), AddRm(claim, global)};
 }

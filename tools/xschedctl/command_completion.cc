@@ -7,11 +7,13 @@
 namespace xschedd::ctl {
 
 Command AddCompletion(CommandSyntax& program, const GlobalOptions& global) {
-  CommandSyntax& command = program.AddCommand("completion", "Print a shell's completion of this program: bash or zsh");
+  CommandSyntax& command =
+      program.AddCommand("completion", "Print the completion of xschedctl for a shell: bash or zsh");
   auto shell = std::make_shared<std::string>();
   command.AddOption("shell", *shell, "bash or zsh", {.is_required = true});
   return {&command, [=, &program, &global]() -> Outcome<ExitCode> {
-            if (global.json) return UsageFailure({"completion has no JSON: it is a script", "leave out --json"});
+            if (global.json)
+              return UsageFailure({"completion takes no --json: it prints a script", "leave out --json"});
             if (*shell == "bash") {
               Print(BashCompletion(program.Describe()));
             } else if (*shell == "zsh") {

@@ -17,12 +17,12 @@ struct ConfigOptions {
   bool changed = false;
 };
 
-// The remedies of the daemon's own reader are for who starts it.
+// The reader's own remedies are for whoever starts the daemon.
 Outcome<std::vector<ConfigFile>> ReadFiles(const std::string& given, bool may_be_absent) {
   auto files = ReadConfigFiles(given.empty() ? kDefaultConfigPath : given, may_be_absent);
   if (!files)
-    return UsageFailure({files.error().what, "correct it, or name the file to look at; the daemon's is " +
-                                                 std::string(kDefaultConfigPath)});
+    return UsageFailure(
+        {files.error().what, "correct it, or name another file; the daemon's is " + std::string(kDefaultConfigPath)});
   return std::move(*files);
 }
 
@@ -36,7 +36,7 @@ Outcome<ExitCode> CheckFile(const std::string& given, const GlobalOptions& globa
   return examined.errors.empty() ? ExitCode::kOk : ExitCode::kFound;
 }
 
-// What a daemon that is started now would take, all but its options.
+// What a daemon started now would use, apart from its command line.
 Outcome<ShownConfig> FromFile(const std::string& given) {
   const std::string file = given.empty() ? kDefaultConfigPath : given;
   const Outcome<std::vector<ConfigFile>> files = ReadFiles(given, given.empty());
@@ -76,14 +76,13 @@ std::vector<Command> AddConfig(CommandSyntax& program, const GlobalOptions& glob
   config.RequireCommand();
   auto options = std::make_shared<ConfigOptions>();
   CommandSyntax& check = config.AddCommand(
-      "check", "Read a file, and conf.d beside it, as the daemon would, and say all that is wrong; needs no daemon");
+      "check", "Read a file, and conf.d beside it, as the daemon would, and list all errors; needs no daemon");
   check.AddOption("file", options->file, "the file (default: " + std::string(kDefaultConfigPath) + ")");
   CommandSyntax& show =
       config.AddCommand("show", "Show each setting that is in force, where it comes from, and its default");
   show.AddFlag("--changed", options->changed, "only what differs from the defaults");
   show.AddFlag("--offline", options->offline, "do not ask the daemon: show what the files say");
-  show.AddOption("--file", options->file,
-                 "the file to show instead of the daemon's, with conf.d beside it; asks no daemon");
+  show.AddOption("--file", options->file, "show this file, with conf.d beside it, instead of asking the daemon");
   return {{&check, [=, &global] { return CheckFile(options->file, global); }},
           {&show, [=, &global] { return Show(*options, global); }}};
 }

@@ -1,4 +1,4 @@
-// `xschedctl doctor`: looks at everything that scheduling a program needs, and says what is wrong and what to do.
+// `xschedctl doctor`: checks everything that scheduling a program needs, and says what is wrong and what to do.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -16,15 +16,14 @@ namespace xschedd::ctl {
 
 Command AddDoctor(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command =
-      program.AddCommand("doctor", "Look for what keeps programs from being scheduled, and say what to do");
+      program.AddCommand("doctor", "Find what keeps programs from being scheduled, and say what to do");
   auto options = std::make_shared<DoctorOptions>();
   auto self_test = std::make_shared<bool>(false);
-  command.AddOption("pid,--pid", options->pid, "look at this process, too: is it scheduled, and if not, why");
-  command.AddOption("--root", options->root, "look at this folder tree of a container, too",
+  command.AddOption("pid,--pid", options->pid, "also check whether this process is scheduled, and if not, why");
+  command.AddOption("--root", options->root, "also check this root folder of a container",
                     {.value = OptionForm::Value::kExistingFolder});
-  command.AddOption("--hip", options->hip, "look at this libamdhip64, too",
-                    {.value = OptionForm::Value::kExistingFile});
-  command.AddOption("--shim", options->shim, "look at this shim in place of the installed one");
+  command.AddOption("--hip", options->hip, "also check this libamdhip64", {.value = OptionForm::Value::kExistingFile});
+  command.AddOption("--shim", options->shim, "check this shim instead of the installed one");
   command.AddFlag(
       "--self-test", *self_test,
       "also let two programs of different priority compete under the daemon; needs no GPU, takes 4 s or more");

@@ -25,7 +25,7 @@ Outcome<ExitCode> Events(const EventsOptions& options, const GlobalOptions& glob
   Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
   if (!client) return tl::unexpected<Failure>(client.error());
   ClientFilter filter(*client, *chosen);
-  std::string remembered;  // what is shown at once
+  std::string remembered;  // printed in one piece
   EventStream stream(*client, options.replay || !options.follow);
   const auto limit = options.follow ? std::nullopt : std::optional<std::chrono::milliseconds>(kReplayLimit);
   for (;;) {
@@ -33,7 +33,7 @@ Outcome<ExitCode> Events(const EventsOptions& options, const GlobalOptions& glob
     if (wait == EventStream::Wait::kEnded) break;
     if (wait == EventStream::Wait::kQuiet) {
       return tl::unexpected<Failure>(
-          {ExitCode::kTimeout, {"the daemon did not send all its events within 5 s", "see whether it is stopped"}});
+          {ExitCode::kTimeout, {"the daemon did not send all its events within 5 s", "check whether it is stopped"}});
     }
     if (stream.Event().kind() == v1::EVENT_KIND_LIVE) {
       if (options.follow) continue;
@@ -54,11 +54,12 @@ Outcome<ExitCode> Events(const EventsOptions& options, const GlobalOptions& glob
 }  // namespace
 
 Command AddEvents(CommandSyntax& program, const GlobalOptions& global) {
-  CommandSyntax& command = program.AddCommand("events", "Show what happened and why; alone: what the daemon remembers");
+  CommandSyntax& command =
+      program.AddCommand("events", "Show what happened and why; without --follow: what the daemon remembers");
   auto options = std::make_shared<EventsOptions>();
   AddSelectorOptions(command, options->selector);
   command.AddFlag("--follow,-f", options->follow, "show what happens from now on, until interrupted");
-  command.AddFlag("--replay", options->replay, "with --follow: first what the daemon remembers");
+  command.AddFlag("--replay", options->replay, "with --follow: begin with what the daemon remembers");
   return {&command, [=, &global] { return Events(*options, global); }};
 }
 

@@ -16,7 +16,7 @@ struct ExplainOptions {
 
 constexpr std::uint32_t kLookBackSeconds = 10;
 
-// Pids alone are taken as they are: also a client that has ended can be explained.
+// Pids alone are passed on unchecked, so that a client that has ended can be explained, too.
 Outcome<std::vector<std::uint64_t>> Chosen(const v1::Selector& selector, AdminClient& client) {
   v1::Selector others = selector;
   others.clear_pid();
@@ -60,10 +60,10 @@ Outcome<ExitCode> Explain(const ExplainOptions& options, const GlobalOptions& gl
 
 Command AddExplain(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command =
-      program.AddCommand("explain", "Say when clients were held, for whom, by which rule, and what to change");
+      program.AddCommand("explain", "Show when clients were held, for whom, by which rule, and what to change");
   auto options = std::make_shared<ExplainOptions>();
   AddSelectorOptions(command, options->selector);
-  AddDurationOption(command, options->duration, "look back for so long; 0: all that is remembered (default 10s)");
+  AddDurationOption(command, options->duration, "how far to look back; 0: all that is remembered (default 10s)");
   return {&command, [=, &global] { return Explain(*options, global); }};
 }
 

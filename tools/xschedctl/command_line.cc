@@ -28,10 +28,10 @@ void AddSelectorOptions(CommandSyntax& command, SelectorOptions& options, const 
 
 namespace {
 
-// The command that a word stands in, below those that it is a command of.
+// The commands around a word, from the program down.
 using Path = std::vector<const CommandDescription*>;
 
-// Whether the option takes the word behind it, where it has no value after "=".
+// Whether the option takes the next word as its value, having none after "=".
 bool TakesNext(const OptionDescription& option, std::string_view word) {
   return option.needs_value && word.find('=') == std::string_view::npos;
 }
@@ -45,7 +45,7 @@ const OptionDescription* FindOption(const Path& path, const std::string& name) {
   return nullptr;
 }
 
-// Of the command itself first.
+// The innermost command's first.
 std::vector<std::string> LongNames(const Path& path) {
   std::vector<std::string> known;
   for (auto command = path.rbegin(); command != path.rend(); ++command) {
@@ -61,7 +61,7 @@ std::string Advice(const std::string& nearest, const std::string& path) {
   return (nearest.empty() ? "" : "did you mean " + nearest + "? ") + "See xschedctl" + path + " --help";
 }
 
-// The first word that is no command, or no option, where one is wanted.
+// An error about the first word that is neither a known command nor a known option; none: all are known.
 std::optional<Error> Mistyped(const CommandDescription& program, const std::vector<std::string>& words) {
   Path path{&program};
   std::string typed;
@@ -102,9 +102,9 @@ Outcome<std::function<Outcome<ExitCode>()>> CommandLine::Parse(const std::vector
   syntax_.AddOption("--runtime-dir", global_.runtime_dir,
                     "folder of the daemon's sockets (default: $" + std::string(kRuntimeDirVariable) + ", " +
                         kDefaultRuntimeDir + ")");
-  syntax_.AddFlag("--json", global_.json, "answer in JSON, one document a line");
-  syntax_.AddFlag("--no-header", global_.no_header, "leave out the tables' headers");
-  syntax_.AddFlag("--no-pager", global_.no_pager, "do not show long answers by a pager");
+  syntax_.AddFlag("--json", global_.json, "print JSON, one document per line");
+  syntax_.AddFlag("--no-header", global_.no_header, "print tables without headers");
+  syntax_.AddFlag("--no-pager", global_.no_pager, "do not show long output in a pager");
 
   // What stands after "--" is the command of `run`, whatever it looks like.
   const auto separator = std::find(words.begin(), words.end(), "--");

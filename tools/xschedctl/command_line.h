@@ -1,5 +1,4 @@
-// What a command line asks for. Reading one has no effect; what it asks for is done by the action that comes of it.
-// Thread rule: main thread.
+// Parses a command line. Parsing has no effect; the action that it returns does the work. Thread rule: main thread.
 #pragma once
 
 #include <functional>
@@ -15,9 +14,9 @@ class CommandLine {
   // `words`: without the program's name. The action is valid for as long as this object.
   Outcome<std::function<Outcome<ExitCode>()>> Parse(const std::vector<std::string>& words);
 
-  // As given by options; what is set here before the action counts for it.
+  // The global options; what is changed here before the action runs applies to it.
   GlobalOptions& Global() { return global_; }
-  // Of the chosen subcommand; empty: none, as for --help.
+  // Name of the chosen subcommand; empty: none, as for --help.
   const std::string& Chosen() const { return chosen_; }
 
  private:

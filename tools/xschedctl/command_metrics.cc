@@ -1,4 +1,5 @@
-// `xschedctl metrics`: what a scrape of the daemon would get, by the admin socket; so also where no address is open.
+// `xschedctl metrics`: what a scrape of the daemon would get, but over admin.sock, so that it also works where no
+// address is open.
 #include "tools/xschedctl/commands.h"
 #include "tools/xschedctl/render_json.h"
 #include "tools/xschedctl/table.h"
@@ -6,7 +7,7 @@
 namespace xschedd::ctl {
 namespace {
 
-// Line by line: what ends a line is the format's, all else could be a client's.
+// Line by line: line feeds belong to the format, everything else could come from a client.
 std::string HarmlessLines(std::string_view text) {
   std::string shown;
   while (!text.empty()) {
@@ -22,7 +23,7 @@ std::string HarmlessLines(std::string_view text) {
 Command AddMetrics(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddCommand("metrics", "Show the daemon's metrics, as Prometheus would scrape them");
   const auto prometheus = std::make_shared<bool>(false);
-  command.AddFlag("--prometheus", *prometheus, "in the older text format of Prometheus, 0.0.4, not in OpenMetrics");
+  command.AddFlag("--prometheus", *prometheus, "in Prometheus's older text format 0.0.4 instead of OpenMetrics");
   return {&command, [&global, prometheus]() -> Outcome<ExitCode> {
             Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);
             if (!client) return tl::unexpected<Failure>(client.error());

@@ -41,14 +41,14 @@ Result<v1::SetPolicyRequest> ParsePolicy(const PolicyOptions& options) {
   return request;
 }
 
-// `file`: in which it was kept.
+// `file`: where the settings were written; empty: nowhere.
 void Show(const v1::Policy& answer, bool dry_run, const std::string& file, const GlobalOptions& global) {
   Json json = {{"dry_run", dry_run}, {"file", file.empty() ? Json() : Json(file)}};
   json.update(ToJson(answer));
   Print(global.json ? Document("policy", json) : RenderPolicy(answer));
   if (global.json) return;
   if (dry_run) Print("(dry run: nothing was changed)\n");
-  if (!file.empty()) Print("kept in " + Harmless(file) + "\n");
+  if (!file.empty()) Print("written to " + Harmless(file) + "\n");
 }
 
 Outcome<v1::Policy> Set(const v1::SetPolicyRequest& request, AdminClient& client) {
@@ -60,7 +60,7 @@ Outcome<v1::Policy> Set(const v1::SetPolicyRequest& request, AdminClient& client
   return *answer;
 }
 
-// The file first: the daemon then takes what is set only where its files say the same, and else the file is as it was.
+// Writes the file first: the daemon then accepts the settings only if its files agree; otherwise the file is restored.
 Outcome<v1::Policy> Persist(v1::SetPolicyRequest request, AdminClient& client, std::string* path) {
   v1::SetPolicyRequest trial = request;
   trial.set_dry_run(true);
@@ -69,7 +69,7 @@ Outcome<v1::Policy> Persist(v1::SetPolicyRequest request, AdminClient& client, s
   if (!config) return tl::unexpected<Failure>(config.error());
   if (config->drop_in_folder().empty()) {
     return tl::unexpected<Failure>({ExitCode::kRefused,
-                                    {"the daemon is of a release that reads no conf.d; nothing was changed",
+                                    {"this daemon's release does not read conf.d; nothing was changed",
                                      "restart it, so that the installed release runs"}});
   }
   Outcome<PolicyFile> file = PolicyFile::Change(config->drop_in_folder(), request);
@@ -127,10 +127,9 @@ std::vector<Command> AddPolicy(CommandSyntax& program, const GlobalOptions& glob
                   fmt::format("{} (default {})", HelpOf(row), SettingText(row, policy::Get(row, defaults))),
                   {.placeholder = Placeholder(row)});
   }
-  set.AddFlag(
-      "--persist", options->persist,
-      "also write it into conf.d/50-policy.toml beside the daemon's configuration: it survives reload and reboot");
-  set.AddFlag("--dry-run", options->dry_run, "check and show, change nothing");
+  set.AddFlag("--persist", options->persist,
+              "also write it to conf.d/50-policy.toml beside the daemon's configuration, to survive reload and reboot");
+  set.AddFlag("--dry-run", options->dry_run, "check and show; change nothing");
   return {{&get, [&global] { return GetPolicy(global); }},
           {&set, [options, &global] { return SetPolicy(*options, global); }}};
 }

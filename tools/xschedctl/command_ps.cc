@@ -1,4 +1,4 @@
-// `xschedctl ps`: who is on which device, with which priority and in which state.
+// `xschedctl ps`: which clients are on which device, with which priority and in which state.
 #include <memory>
 #include <optional>
 

@@ -27,7 +27,7 @@
 namespace xschedd::ctl {
 namespace {
 
-constexpr std::uint32_t kLongestDeadlineUs = 3'600'000'000;  // of the protocol's Hint
+constexpr std::uint32_t kLongestDeadlineUs = 3'600'000'000;  // the limit of the protocol's Hint
 
 struct RunOptions {
   std::string priority;
@@ -40,7 +40,7 @@ struct RunOptions {
   bool dry_run = false;
 };
 
-// What --dry-run shows in place of the command's start.
+// What --dry-run prints instead of starting the command.
 std::string Would(const std::vector<std::string>& command, const Json& environment, const std::string& no_daemon,
                   bool json) {
   if (json) {
@@ -61,11 +61,12 @@ void SetOrKeep(const char* variable, const std::string& value) {
   if (!value.empty()) setenv(variable, value.c_str(), 1);
 }
 
-// What of `priority` and `weight` (empty: not asked for) this user does not get, a line each, and why.
+// A warning for each of `priority` and `weight` (empty: not requested) that exceeds this user's ceiling, with the
+// reason.
 std::string CeilingWarning(const std::string& runtime_dir, const std::string& priority, const std::string& weight) {
   auto client = AdminClient::ConnectAsUser(runtime_dir);
   if (!client) return {};
-  // An older daemon does not know the question.
+  // An older daemon does not have this call.
   const Outcome<v1::GetCeilingResponse> ceiling = client->Call(v1::GetCeilingRequest());
   if (!ceiling) return {};
   std::string text;
@@ -79,7 +80,7 @@ std::string CeilingWarning(const std::string& runtime_dir, const std::string& pr
   return text;
 }
 
-// In a process of its own: what gRPC makes of this one would be the command's.
+// In a child process: the command would inherit whatever gRPC changes in this one.
 void WarnOfCeiling(const std::string& runtime_dir, const std::string& priority, const std::string& weight) {
   const bool may_raise = (!priority.empty() && std::stol(priority) > kPriorityDefault) ||
                          (!weight.empty() && std::stol(weight) > static_cast<long>(policy::kWeightDefault));
@@ -99,7 +100,7 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
         {"run: no command was given", "write it after --, as in: xschedctl run --priority 10 -- ./train"});
   }
   if (global.json && !options.dry_run) {
-    return UsageFailure({"run has no JSON: its command says what it says", "leave out --json, or give --dry-run"});
+    return UsageFailure({"run takes no --json: the output is its command's", "leave out --json, or give --dry-run"});
   }
   std::string priority;
   if (!options.priority.empty()) {
@@ -127,7 +128,7 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
     deadline_us = fmt::format("{}", *parsed);
   }
 
-  // The shim would say it, too, but only when the program has begun to use the GPU.
+  // The shim would report it, too, but only when the program first uses the GPU.
   std::string passthrough;
   for (const std::string& list : options.passthrough) {
     for (const std::string_view entry : SplitPassthrough(list)) {
@@ -142,7 +143,7 @@ Outcome<ExitCode> Run(const RunOptions& options, const GlobalOptions& global, st
   const Result<std::string> preload = ComposePreload(*shim, existing != nullptr ? existing : "");
   if (!preload) return tl::unexpected<Failure>({ExitCode::kNoShim, preload.error()});
 
-  // Absolute: the command may change its folder before it first uses the GPU.
+  // Absolute, because the command may change its working directory before it first uses the GPU.
   const std::string runtime_dir =
       global.runtime_dir.empty() ? std::string() : std::filesystem::absolute(global.runtime_dir).string();
   std::string no_daemon;
@@ -204,15 +205,14 @@ Command AddRun(CommandSyntax& program, const GlobalOptions& global, const std::v
                     "\"strict\": others are held whenever it is busy; \"auto\": only where that helps it");
   command.AddOption(
       "--deadline", options->deadline,
-      "by when a burst of work is wanted, from its first launch: 33ms; for the policies that know deadlines");
-  command.AddOption("--group", options->group, "name of the group that runs together, as the ranks of one job");
-  command.AddOption(
-      "--passthrough", options->passthrough,
-      "what is never gated, separated by commas: a library (librccl.so), an entry point (hipMemcpyAsync), "
-      "kernel:GLOB; may be repeated");
+      "time within which a burst of work is to finish, from its first launch: 33ms; for policies that use deadlines");
+  command.AddOption("--group", options->group, "name of a group that is scheduled as one, such as the ranks of a job");
+  command.AddOption("--passthrough", options->passthrough,
+                    "what is never held, separated by commas: a library (librccl.so), an entry point (hipMemcpyAsync), "
+                    "kernel:GLOB; may be repeated");
   command.AddOption("--shim", options->shim,
                     "the shim to preload instead of the installed one (also $" + std::string(kShimVariable) + ")");
-  command.AddFlag("--dry-run", options->dry_run, "say what would be set and started, and start nothing");
+  command.AddFlag("--dry-run", options->dry_run, "show what would be set and started; start nothing");
   return {&command, [=, &global, &rest] { return Run(*options, global, rest); }};
 }
 

@@ -1,5 +1,5 @@
-// `xschedctl stats`, `reload`, `disable`, `enable`, `version`; and `drain`, the old name of `disable`: what concerns
-// the daemon itself.
+// The commands about the daemon itself: `xschedctl stats`, `reload`, `disable`, `enable`, `version`, and `drain`, the
+// old name of `disable`.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -43,7 +43,7 @@ Json VersionJson(const v1::GetVersionResponse* daemon) {
 }
 
 Outcome<ExitCode> Version(const GlobalOptions& global) {
-  // Ours without a daemon, too: it is what a bug report needs.
+  // xschedctl's own version is printed even without a daemon: a bug report needs it.
   if (!global.json) Print(OwnVersion());
   Outcome<ExitCode> outcome = Ask(v1::GetVersionRequest(), global, [&](const v1::GetVersionResponse& answer) {
     return global.json ? Document("version", VersionJson(&answer)) : ShowVersion(answer);
@@ -60,13 +60,13 @@ std::string Connected(std::uint64_t clients) {
 
 std::string ShowDisable(std::uint64_t clients, bool was_disabled, bool dry_run) {
   if (was_disabled) return "was disabled already; " + Connected(clients) + (dry_run ? kDryRun : "");
-  if (dry_run) return "would open all gates and take no new clients; " + Connected(clients) + kDryRun;
-  return "disabled: all gates are open, and no new clients are taken until xschedctl enable; " + Connected(clients);
+  if (dry_run) return "would open all gates and accept no new clients; " + Connected(clients) + kDryRun;
+  return "disabled: all gates are open, and no new clients are accepted until xschedctl enable; " + Connected(clients);
 }
 
 std::string ShowEnable(std::uint64_t clients, bool was_enabled, bool dry_run) {
   if (was_enabled) return "was enabled already; " + Connected(clients) + (dry_run ? kDryRun : "");
-  if (dry_run) return "would put the policy in force again and take new clients; " + Connected(clients) + kDryRun;
+  if (dry_run) return "would put the policy in force again and accept new clients; " + Connected(clients) + kDryRun;
   return "enabled: the policy is in force again; " + Connected(clients);
 }
 
@@ -82,9 +82,9 @@ Command AddStats(CommandSyntax& program, const GlobalOptions& global) {
 }
 
 Command AddReload(CommandSyntax& program, const GlobalOptions& global) {
-  CommandSyntax& command = program.AddCommand("reload", "Let the daemon read its configuration again");
+  CommandSyntax& command = program.AddCommand("reload", "Make the daemon read its configuration again");
   const auto dry_run = std::make_shared<bool>(false);
-  command.AddFlag("--dry-run", *dry_run, "check the file, show what would change, change nothing");
+  command.AddFlag("--dry-run", *dry_run, "check the files and show what would change; change nothing");
   return {&command, [=, &global] {
             v1::ReloadRequest request;
             request.set_dry_run(*dry_run);
@@ -97,9 +97,9 @@ Command AddReload(CommandSyntax& program, const GlobalOptions& global) {
 
 Command AddDisable(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command =
-      program.AddCommand("disable", "Open all gates and take no new clients, until enable; a restart does not end it");
+      program.AddCommand("disable", "Open all gates and accept no new clients until enable, even after a restart");
   const auto dry_run = std::make_shared<bool>(false);
-  command.AddFlag("--dry-run", *dry_run, "say whom it would concern, change nothing");
+  command.AddFlag("--dry-run", *dry_run, "show how many clients it would affect; change nothing");
   return {&command, [=, &global] {
             v1::DisableRequest request;
             request.set_dry_run(*dry_run);
@@ -114,9 +114,9 @@ Command AddDisable(CommandSyntax& program, const GlobalOptions& global) {
 
 Command AddEnable(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command =
-      program.AddCommand("enable", "End disable: the policy is in force again, new clients are taken");
+      program.AddCommand("enable", "End disable: the policy is in force again and new clients are accepted");
   const auto dry_run = std::make_shared<bool>(false);
-  command.AddFlag("--dry-run", *dry_run, "say whom it would concern, change nothing");
+  command.AddFlag("--dry-run", *dry_run, "show how many clients it would affect; change nothing");
   return {&command, [=, &global] {
             v1::EnableRequest request;
             request.set_dry_run(*dry_run);
@@ -133,7 +133,7 @@ Command AddEnable(CommandSyntax& program, const GlobalOptions& global) {
 Command AddDrain(CommandSyntax& program, const GlobalOptions& global) {
   CommandSyntax& command = program.AddHiddenCommand("drain", "The old name of disable");
   const auto dry_run = std::make_shared<bool>(false);
-  command.AddFlag("--dry-run", *dry_run, "say whom it would concern, change nothing");
+  command.AddFlag("--dry-run", *dry_run, "show how many clients it would affect; change nothing");
   return {&command, [=, &global] {
             fmt::print(stderr, "xschedctl: drain is the old name of disable; xschedctl enable ends it\n");
             v1::DrainRequest request;

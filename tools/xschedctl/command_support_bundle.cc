@@ -34,7 +34,7 @@ Outcome<ExitCode> SupportBundle(const std::string& given, const GlobalOptions& g
   AddDaemon(global.runtime_dir, &redactor, &parts);
   parts.files.insert(parts.files.begin(), {"README", Readme(parts, LocalTime(now, "%Y-%m-%d %H:%M:%S %z"))});
   for (TarEntry& file : parts.files) {
-    // The others have no text of this program's environment; in JSON a replacement could do harm.
+    // Only these quote this program's environment; a replacement inside JSON could break it.
     if (file.name == "README" || file.name == "doctor" || file.name == "versions") file.text = redactor.Text(file.text);
   }
   if (const Result<void> written = WriteWhole(path, Tar(parts.files, static_cast<std::uint64_t>(now))); !written)

@@ -1,5 +1,5 @@
-// `xschedctl top`: clients and devices live, and the keys that change them. With --batch: the same pictures as text,
-// one after the other.
+// `xschedctl top`: clients and devices live, and the keys that change them. With --batch: the same screens as text, one
+// after the other.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -25,10 +25,10 @@ using std::chrono::milliseconds;
 
 // How long a key or an event may wait to be seen.
 constexpr milliseconds kTick{50};
-// For how long events are taken before keys have their turn; at first, when the daemon sends all that it remembers.
-constexpr milliseconds kTaking{100};
-constexpr milliseconds kTakingAtFirst{2'000};
-// Events come one after the other; with none for so long there are no more at the moment.
+// How long events are read before keys are handled; longer at first, when the daemon sends all that it remembers.
+constexpr milliseconds kEventTime{100};
+constexpr milliseconds kFirstEventTime{2'000};
+// No event for this long: none is pending.
 constexpr milliseconds kQuiet{1};
 constexpr std::size_t kBatchHeight = 100'000;
 constexpr std::size_t kBatchWidth = 1000;
@@ -41,14 +41,15 @@ struct TopOptions {
   std::uint32_t frames = 0;  // 0: until interrupted
 };
 
-// What is asked of the daemon for each picture. A daemon that goes is waited for: the picture says so meanwhile.
+// Gets the data of each screen from the daemon. After a lost connection the next call connects again; the screen shows
+// the error meanwhile.
 class Source {
  public:
   Source(const GlobalOptions& global, v1::Selector selector) : global_(global) {
     *request_.mutable_selector() = std::move(selector);
   }
 
-  // Fails where there is no daemon to begin with.
+  // Fails if no daemon answers.
   Outcome<void> Refresh(TopModel& model) {
     if (client_ == nullptr) {
       Outcome<AdminClient> client = AdminClient::Connect(global_.runtime_dir);
@@ -70,12 +71,12 @@ class Source {
     return {};
   }
 
-  // Whatever has come. Who may list but not watch sees no P99-HOLD.
+  // Reads the events that have arrived. A user who may list clients but not watch events sees no P99-HOLD.
   void TakeEvents(TopModel& model) {
-    const milliseconds limit = is_live_ ? kTaking : kTakingAtFirst;
+    const milliseconds limit = is_live_ ? kEventTime : kFirstEventTime;
     const auto end = std::chrono::steady_clock::now() + limit;
     while (events_ != nullptr && std::chrono::steady_clock::now() < end) {
-      const EventStream::Wait wait = events_->Next(is_live_ ? kQuiet : kTaking);
+      const EventStream::Wait wait = events_->Next(is_live_ ? kQuiet : kEventTime);
       if (wait == EventStream::Wait::kQuiet && is_live_) return;
       if (wait == EventStream::Wait::kEvent) {
         is_live_ = is_live_ || events_->Event().kind() == v1::EVENT_KIND_LIVE;
@@ -86,7 +87,7 @@ class Source {
     }
   }
 
-  // What came of it, for the last line of the screen.
+  // The outcome, for the last line of the screen.
   Outcome<std::string> Do(const TopAction& action) {
     if (client_ == nullptr) return tl::unexpected<Failure>({ExitCode::kNoDaemon, {"there is no daemon", "start it"}});
     Outcome<v1::ChangeResponse> answer = Ask(action);
@@ -136,7 +137,7 @@ Outcome<ExitCode> Batch(Source& source, TopSort sort, milliseconds delay, std::u
   for (std::uint32_t frame = 0; frames == 0 || frame < frames; ++frame) {
     const auto next = std::chrono::steady_clock::now() + delay;
     while (frame != 0 && std::chrono::steady_clock::now() < next) {
-      // The daemon keeps only so many for a watcher that does not read.
+      // The daemon keeps a limited number of events for a watcher that does not read.
       source.TakeEvents(model);
       std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(kTick, next - std::chrono::steady_clock::now()));
     }
@@ -162,7 +163,7 @@ Outcome<ExitCode> Batch(Source& source, TopSort sort, milliseconds delay, std::u
 Outcome<ExitCode> Live(Source& source, TopSort sort, milliseconds delay) {
   TopModel model;
   TopView view(sort);
-  // Without a daemon to begin with this ends as every command does; one that goes later is waited for.
+  // Without a daemon at the start this fails like every command; a daemon that goes away later is waited for.
   const Outcome<void> first = source.Refresh(model);
   if (!first) return tl::unexpected<Failure>(first.error());
   Result<Terminal> terminal = Terminal::Open();
@@ -196,16 +197,17 @@ Outcome<ExitCode> Live(Source& source, TopSort sort, milliseconds delay) {
 }  // namespace
 
 Command AddTop(CommandSyntax& program, const GlobalOptions& global) {
-  CommandSyntax& command = program.AddCommand("top", "Show clients and devices live; keys change them (? lists these)");
+  CommandSyntax& command =
+      program.AddCommand("top", "Show clients and devices live; keys change them (? lists the keys)");
   auto options = std::make_shared<TopOptions>();
   std::string names;
   for (const TopSort sort : kTopSorts)
     names += (names.empty() ? "" : ", ") + std::string(Name(sort));
   AddSelectorOptions(command, options->selector);
-  command.AddOption("--delay", options->delay, "time between two pictures: 1s, 200ms", {.shows_default = true});
+  command.AddOption("--delay", options->delay, "time between updates: 1s, 200ms", {.shows_default = true});
   command.AddOption("--sort", options->sort, "column to sort by: " + names);
-  command.AddFlag("--batch", options->batch, "write the pictures as text; needs no terminal");
-  command.AddOption("--frames", options->frames, "with --batch: so many pictures; 0: until interrupted");
+  command.AddFlag("--batch", options->batch, "print each update as text; needs no terminal");
+  command.AddOption("--frames", options->frames, "with --batch: number of updates; 0: until interrupted");
   return {&command, [=, &global]() -> Outcome<ExitCode> {
             if (global.json) return UsageFailure({"top has no JSON", "use ps --json, events --json or stats --json"});
             const Result<std::uint32_t> delay = ParseMilliseconds(options->delay);

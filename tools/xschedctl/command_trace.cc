@@ -19,12 +19,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How soon an interrupt is seen, and a sample is taken where nothing happens.
-constexpr milliseconds kLook{50};
-// What happened before the end has come when nothing came for this long.
-constexpr milliseconds kDrained{50};
+// How soon an interrupt is noticed, and a sample is taken when no event comes.
+constexpr milliseconds kPollInterval{50};
+// After this long without an event, all events from before the end have arrived.
+constexpr milliseconds kDrainedAfter{50};
 constexpr milliseconds kLiveLimit{5000};
-// How often work in flight and windows are looked at: so often, but at most a twentieth of the time.
+// The interval of samples of work in flight and windows; sampling takes at most a twentieth of the time.
 constexpr std::uint64_t kSampleNs = 50'000'000;
 constexpr std::uint64_t kSampleShare = 20;
 
@@ -41,7 +41,7 @@ class Recorder {
  public:
   Recorder(AdminClient& client, std::ofstream& file) : client_(client), file_(file), stream_(client, false) {}
 
-  // `seconds` 0: until interrupted. The file is whole also where it fails.
+  // `seconds` 0: until interrupted. Once recording has begun, the file is complete JSON even if this fails.
   Outcome<ExitCode> Record(std::uint32_t seconds) {
     if (stream_.Next(kLiveLimit) != EventStream::Wait::kEvent) return tl::unexpected<Failure>(stream_.Finish());
     auto snapshot = client_.Call(v1::ListClientsRequest());
@@ -51,7 +51,7 @@ class Recorder {
                    Json{{"recorder", "xschedctl " XSCHEDD_VERSION}, {"start_monotonic_ns", start_ns_}});
     timeline_.emplace(*trace_, [this](std::uint64_t pid) { return CommandOf(pid); });
     timeline_->Take(*snapshot);
-    file_.flush();  // whoever waits for the recording to begin sees it
+    file_.flush();  // shows that recording has begun
     const std::uint64_t end = seconds == 0 ? UINT64_MAX : start_ns_ + seconds * std::uint64_t{1'000'000'000};
     Outcome<ExitCode> outcome = Follow(end);
     end_ns_ = std::min(end, MonotonicNs());
@@ -76,7 +76,7 @@ class Recorder {
   Outcome<ExitCode> Follow(std::uint64_t end) {
     while (interrupted == 0 && MonotonicNs() < end) {
       const auto left = milliseconds((end - std::min(end, MonotonicNs())) / 1'000'000 + 1);
-      const auto wait = stream_.Next(std::min(kLook, left));
+      const auto wait = stream_.Next(std::min(kPollInterval, left));
       if (wait == EventStream::Wait::kEnded) return tl::unexpected<Failure>(stream_.Finish());
       if (wait == EventStream::Wait::kEvent && stream_.Event().time_ns() < end && !timeline_->Add(stream_.Event())) {
         auto snapshot = client_.Call(v1::ListClientsRequest());
@@ -98,10 +98,10 @@ class Recorder {
     return ExitCode::kOk;
   }
 
-  // What happened before the end and is still on its way.
+  // Reads the events from before the end that are still on their way.
   Outcome<ExitCode> Drain() {
     for (;;) {
-      const auto wait = stream_.Next(kDrained);
+      const auto wait = stream_.Next(kDrainedAfter);
       if (wait == EventStream::Wait::kEnded) return tl::unexpected<Failure>(stream_.Finish());
       if (wait == EventStream::Wait::kQuiet || stream_.Event().time_ns() >= end_ns_) return ExitCode::kOk;
       if (!timeline_->Add(stream_.Event())) return ExitCode::kOk;
@@ -155,7 +155,7 @@ Command AddTrace(CommandSyntax& program, const GlobalOptions& global) {
   };
   auto options = std::make_shared<Options>();
   command.AddOption("--output,-o", options->path, "the file to write", {.is_required = true});
-  AddDurationOption(command, options->duration, "record for so long; without: until interrupted");
+  AddDurationOption(command, options->duration, "how long to record; without: until interrupted");
   return {&command, [=, &global]() -> Outcome<ExitCode> {
             const Result<std::uint32_t> seconds = options->duration.Seconds(0);
             if (!seconds) return UsageFailure(seconds.error());

@@ -1,6 +1,6 @@
-// The subcommands. Each adds itself to the command line and returns what to do when it was chosen. A command prints its
-// answer to standard output and returns its exit code; what goes wrong comes back as a Failure, which main prints.
-// Thread rule: main thread.
+// The subcommands. Each adds itself to the command line and returns the action for when it is chosen. A command prints
+// its answer to standard output and returns its exit code; an error is returned as a Failure, which main prints. Thread
+// rule: main thread.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct Command {
   std::function<Outcome<ExitCode>()> action;
 };
 
-// `rest`: what stands after "--" on the command line. Outlives the action.
+// `rest`: the words after "--" on the command line. Outlives the action.
 Command AddRun(CommandSyntax& program, const GlobalOptions& global, const std::vector<std::string>& rest);
 Command AddPs(CommandSyntax& program, const GlobalOptions& global);
 Command AddTop(CommandSyntax& program, const GlobalOptions& global);
@@ -54,7 +54,7 @@ Command AddCdi(CommandSyntax& program, const GlobalOptions& global);
 Command AddCompletion(CommandSyntax& program, const GlobalOptions& global);
 Command AddVersion(CommandSyntax& program, const GlobalOptions& global);
 
-// Pids, also without --pid, --uid --group --cgroup --exe --all. `all`: what the last one says of itself.
+// Adds the selectors: pids (--pid may be left out), --uid, --group, --cgroup, --exe, --all. `all`: the help of --all.
 void AddSelectorOptions(CommandSyntax& command, SelectorOptions& options, const std::string& all = "every client");
 
 // A wrong command line, as a Failure.

@@ -1,5 +1,5 @@
-// Shell completion, made from the command line itself, so that no command or option can be forgotten. Only what a value
-// may be is told apart, by the option's name (completion_tree.cc). Thread rule: pure functions.
+// Shell completion, made from the command line itself, so that no command or option can be forgotten. Only the kind of
+// a value is chosen by the option's name (completion_tree.cc). Thread rule: pure functions.
 #pragma once
 
 #include <string>

@@ -43,7 +43,7 @@ _xschedctl_pids() { xschedctl --no-header ps 2>/dev/null | awk '{ print $1 }' | 
 _xschedctl() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} path='' options commands i
   COMPREPLY=()
-  # Readline takes --option=value apart.
+  # Readline splits --option=value.
   [[ $cur == '=' ]] && cur=''
   [[ $prev == '=' ]] && prev=${COMP_WORDS[COMP_CWORD - 2]}
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -77,7 +77,7 @@ std::string BashCompletion(const CommandDescription& program) {
   std::string paths;
   std::string words;   // per path: options and commands
   std::string values;  // per option that takes a value
-  std::string skips;   // the word behind it is its value
+  std::string skips;   // options whose next word is their value
   Each(root, [&](const CompletedCommand& command) {
     if (!command.path.empty()) paths += fmt::format("{}'{}'", paths.empty() ? "" : " | ", command.path);
     std::string inner;
@@ -89,7 +89,7 @@ std::string BashCompletion(const CommandDescription& program) {
     for (const CompletedOption& option : command.options) {
       if (!option.takes_value) continue;
       for (const std::string& name : option.names) {
-        // What xschedctl itself takes may stand behind any command.
+        // Global options may follow any command.
         const std::string pattern =
             command.path.empty() ? fmt::format("*' {}'", name) : fmt::format("'{} {}'", command.path, name);
         skips += (skips.empty() ? "" : " | ") + pattern;

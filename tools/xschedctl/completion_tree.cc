@@ -28,7 +28,7 @@ const KnownValue kKnownValues[] = {
     {"shell", {ValueKind::kWords, "bash zsh"}},
 };
 
-// Of "N|auto" what is to be typed as it is.
+// The literal words of a placeholder: "auto" of "N|auto".
 std::string WordsOf(std::string type_name) {
   std::replace(type_name.begin(), type_name.end(), '|', ' ');
   std::istringstream parts(type_name);

@@ -1,5 +1,5 @@
-// What both shells' completions are made from: the commands and options of a command line, without what is hidden, and
-// what each value may be. Thread rule: pure functions.
+// The model from which both shells' completions are made: the commands and options of a command line that are not
+// hidden, and the kind of each value. Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Value {
 };
 
 struct CompletedOption {
-  std::vector<std::string> names;  // "--pid", "-f"; of a positional none
+  std::vector<std::string> names;  // "--pid", "-f"; empty for a positional
   std::string text;
   bool takes_value = false;
   bool repeats = false;
@@ -25,7 +25,7 @@ struct CompletedOption {
 };
 
 struct CompletedCommand {
-  std::string path;  // " policy set"; of xschedctl itself empty
+  std::string path;  // " policy set"; empty for xschedctl itself
   std::string text;
   std::vector<CompletedOption> options;
   std::vector<CompletedOption> positionals;

@@ -8,7 +8,7 @@
 namespace xschedd::ctl {
 namespace {
 
-// Within single quotes, where the characters `special` mean something.
+// The text for single quotes, with the characters `special` escaped.
 std::string ZshText(const std::string& text, std::string_view special) {
   std::string quoted;
   for (const char c : text) {
@@ -52,14 +52,14 @@ std::string ZshFunction(const CompletedCommand& command, const CompletedCommand&
   std::string name = "_xschedctl" + command.path;
   for (char& c : name)
     c = c == ' ' || c == '-' ? '_' : c;
-  const bool is_run = command.path == " run";  // what stands behind -- is another program's
+  const bool is_run = command.path == " run";  // the words after -- are another program's
   std::string body = fmt::format("{}() {{\n  local curcontext=$curcontext state line\n  _arguments -C{} \\\n", name,
                                  is_run ? " -S" : "");
   for (const CompletedOption& option : command.options) {
     for (const std::string& option_name : option.names)
       body += ZshOption(option, option_name);
   }
-  // What xschedctl itself takes may stand behind any command.
+  // Global options may follow any command.
   for (const CompletedOption& option : root.options) {
     if (command.path.empty() || option.names.front() == "--help" || option.names.front() == "--version") continue;
     for (const std::string& option_name : option.names)
@@ -97,7 +97,7 @@ std::string ZshCompletion(const CommandDescription& program) {
       "  local -a pids=(${(fu)\"$(xschedctl --no-header ps 2>/dev/null | awk '{ print $1 }')\"})\n"
       "  _describe process pids\n}\n";
   Each(root, [&](const CompletedCommand& command) { script += "\n" + ZshFunction(command, root); });
-  // Sourced or found in fpath.
+  // Works both sourced and loaded from fpath.
   return script +
          "\nif [[ $funcstack[1] == _xschedctl ]]; then\n  _xschedctl \"$@\"\nelse\n  compdef _xschedctl "
          "xschedctl\nfi\n";

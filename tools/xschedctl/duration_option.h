@@ -11,9 +11,9 @@ namespace xschedd::ctl {
 
 struct DurationOption {
   std::string duration;
-  std::string seconds;  // by its name in 0.1.0, --seconds N, which is still understood
+  std::string seconds;  // the option's name in 0.1.0, --seconds N, still accepted
 
-  // Whole seconds; `otherwise` where neither was given. Says on standard error what the old name's new one is.
+  // Whole seconds; `otherwise` if neither was given. A use of the old name prints a notice on standard error.
   Result<std::uint32_t> Seconds(std::uint32_t otherwise) const;
 };
 

@@ -9,9 +9,9 @@ constexpr std::chrono::seconds kAnswerLimit{5};
 
 }  // namespace
 
-// With a completion queue, because only that can wait for the next event with a time limit.
+// Uses a completion queue, because only that can wait for the next event with a time limit.
 struct EventStream::Call {
-  // The queue goes last: it must not see its calls die before it is drained.
+  // Declared first, so destroyed last: the queue outlives its calls.
   grpc::CompletionQueue queue;
   grpc::ClientContext context;
   std::unique_ptr<grpc::ClientAsyncReader<v1::Event>> reader;
@@ -37,7 +37,7 @@ EventStream::~EventStream() {
 
 EventStream::Wait EventStream::Next(std::optional<std::chrono::milliseconds> limit) {
   if (!is_open_) return Wait::kEnded;
-  // After a quiet time the read that began then is still under way.
+  // After kQuiet the read that was started is still pending.
   if (!is_reading_) call_->reader->Read(&event_, this);
   is_reading_ = true;
   const Wait wait = Await(limit);
@@ -51,7 +51,7 @@ Failure EventStream::Finish() {
   call_->reader->Finish(&status, this);
   if (Await(kAnswerLimit) == Wait::kQuiet) status = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "");
   if (!status.ok()) return connection_.Explain(status);
-  return {ExitCode::kNoDaemon, {"the daemon ended the stream", "see whether it was stopped"}};
+  return {ExitCode::kNoDaemon, {"the daemon ended the stream", "check whether it was stopped"}};
 }
 
 EventStream::Wait EventStream::Await(std::optional<std::chrono::milliseconds> limit) {

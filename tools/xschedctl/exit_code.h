@@ -11,19 +11,19 @@ namespace xschedd::ctl {
 enum class ExitCode : int {
   kOk = 0,
   kFound = 1,         // doctor, config, acceptance: found an error
-  kUsage = 2,         // wrong command line, or a value that the daemon calls invalid
+  kUsage = 2,         // wrong command line, or a value that the daemon rejects as invalid
   kNoDaemon = 3,      // no daemon listens, or it went away during the call
-  kPermission = 4,    // the admin socket, or the daemon, does not let this user in
-  kNoClient = 5,      // nothing fits the selector
-  kRefused = 6,       // the daemon answered, and the answer is no; or an error of its own
+  kPermission = 4,    // the admin socket, or the daemon, refuses this user
+  kNoClient = 5,      // no client matches the selector
+  kRefused = 6,       // the daemon refused, or failed
   kTimeout = 7,       // the daemon accepted the connection and did not answer in time
-  kNoShim = 8,        // run: the shim library is not there
-  kCannotExec = 126,  // run: the command is there and cannot be executed
-  kNoCommand = 127,   // run: the command is not there
+  kNoShim = 8,        // run: the shim library was not found
+  kCannotExec = 126,  // run: the command exists and cannot be executed
+  kNoCommand = 127,   // run: the command was not found
 };
 
-// UNAVAILABLE has two meanings, which only the socket can tell apart: a daemon that is draining (`still_listening`) and
-// one that is gone.
+// UNAVAILABLE has two meanings, which only the socket distinguishes: a daemon that refuses (`still_listening`) and one
+// that is gone.
 ExitCode ExitCodeOf(grpc::StatusCode status, bool still_listening);
 
 // The table of --help and of the manual page.

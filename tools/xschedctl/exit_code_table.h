@@ -1,5 +1,5 @@
-// Every exit status of xschedctl with its words, as --help, the manual page and docs/reference/xschedctl.md have them;
-// tests compare all of these. Thread rule: constants.
+// Every exit status of xschedctl with its text. --help, the manual page and docs/reference/xschedctl.md have the same;
+// tests compare them. Thread rule: constants.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// The whole text of a file, also of one in /proc, whose size is not known before. Thread rule: any thread.
+// Reads a whole file, also in /proc, where the size is not known in advance. Thread rule: any thread.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace xschedd::ctl {
 
-// Empty where it cannot be read; `is_readable` tells that from a file without text.
+// Empty if it cannot be read; `is_readable` distinguishes that from an empty file.
 inline std::string FileText(const std::filesystem::path& path, bool* is_readable = nullptr) {
   std::ifstream file(path, std::ios::binary);
   if (is_readable != nullptr) *is_readable = file.is_open();

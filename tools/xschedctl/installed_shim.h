@@ -1,4 +1,4 @@
-// The shim that goes with this very program. Thread rule: looks at files and the environment; main thread.
+// The shim that belongs to this xschedctl. Thread rule: looks at files and the environment; main thread.
 #pragma once
 
 #include <string>
@@ -7,11 +7,10 @@
 
 namespace xschedd::ctl {
 
-// This program's file; empty: /proc is not there.
+// This program's file; empty if /proc is not mounted.
 std::string OwnPath();
 
-// `given`: --shim. If it is empty $XSCHEDD_SHIM, else what lies beside this program or where it was installed to
-// (preload.h).
+// `given`: --shim. If empty: $XSCHEDD_SHIM, else the shim beside this program or in its installation (preload.h).
 Result<std::string> InstalledShim(const std::string& given);
 
 }  // namespace xschedd::ctl

@@ -1,4 +1,5 @@
-// xschedctl: the administrator's and the user's hand on xschedd. See docs/reference/xschedctl.md.
+// xschedctl: the command-line tool with which administrators and users control xschedd. See
+// docs/reference/xschedctl.md.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -12,7 +12,7 @@
 namespace xschedd::ctl {
 namespace {
 
-// Lines of standard output's terminal; 0: it is none.
+// Lines of the terminal on standard output; 0: not a terminal.
 std::size_t TerminalHeight() {
   winsize size{};
   if (::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
@@ -20,7 +20,7 @@ std::size_t TerminalHeight() {
 }
 
 std::string PagerCommand() {
-  // Not from the environment of somebody else whose rights we have.
+  // With elevated rights the caller's environment must not choose the program.
   for (const char* name : {"XSCHEDCTL_PAGER", "PAGER"}) {
     if (const char* const value = ::secure_getenv(name)) return std::string(value) == "cat" ? "" : value;
   }
@@ -34,12 +34,12 @@ void Page(const std::string& text, const GlobalOptions& global) {
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   const std::string command = PagerCommand();
   if (global.no_pager || height == 0 || lines < height || command.empty()) return Print(text);
-  // As systemctl's: quit where it fits one screen, pass colours, cut long lines, leave the screen as it is. No shell or
-  // editor from within: this may run by sudo.
+  // As systemctl sets it: quit if it fits one screen, pass colours, cut long lines, leave the screen as it is. No shell
+  // or editor from within the pager, because this may run under sudo.
   ::setenv("LESS", "FRSXMK", 0);
   ::setenv("LESSSECURE", "1", 1);
   std::fflush(stdout);
-  // Who quits the pager early has seen enough; an interrupt is the pager's.
+  // Quitting the pager early is not an error, and an interrupt is for the pager.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, SIG_IGN);
   FILE* const pager = ::popen(("exec " + command).c_str(), "we");

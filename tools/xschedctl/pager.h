@@ -1,4 +1,4 @@
-// Long answers on a terminal: through a pager, as systemctl does it. Thread rule: main thread.
+// Shows long answers on a terminal in a pager, as systemctl does. Thread rule: main thread.
 #pragma once
 
 #include <string>
@@ -7,9 +7,8 @@
 
 namespace xschedd::ctl {
 
-// Prints `text`; by a pager where standard output is a terminal that it does not fit, unless --no-pager says otherwise.
-// The pager is $XSCHEDCTL_PAGER, else $PAGER, else less; set and empty, or "cat": none. One that cannot be started is
-// as none.
+// Prints `text`, in a pager if standard output is a terminal on which it does not fit, unless --no-pager was given. The
+// pager is $XSCHEDCTL_PAGER, else $PAGER, else less; empty or "cat": none. If it cannot be started, prints without.
 void Page(const std::string& text, const GlobalOptions& global);
 
 }  // namespace xschedd::ctl

@@ -21,7 +21,7 @@
 namespace xschedd::ctl {
 namespace {
 
-constexpr std::string_view kName = "50-policy.toml";
+constexpr std::string_view kFileName = "50-policy.toml";
 constexpr mode_t kFolderMode = 0755;
 constexpr mode_t kFileMode = 0644;
 constexpr std::string_view kHead =
@@ -33,7 +33,7 @@ std::string Quoted(std::string_view word) {
   return '"' + std::string(word) + '"';
 }
 
-// As the file has it: "off" and "auto" are texts.
+// As TOML: "off" and "auto" are strings.
 std::string ValueText(const policy::SettingRow& row, policy::Value value) {
   const std::string text = policy::Text(row, value);
   return row.IsLever() || value == policy::kByVendor ? Quoted(text) : text;
@@ -68,8 +68,8 @@ Result<std::string> PolicyFileText(const std::string& before, const v1::SetPolic
   const Result<Config> config = ParseConfig({{path, before}});
   if (!config) return tl::unexpected<Error>(config.error());
   if (HasMore(*config)) {
-    return Fail(path + " has more than the policy, which would be lost",
-                "give it another name than " + std::string(kName));
+    return Fail(path + " contains more than the policy, which would be lost",
+                "rename it: xschedctl keeps the policy in " + std::string(kFileName));
   }
   std::map<std::string, std::string> values;
   const auto has = [&](const std::string& key) { return config->places.count(key) != 0; };
@@ -122,13 +122,13 @@ PolicyFile::~PolicyFile() {
     if (!before_) {
       ::unlink(path_.c_str());
     } else if (!Write(*before_)) {
-      fmt::print(stderr, "xschedctl: cannot bring back what {} was\n", path_);
+      fmt::print(stderr, "xschedctl: cannot restore {}\n", path_);
     }
   }
   if (made_folder_) ::rmdir(folder_name_.c_str());
 }
 
-// What the file has now, with the folder locked.
+// Locks the folder, and returns what the file contains now.
 Outcome<std::string> PolicyFile::Open() {
   made_folder_ = ::mkdir(folder_name_.c_str(), kFolderMode) == 0;
   if (!made_folder_ && errno != EEXIST) return tl::unexpected(Failed("make the folder " + folder_name_));
@@ -142,9 +142,9 @@ Outcome<std::string> PolicyFile::Open() {
   return *before_;
 }
 
-// The new file takes the old one's place in one step, when it is on the disk.
+// Replaces the file atomically, once the new one is on the disk.
 Outcome<void> PolicyFile::Write(const std::string& text) {
-  std::string name = folder_name_ + "/." + std::string(kName) + ".XXXXXX";
+  std::string name = folder_name_ + "/." + std::string(kFileName) + ".XXXXXX";
   const UniqueFd file(::mkostemp(name.data(), O_CLOEXEC));
   if (!file.IsValid()) return tl::unexpected(Failed("write " + path_));
   if (!WriteAll(file.Get(), text) || ::fchmod(file.Get(), kFileMode) != 0 || ::fsync(file.Get()) != 0 ||
@@ -160,7 +160,7 @@ Outcome<void> PolicyFile::Write(const std::string& text) {
 Outcome<PolicyFile> PolicyFile::Change(const std::string& folder, const v1::SetPolicyRequest& request) {
   PolicyFile file;
   file.folder_name_ = folder;
-  file.path_ = folder + "/" + std::string(kName);
+  file.path_ = folder + "/" + std::string(kFileName);
   const Outcome<std::string> before = file.Open();
   if (!before) return tl::unexpected<Failure>(before.error());
   const Result<std::string> text = PolicyFileText(*before, request, file.path_);

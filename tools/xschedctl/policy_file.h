@@ -1,6 +1,6 @@
 // conf.d/50-policy.toml beside the daemon's configuration: what `policy set --persist` has set, so that it is in force
-// after a restart. Other files are written by people; this one only by xschedctl, which keeps no comments in it.
-// Thread rule: one thread; a lock keeps other xschedctl away.
+// after a restart. Only xschedctl writes this file, and keeps no comments in it. Thread rule: one thread; a lock
+// excludes other xschedctl processes.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@
 
 namespace xschedd::ctl {
 
-// The file's new text: what `before` has, and what the request sets over it. Fails where that is no configuration, or
-// has more than the policy. `path` is for the messages.
+// The file's new text: `before` with what the request sets. Fails if `before` is not a configuration, or contains more
+// than the policy. `path` is for the messages.
 Result<std::string> PolicyFileText(const std::string& before, const v1::SetPolicyRequest& request,
                                    const std::string& path);
 
-// One change of the file, whole or not at all. Until Keep, the destructor brings back what was there.
+// One change of the file, whole or not at all. Until Keep is called, the destructor restores the previous file.
 class PolicyFile {
  public:
   // Makes `folder` if it is not there.

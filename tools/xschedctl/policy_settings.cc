@@ -57,7 +57,7 @@ std::string SettingText(const policy::SettingRow& row, policy::Value value) {
 std::string MeaningOf(const policy::SettingRow& row, policy::Value value) {
   const std::string help = HelpOf(row);
   const std::string end = "; ";
-  // Parts of the help are divided by semicolons, and those that begin with a value are about that one.
+  // Semicolons separate the parts of a help; a part that begins with a value describes that value.
   const std::string about = policy::Text(row, value) + ": ";
   const std::size_t found = help.starts_with(about) ? 0 : help.find(end + about);
   if (found == std::string::npos) return help.substr(0, help.find(end));
@@ -68,8 +68,8 @@ std::string MeaningOf(const policy::SettingRow& row, policy::Value value) {
 Result<void> CheckTaken(const v1::SetPolicyRequest& request, const v1::Policy& answer) {
   for (const auto& [key, value] : request.settings()) {
     if (answer.settings().contains(key)) continue;
-    const std::string rest = request.dry_run() ? "" : " (what else was given is set)";
-    return Fail(fmt::format("the daemon is of a release that does not know {}{}", key, rest),
+    const std::string rest = request.dry_run() ? "" : " (the other settings are in force)";
+    return Fail(fmt::format("this daemon's release does not know {}{}", key, rest),
                 "restart it, so that the installed release runs");
   }
   return {};

@@ -27,7 +27,7 @@ bool Names(std::string_view list, std::string_view path) {
 
 Result<std::string> ComposePreload(std::string_view shim, std::string_view existing) {
   if (shim.find_first_of(kSeparators) != std::string_view::npos) {
-    return Fail("\"" + std::string(shim) + "\" cannot be preloaded: LD_PRELOAD takes a blank or colon for a separator",
+    return Fail("\"" + std::string(shim) + "\" cannot be preloaded: LD_PRELOAD takes a blank or colon as a separator",
                 "copy the shim to a path without them and give --shim");
   }
   if (existing.empty()) return std::string(shim);
@@ -48,7 +48,7 @@ std::vector<std::string> ShimCandidates(std::string_view exe, std::string_view l
 
 Result<std::string> FindShim(const std::string& explicit_path, const std::vector<std::string>& candidates) {
   if (!explicit_path.empty()) {
-    // Absolute, because the command may change its folder before it starts another program.
+    // Absolute, because the command may change its working directory before it starts another program.
     char* const resolved = realpath(explicit_path.c_str(), nullptr);
     if (resolved == nullptr) {
       return Fail("cannot find the shim " + explicit_path + ": " + std::strerror(errno),
@@ -63,7 +63,7 @@ Result<std::string> FindShim(const std::string& explicit_path, const std::vector
     if (access(candidate.c_str(), R_OK) == 0) return candidate;
     looked_at += (looked_at.empty() ? "" : ", ") + candidate;
   }
-  return Fail(std::string(kShimName) + " is not there (looked for " + looked_at + ")",
+  return Fail(std::string(kShimName) + " was not found (looked for " + looked_at + ")",
               "install xschedd's client, or give --shim PATH");
 }
 

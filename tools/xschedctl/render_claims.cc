@@ -25,7 +25,7 @@ Json GivenOrNull(bool is_given, Value value) {
   return is_given ? Json(value) : Json();
 }
 
-// By their names: protobuf has no order.
+// Sorted by name: a protobuf map has no order.
 std::map<std::string, std::string> SortedLabels(const v1::Claim& claim) {
   return {claim.labels().begin(), claim.labels().end()};
 }
@@ -78,7 +78,7 @@ std::string RenderClaims(const v1::ListClaimsResponse& answer, const TextStyle& 
 std::string RenderPut(const v1::PutClaimResponse& answer, bool dry_run, const std::string& folder) {
   if (dry_run) {
     return fmt::format("would put {}{}\n(dry run: nothing was changed)\n", TitleOf(answer.claim()),
-                       answer.is_new() ? "" : " in place of the one of this name");
+                       answer.is_new() ? "" : ", replacing the one of this name");
   }
   const v1::Claim& claim = answer.claim();
   const std::string mount =

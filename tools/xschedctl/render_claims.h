@@ -10,7 +10,7 @@
 namespace xschedd::ctl {
 
 std::string RenderClaims(const v1::ListClaimsResponse& answer, const TextStyle& style);
-// `folder`: with the folders of claims' sockets.
+// `folder`: the one that contains the folders of claims' sockets.
 std::string RenderPut(const v1::PutClaimResponse& answer, bool dry_run, const std::string& folder);
 std::string RenderRemoved(const v1::DeleteClaimResponse& answer, bool dry_run);
 

@@ -20,10 +20,10 @@ std::string_view SourceText(v1::PrioritySource source) {
   return source == v1::PRIORITY_SOURCE_OWNER ? "user" : Name(source);
 }
 
-// GPU time used in a second, ns; over the time that the daemon's sample covers.
+// GPU time used in a second, ns, averaged over the time that the daemon's sample covers.
 std::uint64_t Rate(const v1::ClientDevice& device) {
   constexpr double kSecond = 1e9;
-  constexpr double kLimit = 1e18;  // no daemon answers more, and the number must fit
+  constexpr double kLimit = 1e18;  // above any real value; the number must fit
   if (device.recent_ns() == 0) return 0;
   return static_cast<std::uint64_t>(std::min(
       static_cast<double>(device.recent_gpu_ns()) / static_cast<double>(device.recent_ns()) * kSecond, kLimit));
@@ -40,8 +40,8 @@ std::string ClaimText(const v1::Client& client) {
   return client.claim().text().empty() ? client.claim().name() : client.claim().text();
 }
 
-// Where the columns go that are shown only if some client has missed a deadline, had calls passed through, was
-// measured, or has a claim: behind the share.
+// Where optional columns go, behind SHARE: they are shown only if some client has missed a deadline, had calls passed
+// through, was measured, or has a claim.
 constexpr std::ptrdiff_t kOptionalColumn = 13;
 
 }  // namespace
@@ -85,7 +85,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
                                      [](const v1::Client& client) { return client.has_claim(); });
   if (any_claim) columns.insert(columns.begin() + kOptionalColumn, {.header = "CLAIM", .rank = 3});
   Table table(columns);
-  // Of each device, by all listed clients. Clients that were not asked for are not known here.
+  // GPU time in a second on each device, of the listed clients only.
   std::map<std::string, std::uint64_t> rates;
   for (const v1::Client& client : answer.clients()) {
     for (const v1::ClientDevice& device : client.devices())
@@ -133,11 +133,11 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       cells.back() = process.command + (process.reason.empty() ? "" : " (" + process.reason + ")");
       table.Add(std::move(cells));
     }
-    if (!unscheduled->is_complete) not_seen = "processes of other users could not be looked into: run it as root\n";
+    if (!unscheduled->is_complete) not_seen = "processes of other users could not be inspected: run it as root\n";
   }
   const std::string_view notice =
       answer.observes_only()
-          ? "observing only ([daemon] enforce = false): nobody is held; HELD is what would have been\n"
+          ? "observing only ([daemon] enforce = false): no client is held; HELD is what would have been\n"
           : "";
   return table.Render(style) + LeftOutNote(answer.left_out(), "not shown") + std::string(not_seen) +
          std::string(notice);

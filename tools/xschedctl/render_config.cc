@@ -20,7 +20,7 @@ bool Differs(const Setting& setting) {
   return setting.value() != setting.default_value();
 }
 
-// "25 ms"; `exe="train" priority=-20` for what is a table in the file.
+// "25 ms"; `exe="train" priority=-20` for a table of the file.
 std::string ValueText(const std::string& key, const std::string& value) {
   const Json json = Parsed(value);
   if (json.is_null()) return "-";
@@ -34,8 +34,7 @@ std::string ValueText(const std::string& key, const std::string& value) {
   return text;
 }
 
-// As short as it is clear: what is beside the main file, or below it, without the folder that they share. An earlier
-// daemon has one file, and does not name it.
+// Relative to the main file's folder if the file is in it. An earlier daemon has only one file and does not name it.
 std::string FileText(const std::string& file, const std::string& main) {
   if (file.empty()) return "file";
   const std::string folder = main.substr(0, main.rfind('/') + 1);
@@ -90,10 +89,11 @@ std::string RenderConfig(const ShownConfig& config, bool only_changed, const Tex
                SourceText(setting, config.config.file())});
     if (differs) table.Paint(3, Colour::kYellow);
   }
-  return table.Render(style) +
-         fmt::format("({} of {} settings differ from the defaults; {} {})\n", changed, config.config.settings_size(),
-                     config.is_running ? "in force in the daemon, which reads" : "not asked of a daemon; read from",
-                     FilesText(config.config));
+  return table.Render(style) + fmt::format("({} of {} settings differ from the defaults; {} {})\n", changed,
+                                           config.config.settings_size(),
+                                           config.is_running ? "in force in the daemon, which reads"
+                                                             : "as a daemon started now would have them; read from",
+                                           FilesText(config.config));
 }
 
 Json ToJson(const ShownConfig& config, bool only_changed) {
@@ -161,7 +161,7 @@ std::string RenderReload(const v1::ReloadResponse& answer, bool dry_run, const T
     text += table.Render(style);
   }
   if (dry_run) {
-    text += answer.changes_size() == 0 ? "the files are what is in force: a reload would change nothing\n"
+    text += answer.changes_size() == 0 ? "what the files say is in force already: a reload would change nothing\n"
                                        : "(dry run: nothing was changed)\n";
     return text;
   }

@@ -11,14 +11,14 @@
 
 namespace xschedd::ctl {
 
-// `is_running`: it is what a daemon has in force; else what the files would bring.
+// `is_running`: what is in force in a daemon; else what the files would set.
 struct ShownConfig {
   v1::GetConfigResponse config;
   bool is_running = false;
 };
-// What a reader of files found. `file`: the main one; "": there was none.
+// The configuration read from files. `file`: the main one; "": there was none.
 ShownConfig Shown(const Config& config, const std::string& file);
-// `only_changed`: leaves out what is as by default.
+// `only_changed`: leaves out settings at their default.
 std::string RenderConfig(const ShownConfig& config, bool only_changed, const TextStyle& style);
 Json ToJson(const ShownConfig& config, bool only_changed);
 

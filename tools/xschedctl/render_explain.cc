@@ -11,7 +11,7 @@
 namespace xschedd::ctl {
 namespace {
 
-// More would tell a person nothing; --json has all of them.
+// More would not help a person; --json has all of them.
 constexpr int kSpansShown = 8;
 
 // "6.54 s  65.4 %"

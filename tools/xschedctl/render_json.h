@@ -22,13 +22,13 @@ Json ToJson(const v1::Stats& stats);
 Json ToJson(std::uint64_t pid, const v1::ExplainResponse& answer);
 Json ToJson(const v1::GetVersionResponse& answer);
 
-// The version of all documents: a field that goes, or means something else, makes it one more.
+// The version of all documents: incremented when a field is removed or changes its meaning.
 inline constexpr int kSchemaVersion = 1;
 
-// A document of --json: `json`, an object, with what it is in front, "schema": "xschedctl/ps/1", on a line of its own.
+// A document of --json, on a line of its own: the object `json` preceded by its kind, "schema": "xschedctl/ps/1".
 std::string Document(std::string_view kind, const Json& json);
 
-// One document on one line with its line feed. Bytes that are no UTF-8 are replaced, never an error.
+// One document on one line with its line feed. Invalid UTF-8 is replaced, never an error.
 std::string Line(const Json& json);
 
 }  // namespace xschedd::ctl

@@ -102,7 +102,7 @@ std::string RenderStats(const v1::Stats& stats) {
       "over quota   {}\n",
       Duration(stats.uptime_ms() * 1'000'000), stats.clients(), stats.connections_total(), stats.refused_total(),
       stats.transitions_total(), stats.decisions_total(), stats.gate_writes_total(), Duration(stats.decision_p50_ns()),
-      Duration(stats.decision_p99_ns()), quotas.empty() ? "nobody" : quotas);
+      Duration(stats.decision_p99_ns()), quotas.empty() ? "none" : quotas);
 }
 
 }  // namespace xschedd::ctl

@@ -1,5 +1,5 @@
-// The daemon's answers as text for people. Every number carries its unit; what a client named itself is made harmless
-// before it is printed. Thread rule: pure functions, but for the time zone that RenderEvent reads.
+// The daemon's answers as text for people. Every number carries its unit; control characters in text from clients are
+// replaced before it is printed. Thread rule: pure functions, but for the time zone that RenderEvent reads.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace xschedd::ctl {
 // "(2 clients of other users not shown)" for a user; empty: there are none.
 std::string LeftOutNote(std::uint32_t count, std::string_view what);
 
-// `unscheduled`: rows behind the clients; null: not asked for.
+// `unscheduled`: rows after the clients; null: not requested.
 std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style,
                           const UnscheduledProcesses* unscheduled = nullptr);
 std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle& style);

@@ -1,5 +1,5 @@
-// The options that say which clients are meant, as text from the command line, and their reading into the protocol's
-// Selector. Thread rule: values.
+// The options that select clients, as text from the command line, and their conversion into the protocol's Selector.
+// Thread rule: values.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct SelectorOptions {
 };
 
 enum class WhenEmpty {
-  kIsError,   // set, hold, release: nobody means everybody by saying nothing
+  kIsError,   // set, hold, release: no selector must not mean every client
   kMeansAll,  // ps
 };
 

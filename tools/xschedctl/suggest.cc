@@ -25,12 +25,12 @@ std::size_t Distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string Nearest(std::string_view word, const std::vector<std::string>& known) {
-  constexpr std::size_t kLongest = 64;  // what is longer is no typing mistake
+  constexpr std::size_t kLongest = 64;  // a longer word is not a typing mistake
   if (word.empty() || word.size() > kLongest) return {};
   std::string best;
   std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& one : known) {
-    // The beginning of a word is as good as a near one.
+    // The beginning of a word counts as near.
     const bool begins = word.size() >= 3 && one.compare(0, word.size(), word) == 0;
     const std::size_t distance = begins ? 1 : Distance(word, one);
     if (distance >= least) continue;

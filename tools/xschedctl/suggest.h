@@ -1,4 +1,4 @@
-// What a mistyped word may have meant. Thread rule: pure functions.
+// Suggests what a mistyped word may have meant. Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace xschedd::ctl {
 
-// The one of `known` that `word` differs least from: a letter more, less, other, or two exchanged, each counts one.
-// Empty: none is near, or the word is too short to tell.
+// The one of `known` that is nearest to `word`: a letter added, removed or changed, or two swapped, counts one. Empty:
+// none is near, or the word is too short to tell.
 std::string Nearest(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace xschedd::ctl

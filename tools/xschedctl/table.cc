@@ -10,7 +10,7 @@ namespace xschedd::ctl {
 namespace {
 
 constexpr std::size_t kGap = 2;
-// A flexible column narrower than this tells nothing: rather drop another one.
+// A flexible column narrower than this is useless: drop another column instead.
 constexpr std::size_t kFlexibleMin = 12;
 
 bool StartsCharacter(char byte) {

@@ -1,7 +1,7 @@
 // A table of text that fits the terminal: less important columns go first, then the flexible one is cut. Written to a
-// pipe (width 0) nothing is dropped or cut, so that scripts see every column always.
-// What clients write (command lines) is made harmless: control characters become '?', so that no process can move the
-// administrator's cursor. Thread rule: one user at a time.
+// pipe (width 0) nothing is dropped or cut, so that scripts see every column always. Control characters in text from
+// clients (command lines) become '?', so that no process can move the administrator's cursor. Thread rule: one user at
+// a time.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ class Table {
   void Add(std::vector<std::string> cells);
   // A cell of the row that was added last.
   void Paint(std::size_t column, Colour colour);
-  // `width` 0: as wide as it is. Lines end in '\n' and have no blanks before it.
+  // Lines end in '\n' without blanks before it.
   std::string Render(const TextStyle& style) const;
 
  private:
@@ -47,10 +47,11 @@ std::string Harmless(std::string_view text);
 // Number of characters, counting a UTF-8 sequence as one.
 std::size_t DisplayWidth(std::string_view text);
 
-// At most so many characters of the beginning, none of them cut.
+// The first `count` characters, none of them cut.
 std::string FirstCharacters(std::string_view text, std::size_t count);
 
-// Width of standard output's terminal; 0 where it is none. $COLUMNS goes first for terminals that lie.
+// Width of the terminal on standard output; 0: not a terminal. $COLUMNS takes precedence, for terminals that report a
+// wrong width.
 std::size_t TerminalWidth();
 
 }  // namespace xschedd::ctl

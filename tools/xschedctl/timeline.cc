@@ -30,7 +30,7 @@ Json HeldArgs(const v1::Event& event) {
   return args;
 }
 
-// What stands on a slice: whom it waits for is to be seen without opening it.
+// A slice's title says for whom it waits, so that this is visible without opening it.
 std::string Title(const std::string& state, const Json& args) {
   if (args.contains("for_pid")) return fmt::format("{} for pid {}", state, args["for_pid"].get<std::uint64_t>());
   if (args.contains("for")) return state + " for " + args["for"].get<std::string>();
@@ -148,10 +148,10 @@ void Timeline::Take(const v1::ListClientsResponse& snapshot) {
     for (const v1::ClientDevice& device : listed.devices()) {
       Track& track = TrackOf(client, device.device(), taken_ns_);
       Json args = Json::object();
-      // Events know one kind of shut gate.
+      // Events have only one kind of shut gate.
       const bool is_held = device.state() == v1::CLIENT_STATE_HELD || device.state() == v1::CLIENT_STATE_PASSING;
       const std::string_view state = Name(is_held ? v1::CLIENT_STATE_HELD : device.state());
-      // Why is not in the list; the next event says it.
+      // The list does not have the reason; the next event does.
       if (is_held && !device.held_for().empty()) args["for"] = device.held_for();
       if (track.state == state) args = track.args;
       Enter(track, state, taken_ns_, std::move(args));

@@ -1,11 +1,11 @@
-// From the daemon's events to a timeline: a track for each client and device that is at each moment untracked, idle,
-// running or held (and for whom); counters for each device and, sampled, for each track: what is in flight, and the
-// window; marks for what administrators changed.
+// Turns the daemon's events into a timeline: for each client and device a track that is at each moment untracked, idle,
+// running or held (and for whom); counters for each device and, sampled, for each track (work in flight, window); marks
+// for administrators' changes.
 //
-// It begins with a snapshot, so that clients are there that do nothing new during the recording. After an event LOST it
-// needs another one; what was between is "unknown". A track has no gaps and no overlaps from where it begins (start of
-// the recording, or attached) to where it ends (gone, or end). Memory: clients that are connected. Thread rule: one
-// user at a time.
+// It begins with a snapshot, so that clients that do nothing new during the recording are in it. After an event LOST it
+// needs another snapshot; the time between is "unknown". A track has no gaps and no overlaps from where it begins
+// (start of the recording, or attached) to where it ends (gone, or end). Memory grows with the connected clients only.
+// Thread rule: one user at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ namespace xschedd::ctl {
 
 class Timeline {
  public:
-  // The command line of a client that has come during the recording; empty: not known.
+  // The command line of a client that connected during the recording; empty: not known.
   using CommandOf = std::function<std::string(std::uint64_t pid)>;
 
   // `trace` outlives it.
   Timeline(ChromeTrace& trace, CommandOf command_of) : trace_(trace), command_of_(std::move(command_of)) {}
 
-  // What holds at the snapshot's time: the first, or after LOST.
+  // The state at the snapshot's time: at first, and after LOST.
   void Take(const v1::ListClientsResponse& snapshot);
   // In the order in which they come. One from before the last snapshot changes nothing. False: events were lost, and
   // Take must be called.
   bool Add(const v1::Event& event);
-  // What no event tells: work in flight and windows, as they are at this moment. Only changes are written.
+  // What no event reports: the current work in flight and windows. Only changes are written.
   void Sample(const v1::ListClientsResponse& snapshot);
   // Ends all tracks.
   void End(std::uint64_t time_ns);
@@ -65,7 +65,7 @@ class Timeline {
 
   Client& ClientOf(std::uint64_t id, std::uint64_t pid);
   void NameClient(Client& client, const std::string& command);
-  // The track, made where there is none.
+  // The track, made if it does not exist.
   Track& TrackOf(Client& client, const std::string& device, std::uint64_t time_ns);
   Device& DeviceOf(const std::string& address);
   void NameDevice(const std::string& address, const std::string& name);

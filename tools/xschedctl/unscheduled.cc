@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string ReasonOf(const fs::path& process, std::uint64_t parent, const std::set<std::uint64_t>& clients) {
-  // A forked process inherits what its parent has open, and has no use of it.
+  // A forked process inherits its parent's open files without using them.
   if (clients.contains(parent)) return "child of pid " + std::to_string(parent);
   const std::string maps = FileText(process / "maps");
   if (maps.empty()) return {};
@@ -35,7 +35,7 @@ UnscheduledProcesses FindUnscheduled(const std::set<std::uint64_t>& clients, boo
     if (!clients.contains(pid)) found.is_complete = false;
   for (const GpuUser& user : gpu.users) {
     if (clients.contains(user.pid)) continue;
-    // One of another user could be a client that this one was not told of.
+    // It could be a client of another user, which the daemon did not list.
     if (user.is_hidden && !are_all_clients) {
       found.is_complete = false;
       continue;

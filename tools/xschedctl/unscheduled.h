@@ -1,6 +1,6 @@
 // Programs that compute on a GPU without being clients of the daemon, as /proc and KFD show them: processes with
-// /dev/kfd or /dev/nvidia-uvm open. (Monitors and desktops have other files of the drivers open, and are not meant.)
-// Thread rule: reads files; main thread.
+// /dev/kfd or /dev/nvidia-uvm open. (Monitors and desktops open other files of the drivers, and are not listed.) Thread
+// rule: reads files; main thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace xschedd::ctl {
 struct UnscheduledProcess {
   std::uint64_t pid = 0;
   std::uint32_t uid = 0;
-  std::string command;  // its name, without its words
+  std::string command;  // its name, without arguments
   std::string reason;   // "shim not preloaded"; empty: not known
 };
 
@@ -24,10 +24,10 @@ struct UnscheduledProcesses {
   bool is_complete = true;                    // false: this user may not look into some processes
 };
 
-// `clients`: their pids, and whether these are all that the daemon has. `root`: of the folders proc and sys.
+// `clients`: their pids, and whether these are all that the daemon has. `root`: the folder that contains proc and sys.
 UnscheduledProcesses FindUnscheduled(const std::set<std::uint64_t>& clients, bool are_all_clients,
                                      const std::string& root = {});
-// Beside all clients, as the daemon has listed them.
+// The same for the clients in the daemon's answer.
 UnscheduledProcesses FindUnscheduled(const v1::ListClientsResponse& answer);
 
 }  // namespace xschedd::ctl

@@ -1,5 +1,5 @@
-// Shared by the HIP programs that test the software GPU: checks that end the program with a message, a device name of
-// its own for each run (so that runs beside each other do not meet), and kernels with host functions. Include it in one
+// Shared by the HIP programs that test the software GPU: checks that end the program with a message, a separate device
+// name for each run (so that concurrent runs do not share a device), and kernels with host functions. Include it in one
 // file of a program: it defines kernels and the kernel table.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 #include "tools/softgpu/softgpu.h"
 
-// Ends the program at once, without the runtime's exit handlers, which might hang after a failure; so it removes the
-// shared memory that they would have removed.
+// Ends the program at once, without the runtime's exit handlers, which might hang after a failure; it removes the
+// shared memory in their place.
 [[noreturn]] inline void fail(const char* file, int line, const char* what, const char* why) {
   std::fprintf(stderr, "%s:%d: %s: %s\n", file, line, what, why);
   unlink((std::string("/dev/shm/softgpu.") + std::getenv("SOFTGPU_NAME")).c_str());

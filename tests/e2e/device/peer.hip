@@ -32,7 +32,7 @@ int main() {
   HIP(hipMemcpyPeer(values[1], 1, values[0], 0, kCount * sizeof(int)));
   REQUIRE(all_equal(read_back(values[1], kCount), 8));
 
-  // The device that holds back the other one, by an event.
+  // The device that delays the other one through an event.
   hipEvent_t done;
   HIP(hipEventCreateWithFlags(&done, hipEventDisableTiming));
   launch_add(values[0], kCount, 1, streams[0]);

@@ -1,5 +1,5 @@
-// Processes on one device: they slow each other down and take turns; one that is killed in the middle of a kernel holds
-// the device no longer than that kernel; an idle one uses no processor; a child of fork does no harm.
+// Processes on one device: they slow each other down and take turns; one that is killed during a kernel holds the
+// device no longer than that kernel; an idle one uses no CPU time; a forked child does no harm.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

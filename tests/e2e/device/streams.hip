@@ -67,8 +67,8 @@ float both_ms(int grid) {
   return both;
 }
 
-// Two kernels that each need half the device overlap; two that need all of it do not. A host that is slow to bring the
-// second one spoils a try, not five.
+// Two kernels that each need half the device overlap; two that need all of it do not. A host that launches the second
+// one late spoils one attempt, but not five.
 void side_by_side(int grid, bool overlap) {
   bool seen = false;
   for (int i = 0; i < 5 && !seen; ++i) {

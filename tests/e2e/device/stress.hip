@@ -1,5 +1,5 @@
-// Threads that issue random work on streams of their own, on two devices, with events across: every buffer ends with
-// the number that the operations issued on it add up to. The seed is fixed.
+// Threads that issue random work on streams of their own, on two devices, with events across: every buffer must end
+// with the sum of the operations issued on it. The seed is fixed.
 #include <random>
 #include <thread>
 

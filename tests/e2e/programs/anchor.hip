@@ -1,9 +1,9 @@
 // anchor [DEVICE]
-// A client that attaches to the device with one launch and then does what it is told on standard input, a line each:
+// A client that attaches to the device with one launch and then obeys commands on standard input, one per line:
 //   work N MICROS   launches N kernels and waits for them, then prints "done"
 //   start MICROS    keeps the device busy until the next line
 //   stop            nothing: ends a start, and waits for what it launched
-// and ends at the end of input, even behind a start: then with work in flight. It prints "ready" once it has attached.
+// and ends at the end of input, even after a start, then with work in flight. It prints "ready" once it has attached.
 // Its first launch takes $ANCHOR_FIRST_US; 1 without.
 #include <poll.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
       E2E_CHECK(hipDeviceSynchronize());
       std::cout << "done" << std::endl;
     } else if (verb == "start" && words >> micros) {
-      // Two launches ahead at all times, so that the client never becomes idle between them.
+      // Always two launches ahead, so that the client never becomes idle between them.
       hipEvent_t events[2];
       for (hipEvent_t& event : events) E2E_CHECK(hipEventCreate(&event));
       unsigned turn = 0;

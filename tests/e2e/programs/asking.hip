@@ -1,6 +1,6 @@
 // asking [GROUP]
-// A client that makes two streams, attaches with one launch on the first, and then calls xschedd's C API as it is told on
-// standard input, a line each; it answers each line with one, "WORD RESULT ...", and ends at the end of input:
+// A client that makes two streams, attaches with one launch on the first, and then calls xschedd's C API as commanded
+// on standard input, one command per line; it answers each with a line "WORD RESULT ...", and ends at the end of input:
 //   priority N | weight N | deadline US                        of the process
 //   stream-priority S N | stream-weight S N | stream-deadline S US     of stream 0 or 1
 //   destroy S                                                  destroys stream S and makes another in its place

@@ -1,10 +1,12 @@
 // ending
-// A client whose threads come and go, as it is told on standard input, a line each; it answers each with one:
+// A client whose threads start and end as commanded on standard input, one command per line; it answers each with a
+// line:
 //   start deferred|asynchronous LAUNCHES MICROS   a thread that can be cancelled so, makes its launches on the default
 //                                                 stream and waits to be cancelled: "started"
 //   cancel                    cancels it: "cancelled"
 //   join                      waits for its end: "ended LAUNCHES", how many of its launches it made
-//   short THREADS             so many threads, each of which makes one launch on its own default stream and ends: "done"
+//   short THREADS             so many threads, each of which makes one launch on its own default stream and ends:
+// "done"
 //   wait                      hipDeviceSynchronize: "done"
 // and ends at the end of input, with the verdict of program.h. It prints "ready" once it has attached.
 //   ending bound     all of it in a thread that is bound to one processor, and runs by SCHED_FIFO if it may
@@ -49,8 +51,7 @@ void Expect(unsigned launches, unsigned first) {
 }
 
 void* Work(void*) {
-  // A type that lets a thread be cancelled at any moment is for code that holds nothing; the launch is the only thing
-  // here that does.
+  // Asynchronous cancellation is only for code that holds no resources; here only the launch holds any.
   if (g_task.asynchronous) pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
   const unsigned first = g_made;
   for (unsigned launch = 0; launch < g_task.launches; ++launch) {
@@ -99,7 +100,7 @@ int Main() {
     } else if (verb == "join") {
       void* result = nullptr;
       if (pthread_join(thread, &result) != 0 || result != PTHREAD_CANCELED) return 2;
-      // One that is cancelled at any moment may be so between its launch and the count of it.
+      // Asynchronous cancellation may come between a launch and its count.
       unsigned done = g_done;
       if (g_task.asynchronous && done < g_task.launches) ++done;
       Expect(done, g_made);
@@ -131,7 +132,7 @@ int Main() {
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
-  // Registered before anything of the GPU is: the last to run.
+  // Registered before anything of the GPU, so it runs last.
   if (how == "leaving") {
     sigset_t told;
     sigemptyset(&told);

@@ -3,7 +3,7 @@
 //
 //   gang_rank ROUNDS MICROS RANK DEVICE    the two ranks share the file $E2E_MEETING
 //
-// They end sooner when they are asked to in that file.
+// A word in that file makes them end sooner.
 //
 // Ends as the other programs do: wrong if a kernel waited for its partner in vain.
 #include <fcntl.h>

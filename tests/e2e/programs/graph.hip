@@ -1,5 +1,5 @@
 // A graph of five launches and a copy, captured in global mode (the mode that forbids most) and launched many times.
-// Nothing may be recorded, queried or waited for by the shim while the capture is active, or the capture fails.
+// The shim must not record, query or wait while the capture is active, or the capture fails.
 #include "program.h"
 
 int main(int argc, char** argv) {

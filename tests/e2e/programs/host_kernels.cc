@@ -47,8 +47,8 @@ MeetArguments MeetingOf(const softgpu_dispatch* dispatch) {
   return arguments;
 }
 
-// Runs on until the other rank's kernel of this round runs, too. A partner that is held for good must fail the test and
-// not hang it.
+// Runs until the other rank's kernel of this round is running, too. A partner that is held forever must make the test
+// fail, not hang.
 void RunMeet(const softgpu_dispatch* dispatch) {
   constexpr auto kPatience = std::chrono::seconds(20);
   const MeetArguments arguments = MeetingOf(dispatch);

@@ -42,7 +42,7 @@ extern "C" __global__ void scale_add(e2e::Value* y, const e2e::Value* x, e2e::Va
 #endif
 }
 
-// What it does is in host_kernels.cc: two GPUs that wait for each other are the software GPU's alone.
+// Implemented in host_kernels.cc: only on the software GPU can two GPUs wait for each other.
 extern "C" __global__ void meet(e2e::Meeting* meeting, std::uint32_t rank, std::uint32_t round, std::uint64_t micros) {
   (void)meeting, (void)rank, (void)round, (void)micros;
 }

@@ -1,5 +1,5 @@
-// Calls the functions of client-shim/hip/entry_points.def that take a stream, or have to do with work, and are left alone:
-// none waits at a gate, and none makes the device do anything.
+// Calls the functions of client-shim/hip/entry_points.def that take a stream or concern work but are not wrapped: none
+// waits at a gate, and none makes the device do anything.
 //
 // Prints "ready" with its streams made, waits for a line on standard input, makes the calls, and ends with the line of
 // every program here, of no launches and no submissions.

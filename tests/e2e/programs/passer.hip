@@ -1,6 +1,6 @@
 // passer CODE_OBJECT
-// A client that submits what it is told on standard input, one word or two a line, each on a thread of its own, so that
-// one that is held keeps nobody else from being told:
+// A client that submits as commanded on standard input, one or two words per line, each on its own thread, so that a
+// held one does not block later commands:
 //   own         a kernel of the program itself, own_kernel
 //   template    the same for shaped<int, 4>
 //   spin        a kernel of 30 ms, softgpu_spin_us

@@ -1,4 +1,4 @@
-// What every end-to-end program shares: its two arguments, its check of HIP's return codes, its last line.
+// Shared by all end-to-end programs: the two arguments, the check of HIP's return codes, the last line.
 //
 //   PROGRAM LAUNCHES MICROS     launches `scale_add` LAUNCHES times, each taking MICROS of device time
 //

@@ -1,6 +1,6 @@
-"""A Python program with GPU work, HIP by ctypes, that calls the package xschedd as it is told: each line of standard input
-is an expression, and is answered with its repr. `launch(stream, micros)` and `wait()` are work; `stream` is a stream with
-the attribute that torch's has. Prints "ready" once it has attached.
+"""A Python program with GPU work, HIP by ctypes, that calls the package xschedd: each line of standard input is an
+expression, and is answered with the repr of its value. `launch(stream, micros)` and `wait()` are work; `stream` is a stream
+with the attribute that torch's has. Prints "ready" once it has attached.
 """
 
 import ctypes

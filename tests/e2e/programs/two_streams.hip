@@ -1,5 +1,5 @@
 // Two non-blocking streams that hand a buffer to each other by events: each launch needs the other stream's last one.
-// A gate that held one stream of a process and not the other could close a cycle here.
+// A gate that held only one stream of the process could cause a deadlock here.
 #include "program.h"
 
 int main(int argc, char** argv) {

@@ -1,5 +1,5 @@
-// half_record RUNTIME_DIR HINT PCI_ADDRESS STEP: a client that stops just before the STEP-th step of telling the daemon
-// that it became busy, says "there" and waits to be killed or stopped:
+// half_record RUNTIME_DIR HINT PCI_ADDRESS STEP: a client that stops just before the STEP-th step of reporting that it
+// became busy, prints "there" and waits to be killed or stopped:
 //   0  nothing told                      3  published, the daemon not woken
 //   1  level written                     4  all told
 //   2  record written, not published     5  waiting at a shut gate as a waiter, then as 4

@@ -1,5 +1,4 @@
-// Preloaded into the daemon, as sabotage: every accepted connection costs a descriptor more, for good.
-// Thread rule: any thread.
+// Preloaded into the daemon, as sabotage: every accepted connection leaks a descriptor. Thread rule: any thread.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// A client with next to no cost of its own: preamble by common/, and the session's HTTP/2 frames written by hand
+// A client that costs almost nothing itself: preamble by common/, and the session's HTTP/2 frames written by hand
 // instead of through gRPC, so that 100,000 of them measure the daemon and not themselves. It reads what the daemon
 // sends only until the first answer. Thread rule: one thread.
 #pragma once

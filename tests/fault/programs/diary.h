@@ -1,8 +1,8 @@
-// What a tenant writes down about itself, in a file that outlives it: read by tests/fault/diary.py while it runs, and
-// after a kill -9. The layout is fixed by the assertions below and repeated in diary.py.
+// A tenant's record of itself, in a file that outlives it: read by tests/fault/diary.py while it runs, and after a kill
+// -9. The layout is fixed by the assertions below and repeated in diary.py.
 //
-// "Held" must be told apart from "did not get a processor", on a machine that is shared. A call's noise is the time in
-// which it could not have gone on whatever xschedd did:
+// On a shared machine, "held" must be distinguished from "did not get a CPU". A call's noise is the time in which it
+// could not have continued, whatever xschedd did:
 //   - the launching thread was runnable and not running (run_delay of /proc/thread-self/schedstat), and
 //   - a canary thread of the process, which only sleeps 2 ms at a time, was late by more than 1 ms: then other threads
 //     that the call depends on (the daemon's, the software GPU's, the agent's) did not get a processor either.

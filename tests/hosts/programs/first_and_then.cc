@@ -1,4 +1,4 @@
-// One process becomes another, in the ways there are; each that works does the checked work of work.h.
+// A process becomes another in several ways; each one that works does the checked work of work.h.
 //
 //   first_and_then LAUNCHES MICROS WAY
 //     plain           works

@@ -1,4 +1,4 @@
-// A host with odd habits. Each habit is a function of the table at the end; they are practised at three moments:
+// A host with odd habits. Each habit is a function in the table at the end; they run at three moments:
 //
 //   odd LAUNCHES MICROS [first=HABIT,...] [before=HABIT,...] [after=HABIT,...]
 //     first   at the start of the program

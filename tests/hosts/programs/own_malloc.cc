@@ -1,4 +1,4 @@
-// A program with a malloc of its own, as some databases have: it only ever takes, from a fixed place. Works as work.h
+// A program with its own malloc, as in some databases: it never frees, and allocates from a fixed area. Works as work.h
 // does. Thread rule: its malloc, any thread.
 #include <errno.h>
 #include <stddef.h>

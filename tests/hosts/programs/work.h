@@ -2,8 +2,8 @@
 // Python extension does), launches tests/e2e's `scale_add` from a code object, and compares with the host's arithmetic.
 //
 // The code object is $HOST_CODE_OBJECT. The verdict goes to the file $HOST_RESULT, or to standard output without it,
-// because some hosts have none. $HOST_STOP is a file of one byte: the program goes on until it is not 0, however it has
-// cut itself off. Nothing is submitted before the first Launch. Thread rule: one thread at a time.
+// because some hosts have none. $HOST_STOP is a file of one byte: the program continues until it is not 0, however
+// isolated it is. Nothing is submitted before the first Launch. Thread rule: one thread at a time.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-"""The client library's own threads beside many of a program's, in a program that a sanitizer can see (concurrent_client.cc):
-held, released, windowed, told other policies, and with its daemon killed and started again.
+"""Tests the client library's threads beside many program threads, in a program that sanitizers see (concurrent_client.cc):
+held, released, with windows and other policies, and with its daemon killed and restarted.
 
 Usage: concurrent_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT CONCURRENT_CLIENT
 """

@@ -1,4 +1,4 @@
-// A GPU runtime of the test's own: streams on which work takes time, and events on them.
+// The test's own GPU runtime: streams on which work takes time, and events on them.
 //
 // There is no lock in it, and what threads share is relaxed: it orders nothing between the threads that call it, so
 // that ThreadSanitizer sees what orders the client. What a stream or an event is destroyed with is really freed: a use

@@ -1,4 +1,4 @@
-// What an administrator asks for, and the daemon's answers. The real daemon, over its real sockets.
+// An administrator's requests and the daemon's answers. The real daemon, over its real sockets.
 #include <grpcpp/create_channel.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What a client says of itself, and what is listed of it. The real daemon, over its real sockets.
+// What a client reports about itself, and what is listed about it. The real daemon, over its real sockets.
 #include <signal.h>
 #include <unistd.h>
 

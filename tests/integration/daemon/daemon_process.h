@@ -1,4 +1,4 @@
-// The real xschedd on a folder of its own, for one test. Thread rule: the test's thread.
+// The real xschedd with its own folder, for one test. Thread rule: the test's thread.
 #pragma once
 
 #include <sys/types.h>

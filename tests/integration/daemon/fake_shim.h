@@ -1,4 +1,4 @@
-// A client as the shim is one, without a GPU: preamble, session, shared memory. Thread rule: the test's thread.
+// A client like the shim, without a GPU: preamble, session, shared memory. Thread rule: the test's thread.
 #pragma once
 
 #include <functional>

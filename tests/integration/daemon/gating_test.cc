@@ -1,4 +1,4 @@
-// Who is held, and for whom. The real daemon, over its real sockets.
+// Which clients are held, and for which. The real daemon, over its real sockets.
 #include <algorithm>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Peers that send what they should not, or too much of it. The real daemon, over its real sockets.
+// Peers that send invalid or too many messages. The real daemon, over its real sockets.
 #include <grpcpp/create_channel.h>
 #include <signal.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// What a client asks for beside the configuration's rules and ceilings. The real daemon, over its real sockets.
+// A client's requests together with the configuration's rules and ceilings. The real daemon, over its real sockets.
 #include <unistd.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Sessions that are spoken in another way than the shim speaks them. The real daemon, over its real sockets.
+// Sessions that differ from the shim's. The real daemon, over its real sockets.
 #include <grpcpp/create_channel.h>
 #include <unistd.h>
 

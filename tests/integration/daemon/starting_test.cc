@@ -1,4 +1,4 @@
-// What keeps the daemon from starting: one line that says what and how to mend it, exit code 1, nothing left behind.
+// Errors that keep the daemon from starting: one line with cause and remedy, exit code 1, nothing left behind.
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// What a flood of messages leaves behind in the real daemon: a bounded log, and no memory. No times are asserted.
+// What a flood of messages leaves behind in the real daemon: a bounded log, and no memory. Times are not checked.
 #include <fcntl.h>
 #include <grpcpp/create_channel.h>
 #include <signal.h>

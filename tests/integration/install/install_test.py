@@ -1,4 +1,4 @@
-"""What `meson install` puts where: the service starts a file that is there, and the parts find each other.
+"""Checks what `meson install` installs where: the service starts an installed file, and the parts find each other.
 
 usage: install_test.py MESON BUILD_DIR SOURCE_ROOT
 """

@@ -1,6 +1,5 @@
-"""The manual pages beside what they describe: each option of the programs, each command, each exit status, each key of the
-configuration and each environment variable is in its page, and the page has none that is not. Also what mandoc and man say
-of them, where these are installed.
+"""Compares the manual pages with what they describe: each option, command, exit status, configuration key and environment
+variable is in its page, and the page has no others. Also checks the pages with mandoc and man, if these are installed.
 
 usage: man_test.py XSCHEDCTL XSCHEDD SOURCE_ROOT MESON BUILD_ROOT
 """

@@ -1,4 +1,4 @@
-"""Who may connect to the metrics may be anybody: slow, huge, wrong and many requests, while the daemon does its work.
+"""Anybody may connect to the metrics socket: slow, huge, invalid and many requests, while the daemon works.
 
 usage: hostile_test.py XSCHEDD XSCHEDCTL METRICS_CLIENT
 """

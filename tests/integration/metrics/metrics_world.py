@@ -1,4 +1,4 @@
-"""What the tests of this folder share: a daemon that serves metrics, clients whose numbers are known, and a strict reader
+"""Shared by the tests in this folder: a daemon that serves metrics, clients whose numbers are known, and a strict reader
 of what it answers (prometheus_client's parser of OpenMetrics, by the authors of the format)."""
 
 import http.client

@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes the daemon, and is asked for the values; promtool and Prometheus read what we ship.
+"""A real Prometheus scrapes the daemon, and its values are checked; promtool and Prometheus read the shipped files.
 
 usage: prometheus_test.py XSCHEDD XSCHEDCTL METRICS_CLIENT
 """

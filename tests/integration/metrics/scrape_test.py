@@ -1,4 +1,4 @@
-"""The metrics against what clients really did; where they are served, and where not; that documents name what there is.
+"""Compares the metrics with what clients did; checks where they are served, and that documents name all of them.
 
 usage: scrape_test.py XSCHEDD XSCHEDCTL METRICS_CLIENT
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a restart of the daemon must not lose of claims and their sockets.
+"""Claims and their sockets must survive a restart of the daemon.
 
 Usage: claims_test.py, with XSCHEDD_BINARY, XSCHEDCTL and XSCHEDD_TENANT in the environment (meson test 'restart claims').
 """

@@ -233,7 +233,7 @@ class KeptByASystemdThatMixes(Kept):
 
 
 class Lost(Restart):
-    """What is missing costs no more than itself."""
+    """A missing part loses nothing else."""
 
     def change_store(self, change):
         """Kills the daemon, and lets `change` look at the store before the next one gets it."""

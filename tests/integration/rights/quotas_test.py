@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Quotas of each uid: what is refused and with which words, that nobody else notices, that all of it is given back.
+"""Quotas of each uid: what is refused and with which message, that others do not notice, and that everything is given back.
 Usage: quotas_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL RIGHTS_CLIENT [TEST]
 """
 

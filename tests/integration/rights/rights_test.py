@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who may do what: every call of Admin, by either socket, for own clients and for others', against the table in
+"""Permissions: every call of Admin, on both sockets, for own and others' clients, compared with the table in
 docs/explanation/security-model.md; what users and administrators set beside each other; xschedctl as a user sees it.
 Usage: rights_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL RIGHTS_CLIENT [TEST]
 """

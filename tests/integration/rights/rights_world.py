@@ -1,4 +1,4 @@
-"""What the tests of this folder share: a daemon of their own, users who ask it, and clients in odd places."""
+"""Shared by the tests in this folder: a daemon of their own, users who ask it, and clients in odd places."""
 
 import contextlib
 import os

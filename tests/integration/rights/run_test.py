@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `xschedctl run` says of the priority that its program gets. It preloads the shim: not for sanitizers.
+"""The messages of `xschedctl run` about the priority that its program gets. It preloads the shim: not for sanitizers.
 Usage: run_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL RIGHTS_CLIENT [TEST]
 """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""xschedctl support-bundle: what is in the file, what is not, and what becomes of it where something is missing.
+"""xschedctl support-bundle: what is in the file, what is not, and what happens if something is missing.
 Usage: see ctl_world.py"""
 
 import os
@@ -28,7 +28,7 @@ class NoDaemon(WithFolder):
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
         parts = content(path)
         self.assertLessEqual({"README", "doctor", "versions"}, set(parts))
-        self.assertRegex(parts["README"], r"(?s)Could not be had:.*ps\.json.*: .*no daemon")
+        self.assertRegex(parts["README"], r"(?s)Missing:.*ps\.json.*: .*no daemon")
         self.assertIn("XSCHEDD_PRIORITY", parts["doctor"])
         for name, text in parts.items():
             self.assertNotIn(MARK, text, name)

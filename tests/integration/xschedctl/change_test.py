@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What xschedctl changes, and that it shows: set, hold, release, policy, and the events of it.
+"""Changes by xschedctl and how they are shown: set, hold, release, policy, and their events.
 
 Usage: change_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Claims on real cgroups: whose they are, what counts, when they end, and who gets none.
+"""Claims on real cgroups: to whom they apply, their effect, when they end, and who gets none.
 
 Usage: claim_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """

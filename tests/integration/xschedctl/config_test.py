@@ -236,7 +236,7 @@ class Persist(WithDaemon):
         turn = self.one("policy.turn_ms")
         self.assertEqual((turn["value"], turn["source"], turn["file"]), (40, "file", self.kept))
         self.assertEqual(self.one("policy.linger_us")["source"], "administrator")
-        self.assertIn(f"kept in {self.kept}\n", self.ctl("policy", "set", "--time-slices", "off", "--persist").stdout)
+        self.assertIn(f"written to {self.kept}\n", self.ctl("policy", "set", "--time-slices", "off", "--persist").stdout)
         self.assertRegex(self.ctl("config", "show").stdout, r'policy\.name +"share".*conf\.d/50-policy\.toml, line \d')
         self.restart()
         self.assertEqual([self.one(key)["value"] for key in ("policy.turn_ms", "policy.name", "device.time_slices")],
@@ -274,7 +274,7 @@ class Persist(WithDaemon):
         self.changed_nothing(40, before)
         self.file("xschedd.toml", "")
         self.file("conf.d/50-policy.toml", "[[rule]]\nuid = 1\nweight = 2\n")
-        self.fails(6, "policy", "set", "--turn", "45ms", "--persist", says=["has more than the policy"])
+        self.fails(6, "policy", "set", "--turn", "45ms", "--persist", says=["contains more than the policy"])
         self.changed_nothing(40, "[[rule]]\nuid = 1\nweight = 2\n")
 
     def test_an_option_of_the_daemon_goes_before_it(self):

@@ -1,4 +1,4 @@
-"""xschedctl beside a daemon of its own with clients that need no GPU, for the tests of this folder."""
+"""xschedctl with its own daemon and clients that need no GPU, for the tests in this folder."""
 
 import fcntl
 import json

@@ -68,7 +68,7 @@ class WithoutDaemon(WithFolder):
         self.assertIn("LD_PRELOAD does not name it; start it by xschedctl run", process(plain))
         self.assertIn("statically linked", process(static))
         self.assertIn("set-uid", process(set_uid))
-        self.assertIn("is not there in its container", process(plain, "LD_PRELOAD=/nowhere/libxschedd-shim.so"))
+        self.assertIn("does not exist in its container", process(plain, "LD_PRELOAD=/nowhere/libxschedd-shim.so"))
         self.assertIn("there is no pid 4194999", self.findings(
             self.ctl("doctor", "--json", "--pid", "4194999"))["process"])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who waits for whom, as ps and explain say it and trace records it.
+"""Who waits for whom, as shown by ps and explain and recorded by trace.
 
 Usage: explain_trace_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """

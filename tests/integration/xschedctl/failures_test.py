@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""xschedctl without a daemon, beside one that has stopped or died, and with a wrong command line: exit status and message.
+"""xschedctl without a daemon, with one that has stopped or died, and with a wrong command line: exit status and message.
 
 Usage: failures_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What each command answers to --json, from a live daemon, beside the schemas that are installed (docs/reference/json.md): a field that
-a schema does not know fails, and so does one that it knows and that is not there. Usage: see ctl_world.py
+"""Compares each command's --json answer from a live daemon with the installed schemas (docs/reference/json.md): fields that a
+schema does not have fail, and so do missing ones. Usage: see ctl_world.py
 """
 
 import copy
@@ -165,8 +165,8 @@ class WithoutDaemon(WithFolder):
 
     def test_what_has_no_json_says_so(self):
         self.fails(2, "--json", "top", says=["top has no JSON"])
-        self.fails(2, "--json", "completion", "bash", says=["completion has no JSON"])
-        self.fails(2, "--json", "cdi", "generate", says=["cdi generate has no JSON of its own"])
+        self.fails(2, "--json", "completion", "bash", says=["completion takes no --json"])
+        self.fails(2, "--json", "cdi", "generate", says=["cdi generate takes no --json"])
         self.fails(2, "--json", "run", "--", "true", says=["--dry-run"])
 
 

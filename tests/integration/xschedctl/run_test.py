@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""xschedctl run: the environment that its command gets, and what it says when it cannot start it.
+"""xschedctl run: the environment of its command, and the messages if it cannot start it.
 
 Usage: run_test.py XSCHEDCTL XSCHEDD FAKE_CLIENT
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""xschedctl doctor --self-test: it passes beside a daemon that schedules, leaves nothing behind, and does not pass where
-something that it claims to prove is broken. Usage: see ctl_world.py
+"""xschedctl doctor --self-test: it passes with a daemon that schedules, leaves nothing behind, and fails if something that
+it claims to test is broken. Usage: see ctl_world.py
 """
 
 import json
@@ -27,7 +27,7 @@ class SelfTest(WithDaemon):
         self.assertEqual({level for level, _ in found}, {"ok"}, found)
         text = "\n".join(what for _, what in found)
         for part in ("priority -90 and pid ", " at -100", "through the shim's symbols", "the lower was held for ",
-                     "the lower one went on within ", "both ended with exit code 0", "proved: preload, private library, sessions, priorities, hold and release"):
+                     "the lower one continued within ", "both ended with exit code 0", "tested: preload, private library, sessions, priorities, hold and release"):
             self.assertIn(part, text)
         self.assertEqual(self.json("ps")["clients"], [])
         self.assertEqual(self.json("ps")["devices"], [])
@@ -37,7 +37,7 @@ class SelfTest(WithDaemon):
         _, found = self.outcome()
         self.assertEqual([level for level, _ in found].count("warning"), 1, found)
         self.assertIn("policy fifo", [what for level, what in found if level == "warning"][0])
-        self.assertIn("Not proved: priorities, hold and release", found[-1][1])
+        self.assertIn("Not tested: priorities, hold and release", found[-1][1])
 
     def test_a_rule_that_makes_both_equal_is_said_to_prove_less(self):
         self.file("xschedd.toml", '[[rule]]\nexe = "self-test-client"\npriority = 3\n')

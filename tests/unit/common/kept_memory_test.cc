@@ -1,4 +1,4 @@
-// Board and ledger that a second daemon takes over: what it believes of them, and that the client notices nothing.
+// Board and ledger that a second daemon takes over: what it trusts in them; the client notices nothing.
 #include <sys/eventfd.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// The grammar of passthrough: what is understood, what is refused and with which advice, what matches what.
+// The grammar of passthrough: what is accepted, what is refused and with which remedy, and what matches.
 #include "common/passthrough.h"
 
 #include "common/entry_point_names.h"

@@ -1,4 +1,4 @@
-// What the seals promise: neither side can pull the memory from under the other, and a client cannot write its board.
+// The seals' guarantees: neither side can remove the memory from the other, and a client cannot write its board.
 #include "common/shared_memory.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// What a client's own user sets, beside hints, rules and administrators.
+// Settings by a client's own user, together with hints, rules and administrators.
 #include "daemon/core.h"
 #include "daemon/registry/effective_words.h"
 #include "tests/catch.h"

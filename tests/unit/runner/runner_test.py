@@ -1,4 +1,4 @@
-"""What tests/run.py and tests/tally.py make of tests that pass, fail and skip."""
+"""How tests/run.py and tests/tally.py report tests that pass, fail and skip."""
 
 import json
 import pathlib

@@ -2,8 +2,8 @@
 
   shim    needs libc only; asks for nothing newer than tools/dist/needs.py allows; exports the listed entry points and the hooks, nothing
           else, without version nodes; runs no constructor; its launch path is short
-  client  needs only the C library, and nothing newer; exports its start and what it
-          says of itself
+  client  needs only the C library, and nothing newer; exports only its start
+          and its self-description
 usage: check_objects.py SHIM CLIENT ENTRY_POINTS_DEF...
 """
 import os

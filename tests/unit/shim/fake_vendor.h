@@ -1,5 +1,5 @@
-// A runtime for the tracker's tests: events complete when the test says that their stream has come that far.
-// Thread rule: markers, any thread; the rest, one.
+// A runtime for the tracker's tests: events complete when the test says that their stream has reached them. Thread
+// rule: markers, any thread; the rest, one.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-"""Whether tools/surface sees what is wrong: each mistake is made in a copy of the list, beside the installed runtime.
+"""Tests that tools/surface finds errors: each mistake is made in a copy of the list, which is compared with the installed
+runtime.
 
-That runtime may be too old for a dispatch table, so one is made up here, of the functions that its headers declare.
+That runtime may be too old for a dispatch table, so a made-up one has the functions that its headers declare.
 usage: surface_test.py COMPILER LIBAMDHIP64
 """
 import os
@@ -90,7 +91,7 @@ class Mistakes(unittest.TestCase):
                   'hipMalloc': 'unknown; it takes no stream',
                   'hipGraphAddKernelNode': 'unknown; it takes no stream',
                   '_ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv': 'unknown; it takes a stream',
-                  'hipGetCmdName': 'unknown; there is no declaration'}
+                  'hipGetCmdName': 'unknown; it is not declared'}
         left = [entry for entry in ENTRIES if entry.name not in wanted]
         self.assertEqual(len(left), len(ENTRIES) - len(wanted))
         self.check(self.problems(left + [entry_points.Entry('XS_LISTED', 'hipFree')]),
@@ -121,12 +122,12 @@ class Mistakes(unittest.TestCase):
         self.check(self.problems(changed), {
             **wanted, 'hipStreamGetFlags': 'listed as having no stream, but it takes a stream',
             'hipLaunchKernel': 'not entry 215 of the dispatch table',
-            'hipModuleLaunchKernel': 'in the dispatch table, and the list says that it is not'})
+            'hipModuleLaunchKernel': 'in the dispatch table, but the list says that it is not'})
 
     def test_structures(self):
         wrong = (('hip_Memcpy2D', 'Copy2D', {'WidthInBytes': 'height'}),)
         with unittest.mock.patch.object(signatures, 'LAYOUTS', wrong):
-            self.check(self.problems(ENTRIES), {'hip_Memcpy2D': ':WidthInBytes: not where types.h has it'})
+            self.check(self.problems(ENTRIES), {'hip_Memcpy2D': ':WidthInBytes: not at the offset in types.h'})
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-// Who may launch beside what is in flight, and when the host is ahead of the device.
+// Which launches are admitted besides those in flight, and when the host is ahead of the device.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
-// The tracked path allocates nothing in steady state, and stays whole where there is no memory. Counts every `new` of
-// this test program, and refuses one.
-// A sanitizer has allocation functions of its own, which these would be mixed with: it goes without this test.
+// The tracked path allocates nothing in steady state, and stays consistent when memory runs out. Counts every `new` of
+// this test program, and lets one fail. A sanitizer has allocation functions of its own, which these would be mixed
+// with: it goes without this test.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #include <atomic>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// What a program says to the shim of itself: what it asks for (core/hints.h), what it holds (core/own_holds.h).
+// A program's requests to the shim: its hints (core/hints.h) and its own holds (core/own_holds.h).
 #include <atomic>
 #include <thread>
 

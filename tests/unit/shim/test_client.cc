@@ -1,4 +1,4 @@
-// The client by itself: no daemon, no agent; a session is begun and ended as the agent does it.
+// The client alone, without daemon and agent: the test begins and ends sessions as the agent does.
 #include <sys/eventfd.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// A clock for tests in which time passes only as they say: while one of these lives, CLOCK_MONOTONIC is it in the whole
-// process. Each look takes a microsecond, so that who looks until a moment gets there. Thread rule: any; one at a time.
+// A clock for tests in which time passes only as they say: while one exists, it is CLOCK_MONOTONIC for the whole
+// process. Each reading takes a microsecond, so that polling loops end. Thread rule: any; one at a time.
 #pragma once
 
 #include <cstdint>

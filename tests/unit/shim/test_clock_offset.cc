@@ -1,4 +1,4 @@
-// The daemon's clock beside the client's.
+// The offset of the daemon's clock from the client's.
 #include "client-shim/core/clock_offset.h"
 #include "tests/catch.h"
 

@@ -1,5 +1,5 @@
-// A launch on a device: what it enters it leaves, at whatever stage it ends, and whatever becomes of session, stream or
-// device meanwhile.
+// A launch on a device: it leaves everything that it enters, at whatever stage it ends, and whatever happens to the
+// session, stream or device meanwhile.
 #include <optional>
 
 #include "client-shim/core/device_launch.h"

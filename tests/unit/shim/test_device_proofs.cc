@@ -1,4 +1,4 @@
-// What the tracker learns from the calls of the program (core/device_proofs.cc).
+// What the tracker learns from the program's calls (core/device_proofs.cc).
 #include "common/clock.h"
 #include "tests/catch.h"
 #include "tests/unit/shim/tracker_fixture.h"

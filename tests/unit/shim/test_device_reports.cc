@@ -1,4 +1,4 @@
-// What is reported of a device, and that each state is reported once.
+// What is reported about a device; each state is reported once.
 #include <utility>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Start markers: what a stream that becomes busy is marked for, and what is known without one.
+// Start markers: when a stream that becomes busy gets one, and what is known without one.
 #include <algorithm>
 
 #include "tests/catch.h"

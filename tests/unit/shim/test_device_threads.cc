@@ -1,4 +1,4 @@
-// Threads with default streams of their own: what the tracker keeps of them, and what is left when they end.
+// Threads with default streams of their own: what the tracker keeps about them, and what remains when they end.
 #include "tests/catch.h"
 #include "tests/unit/shim/tracker_fixture.h"
 

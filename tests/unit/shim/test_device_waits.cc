@@ -1,4 +1,4 @@
-// That a tracker says when the host waits for the device, if it is asked to. Thread rule: one thread.
+// A tracker reports when the host waits for the device, if requested. Thread rule: one thread.
 #include <optional>
 #include <utility>
 

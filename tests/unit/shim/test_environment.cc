@@ -1,4 +1,4 @@
-// What the environment says, and what of it cannot be used.
+// Settings in the environment, valid and invalid.
 #include <unistd.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Unions, costs, stamps and what becomes of them: GPU time by arithmetic alone.
+// Unions, costs and stamps: the arithmetic of GPU time.
 #include <vector>
 
 #include "client-shim/core/cost_table.h"

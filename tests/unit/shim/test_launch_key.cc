@@ -1,4 +1,4 @@
-// What a HIP call launches, as one number: what must be told apart, and what must not.
+// What a HIP call launches, as one number: what must differ, and what must be equal.
 #include "client-shim/hip/kernel_of.h"
 #include "client-shim/hip/launch_key.h"
 #include "tests/catch.h"

@@ -1,4 +1,4 @@
-// What settled work's markers are asked, by whom, and what becomes of them.
+// Which markers of settled work are queried, by whom, and what happens to them.
 #include "client-shim/core/measuring.h"
 #include "tests/catch.h"
 #include "tests/unit/shim/fake_vendor.h"

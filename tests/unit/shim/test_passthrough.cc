@@ -1,4 +1,4 @@
-// Passthrough inside the client: whom the rules let pass, and that no answer outlives what it was about.
+// Passthrough inside the client: what the rules let pass, and that no answer outlives its subject.
 #include <dlfcn.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Sessions come and go with daemons; what they take up does not.
+// Sessions come and go with daemons; their resources are reused.
 #include <deque>
 #include <optional>
 #include <set>

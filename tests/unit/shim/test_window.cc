@@ -1,4 +1,4 @@
-// Who a window lets in, what it shows, and when a marker is due.
+// What a window admits, what it shows, and when a marker is due.
 #include "client-shim/core/window.h"
 #include "tests/catch.h"
 

@@ -1,5 +1,5 @@
-// What the policy makes of holding: it is learnt in workloads where it is known beforehand whether it helps, and nobody
-// starves by it in any.
+// The policy learns whether holding helps, in workloads where the answer is known, and holding starves nobody in any
+// workload.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The format: what is read is what was written, and what is wrong is told with its line.
+// The format: what is read equals what was written, and errors name their line.
 #include <sstream>
 
 #include "tests/unit/simulate/workloads.h"
@@ -68,7 +68,7 @@ TEST_CASE("what a device and a host are like is read and written, and a repeated
       Read(kHead + R"({"client": "a", "arrivals": {"kind": "closed"}, "kernels": [{"us": 1}]})").kind.HasSlices());
 }
 
-TEST_CASE("what is wrong is told with its line") {
+TEST_CASE("an error names its line") {
   const std::string client = R"({"client": "a", "arrivals": {"kind": "closed"}, "kernels": [{"us": 1}], )";
   CHECK(ErrorOf("") ==
         "file:0: there is no line with \"workload\"; docs/contributing/simulator.md describes the format");
@@ -83,7 +83,7 @@ TEST_CASE("what is wrong is told with its line") {
   has(kHead + client + "\"priority\": 101}", "which is not from -100 to 100");
   has(kHead + client + "\"devices\": [2]}", "there is no device 2");
   has(kHead + client + "\"devices\": [1, 1]}", "named twice");
-  has(kHead + client + "\"class\": 7}", "must be a text");
+  has(kHead + client + "\"class\": 7}", "must be a string");
   has(kHead + client + "\"weight\": 0}", "not from 1");
   has(kHead + client + "\"class\": \"x\"}\n" + client + "\"class\": \"x\"}", "file:3: there is already a client");
   has(kHead + R"({"client": "a", "arrivals": {"kind": "often"}, "kernels": [{"us": 1}]})", "unknown kind");
@@ -91,8 +91,8 @@ TEST_CASE("what is wrong is told with its line") {
   has(kHead + R"({"client": "a", "arrivals": {"kind": "closed"}, "kernels": []})", "must be a list");
   // The shim would see such a client idle in between.
   has(kHead + R"({"client": "a", "arrivals": {"kind": "closed"}, "kernels": [{"us": 1, "launch_us": 201}]})", "to 200");
-  has(kHead + R"({"client": "a", "repeat": 2, "arrivals": {"kind": "given"}})", "with each request");
-  has(R"({"workload": "t", "seconds": 1, "switch_us": 100})", "said without \"slice_us\"");
+  has(kHead + R"({"client": "a", "repeat": 2, "arrivals": {"kind": "given"}})", "kernels are in each request");
+  has(R"({"workload": "t", "seconds": 1, "switch_us": 100})", "\"switch_us\" needs \"slice_us\"");
   has(kHead + R"({"request": "a", "at_ms": 1, "kernels": [{"us": 1}]})", "there is no client \"a\"");
   has(R"({"client": "a"})", "must come first");
 }

@@ -1,4 +1,4 @@
-// The code object loader on input that is wrong: it says so, and touches nothing outside the file or its own memory.
+// The code object loader with invalid input: it reports errors, and touches nothing outside the file or its own memory.
 #include <elf.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// What the environment sets, and what is said of values that are wrong.
+// Settings from the environment, and messages about invalid values.
 #include <cstdlib>
 #include <map>
 

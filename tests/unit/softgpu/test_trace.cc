@@ -1,4 +1,4 @@
-// The trace: one JSON object a line, complete as soon as it is written, safe whatever a kernel is called.
+// The trace: one JSON object per line, complete when it is written, valid whatever a kernel's name is.
 #include <stdlib.h>
 #include <unistd.h>
 

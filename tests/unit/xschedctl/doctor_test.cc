@@ -1,4 +1,4 @@
-// The doctor's checks, each on a system made up for it: what it says, how bad it is, and that it says what to do.
+// The doctor's checks, each on a fake system: message, level and remedy.
 #include <cerrno>
 #include <functional>
 
@@ -10,7 +10,7 @@
 namespace xschedd::ctl {
 namespace {
 
-// A system on which nothing is wrong.
+// A system without errors.
 Facts Good() {
   Facts facts;
   facts.ctl_version = "1.2.3";
@@ -56,8 +56,7 @@ struct Case {
   std::function<void(Facts&)> change;
 };
 
-// The worst finding of `check` after the change must be of this level and say so; and what is wrong must come with a
-// remedy.
+// The worst finding of `check` after the change must have this level and text; errors must have a remedy.
 void Examine(const std::vector<Case>& cases, const Facts& good) {
   for (const Case& one : cases) {
     Facts facts = good;
@@ -95,10 +94,10 @@ TEST_CASE("the doctor: daemon and sockets", "[doctor]") {
   Examine(
       {
           {"client socket", Level::kError, "is not there; start it", [](Facts& f) { f.client_socket.exists = false; }},
-          {"client socket", Level::kError, "is no socket", [](Facts& f) { f.client_socket.is_socket = false; }},
-          {"client socket", Level::kError, "nobody listens",
+          {"client socket", Level::kError, "is not a socket", [](Facts& f) { f.client_socket.is_socket = false; }},
+          {"client socket", Level::kError, "nothing listens",
            [](Facts& f) { f.client_socket.connect_error = ECONNREFUSED; }},
-          {"client socket", Level::kError, "programs of yours run unscheduled",
+          {"client socket", Level::kError, "your programs run unscheduled",
            [](Facts& f) { f.client_socket.connect_error = EACCES; }},
           {"client socket", Level::kError, "File name too long",
            [](Facts& f) { f.client_socket.connect_error = ENAMETOOLONG; }},
@@ -123,7 +122,7 @@ TEST_CASE("the doctor: daemon and sockets", "[doctor]") {
              f.daemon.reset();
              f.daemon_error = "did not answer in time";
            }},
-          {"enforcement", Level::kWarning, "observes only", [](Facts& f) { f.daemon->observes_only = true; }},
+          {"enforcement", Level::kWarning, "only observes", [](Facts& f) { f.daemon->observes_only = true; }},
           {"versions", Level::kError, "systemctl restart xschedd", [](Facts& f) { f.daemon->layout_hash = 78; }},
           {"versions", Level::kWarning, "the daemon is 1.2.2", [](Facts& f) { f.daemon->version = "1.2.2"; }},
           {"versions", Level::kWarning, "the shim /lib/xschedd/libxschedd-shim.so is 1.2.2",
@@ -154,7 +153,7 @@ TEST_CASE("the doctor: shim and private library", "[doctor]") {
            }},
           {"private library", Level::kError, "has interface 2, this release has 3",
            [](Facts& f) { f.library.interface = 2; }},
-          {"preload", Level::kError, "names /gone.so, which is not there",
+          {"preload", Level::kError, "names /gone.so, which does not exist",
            [](Facts& f) { f.preloaded_missing = {"/gone.so"}; }},
           {"root", Level::kError, "bind-mount /lib/xschedd into it",
            [](Facts& f) {
@@ -202,7 +201,7 @@ TEST_CASE("the doctor: runtimes, devices, kernel", "[doctor]") {
              f.nvidia_devices = {{"/dev/nvidiactl", EPERM}};
            }},
           {"device", Level::kWarning, "software GPU", [](Facts& f) { f.software_gpu = "/x/libhsa-runtime64.so.1"; }},
-          {"device", Level::kWarning, "clients work on xschedd software GPU",
+          {"device", Level::kWarning, "clients use xschedd software GPU",
            [](Facts& f) {
              f.amd_devices.clear();
              f.used_devices = {"xschedd software GPU, 0000:c1:00.0"};
@@ -259,7 +258,7 @@ TEST_CASE("the doctor: a process and its session", "[doctor]") {
              f.process->maps_shim = false;
              f.process->environment.clear();
            }},
-          {"process", Level::kError, "not there in its container",
+          {"process", Level::kError, "does not exist in its container",
            [](Facts& f) {
              f.process->maps_shim = false;
              f.process->root.has_shim = false;
@@ -277,14 +276,14 @@ TEST_CASE("the doctor: a process and its session", "[doctor]") {
              f.process->maps_library = false;
              f.process->maps_runtime.clear();
            }},
-          {"device", Level::kWarning, "pid 42 works on the software GPU, /x/libhsa-runtime64.so.1",
+          {"device", Level::kWarning, "pid 42 uses the software GPU, /x/libhsa-runtime64.so.1",
            [](Facts& f) {
              f.amd_devices.clear();
              f.process->maps_hsa = "/x/libhsa-runtime64.so.1";
              f.process->has_software_gpu = true;
            }},
           {"process", Level::kWarning, "submitted no GPU work yet", [](Facts& f) { f.process->maps_library = false; }},
-          {"process", Level::kError, "the private library is not there",
+          {"process", Level::kError, "the private library does not exist",
            [](Facts& f) {
              f.process->maps_library = false;
              f.process->root.has_library = false;
@@ -295,7 +294,7 @@ TEST_CASE("the doctor: a process and its session", "[doctor]") {
              f.process->root.glibc = GlibcVersion{2, 31};
            }},
           {"session", Level::kError, "for a refusal", [](Facts& f) { f.process->has_session = false; }},
-          {"session", Level::kError, "is not there in its container; bind-mount /run/xschedd/client as /run/xschedd",
+          {"session", Level::kError, "does not exist in its container; bind-mount /run/xschedd/client as /run/xschedd",
            [](Facts& f) {
              f.process->has_session = false;
              f.process->root.has_client_socket = false;
@@ -312,12 +311,12 @@ TEST_CASE("the doctor: group and service manager", "[doctor]") {
           {"group", Level::kOk, "you are not in it", [](Facts& f) { f.is_root = false; }},
           {"group", Level::kOk, "you are in group", [](Facts& f) { f.is_root = !(f.is_in_group = true); }},
           {"service", Level::kOk, "active (running), watchdog 5s", [](Facts&) {}},
-          {"service", Level::kOk, "no systemd runs here", [](Facts& f) { f.service = {}; }},
+          {"service", Level::kOk, "systemd does not run here", [](Facts& f) { f.service = {}; }},
           {"service", Level::kWarning, "has no xschedd.service", [](Facts& f) { f.service.is_known = false; }},
           {"service", Level::kError, "is failed (failed)",
            [](Facts& f) { f.service.active = f.service.sub = "failed"; }},
           {"service", Level::kWarning, "systemctl enable --now", [](Facts& f) { f.service.active = "inactive"; }},
-          {"service", Level::kWarning, "again 3 times", [](Facts& f) { f.service.restarts = 3; }},
+          {"service", Level::kWarning, "restarted xschedd 3 times", [](Facts& f) { f.service.restarts = 3; }},
           {"service", Level::kWarning, "no watchdog", [](Facts& f) { f.service.watchdog = "infinity"; }},
           {"service", Level::kWarning, "not started at boot", [](Facts& f) { f.service.enabled = "disabled"; }},
       },

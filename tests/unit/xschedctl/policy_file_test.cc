@@ -1,4 +1,4 @@
-// What `policy set --persist` makes of its file.
+// How `policy set --persist` changes its file.
 #include "tools/xschedctl/policy_file.h"
 
 #include "daemon/config/config.h"
@@ -50,8 +50,9 @@ TEST_CASE("every setting is read again as it was persisted") {
 
 TEST_CASE("nothing of others is lost, and nothing is added to what is wrong") {
   CHECK(Add("[policy]\nturn_ms = 5\n[[rule]]\nuid = 1\nweight = 2\n", {}) ==
-        "50-policy.toml has more than the policy, which would be lost; give it another name than 50-policy.toml");
-  CHECK(Add("passthrough = []\n", {}).find("has more than the policy") != std::string::npos);
+        "50-policy.toml contains more than the policy, which would be lost; rename it: xschedctl keeps the policy in "
+        "50-policy.toml");
+  CHECK(Add("passthrough = []\n", {}).find("contains more than the policy") != std::string::npos);
   CHECK(Add("[policy]\nturn_ms = 0\n", {}).find("50-policy.toml:2:11: ") == 0);
 }
 

@@ -1,4 +1,4 @@
-// Settings at the command line: what is shown can be typed, and says what it means.
+// Settings at the command line: what is shown can be typed, and has the same meaning.
 #include "tools/xschedctl/policy_settings.h"
 
 #include "tests/catch.h"
@@ -48,7 +48,7 @@ TEST_CASE("a setting that the daemon does not know is reported, and no other") {
   v1::Policy answer;
   CHECK(CheckTaken(request, answer));
   (*request.mutable_settings())["later_us"] = 0;
-  CHECK(CheckTaken(request, answer).error().what.find("does not know later_us (what else") != std::string::npos);
+  CHECK(CheckTaken(request, answer).error().what.find("does not know later_us (the other") != std::string::npos);
   request.set_dry_run(true);
   CHECK(CheckTaken(request, answer).error().what.ends_with("does not know later_us"));
   (*answer.mutable_settings())["later_us"] = 0;

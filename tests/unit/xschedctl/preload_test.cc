@@ -41,7 +41,7 @@ TEST_CASE("the shim that is found is one that exists") {
   std::ofstream(there) << "x";
   CHECK(FindShim("", {"/nowhere/a.so", there}).value() == there);
   CHECK(FindShim(there, {}).value() == there);
-  // What was asked for by name is never replaced by another.
+  // A library requested by name is never replaced by another.
   CHECK_FALSE(FindShim("/nowhere/a.so", {there}).has_value());
   const auto none = FindShim("", {"/nowhere/a.so", "/nowhere/b.so"});
   REQUIRE_FALSE(none.has_value());

@@ -1,4 +1,4 @@
-// Events in, tracks out: states, names, counters and marks, whole from begin to end.
+// Events in, tracks out: states, names, counters and marks, complete from beginning to end.
 #include "tools/xschedctl/timeline.h"
 
 #include <random>

@@ -1,4 +1,4 @@
-// What `xschedctl top` makes of the daemon's answers and of keys, without a terminal.
+// How `xschedctl top` shows the daemon's answers and handles keys, without a terminal.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -213,7 +213,7 @@ TEST_CASE("top: the screen has the size that it is given", "[top]") {
   CHECK(Text(view.Compose(empty, {}, {"14:00:00", "", 1}, 80, 24)).find("no client is connected") != std::string::npos);
   CHECK(view.Compose(model, {}, {"14:00:00", "", 1}, 0, 0).empty());
   // The remedy at the end of an error is seen.
-  const std::string error = "no daemon: nobody listens on /run/xschedd/admin.sock; start xschedd";
+  const std::string error = "no daemon: nothing listens on /run/xschedd/admin.sock; start xschedd";
   std::string narrow = Text(view.Compose(empty, {}, {"14:00:00", error, 1}, 30, 24));
   std::replace(narrow.begin(), narrow.end(), '\n', ' ');
   CHECK(narrow.find(error) != std::string::npos);

@@ -11,7 +11,7 @@ from .records import Dispatch, Request
 
 def write_trace(path: str, device: str, names: Dict[int, str], dispatches: Sequence[Dispatch],
                 requests: Sequence[Request], request_pid: int, instants: Sequence[Tuple[int, str]]) -> None:
-    """One track a hardware queue of each process, one for the requests, and a mark over all tracks for each instant."""
+    """One track for each hardware queue of each process, one for the requests, and a mark over all tracks for each instant."""
     times = [dispatch.start_ns for dispatch in dispatches] + [request.arrival_ns for request in requests]
     origin = min(times, default=0)
 

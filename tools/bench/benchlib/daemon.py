@@ -1,4 +1,4 @@
-"""An xschedd of our own, unprivileged, in a private folder, and xschedctl talking to it.
+"""A private, unprivileged xschedd in a folder of its own, and calls to it through xschedctl.
 
 Thread rule: main thread.
 """
@@ -22,12 +22,12 @@ class Change:
 
 @dataclass
 class Levers:
-    """What the daemon does to some clients for others that are more important, as it says itself."""
+    """What the daemon does to some clients for others that are more important, as it reports it."""
 
     time_ns: int
-    held_ns: int  # until then, all clients together
+    held_ns: int  # until then, summed over all clients
     clients: int
-    settled: str  # a mode of daemon/policy/benefit.h, what it has measured to be right; "-": not known
+    settled: str  # the mode that it has measured to be best (daemon/policy/benefit.h); "-": not known
 
     def held_since(self, before: "Levers") -> float:
         """The part of the time in which one of them was held."""
@@ -41,7 +41,7 @@ class Daemon:
         program = os.path.join(build, "daemon", "xschedd")
         for path in (program, self.xschedctl):
             if not os.access(path, os.X_OK):
-                raise ToolError(f"{path} is not there; build it with ninja -C {build}")
+                raise ToolError(f"{path} does not exist; build it with ninja -C {build}")
         self.folder = os.path.join(folder, "run")
         os.makedirs(self.folder, 0o700, exist_ok=True)
         command = [program, "--runtime-dir", self.folder, *(["--software-gpu"] if software_gpu else [])]
@@ -54,7 +54,7 @@ class Daemon:
         wait_for("the daemon's admin socket", self._listens, [self.child])
 
     def _listens(self) -> bool:
-        # The file is there a moment before anybody listens on it.
+        # The file exists a moment before the daemon listens on it.
         with socket.socket(socket.AF_UNIX) as client:
             return client.connect_ex(os.path.join(self.folder, "admin.sock")) == 0
 
@@ -82,7 +82,7 @@ class Daemon:
 
     def wait_for_clients(self, children: List[Child]) -> None:
         pids = {child.pid for child in children}
-        # The commands exec one another: a client's pid is its child's.
+        # The commands exec one another, so a client's pid is the child's.
         wait_for("the sessions of all tenants",
                  lambda: pids <= {client["pid"] for client in self.ask("ps")["clients"] if client["devices"]},
                  children + [self.child])

@@ -1,4 +1,4 @@
-"""Which GPU there is: a real AMD one where HIP finds it, else the software GPU of this build.
+"""Finds the GPU: a real AMD one if HIP finds it, else the software GPU of this build.
 
 Thread rule: main thread.
 """
@@ -11,7 +11,7 @@ from typing import Dict, List, Optional
 
 from .processes import ToolError
 
-# In a process of its own, because a HIP library that fails may take its process with it.
+# Runs in a process of its own, because a failing HIP library may end its process.
 _PROBE = """
 import ctypes, sys
 for name in ("libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"):
@@ -34,9 +34,9 @@ print(name.value.decode(errors="replace"))
 
 @dataclass
 class Device:
-    name: str  # as it is printed and recorded: says "software GPU" where it is one
+    name: str  # as printed and recorded; contains "software GPU" for one
     is_software: bool
-    run: List[str]  # put before a command to run it on the device
+    run: List[str]  # prefix of a command that runs it on the device
     environment: Dict[str, str]
     trace_prefix: Optional[str]  # the software GPU writes <prefix>.<pid>.jsonl
 
@@ -57,7 +57,7 @@ def _probe(command: List[str], environment: Dict[str, str]) -> Optional[str]:
 
 
 def find_device(build: str, folder: str, software_devices: int = 0) -> Device:
-    """`software_devices`: not 0 asks for the software GPU, whatever else there is, with so many devices."""
+    """`software_devices`: if not 0, the software GPU with this many devices, even if there is a real one."""
     environment = dict(os.environ)
     if software_devices > 0:
         environment["SOFTGPU_DEVICES"] = str(software_devices)
@@ -69,18 +69,18 @@ def find_device(build: str, folder: str, software_devices: int = 0) -> Device:
     run = os.path.join(softgpu, "softgpu-run")
     if not os.access(run, os.X_OK):
         raise ToolError(f"there is no AMD GPU and no software GPU ({run}); build with -Dhip=enabled -Dsoftgpu=enabled")
-    # A device of our own: other users of the software GPU must not run beside us.
+    # A private device: other users of the software GPU must not run on it.
     environment["SOFTGPU_NAME"] = f"bench-{os.getpid()}"
     name = _probe([run, "--"], environment)
     if name is None:
-        raise ToolError(f"the software GPU does not work; what fails is shown by ./dev test --suite e2e")
-    # libamdhip64 5.2.3 gives the agent's own name, which says it; other releases may give what the board is called.
+        raise ToolError(f"the software GPU does not work; ./dev test --suite e2e shows what fails")
+    # libamdhip64 5.2.3 returns the agent's name, which contains it; other releases may return the board's name.
     name = name if "software GPU" in name else f"software GPU ({name})"
     return Device(name, True, [run], environment, os.path.join(folder, "dispatches"))
 
 
 def remove_device(device: Device, build: str) -> None:
-    """Removes what killed users of the software GPU leave in shared memory."""
+    """Removes what killed processes of the software GPU leave in shared memory."""
     if not device.is_software:
         return
     control = os.path.join(build, "tools", "softgpu", "softgpuctl")

@@ -1,4 +1,4 @@
-"""The figures of the demo, each a pure function of what was recorded. docs/tutorial/demo.md says what they mean and why so.
+"""The figures of the demo, each a pure function of the records. docs/tutorial/demo.md explains them.
 
 Thread rule: pure functions.
 """
@@ -12,7 +12,7 @@ MS = 1_000_000
 
 
 def quantile(values: Sequence[float], fraction: float) -> float:
-    """Nearest rank: one of the values, never one between them. NaN without values."""
+    """Nearest rank: always one of the values, not an interpolation. NaN without values."""
     if not values:
         return math.nan
     ordered = sorted(values)
@@ -20,7 +20,7 @@ def quantile(values: Sequence[float], fraction: float) -> float:
 
 
 def in_window(requests: Sequence[Request], start_ns: int, end_ns: int) -> List[Request]:
-    """Requests count where they arrived, wherever they ended."""
+    """Requests count in the window in which they arrive, whenever they end."""
     return [request for request in requests if start_ns <= request.arrival_ns < end_ns]
 
 
@@ -54,8 +54,8 @@ def first_within(times: Sequence[int], after_ns: int, intervals: Sequence[Tuple[
 
 
 def served_intervals(requests: Sequence[Request], kernel_starts: Sequence[int], settle_ns: int) -> List[Tuple[int, int]]:
-    """When the device was surely the request tenant's under its high priority: from `settle_ns` after the first kernel of
-    a request until its last one started. A request without two kernels there gives nothing."""
+    """When the request tenant had the device under its high priority: from `settle_ns` after the first kernel of a request
+    until its last one started. A request without two kernels gives no interval."""
     intervals = []
     for request in requests:
         starts = [start for start in kernel_starts if request.begun_ns <= start < request.done_ns]
@@ -65,8 +65,8 @@ def served_intervals(requests: Sequence[Request], kernel_starts: Sequence[int], 
 
 
 def handed_over_ns(neighbour_ends: Sequence[int], after_ns: int, gap_ns: int) -> Optional[int]:
-    """When the device had become the request tenant's alone: the end of the first neighbour's kernel that no other
-    neighbour's kernel follows for `gap_ns`."""
+    """When the request tenant got the device to itself: the end of the first neighbour's kernel that no other neighbour's
+    kernel follows within `gap_ns`."""
     ends = [end for end in neighbour_ends if end >= after_ns]
     for this, following in zip(ends, ends[1:]):
         if following - this >= gap_ns:
@@ -75,6 +75,6 @@ def handed_over_ns(neighbour_ends: Sequence[int], after_ns: int, gap_ns: int) ->
 
 
 def throughput_kept(neighbours: float, neighbours_only: float, device_share: float) -> float:
-    """Part of what the request tenant leaves over that the neighbours got."""
+    """The part that the neighbours got of what the request tenant leaves."""
     left_over = neighbours_only * (1.0 - device_share)
     return neighbours / left_over if left_over > 0 else math.nan

@@ -1,4 +1,4 @@
-"""How long the device worked for whom, from what the software GPU wrote.
+"""How long the device worked for each tenant, from the software GPU's trace.
 
 Thread rule: pure functions and values.
 """
@@ -14,7 +14,7 @@ SECOND_NS = 1_000_000_000
 
 
 class GpuTime:
-    """Of one tenant. Kernels that overlap count once."""
+    """GPU time of one tenant. Overlapping kernels count once."""
 
     def __init__(self, dispatches: Sequence[Dispatch]):
         self._starts: List[int] = []
@@ -25,7 +25,7 @@ class GpuTime:
             else:
                 self._starts.append(dispatch.start_ns)
                 self._ends.append(dispatch.end_ns)
-        self._before = [0]  # time in the intervals before each, and in all
+        self._before = [0]  # time in the intervals before each one; at the end, in all
         for start, end in zip(self._starts, self._ends):
             self._before.append(self._before[-1] + end - start)
 
@@ -40,8 +40,8 @@ class GpuTime:
 
 
 def worst_share_error(tenants: Tuple[GpuTime, GpuTime], due: float, start_ns: int, end_ns: int) -> float:
-    """The largest difference, over any second between the two times, of the first tenant's share of what both got from
-    what is due to it; in hundredths. NaN where there is no whole second."""
+    """The largest deviation of the first tenant's share from `due` in any second between the two times, in percentage points.
+    NaN if there is no whole second."""
     worst = math.nan
     for begin in range(start_ns, end_ns - SECOND_NS + 1, STEP_NS):
         first, second = (tenant.between(begin, begin + SECOND_NS) for tenant in tenants)

@@ -20,16 +20,16 @@ DOT, LINE, RATE, SWAP = "#1f6feb", "#0a3069", "#8c959f", "#bc4c00"
 
 @dataclass
 class Phase:
-    """A stretch of the picture. Times are seconds from its begin."""
+    """A part of the picture. Times are seconds from its begin."""
 
     title: str
     note: str
     seconds: float
     points: Sequence[Tuple[float, float]]  # arrival, latency in ms
-    rates: Sequence[Tuple[float, float]]  # begin of a slice, neighbours' kernels a second
+    rates: Sequence[Tuple[float, float]]  # begin of a slice, neighbours' kernels per second
     slice_s: float
     p99_ms: float
-    mark: str = ""  # at its begin: what was done
+    mark: str = ""  # what was done at its begin
 
 
 @dataclass
@@ -117,7 +117,7 @@ def draw(path: str, title: str, subtitle: str, phases: Sequence[Phase]) -> None:
         if not math.isnan(phase.p99_ms):
             y = y_latency(phase.p99_ms)
             canvas.line(x0 + 2, y, x1 - 2, y, LINE, 1.4, "6 3")
-            # Above the line, or below where the line is at the top.
+            # Above the line, or below it if the line is at the top.
             canvas.text(x1 - 4, y - 5 if y > LATENCY_TOP + 18 else y + 14, f"p99 {_milliseconds(float(f'{phase.p99_ms:.3g}'))}", 11, LINE, "end")
         if index > 0:
             canvas.line(x0, LATENCY_TOP, x0, RATE_BOTTOM, SWAP if phase.mark else MUTED, 1.6 if phase.mark else 0.8,
@@ -131,7 +131,7 @@ def draw(path: str, title: str, subtitle: str, phases: Sequence[Phase]) -> None:
         canvas.line(x_at(tick), RATE_BOTTOM, x_at(tick), RATE_BOTTOM + 5, MUTED)
         canvas.text(x_at(tick), RATE_BOTTOM + 20, f"{tick}", 12, MUTED, "middle")
     canvas.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 16,
-                "time in seconds (dotted line: the tenants start anew; solid line: xschedctl changes a running one)", 12, MUTED, "middle")
+                "time in seconds (dotted line: the tenants are restarted; solid line: xschedctl changes a running one)", 12, MUTED, "middle")
     canvas.add("</svg>")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(canvas.parts) + "\n")

@@ -1,4 +1,4 @@
-"""Child processes that never outlive us, whatever ends us: an error, Ctrl-C, SIGTERM, even SIGKILL.
+"""Child processes that never outlive this program, whatever ends it: an error, Ctrl-C, SIGTERM, even SIGKILL.
 
 Thread rule: main thread.
 """
@@ -16,7 +16,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class ToolError(Exception):
-    """Something that the user can act on, as one line."""
+    """An error that the user can act on, in one line."""
 
 
 def die_with_parent() -> None:
@@ -46,7 +46,7 @@ class Child:
     def log_tail(self) -> str:
         with open(self.log_path, encoding="utf-8", errors="replace") as log:
             lines = [line.strip() for line in log if line.strip()]
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "it printed nothing"
 
     def check_alive(self) -> None:
         status = self.process.poll()
@@ -55,7 +55,7 @@ class Child:
 
 
 class Children:
-    """Starts children with their output in files of `folder`; leaving the context ends those that are left."""
+    """Starts children with their output in files of `folder`; leaving the context ends those that still run."""
 
     def __init__(self, folder: str):
         self.folder = folder
@@ -69,10 +69,10 @@ class Children:
 
     def start(self, name: str, command: Sequence[str], environment: Optional[Dict[str, str]] = None,
               is_asked: bool = False) -> Child:
-        """`is_asked`: its standard input and output are text pipes of ours, and only its errors go to the file."""
+        """`is_asked`: its standard input and output are text pipes to this program, and only its errors go to the file."""
         log_path = os.path.join(self.folder, name + ".log")
         with open(log_path, "wb") as log:
-            # A session of its own: Ctrl-C reaches us alone, and we decide in which order things end.
+            # A session of its own: Ctrl-C reaches only this program, which decides the order in which children end.
             process = subprocess.Popen(list(command), stdout=subprocess.PIPE if is_asked else log,
                                        stderr=log if is_asked else subprocess.STDOUT,
                                        stdin=subprocess.PIPE if is_asked else subprocess.DEVNULL, text=is_asked or None,
@@ -92,14 +92,14 @@ class Children:
             try:
                 child.process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                print(f"{child.name} did not end on SIGTERM and is killed", file=sys.stderr)
+                print(f"{child.name} did not end on SIGTERM and was killed", file=sys.stderr)
                 child.process.kill()
                 child.process.wait()
         self._children = [child for child in self._children if child not in chosen]
 
 
 def wait_for(what: str, condition, children: Sequence[Child], limit_s: float = 15.0) -> None:
-    """Polls until `condition()` holds; says who died, or what did not come, instead of hanging."""
+    """Polls until `condition()` holds; fails with the child that died, or with `what` after the limit, instead of hanging."""
     deadline = time.monotonic() + limit_s
     while not condition():
         for child in children:
@@ -110,9 +110,9 @@ def wait_for(what: str, condition, children: Sequence[Child], limit_s: float = 1
 
 
 def run_text(command: Sequence[str], environment: Optional[Dict[str, str]] = None, limit_s: float = 30.0) -> str:
-    """Standard output of a short command; a failure is an error with its last line."""
+    """Standard output of a short command; a failure raises a ToolError with its last line."""
     done = subprocess.run(list(command), env=environment, capture_output=True, text=True, timeout=limit_s, check=False)
     if done.returncode != 0:
-        lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["it printed nothing"]
         raise ToolError(f"{' '.join(command[:4])}… ended with status {done.returncode}: {lines[-1]}")
     return done.stdout

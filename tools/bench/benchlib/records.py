@@ -1,4 +1,4 @@
-"""What the tenants and the software GPU write while they run, read back. Times are CLOCK_MONOTONIC nanoseconds.
+"""Reads what the tenants and the software GPU write while they run. Times are CLOCK_MONOTONIC nanoseconds.
 
 Thread rule: plain values.
 """
@@ -32,7 +32,7 @@ class Dispatch:
     queue: int
     kind: str
     name: str
-    arrival_ns: int  # when it could have started on an empty device
+    arrival_ns: int  # when it could have started on an idle device
     start_ns: int
     end_ns: int
 
@@ -73,26 +73,26 @@ def moments(path: str, pid: int, other: int = 0) -> Tuple[List[int], List[int], 
 
 
 class Progress:
-    """How many kernels of a tenant had completed by when."""
+    """How many kernels of a tenant had completed, over time."""
 
     def __init__(self, times: List[int], counts: List[int]):
         self.times = times
         self.counts = counts
 
     @staticmethod
-    def told(path: str) -> "Progress":
-        """What the tenant told. It sees what has completed when it looks, which is late when it is held."""
+    def reported(path: str) -> "Progress":
+        """As the tenant reports. It notices completions only when it looks, which is late while it is held."""
         entries = list(_lines(path))
         return Progress([entry["t_mono_ns"] for entry in entries], [entry["completed"] for entry in entries])
 
     @staticmethod
     def traced(dispatches: Sequence[Dispatch]) -> "Progress":
-        """What the device did: exact."""
+        """From the device's trace: exact."""
         times = sorted(dispatch.end_ns for dispatch in dispatches if dispatch.kind == "kernel")
         return Progress(times, list(range(1, len(times) + 1)))
 
     def at(self, time_ns: int) -> float:
-        """The count at a time, on the straight line between the two lines around it."""
+        """The count at a time, by linear interpolation."""
         if not self.times:
             return 0.0
         right = bisect.bisect_right(self.times, time_ns)
@@ -106,7 +106,7 @@ class Progress:
 
 
 def rate(tenants: Sequence[Progress], start_ns: int, end_ns: int) -> float:
-    """Kernels a second of all tenants together."""
+    """Kernels per second of all tenants together."""
     if end_ns <= start_ns:
         return 0.0
     return sum(tenant.at(end_ns) - tenant.at(start_ns) for tenant in tenants) / ((end_ns - start_ns) / 1e9)

@@ -1,5 +1,5 @@
-"""The scenarios of `bench policies`: who runs beside whom, and what each asks for. All of a scenario's tenants keep their
-hints under every policy; a policy uses those that it knows.
+"""The scenarios of `bench policies`: which tenants run together, with which hints. They keep their hints under every policy;
+a policy uses those that it knows.
 
 Thread rule: plain values.
 """
@@ -14,13 +14,13 @@ HIGH, MIDDLE, LOW = "high", "middle", "low"
 class Tenant:
     name: str
     role: str  # a column of the table
-    words: Tuple[str, ...]  # program and options, without those that say where to write
+    words: Tuple[str, ...]  # program and options, without those for its output file
     is_saturating: bool = False
     priority: int = 0
     weight: int = 100
     deadline_us: int = 0
     group: str = ""
-    ranks: int = 1  # of the group: they meet after each request
+    ranks: int = 1  # of the group: they synchronise after each request
     device: int = 0
 
 
@@ -29,8 +29,8 @@ class Scenario:
     name: str
     what: str
     tenants: Tuple[Tenant, ...]
-    share: Optional[Tuple[float, float]] = None  # what the first two tenants are entitled to, where that is the point
-    learning_s: float = 0  # under `priority`, before the first phase: what it takes to learn what holding gives
+    share: Optional[Tuple[float, float]] = None  # what the first two tenants are due, if the scenario is about that
+    learning_s: float = 0  # under `priority`, before the first phase: for learning whether holding helps
 
     @property
     def has_requests(self) -> bool:
@@ -42,7 +42,7 @@ def requests(*options: str) -> Tuple[str, ...]:
 
 
 def saturating(kernel_us: int, streams: int = 1, device_part: float = 1) -> Tuple[str, ...]:
-    # A check drains the pipeline, so not often.
+    # A check drains the pipeline, so it is rare.
     return ("saturating_tenant", "--kernel-us", str(kernel_us), "--streams", str(streams), "--depth", "16",
             "--batch", "2", "--check-every", "4096", "--device-part", str(device_part))
 
@@ -57,8 +57,8 @@ def gang(name: str, role: str, priority: int, options: Tuple[str, ...]) -> Tuple
                  for rank in range(2))
 
 
-# Kernels are long, so that what the host adds on a small machine is little beside them, and every load leaves the
-# request tenants room when nobody schedules: what cannot be served at all has no latency to compare.
+# Kernels are long, so that the host's overhead on a small machine is small beside them. Every load leaves the request
+# tenants room even without scheduling: a request that is never served has no latency to compare.
 SCENARIOS: List[Scenario] = [
     Scenario("one-against-five", "20 requests a second, 4 kernels of 2 ms each, beside 5 that saturate with 1.2 ms",
              (Tenant("web", HIGH, requests("--rate", "20", "--kernels", "4", "--kernel-us", "2000", "--seed", "8"),

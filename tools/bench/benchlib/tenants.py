@@ -1,4 +1,4 @@
-"""Talking to the HIP tenants while they run: what they say on their output, and waiting among them.
+"""Communicates with running HIP tenants: reads their output, and waits while checking that they live.
 
 Thread rule: main thread.
 """
@@ -25,7 +25,7 @@ def wait_until_ready(children: Sequence[Child]) -> None:
 
 
 def wrong_results(children: Sequence[Child]) -> int:
-    """What ended tenants found by themselves; one that did not come to say it counts as wrong."""
+    """Wrong results that ended tenants reported themselves; a tenant without a report counts as one."""
     total = 0
     for child in children:
         summary = said(child, "wrong_results")
@@ -34,7 +34,7 @@ def wrong_results(children: Sequence[Child]) -> int:
 
 
 def sleep_until(time_ns: int, children: List[Child]) -> None:
-    """To a time of CLOCK_MONOTONIC, watching that everybody lives."""
+    """Sleeps until a time of CLOCK_MONOTONIC; fails if a child ends."""
     while True:
         for child in children:
             child.check_alive()

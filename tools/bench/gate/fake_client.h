@@ -1,6 +1,6 @@
-// A client without a GPU: makes a session as the shim does (preamble, shared memory, session stream) and says by itself
-// when it is busy. For measuring the daemon, and for tests of xschedctl that need somebody to list.
-// Thread rule: one thread, but for what ledger.h and board.h allow to any.
+// A client without a GPU: makes a session as the shim does (preamble, shared memory, session stream) and reports busy
+// and idle itself. For measuring the daemon, and for tests of xschedctl that need a client. Thread rule: one thread,
+// except for what ledger.h and board.h allow from any.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -36,10 +36,10 @@ class FakeClient {
 
   const BoardReader& Board() const { return *board_; }
   LedgerWriter& Ledger() { return *ledger_; }
-  // Level, record and wake-up, as the shim reports it. Slot 0.
+  // Reports busy or idle of slot 0 as the shim does: level, record and wake-up.
   void ReportBusy(bool busy);
   bool IsHeld() const { return (board_->Word(0) & abi::kHeld) != 0; }
-  // For clients that do what no honest one does.
+  // For hostile clients.
   abi::Ledger& RawLedger() { return *static_cast<abi::Ledger*>(ledger_mapping_.Address()); }
   int EventFd() const { return eventfd_.Get(); }
   bool Send(const v1::ClientMessage& message) { return stream_->Write(message); }
@@ -52,7 +52,7 @@ class FakeClient {
   Result<void> StartSession(UniqueFd fd, const std::string& token, int priority, const std::string& group,
                             const FakeDevice& device);
 
-  // Before what points into them, so that they go after it.
+  // Declared before what points into them, so that they are destroyed after it.
   Mapping board_mapping_;
   Mapping ledger_mapping_;
   std::unique_ptr<BoardReader> board_;

@@ -1,4 +1,5 @@
-// fake_client: stays connected until it is ended; says "connected" when it is. For tests that need a client and no GPU.
+// fake_client: prints "connected" once connected, and stays so until it is ended. For tests that need a client and no
+// GPU.
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,7 +16,7 @@ int main(int argc, char** argv) {
   syntax.AddOption("--runtime-dir", runtime_dir, "folder of the daemon's sockets");
   syntax.AddOption("--priority", priority, "hint");
   syntax.AddOption("--group", group, "name of a group");
-  syntax.AddFlag("--busy", busy, "says that it is busy all the time");
+  syntax.AddFlag("--busy", busy, "reports busy all the time");
   if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
   const auto client = xschedd::bench::FakeClient::Connect(runtime_dir, priority, group, {});
   if (!client) {

@@ -1,12 +1,12 @@
-// How long it takes from a transition in one client to the gate of another one: two processes, two fake clients, the
-// real daemon between them; and, turn about with it, a bare futex round trip between the same two processes.
+// The latency from a transition in one client to the gate of another: two processes with a fake client each, and the
+// real daemon between them; in alternation with a bare futex round trip between the same two processes.
 //
-//   held     the important client becomes busy  → the other one's gate word says held (seen by looking at it
-//            without end, as a launch path sees it)
+//   held     the important client becomes busy  → the other one's gate word says held (polled, as a launch path
+//            reads it)
 //   opened   the important client becomes idle  → the thread that sleeps at the other one's gate runs again
 //   futex    one process wakes the other, which wakes it back: two wake-ups, as `opened` needs two
 //
-// Ask the daemon for no linger first (xschedctl policy set --linger 0), or `opened` has it on top.
+// Set the daemon's linger to 0 first (xschedctl policy set --linger 0), or `opened` includes it.
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -32,7 +32,7 @@ constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 // Shared by the two processes; anonymous memory made before the fork.
 struct Shared {
-  std::atomic<std::uint32_t> ready;    // processes whose session stands
+  std::atomic<std::uint32_t> ready;    // processes with a session
   std::atomic<std::uint32_t> armed;    // the waiting side is about to look for the next change
   std::atomic<std::uint32_t> seen;     // changes the waiting side has seen
   std::atomic<std::uint64_t> seen_at;  // when it saw the last one
@@ -58,12 +58,12 @@ void AwaitCount(const std::atomic<std::uint32_t>& word, std::uint32_t count) {
     Pause(20);
 }
 
-// The side that is held and opened: sees each change as soon as it can.
+// The side that is held and opened: notes each change as soon as it can.
 void Watch(Shared& shared, FakeClient& client, std::uint32_t rounds) {
   std::uint32_t changes = 0;
   for (std::uint32_t round = 1; round <= rounds; ++round) {
     shared.armed = ++changes;
-    // Yielding: on a machine without a core to spare, spinning would keep the daemon from the very thing measured.
+    // Yields, because on a machine without a spare core spinning would delay the daemon that is being measured.
     while (!client.IsHeld())
       sched_yield();
     shared.seen_at = MonotonicNs();
@@ -89,13 +89,13 @@ struct Samples {
   std::vector<double> held, opened, futex;
 };
 
-// The side that makes the changes, and does the timing.
+// The side that makes the changes and takes the times.
 Samples Drive(Shared& shared, FakeClient& client, std::uint32_t rounds) {
   Samples samples;
   std::uint32_t changes = 0;
   const auto change = [&](bool busy) {
     AwaitCount(shared.armed, ++changes);
-    // Lets the other side fall asleep, and the daemon too: a transition usually comes to a sleeping daemon.
+    // Lets the other side and the daemon fall asleep, because a transition usually finds a sleeping daemon.
     Pause(300 + changes % 7 * 50);
     const std::uint64_t start = MonotonicNs();
     client.ReportBusy(busy);
@@ -125,7 +125,7 @@ void PrintQuantiles(const char* name, std::vector<double> values, const char* en
 }
 
 std::unique_ptr<FakeClient> ConnectOrReport(Shared& shared, const std::string& runtime_dir, int priority) {
-  // A device of its own: nobody else's transitions may move these gates.
+  // A device of its own, so that no other client's transitions move these gates.
   auto client = FakeClient::Connect(runtime_dir, priority, "", {"0000:fa:ce.1", "no device (gate_latency)"});
   if (!client) {
     std::fprintf(stderr, "gate_latency: %s\n", client.error().Line().c_str());
@@ -173,14 +173,14 @@ int main(int argc, char** argv) {
   std::uint32_t rounds = 2000;
   xschedd::CommandSyntax syntax("Measures how long a transition takes to reach another client's gate.");
   syntax.AddOption("--runtime-dir", runtime_dir, "folder of the daemon's sockets");
-  syntax.AddOption("--rounds", rounds, "how often", {.value = xschedd::OptionForm::Value::kPositive});
+  syntax.AddOption("--rounds", rounds, "number of rounds", {.value = xschedd::OptionForm::Value::kPositive});
   if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
 
   void* const memory =
       mmap(nullptr, sizeof(xschedd::bench::Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 1;
   auto& shared = *new (memory) xschedd::bench::Shared{};
-  // Before gRPC makes threads.
+  // Fork before gRPC makes threads.
   const pid_t watcher = fork();
   if (watcher < 0) return 1;
   if (watcher == 0) return xschedd::bench::WatchingProcess(shared, runtime_dir, rounds);

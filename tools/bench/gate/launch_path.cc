@@ -1,7 +1,7 @@
-// What a launch of a tracked client costs in the library, by part: the client as the shim has it, above a runtime that
-// does nothing, with the session's memory and without a daemon. Each thread launches on a stream of its own and
-// synchronises after each batch, which is not timed. Prints JSON; times are processor time of the launching threads, so
-// that a machine with fewer cores than threads does not count their waiting for a core.
+// The library's cost of a launch of a tracked client, by part: the shim's client code above a runtime that does
+// nothing, with a session's memory but no daemon. Each thread launches on its own stream and synchronises after each
+// batch, which is not timed. Prints JSON; times are CPU time of the launching threads, so that on a machine with fewer
+// cores than threads the wait for a core does not count.
 //
 // `valgrind --tool=callgrind --toggle-collect=LaunchBatch` counts the same by function.
 // Thread rule: in main; a runtime's functions, any thread.
@@ -29,7 +29,7 @@ namespace {
 constexpr unsigned kKinds = 5;
 constexpr std::uint32_t kSlot = 0;
 
-// ---- a runtime that has always finished
+// ---- a runtime whose work is always finished
 
 struct Marker {
   std::atomic<std::uint64_t> time_ns{0};
@@ -53,7 +53,7 @@ const Vendor kVendor = {
     [](void*) { return MarkerState::kDone; },
     [](int, void*) { return MarkerState::kDone; },
     [](void* from, void* to, std::int64_t* out) {
-      // relaxed: each is one value.
+      // relaxed: independent values.
       *out = static_cast<std::int64_t>(static_cast<Marker*>(to)->time_ns.load(std::memory_order_relaxed) -
                                        static_cast<Marker*>(from)->time_ns.load(std::memory_order_relaxed));
       return true;
@@ -65,7 +65,7 @@ const Vendor kVendor = {
     [](const KernelRef&, void*) -> const char* { return nullptr; },
     nullptr};
 
-// ---- a client of a session that tracks it; none of it is ever freed
+// ---- a tracked client with a session; never freed
 
 struct Process {
   abi::Board board{};
@@ -108,7 +108,7 @@ std::uint64_t ThreadNs() {
 
 }  // namespace
 
-// Not inlined and with a C name: callgrind counts what it calls.
+// Not inlined and with a C name, so that callgrind can count what it calls.
 extern "C" __attribute__((noinline)) void LaunchBatch(Client& client, void* stream, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     Submission submission = Submit(stream, i);
@@ -119,7 +119,7 @@ extern "C" __attribute__((noinline)) void LaunchBatch(Client& client, void* stre
 
 namespace {
 
-// Nanoseconds of processor time a launch: the median of the batches.
+// Nanoseconds of CPU time per launch: the median of the batches.
 double Whole(Client& client, void* stream, unsigned launches, unsigned batch) {
   std::vector<double> batches;
   for (unsigned done = 0; done < launches; done += batch) {
@@ -138,7 +138,7 @@ double Threads(Client& client, unsigned threads, unsigned launches, unsigned bat
   std::vector<std::thread> running;
   for (char& stream : streams)
     client.StreamCreated(&stream, 0, 1);
-  client.AwaitWordUntil(0);  // as the agent does when the daemon has said what it wants of the device
+  client.AwaitWordUntil(0);  // as the agent does after the daemon has set the device's word
   for (unsigned i = 0; i < threads; ++i) {
     running.emplace_back([&, i] { each[i] = Whole(client, &streams[i], launches, batch); });
   }
@@ -152,7 +152,7 @@ double Threads(Client& client, unsigned threads, unsigned launches, unsigned bat
   return sum / threads;
 }
 
-// The tracker's parts, by the time stamp counter around each; less what reading that takes.
+// The tracker's parts, timed with the time stamp counter, less the cost of reading it.
 struct Parts {
   double begin = 0, end = 0;
 };
@@ -208,10 +208,10 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
 int main(int argc, char** argv) {
   unsigned launches = 200'000, threads = 8, batch = 64;
   bool is_counted = false;
-  xschedd::CommandSyntax syntax("What a launch of a tracked client costs in the library.");
-  syntax.AddOption("--launches", launches, "how many, by each thread",
+  xschedd::CommandSyntax syntax("The library's cost of a launch of a tracked client.");
+  syntax.AddOption("--launches", launches, "launches of each thread", {.value = xschedd::OptionForm::Value::kPositive});
+  syntax.AddOption("--threads", threads, "threads of the part with several",
                    {.value = xschedd::OptionForm::Value::kPositive});
-  syntax.AddOption("--threads", threads, "of the part with several", {.value = xschedd::OptionForm::Value::kPositive});
   syntax.AddOption("--batch", batch, "launches between two synchronisations",
                    {.value = xschedd::OptionForm::Value::kPositive});
   syntax.AddFlag("--counted", is_counted, "only the part with one thread, for callgrind");

@@ -1,5 +1,5 @@
-// Keeps the busy of clients that are no shims: says for their ledgers that they live, as a shim's agent does (abi.h).
-// One thread for all of a process, from the first ledger on. Thread rule: any thread.
+// Renews the busy state of clients without a shim, as a shim's agent does (abi.h), so that they do not count as silent.
+// One thread per process, from the first ledger on. Thread rule: any thread.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace xschedd::bench {
 
 class Renewer {
  public:
-  // From here on until Remove; the ledger lives meanwhile.
+  // From here until Remove; the ledger must live as long.
   static void Add(LedgerWriter* ledger) {
     Shared& shared = Instance();
     const std::lock_guard lock(shared.mutex);

@@ -5,9 +5,9 @@ from typing import Iterator
 
 
 def times(command: dict) -> Iterator[float]:
-    """Arrivals at `rate` a second between `start_ns` and `end_ns`, the same for a `seed`. spread: each is moved by up to a
-    quarter of the interval, so that they keep no step with anything; poisson: independent of each other; periodic: as the
-    frames of a camera."""
+    """Arrivals at `rate` per second between `start_ns` and `end_ns`, the same for the same `seed`. spread: each is moved by
+    up to a quarter of the interval, so that they do not lock step with anything; poisson: independent of each other;
+    periodic: at equal intervals, as a camera's frames."""
     chance, interval = random.Random(command["seed"]), 1e9 / command["rate"]
     start, end = command["start_ns"], command["end_ns"]
     if command["arrivals"] == "poisson":

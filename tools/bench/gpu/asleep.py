@@ -1,5 +1,5 @@
-"""What others lose below an important program that is attached and does nothing, as a notebook does at night: natively, as the
-daemon decides, and below one that is `strict`, whose device must be ready for it at any time.
+"""What others lose below an important program that is attached but idle, like a notebook at night: natively, as the daemon
+decides, and below one that is `strict`, whose device must be ready for it at any time.
 
 Thread rule: main thread.
 """

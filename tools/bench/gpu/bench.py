@@ -17,11 +17,11 @@ from rig import Rig
 class Bench:
     def __init__(self, options: argparse.Namespace, folder: str):
         self.options, self.folder = options, folder
-        self.children: Children  # of the part that runs
+        self.children: Children  # of the current part
         self.daemons = 0
         self.results: Dict[str, dict] = {}
         self.raw: Dict[str, Dict[str, dict]] = {}
-        self.digests: Dict[str, List[List[str]]] = {}  # by work, those of each of its processes
+        self.digests: Dict[str, List[List[str]]] = {}  # by work, of each of its processes
 
     def daemon(self, configuration: str = "") -> Daemon:
         self.daemons += 1
@@ -30,20 +30,20 @@ class Bench:
         return Daemon(self.options.build, self.children, folder, configuration, software_gpu=False)
 
     def policy(self, *keys: str) -> str:
-        """The daemon's configuration: these keys, and those of the command line."""
+        """The daemon's configuration: these keys and those of the command line."""
         return "\n".join(["[policy]", *keys, self.options.policy])
 
     def daemon_in(self, folder: str, configuration: str) -> Daemon:
-        """Another daemon where one was killed."""
+        """Another daemon in the folder of one that was killed."""
         return Daemon(self.options.build, self.children, os.path.dirname(folder), configuration, software_gpu=False)
 
     def rig(self, environment: Optional[Dict[str, str]] = None, daemon: Optional[Daemon] = None) -> Rig:
         return Rig(self.options.build, self.children, {**os.environ, **(environment or {})}, daemon)
 
     def keep(self, name: str, answers: Dict[str, dict], high: Optional[str] = None) -> dict:
-        """The figures of a stretch. `high`: of those who answer requests, whose latency it is about."""
+        """The figures of a stretch. `high`: the tenant whose latency matters, of those that answer requests."""
         for answer in answers.values():
-            answer.pop("kernels", None)  # what a trace is made of, and much
+            answer.pop("kernels", None)  # only for traces, and large
         self.raw[name] = answers
         return self.note(name, figures.summary(answers, high))
 

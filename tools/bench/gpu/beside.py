@@ -1,4 +1,5 @@
-"""The scenarios: each tenant that answers requests alone, then beside those that use the GPU up, natively and under xschedd.
+"""The scenarios: each tenant that answers requests, alone and then beside tenants that saturate the GPU, natively and under
+xschedd.
 
 Thread rule: main thread.
 """
@@ -16,7 +17,8 @@ from scenarios import LOOPS, LOW, SCENARIOS, Scenario, alone_of, programs_of
 
 def one_way(bench: Bench, substrate: str, way: str, environment: Optional[Dict[str, str]] = None,
             background: Optional[Dict[str, str]] = None, configuration: Optional[str] = None) -> None:
-    """One set of tenants for all stretches of one way of running them. `background`: the environment of those below."""
+    """All stretches of one way of running the tenants, with one set of processes. `background`: the environment of those
+    below."""
     seconds = bench.options.seconds
     scenarios: List[Scenario] = [SCENARIOS[name] for name in bench.options.scenarios]
     rig = bench.rig(environment, bench.daemon(configuration) if configuration is not None else None)
@@ -51,8 +53,8 @@ def time_sliced(bench: Bench) -> None:
 
 @contextlib.contextmanager
 def mps_server(bench: Bench) -> Iterator[Tuple[Dict[str, str], Dict[str, str]]]:
-    """Under MPS tenants run side by side. The server is ours alone. The environments of its clients: of all, and in
-    addition of those that MPS is to put below the others."""
+    """A private MPS server; under MPS tenants run side by side. Yields the environment of all clients, and what to add for
+    those of low MPS priority."""
     folder = os.path.join(bench.folder, "mps")
     os.makedirs(folder, 0o700, exist_ok=True)
     environment = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
@@ -62,7 +64,7 @@ def mps_server(bench: Bench) -> Iterator[Tuple[Dict[str, str], Dict[str, str]]]:
     try:
         yield environment, {"CUDA_MPS_CLIENT_PRIORITY": "1"}
     finally:
-        # It waits for its clients: where a part has failed they are still there, and go after it.
+        # The server waits for its clients: after a failed part they still run, and are stopped later.
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(["nvidia-cuda-mps-control"], input="quit\n", text=True, env={**os.environ, **environment},
                            timeout=10, check=False, stdout=subprocess.DEVNULL)

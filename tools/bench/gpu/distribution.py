@@ -1,5 +1,5 @@
-"""Draws latency distributions as one SVG: latency (log scale) over the part of the requests that took longer (log scale),
-so that a tail of one in a hundred is as wide as a median. Text is text, so that the picture can be searched.
+"""Draws latency distributions as one SVG: latency (log scale) over the part of the requests that took longer (log scale), so
+that the slowest hundredth is as wide as the median. Text stays text, so that the picture can be searched.
 
 Thread rule: plain values.
 """
@@ -11,7 +11,7 @@ from benchlib.picture import GRID, INK, MUTED, Canvas
 
 WIDTH, HEIGHT = 860, 520
 LEFT, RIGHT, TOP, BOTTOM = 84, 190, 76, 456
-# Each way has its own in every picture.
+# Each way has the same colour in every picture.
 COLORS = {"alone": "#1f6feb", "native": "#8c959f", "mps priority": "#8250df", "xschedd": "#bc4c00"}
 
 

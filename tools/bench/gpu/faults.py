@@ -1,4 +1,4 @@
-"""What goes wrong on a node, tried on the real GPU. Each function is one fault and leaves its figures in the results.
+"""Faults of a node, injected on the real GPU. Each function is one fault and adds its figures to the results.
 
 Thread rule: main thread.
 """
@@ -16,11 +16,11 @@ from rig import Rig, Tenant
 from scenarios import LOOPS, PROGRAMS, Load, Program
 
 BACK_TO_BACK = {"graph": Load(0)}
-MANY = 31  # loops, and one above them
+MANY = 31  # loops, plus one client above them
 
 
 def clients(daemon: Daemon) -> Dict[int, str]:
-    """State by pid, of those that have a device."""
+    """State by pid, of clients with a device."""
     return {client["pid"]: client["devices"][0]["state"] for client in daemon.ask("ps")["clients"] if client["devices"]}
 
 
@@ -32,13 +32,13 @@ def started(rig: Rig, loops: List[Program]) -> tuple:
 
 
 def longest_gap_ms(answers: Dict[str, dict]) -> float:
-    """The longest time that one of the loops had no batch done, from the start on."""
+    """The longest time without a finished batch of any one loop, from the start on."""
     return max((after - before) / 1e6 for answer in answers.values() if "ends_ns" in answer
                for before, after in zip([answer["start_ns"], *answer["ends_ns"]], answer["ends_ns"]))
 
 
 def daemon_killed(bench: Bench) -> None:
-    """graph-five with the daemon killed after a third and started again after another."""
+    """graph-five; the daemon is killed after a third of the time and restarted after another."""
     daemon = bench.daemon(bench.policy())
     rig = bench.rig(daemon=daemon)
     high, loops = started(rig, [PROGRAMS[name] for name in LOOPS])
@@ -60,8 +60,8 @@ def daemon_killed(bench: Bench) -> None:
 
 
 def client_killed(bench: Bench) -> None:
-    """Three loops below a tenant that answers one request after the other. SIGKILL for a loop, under xschedd while it is held
-    at the gate; then for the important one, in the midst of a request."""
+    """Three loops below a tenant that answers one request after the other. SIGKILL to a loop (under xschedd while it is held
+    at the gate), then to the important tenant during a request."""
     seconds = min(6.0, bench.options.seconds)
     for way in ("native", "xschedd"):
         daemon = bench.daemon(bench.policy()) if way == "xschedd" else None
@@ -97,7 +97,7 @@ def client_killed(bench: Bench) -> None:
 
 
 def forgotten_ms(daemon: Daemon, tenant: Tenant, killed: int) -> float:
-    """Until the daemon lists it no more; 0 without one. Asking takes some milliseconds."""
+    """Milliseconds until the daemon no longer lists it; 0 without a daemon. Each query takes some milliseconds."""
     if daemon is None:
         return 0.0
     wait_for("the end of a killed client's session", lambda: tenant.child.pid not in clients(daemon), [daemon.child])
@@ -115,7 +115,7 @@ def never_synchronises(bench: Bench) -> None:
 
 
 def many_clients(bench: Bench) -> None:
-    """32 clients. Natively is the same processes under fifo, which holds nobody and tracks nobody."""
+    """32 clients. The native reference is the same processes under fifo, which neither holds nor tracks."""
     daemon = bench.daemon(bench.policy())
     rig = bench.rig(daemon=daemon)
     high, loops = started(rig, [Program(f"many{number}", "loop", "resnet18b64") for number in range(MANY)])

@@ -1,4 +1,4 @@
-"""Figures of tools/bench/gpu/run: what the answers of tenants say. Thread rule: pure functions."""
+"""Figures of tools/bench/gpu/run, computed from the tenants' answers. Thread rule: pure functions."""
 
 import math
 from typing import Dict, List, Optional, Sequence
@@ -16,32 +16,32 @@ def latency(answer: dict) -> Dict[str, float]:
 
 
 def batches_per_s(answer: dict) -> float:
-    """Whole batches over the time that they took: from the start of the stretch to the end of the last."""
+    """Whole batches over the time that they took, from the start of the stretch to the end of the last batch."""
     ends = answer["ends_ns"]
     return len(ends) / ((ends[-1] - answer["start_ns"]) / 1e9) if ends else 0.0
 
 
 def progress(answer: dict) -> Dict[str, float]:
-    """How often a loop got on, and the longest time in which it did not."""
+    """A loop's batches per second, and its longest time without one."""
     end_ns = answer["start_ns"] + int(answer["seconds"] * 1e9)
     ends = [answer["start_ns"], *(end for end in answer["ends_ns"] if end < end_ns), end_ns]
     return {"per_s": (len(ends) - 2) / answer["seconds"], "longest_pause_s": max(b - a for a, b in zip(ends, ends[1:])) / 1e9}
 
 
 def within(answer: dict, begin_ns: int, end_ns: int) -> dict:
-    """The same answer with only the requests that arrived then."""
+    """The same answer with only the requests that arrived in the interval."""
     return {**answer, "requests": [entry for entry in answer["requests"] if begin_ns <= entry[0] < end_ns]}
 
 
 def rate_within(answers: Dict[str, dict], begin_ns: int, end_ns: int) -> float:
-    """Batches a second of all loops that ended then."""
+    """Batches per second of all loops, of those that ended in the interval."""
     count = sum(begin_ns <= end < end_ns for answer in answers.values() for end in answer.get("ends_ns", ()))
     return count / ((end_ns - begin_ns) / 1e9)
 
 
 def summary(answers: Dict[str, dict], high: Optional[str] = None) -> dict:
-    """Latencies of those who answer requests and rates of the loops in one stretch. `high`: who of the former it is about,
-    where there are several."""
+    """Latencies of tenants that answer requests and rates of loops in one stretch. `high`: the important one, if several
+    answer requests."""
     result: dict = {}
     loops = {name: answer for name, answer in answers.items() if "ends_ns" in answer}
     asked = {name: answer for name, answer in answers.items() if "requests" in answer}
@@ -62,9 +62,8 @@ def summary(answers: Dict[str, dict], high: Optional[str] = None) -> dict:
 
 
 def left_of_running(durations_us: List[float], fraction: float) -> float:
-    """How long a kernel that runs at a random moment still takes, in ms, at a quantile: what no scheduler of whole kernels
-    can spare who comes then. The chance that more than t is left is the part of the time spent in kernels before their
-    last t."""
+    """The remaining time of a kernel that runs at a random moment, in ms, at a quantile: no scheduler of whole kernels can
+    avoid this wait. The probability that more than t is left is the part of the time spent in kernels before their last t."""
     total, low, high = sum(durations_us), 0.0, max(durations_us)
     for _ in range(50):
         middle = (low + high) / 2
@@ -74,15 +73,15 @@ def left_of_running(durations_us: List[float], fraction: float) -> float:
 
 
 def goals(alone: dict, native: dict, ours: dict, longest_kernel_ms: float, launch_ms: float) -> Dict[str, dict]:
-    """The goals of issue 7 for a high tenant beside background loops: value, limit, and whether it holds. `launch_ms`: what
-    launching a batch takes of a processor, which is no waiting."""
+    """The goals for a high tenant beside background loops: value, limit, and whether it is met. `launch_ms`: CPU time of
+    launching a batch, which does not count as waiting."""
     waiting = ours["cores_each"] - launch_ms / 1e3 * ours["total_per_s"] / len(ours["rates"])
     return {**goals_of_both(alone, ours, longest_kernel_ms, ours["total_per_s"] / native["total_per_s"]),
             "cores of waiting a background tenant": {"value": waiting, "limit": 0.5, "ok": waiting < 0.5}}
 
 
 def goals_of_both(alone: dict, ours: dict, longest_kernel_ms: float, kept: float) -> Dict[str, dict]:
-    """Those of the high tenant's latency, and of what the background keeps of its native rate."""
+    """The goals for the high tenant's latency, and for what the background keeps of its native rate."""
     high, floor = ours["high"], 1.1 * (alone["high"]["p99_ms"] + longest_kernel_ms)
     p50_limit = 1.2 * alone["high"]["p50_ms"]
     return {
@@ -93,7 +92,7 @@ def goals_of_both(alone: dict, ours: dict, longest_kernel_ms: float, kept: float
 
 
 def beside_peer(peer: dict, ours: dict) -> str:
-    """Ours beside MPS's own priority, on each axis."""
+    """xschedd compared with MPS's own priority, on each axis."""
     pairs = [("p50", -peer["high"]["p50_ms"], -ours["high"]["p50_ms"]), ("p99", -peer["high"]["p99_ms"], -ours["high"]["p99_ms"]),
              ("background", peer["total_per_s"], ours["total_per_s"])]
     return "beside MPS's priority " + ", ".join(
@@ -105,8 +104,8 @@ def median_ratio(pairs: List[tuple]) -> Optional[float]:
 
 
 def by_turns(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
-    """Short stretches in rounds, one of each way: the latencies of all rounds together, and what each round's rate was of the
-    native one beside it."""
+    """Short stretches in rounds, one of each way: the latencies of all rounds together, and each round's rate relative to the
+    native one of the same round."""
     result = {}
     for way in rounds[0]:
         requests = [ms for answers in rounds for _, ms in answers[way][high]["requests"]]
@@ -122,26 +121,26 @@ def by_turns(rounds: List[Dict[str, dict]], high: str) -> Dict[str, dict]:
 
 
 def goals_by_turns(result: Dict[str, dict], longest_kernel_ms: float) -> Dict[str, dict]:
-    """As `goals`, of what by_turns gives. Without what is said of cores."""
+    """As `goals`, from the result of by_turns, without the goal for cores."""
     ours = result["xschedd"]
     return goals_of_both(result["alone"], ours, longest_kernel_ms, quantile(ours["of_native"], 0.5))
 
 
 def latencies(answer: dict) -> List[float]:
-    """Of its tokens, where it gives tokens, else of its requests."""
+    """Latencies of its tokens if it reports tokens, else of its requests."""
     return answer.get("token_ms") or [value for _, value in answer["requests"]]
 
 
 def waited(answer: dict) -> List[float]:
-    """How much of each of these latencies its host did nothing for it: it waited for the GPU, or had not come to the request yet
-    because of those before. Empty where nobody measured it."""
+    """The part of each of these latencies in which the host waited: for the GPU, or for the requests before. Empty if not
+    measured."""
     waits = answer.get("wait_ms", [])
     return waits if answer.get("token_ms") else [own + queued for own, queued in zip(waits, answer.get("queued_ms", []))]
 
 
 def quantile_of_sum(first: Sequence[float], second: Sequence[float], fraction: float) -> float:
-    """Nearest rank among all sums of one of the first and one of the second, which is what independent draws give. NaN where
-    either is empty. By bisection, as the sums are many millions."""
+    """Nearest rank among all sums of one of the first and one of the second, as independent draws would give. NaN if either
+    is empty. By bisection, because there are many millions of sums."""
     if not first or not second:
         return math.nan
     first, second = sorted(first), sorted(second)
@@ -158,22 +157,22 @@ def quantile_of_sum(first: Sequence[float], second: Sequence[float], fraction: f
     low, high = first[0] + second[0], first[-1] + second[-1]
     if reaches_rank(low):
         return low
-    while low < (middle := (low + high) / 2) < high:  # until no number lies between them: then high is one of the sums
+    while low < (middle := (low + high) / 2) < high:  # until no number lies between: then high is one of the sums
         low, high = (low, middle) if reaches_rank(middle) else (middle, high)
     return high
 
 
 def at_one_host_speed(answers: Dict[str, List[dict]]) -> Dict[str, dict]:
-    """Of each way's stretches of one program, by way: its waits, the median of the host's own part, and the latency that the way
-    would have with a host as fast as in all others. A host's speed changes by a factor of two from one second to the next, by
-    itself, and scheduling cannot change it; what is waited it can. So each latency is cut into the host's own part (latency
-    less wait) and the wait; the host's parts of all ways are one pool, to which each way adds its own waits: the medians of
-    both for the median, and for p99 that of all sums of one of the pool and one of the way's waits.
+    """For one program, by way: its waits, the median of the host's own part, and the latency that the way would have if the
+    host were equally fast in all ways. A host's speed varies by a factor of two from one second to the next, by itself;
+    scheduling changes only the waits. So each latency is split into the host's own part (latency less wait) and the wait. The
+    host's parts of all ways form one pool, to which each way adds its own waits: the sum of both medians for the median, and
+    for p99 the 99th percentile of all sums of one value of the pool and one of the way's waits.
 
-    Assumed: the host's own part does not depend on the way, nor the wait on how long the host has just worked. Neither is quite
-    so: what a way costs in launch calls (being tracked, a gate, the driver's full queue, cores that others take) goes into the
-    pool, and so out of the comparison: host_p50_ms shows it; a host that is slow has less to wait for. So these stand beside
-    what was measured and never in its place. Nothing is given where one of the ways lacks its waits."""
+    Assumptions: the host's own part does not depend on the way, nor the wait on how long the host has just worked. Both hold
+    only roughly: a way's cost in launch calls (tracking, a gate, the driver's full queue, cores that others take) goes into
+    the pool and so drops out of the comparison, though host_p50_ms shows it; and a slow host has less to wait for. So these
+    figures are given beside the measured ones, never instead. Empty if one of the ways has no waits."""
     waits = {way: [value for one in stretches for value in waited(one)] for way, stretches in answers.items()}
     whole = {way: [value for one in stretches for value in latencies(one)] for way, stretches in answers.items()}
     if any(not waits[way] or len(waited(one)) != len(latencies(one)) for way, stretches in answers.items() for one in stretches):
@@ -186,10 +185,10 @@ def at_one_host_speed(answers: Dict[str, List[dict]]) -> Dict[str, dict]:
 
 
 def of_levers(rounds: List[Dict[str, dict]], high: str, decided: str = "", disabled: str = "") -> Dict[str, dict]:
-    """Short stretches in rounds, one of each way: the important tenant's latencies of all rounds together (of tokens, where it
-    gives tokens), as measured and at one host speed; those of the others who answer requests; what each loop kept of its rate
-    in the native stretch of the same round, in the middle of the rounds. `decided`, `disabled`: the ways whose processes are
-    the same; of the first, also what each loop kept of its rate in the second."""
+    """Short stretches in rounds, one of each way: the important tenant's latencies of all rounds together (of tokens if it
+    reports tokens), as measured and at one host speed; those of the others that answer requests; what each loop kept of its
+    rate in the native stretch of the same round, as the median of the rounds. `decided`, `disabled`: two ways with the same
+    processes; of the first, also what each loop kept of its rate in the second."""
     def kept(name: str, answers: Dict[str, Dict[str, dict]], way: str, of: str = "native") -> float:
         whole = batches_per_s(answers[of][name])
         return batches_per_s(answers[way][name]) / whole if whole else math.nan

@@ -1,8 +1,7 @@
-"""How long a program's host waits for the GPU: in those calls on a tensor of the GPU that return when its value is on the
-host. They are timed wherever they come from, so that a library's own loop (generate()) shows its waits and stays as it is.
-
-Not seen: calls that block inside of the library's C++ (nonzero(), an index by a mask), copies by to(), and launches that
-find the driver's queue full or a gate closed. Those count as the host's own time.
+"""How long a program's host waits for the GPU, in the calls on a GPU tensor that return once its value is on the host. They
+are timed wherever they come from, so that the waits of a library's own loop (generate()) show without changing it. Not seen:
+calls that block inside the library's C++ (nonzero(), indexing with a mask), copies with to(), and launches that find the
+driver's queue full or a gate shut. Those count as the host's own time.
 
 Thread rule: main thread.
 """
@@ -14,7 +13,7 @@ BLOCKING = ("cpu", "item", "tolist", "__bool__", "__int__", "__float__", "__inde
 
 
 class Waits:
-    """From its making on, for as long as the process lives. Of calls within each other the outermost counts."""
+    """Times them from construction to the end of the process. Of nested calls the outermost counts."""
 
     def __init__(self, tensor_class):
         self.waited_ns, self.is_inside = 0, False
@@ -35,6 +34,6 @@ class Waits:
         return timed_call
 
     def take_ms(self):
-        """What came together since it was last taken."""
+        """The time since the last call of this."""
         waited_ns, self.waited_ns = self.waited_ns, 0
         return waited_ns / 1e6

@@ -1,5 +1,5 @@
-"""What issue 17 asks of the levers, and whether a call's figures give it: each scenario beside the way it is compared with, all
-measured by turns in one call. Latencies twice: as measured, and at one host speed (figures.at_one_host_speed).
+"""The goals for the levers, and whether a call's figures meet them: each scenario is compared with other ways, all measured
+in alternation in one call. Latencies twice: as measured, and at one host speed (figures.at_one_host_speed).
 
 Thread rule: plain values.
 """
@@ -15,8 +15,9 @@ OURS = "xschedd"
 
 @dataclass(frozen=True)
 class Goal:
-    """`beside`: p50 and p99 are multiples of the best of these ways, each of its own best. `others`: what the loops keep on
-    average, of `others_of`; `least`: what each keeps. `is_by_priority`: on average of those of each priority."""
+    """`beside`: p50 and p99 are multiples of the best of these ways, each of its own best. `others`: what the loops must keep
+    on average, relative to `others_of`; `least`: what each must keep. `is_by_priority`: the average is taken for each
+    priority."""
 
     beside: Tuple[str, ...]
     p50: float
@@ -42,7 +43,7 @@ TIME_SLICED: Dict[str, Goal] = {
 }
 MPS = Goal(("mps priority",), 1.05, 1.05, 0.98, others_of="mps priority")  # in every scenario
 
-# Never more than this part behind the better of these, where they were measured.
+# Never further than this behind the better of these, if they were measured.
 BEHIND, PEERS = 0.05, ("native", "mps priority")
 
 
@@ -60,13 +61,13 @@ def kept(part: dict) -> float:
 
 
 def kept_of(result: Dict[str, dict], beside: Tuple[str, ...]) -> float:
-    """The same, of what they keep in the best of these ways."""
+    """The same, relative to the best of these ways."""
     best = max(kept(result[way]) for way in beside)
     return kept(result[OURS]) / best if best else math.nan
 
 
 def multiple(result: Dict[str, dict], beside: Tuple[str, ...], key: str) -> Tuple[float, Optional[float]]:
-    """Of the best of these ways: as measured, and at one host speed where that is known."""
+    """The multiple of the best of these ways: as measured, and at one host speed if known."""
     def of(pick) -> float:
         return pick(result[OURS]["high"]) / min(pick(result[way]["high"]) for way in beside)
 
@@ -114,7 +115,7 @@ def of_scenario(result: Dict[str, dict], goal: Goal) -> List[str]:
 
 
 def behind(result: Dict[str, dict]) -> List[str]:
-    """On which axes, and how far; on either of both figures of a latency. What could not be measured counts as behind."""
+    """On which axes xschedd is behind and how far, by either figure of a latency. What could not be measured counts as behind."""
     peers = tuple(way for way in PEERS if way in result)
     axes = []
     for key in ("p50_ms", "p99_ms"):

@@ -1,5 +1,5 @@
-"""What each lever gives, and which ones the daemon pulls: every scenario in short stretches by turns, alone, natively, with
-those below held or beside and with time slices or without, and as the daemon decides.
+"""What each lever achieves, and which ones the daemon uses: every scenario in short alternating stretches, alone, natively,
+with those below held or beside and with or without time slices, and as the daemon decides.
 
 Thread rule: main thread.
 """
@@ -15,10 +15,10 @@ from rig import Rig
 from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
 STRETCH_S = 3.0
-LEARN_S = 30.0  # the daemon tries other ways for some bursts of work, each two to thirty times (daemon/policy/benefit.h)
+LEARN_S = 30.0  # the daemon tries other modes for some bursts of work, each two to thirty times (daemon/policy/benefit.h)
 
-# Each lever, as words of `xschedctl policy set`, of one daemon that decides nothing itself. `fifo` is the reference in the same
-# processes: of a loop that its host bounds, another process natively may have a slower core.
+# Each lever, as arguments of `xschedctl policy set`, for one daemon that decides nothing itself. `fifo` is the reference in
+# the same processes: a host-bound loop may have a slower core in another, native process.
 LEVERS = {
     "fifo": ("fifo", "--time-slices", "off", "--window", "500us"),
     "held": ("priority", "--tolerance", "0", "--time-slices", "off", "--window", "500us"),
@@ -28,23 +28,23 @@ LEVERS = {
     "beside, 20 ms": ("priority", "--tolerance", "100", "--time-slices", "off", "--window", "20ms"),
     "held, slices": ("priority", "--tolerance", "0", "--time-slices", "auto", "--window", "500us"),
     "beside, slices": ("priority", "--tolerance", "100", "--time-slices", "auto", "--window", "500us")}
-USUAL = ("held", "beside")  # the others are asked for: each costs every scenario a stretch in every round
-# Another one decides, as it is installed or as --policy says.
+USUAL = ("held", "beside")  # the others are optional: each adds a stretch to every round of every scenario
+# Another daemon decides, with its defaults or as --policy says.
 DECIDED = "xschedd"
-# The same processes with its gates open: what a loop keeps of this rate is not the difference of two processes' cores.
+# The same processes with open gates: relative to this rate, a loop does not show the difference of two processes' cores.
 DISABLED = "xschedd disabled"
 SAMPLE_S = 0.1
 
 
 def decided(rig: Rig) -> Dict[str, dict]:
-    """Of each client, by its program's name: what was measured of it, and its time slice."""
+    """For each client, by its program's name: the measured benefit, and its time slices."""
     names = {tenant.child.pid: tenant.name for tenant in rig.tenants}
     return {names[client["pid"]]: {"benefit": client["benefit"], "slices": [device["slice"] for device in client["devices"]]}
             for client in rig.daemon.ask("ps")["clients"] if client["pid"] in names}
 
 
 def modes_during(rig: Rig, name: str, done: threading.Event, counts: Counter) -> None:
-    """Counts the modes of the program `name` until `done`, by samples."""
+    """Samples and counts the modes of the program `name` until `done`."""
     pid = next(tenant.child.pid for tenant in rig.tenants if tenant.name == name)
     while not done.wait(SAMPLE_S):
         counts.update(client["benefit"]["mode"] for client in rig.daemon.ask("ps")["clients"]
@@ -52,7 +52,7 @@ def modes_during(rig: Rig, name: str, done: threading.Event, counts: Counter) ->
 
 
 def only_of(scenario: Scenario, rig: Rig) -> None:
-    """Nobody who is not part of the scenario is above anybody of it: an idle one that is would keep their windows small."""
+    """Puts programs outside the scenario below those in it: an idle one above would keep their windows small."""
     parts = {asked.program for asked in scenario.asked}
     for tenant in rig.tenants:
         priority = tenant.program.priority if tenant.name in parts | set(scenario.background) else LOW
@@ -61,8 +61,8 @@ def only_of(scenario: Scenario, rig: Rig) -> None:
 
 def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dict[str, str]]], scheduled: Dict[str, Rig],
              low: Dict[str, str], levers: Dict[str, Tuple[str, ...]]) -> None:
-    """`unscheduled`: by way, its rig and the environment of its tenants of low priority; `scheduled`: the rig whose daemon has
-    its levers set, and the one whose daemon decides; `low`: the environment of their tenants of low priority."""
+    """`unscheduled`: by way, its rig and the environment of its low-priority tenants; `scheduled`: the rig whose daemon has
+    its levers set, and the one whose daemon decides; `low`: the environment of their low-priority tenants."""
     scenarios = [SCENARIOS[name] for name in bench.options.scenarios]
     environments = {**unscheduled, **{way: (rig, low) for way, rig in scheduled.items()}}
     rigs = {way: rig for way, (rig, _) in environments.items()}
@@ -124,7 +124,7 @@ def time_sliced(bench: Bench) -> None:
 
 
 def mps(bench: Bench) -> None:
-    """Time slices are not MPS's: its server is one process to the driver."""
+    """Without levers: under MPS there are no time slices, because its server is one process to the driver."""
     with mps_server(bench) as (environment, low):
         by_turns(bench, "mps", {"native": (bench.rig(environment), {}), "mps priority": (bench.rig(environment), low)},
                  {DECIDED: bench.rig(environment, bench.daemon(bench.policy("max_concurrent = 0")))}, low, {})

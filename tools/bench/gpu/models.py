@@ -1,4 +1,4 @@
-"""The models that tenants of tools/bench/gpu/run work with. Weights and inputs are random and the same in every process, so
+"""The models that tenants of tools/bench/gpu/run use. Weights and inputs are random and the same in every process, so
 that outputs can be compared bit for bit. Nothing is downloaded.
 
 Thread rule: main thread.
@@ -25,7 +25,7 @@ def resnet(layers):
 
 
 def llama(name):
-    """Of Hugging Face, with about so many parameters."""
+    """A Llama of Hugging Face with about that many parameters."""
     import transformers
     torch.manual_seed(7)
     width, layers, between = LLAMAS[name]
@@ -47,7 +47,7 @@ class Hidden(torch.nn.Module):
 
 
 class Block(torch.nn.Module):
-    """One layer of a GPT. With a cache it works on one token at `position`, and on whole prompts without."""
+    """One layer of a GPT. With a cache it processes one token at `position`, without one whole prompts."""
 
     def __init__(self):
         super().__init__()
@@ -71,7 +71,7 @@ class Block(torch.nn.Module):
 
 
 class Gpt(torch.nn.Module):
-    """Logits of the token after the last one."""
+    """A GPT: the logits of the next token."""
 
     def __init__(self):
         super().__init__()
@@ -88,7 +88,7 @@ class Gpt(torch.nn.Module):
         return self.head(self.last(x[:, -1:]))
 
     def caches(self):
-        """Room for the keys and values of one sequence, for each layer."""
+        """Buffers for the keys and values of one sequence, for each layer."""
         example = self.head.weight
         return [tuple(torch.zeros(1, HEADS, LONGEST, WIDTH // HEADS, device=example.device, dtype=example.dtype)
                       for _ in range(2)) for _ in range(LAYERS)]

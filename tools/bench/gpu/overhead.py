@@ -1,4 +1,4 @@
-"""What xschedd costs a tenant that is alone: at work, and at its start.
+"""What xschedd costs a tenant that is alone, at work and at its start.
 
 Thread rule: main thread.
 """
@@ -19,7 +19,7 @@ STARTS = 5  # pairs
 
 
 def one_core() -> int:
-    """What launches cost is the core's clock before it is ours: so both ways have one and the same core."""
+    """The core's clock affects the cost of launches more than xschedd does, so both ways use the same core."""
     return max(os.sched_getaffinity(0))
 
 
@@ -29,7 +29,7 @@ def overhead(bench: Bench) -> None:
         kind, model = words.split(":")
         pairs: List[tuple] = []
         starts: Dict[str, List[float]] = {"native": [], "xschedd": []}
-        for again in range(2):  # two processes of each, because some are slower than others for all their life
+        for again in range(2):  # two processes of each, because some are slower than others throughout
             rigs = {"native": bench.rig(), "xschedd": bench.rig(daemon=bench.daemon())}
             tenants = {}
             for way in ("native", "xschedd") if again == 0 else ("xschedd", "native"):
@@ -38,7 +38,7 @@ def overhead(bench: Bench) -> None:
                 starts[way].append(tenants[way].ready_s)
             for round_number in range(-1, bench.options.rounds):
                 value = {}
-                # Whoever is first in a round is second in the next, so that a drift of the clocks falls out.
+                # The order alternates from round to round, so that a drift of the clocks cancels.
                 for way in ("native", "xschedd") if round_number % 2 == 0 else ("xschedd", "native"):
                     name = tenants[way].name
                     answer = rigs[way].stretch([tenants[way]], bench.options.round_s, {name: Load(0)})[name]
@@ -65,7 +65,7 @@ def start_up(bench: Bench) -> None:
             for way, rig in ways if number % 2 == 0 else ways[::-1]:
                 begun = time.monotonic()
                 text = run_text([*pin, *command], rig.client_environment(), 120)
-                if number >= 0:  # the first pair reads the files
+                if number >= 0:  # the first pair warms the file cache
                     times[way].append(1e3 * (time.monotonic() - begun))
                     parts[way].append(json.loads(text) if text.strip() else {})
         bench.note(f"start {name}", {

@@ -1,6 +1,6 @@
-"""Each scenario in short stretches by turns: alone, natively, under MPS's priority, under xschedd, and again. Where a host launches
-for most of a request, its core decides, and on a shared host a core's speed changes by a factor of two from one second to
-the next: only stretches that are neighbours in time can be compared.
+"""Each scenario in short alternating stretches: alone, natively, under MPS's priority, under xschedd, and again. If the host
+spends most of a request on launching, its core's speed decides, and on a shared host that varies by a factor of two from one
+second to the next: only stretches that are close in time can be compared.
 
 Thread rule: main thread.
 """
@@ -18,7 +18,7 @@ STRETCH_S = 3.0
 
 def by_turns(bench: Bench, substrate: str, rigs: Dict[str, Rig], low: Dict[str, Dict[str, str]],
              above: Optional[Dict[str, Dict[str, str]]] = None) -> None:
-    """`low`, `above`: by way, what the environment of those below, and of the others, has in addition."""
+    """`low`, `above`: by way, what is added to the environment of those below, and of the others."""
     scenarios = [SCENARIOS[name] for name in bench.options.scenarios]
     tenants = {way: {program.name: rig.start(program, (low if program.priority == LOW else above or {}).get(way))
                      for program in programs_of(scenarios)} for way, rig in rigs.items()}
@@ -57,7 +57,7 @@ STREAM = {"TENANT_STREAM_PRIORITY": "-5"}
 
 
 def streams(bench: Bench) -> None:
-    """What the driver's stream priorities give."""
+    """What the driver's stream priorities achieve."""
     by_turns(bench, "time-sliced streams", {"native": bench.rig(), "native, high stream": bench.rig(),
                                             "xschedd, high stream": bench.rig(daemon=bench.daemon(bench.policy()))},
              {}, {"native, high stream": STREAM, "xschedd, high stream": STREAM})

@@ -1,4 +1,4 @@
-"""Records which kernels a tenant of tools/bench/gpu/run had on the GPU, and when, through PyTorch's profiler (CUPTI).
+"""Records which kernels a tenant of tools/bench/gpu/run ran on the GPU, and when, with PyTorch's profiler (CUPTI).
 
 Thread rule: main thread.
 """
@@ -9,12 +9,13 @@ import torch
 
 
 class Recorder:
-    """`kernels` afterwards: [start, end, name], times in ns of CLOCK_MONOTONIC, by start; no copies and fills."""
+    """`kernels` is afterwards a list of [start, end, name], times in ns of CLOCK_MONOTONIC, by start; without copies and
+    fills."""
 
     def __enter__(self):
         self.profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])
         self.profiler.__enter__()
-        # The first record starts CUPTI up, which takes seconds.
+        # The first record starts CUPTI, which takes seconds.
         torch.ones(1, device="cuda").add_(1)
         torch.cuda.synchronize()
         return self
@@ -31,7 +32,7 @@ class Recorder:
 
 
 def launch_ms(work):
-    """What launching a unit takes of the processor, when nothing has to be waited for."""
+    """CPU time of launching a unit, when it need not wait for anything."""
     times = []
     for _ in range(5):
         torch.cuda.synchronize()

@@ -1,4 +1,4 @@
-"""What tools/bench/gpu/run says at its end: the table, which goals hold, the pictures.
+"""The output of tools/bench/gpu/run: the table, which goals are met, the pictures.
 
 Thread rule: plain values.
 """
@@ -49,7 +49,7 @@ def table(results: Dict[str, dict]) -> List[str]:
 
 
 def reference(first: str, rest: str, results: Dict[str, dict]) -> Optional[dict]:
-    """What a stretch is compared with: the same one natively."""
+    """The reference of a stretch: the same one natively."""
     if first == "share":
         return results["share native"] if "xschedd" in rest else None
     if first == "gpus":
@@ -63,7 +63,7 @@ def reference(first: str, rest: str, results: Dict[str, dict]) -> Optional[dict]
 
 
 def longest_kernel_ms(results: Dict[str, dict], scenario: str) -> float:
-    """Of those below the important one, as far as known."""
+    """Of the tenants below the important one, as far as known."""
     below = [*SCENARIOS[scenario].background, *(asked.program for asked in SCENARIOS[scenario].middle)]
     kernels = [results["kernels"].get(PROGRAMS[name].work) for name in below]
     return max(each["longest_us"] for each in kernels if each) / 1e3
@@ -107,7 +107,7 @@ def goals(results: Dict[str, dict]) -> List[str]:
 
 
 def waits(results: Dict[str, dict]) -> List[str]:
-    """What requests were made of, as means in ms: the first six columns of figures add up to the latency."""
+    """Where the time of requests went, as means in ms: the first six columns of figures add up to the latency."""
     columns = ("others_before_ms", "idle_before_ms", "own_ms", "others_between_ms", "idle_between_ms", "after_ms", "told_ms",
                "shut_ms", "first_left_ms", "later", "later_ms", "tenants")
     lines = ["| | requests | latency | before: others' kernels | nobody's | own kernels | between: others' | nobody's | after | "
@@ -135,12 +135,12 @@ def pairs(results: Dict[str, dict]) -> List[str]:
 
 
 def pulled(decided: Dict[str, dict]) -> str:
-    """Of whom a benefit was measured: when those below are held for it."""
+    """For each program with a measured benefit: when those below are held for it."""
     return ", ".join(f"{name}: {each['benefit']['mode']}" for name, each in decided.items() if each["benefit"]) or "–"
 
 
 def during(modes: Dict[str, int]) -> str:
-    """In which modes the important one was, of the time of the stretches."""
+    """How much of the stretches the important program spent in each mode."""
     whole = sum(modes.values())
     return "; " + ", ".join(f"{mode} {100 * count / whole:.0f} %" for mode, count in modes.items()) if whole else ""
 
@@ -150,9 +150,9 @@ def percent_of(values: List[float]) -> str:
 
 
 def levers(results: Dict[str, dict]) -> List[str]:
-    """Latencies in ms, and as multiples of those alone; what of them was the host's own work and what it waited, and the
-    multiples at one host speed; what the loops kept of their native rates, on average and the least; and what the daemon found
-    best for those below the important one, where it decides."""
+    """Latencies in ms, and as multiples of those alone; the host's own work and its waits, and the multiples at one host
+    speed; what the loops kept of their native rates, on average and at least; and which mode the daemon found best for those
+    below the important program, where it decides."""
     lines = ["| | | high p50 ms | p99 | of alone p50 | p99 | host's own p50 ms | wait p50 | p99 | at one host speed, of alone p50 | p99 | "
              "others keep | the least | of the same processes' | others' p50 / p99 | they are |", "|---" * 16 + "|"]
     for name, result in results.items():
@@ -200,7 +200,8 @@ def spread(values: List[float], form: str) -> str:
 
 
 def outputs(digests: Dict[str, List[List[str]]]) -> List[str]:
-    """Whether each process gave always the same, and all processes of a work the same: natively those of a compiled one do not."""
+    """Whether each process always gave the same output, and all processes of a work the same: those of a compiled work differ
+    even natively."""
     lines = []
     for work, processes in digests.items():
         differ = sum(len(set(each)) > 1 for each in processes)

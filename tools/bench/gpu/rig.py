@@ -1,4 +1,4 @@
-"""Tenants of tools/bench/gpu/run as processes: started with or without xschedd, asked for stretches of work together.
+"""Starts the tenants of tools/bench/gpu/run as processes, with or without xschedd, and has them work together in stretches.
 
 Thread rule: main thread.
 """
@@ -17,7 +17,7 @@ from scenarios import Load, Program
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 TENANT = [sys.executable, os.path.join(HERE, "tenant.py")]
-START_LIMIT_S = 180.0  # PyTorch's first start on a cold file system takes 30; 32 processes at a time more
+START_LIMIT_S = 180.0  # PyTorch's first start on a cold file system takes 30; 32 processes at once take more
 TRACE_LEAD_S = 6.0  # CUPTI's start
 
 
@@ -37,7 +37,7 @@ class Tenant:
         self.child.process.stdin.flush()
 
     def answer(self, limit_s: float) -> dict:
-        # An answer is one line, read whole: nothing is left in the buffer when the next is waited for.
+        # An answer is one line, read completely, so nothing is left in the buffer before the next.
         if not select.select([self.child.process.stdout], [], [], limit_s)[0]:
             raise ToolError(f"{self.name} gave no answer within {limit_s:.0f} s: {self.child.log_tail()}")
         line = self.child.process.stdout.readline()
@@ -49,7 +49,7 @@ class Tenant:
 
 
 class Rig:
-    """Where tenants run. `daemon`: they are scheduled by it, else not."""
+    """Where tenants run. `daemon`: schedules them; None: they are unscheduled."""
 
     def __init__(self, build: str, children: Children, environment: Dict[str, str], daemon: Optional[Daemon] = None):
         self.shim = os.path.join(build, "client-shim", "libxschedd-shim.so")
@@ -63,7 +63,7 @@ class Rig:
         return environment
 
     def start(self, program: Program, extra: Optional[Dict[str, str]] = None, core: Optional[int] = None) -> Tenant:
-        """`core`: all its threads run on this one."""
+        """`core`: all its threads run on this core."""
         environment = self.client_environment({"XSCHEDD_PRIORITY": str(program.priority), **(extra or {})})
         command = [*TENANT, program.kind, program.model]
         if core is not None:
@@ -79,12 +79,12 @@ class Rig:
 
     def stretch(self, tenants: Sequence[Tenant], seconds: float, loads: Optional[Dict[str, Load]] = None,
                 trace: bool = False) -> Dict[str, dict]:
-        """Has the tenants work at the same time; answers by name. `loads`: by name, where not the usual one."""
+        """Has the tenants work at the same time; returns their answers by name. `loads`: by name, if not the default."""
         return self.finish(tenants, seconds, self.begin(tenants, seconds, loads, trace))
 
     def begin(self, tenants: Sequence[Tenant], seconds: float, loads: Optional[Dict[str, Load]] = None,
               trace: bool = False) -> int:
-        """The first half of a stretch, for those who want to do something meanwhile: when it starts (monotonic, ns)."""
+        """Begins a stretch, so that the caller can act during it; returns its start (monotonic, ns)."""
         start = time.monotonic_ns() + int(1e9 * (TRACE_LEAD_S if trace else 0.2))
         for tenant in tenants:
             load = (loads or {}).get(tenant.name, Load())
@@ -99,7 +99,7 @@ class Rig:
         return answers
 
     def kill(self, tenant: Tenant) -> int:
-        """When it was killed (monotonic, ns)."""
+        """Kills it; returns when (monotonic, ns)."""
         killed = time.monotonic_ns()
         tenant.child.process.kill()
         self.tenants.remove(tenant)

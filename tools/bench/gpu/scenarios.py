@@ -1,4 +1,4 @@
-"""The scenarios of tools/bench/gpu/run: which programs run beside which, and how often they are asked.
+"""The scenarios of tools/bench/gpu/run: which programs run together, and their request rates.
 
 Thread rule: plain values.
 """
@@ -11,7 +11,7 @@ HIGH, MIDDLE, LOW = 20, 10, 0  # priorities
 
 @dataclass(frozen=True)
 class Load:
-    """Requests a second, and how they arrive; rate 0: one after the other. Loops know none."""
+    """Requests per second, and how they arrive; rate 0: one after the other. Loops have none."""
 
     rate: float = 20.0
     arrivals: str = "spread"
@@ -40,7 +40,7 @@ class Asked:
 
     @property
     def alone(self) -> str:
-        """The stretch in which it is alone: one for all scenarios that ask it in the same way."""
+        """The name of the stretch in which it is alone: one for all scenarios with the same load."""
         if self.load == Load():
             return f"{self.program} alone"
         return f"{self.program} alone, {self.load.rate:g}/s {self.load.arrivals}"
@@ -82,7 +82,7 @@ PROGRAMS: Dict[str, Program] = {program.name: program for program in (
     *(Program(name, "loop", "bert") for name in ("bert-loop0", "bert-loop1")),
 )}
 
-# Works by torch.compile, whose outputs differ from process to process natively, too (measured of bertlarge).
+# Works with torch.compile, whose outputs differ between processes even natively (measured with bertlarge).
 COMPILED = frozenset({"stranger:compiled", "stranger:bertlarge"})
 
 CHAT = Asked("chat", Load(2))
@@ -110,12 +110,12 @@ SCENARIOS: Dict[str, Scenario] = {scenario.name: scenario for scenario in (
 
 
 def programs_of(scenarios: List[Scenario]) -> List[Program]:
-    """Those that any of the scenarios needs, in the order of the table."""
+    """The programs that any of the scenarios needs, in the order of the table."""
     names = {name for scenario in scenarios for name in
              (*scenario.background, *(asked.program for asked in scenario.asked))}
     return [program for program in PROGRAMS.values() if program.name in names]
 
 
 def alone_of(scenarios: List[Scenario]) -> Dict[str, Asked]:
-    """By the stretch's name: who is measured alone for these scenarios."""
+    """By the stretch's name: what is measured alone for these scenarios."""
     return {asked.alone: asked for scenario in scenarios for asked in scenario.asked}

@@ -1,6 +1,6 @@
-"""Two GPUs: a tenant that answers requests on the first, beside a training of one process on each GPU that average their gradients
-by NCCL. Whoever is held on the first GPU keeps its peer on the other waiting; so the processes of the training are also
-tried as one group.
+"""Two GPUs: a tenant that answers requests on the first, beside a training with one process on each GPU, which average their
+gradients with NCCL. A process that is held on the first GPU keeps its peer on the other waiting, so the processes of the
+training are also tried as one group.
 
 Thread rule: main thread.
 """
@@ -44,7 +44,7 @@ def one_way(bench: Bench, way: str, rig: Rig, extra: Optional[Dict[str, str]] = 
 def gpus(bench: Bench) -> None:
     count = len(run_text(["nvidia-smi", "-L"]).strip().splitlines())
     if count < len(RANKS):
-        return print(f"gpus: needs {len(RANKS)} GPUs, here is {count}: left out", flush=True)
+        return print(f"gpus: needs {len(RANKS)} GPUs, found {count}: skipped", flush=True)
     one_way(bench, "native", bench.rig())
     one_way(bench, "xschedd", bench.rig(daemon=bench.daemon(bench.policy())))
     one_way(bench, "xschedd, one group", bench.rig(daemon=bench.daemon(bench.policy())), {"XSCHEDD_GROUP": "training"})

@@ -1,4 +1,4 @@
-"""Two tenants that use the GPU up, three quarters for one. Thread rule: main thread."""
+"""Two tenants that saturate the GPU, with weights 75 and 25. Thread rule: main thread."""
 
 from bench import Bench
 from scenarios import HIGH, Program
@@ -7,7 +7,7 @@ NAMES = ("large", "small")
 
 
 def share(bench: Bench) -> None:
-    """Once by themselves, and once in the gaps of somebody important, who is there and has nothing to do."""
+    """Once by themselves, and once beside an important tenant that is attached and idle."""
     seconds = bench.options.seconds
     loops = [Program(name, "loop", "resnet50") for name in NAMES]
     native = bench.rig()
@@ -26,7 +26,7 @@ def share(bench: Bench) -> None:
         way = "beside an idle higher one" if important else "by themselves"
         result = bench.keep(f"share xschedd {way} 75/25", ours.stretch(pair, seconds))
         result["clients"] = daemon.ask("ps")["clients"]
-        # Live: the same processes the other way round.
+        # Live: the weights of the same processes are swapped.
         for tenant, weight in zip(pair, ("25", "75")):
             daemon.ask("set", "--weight", weight, "--pid", str(tenant.child.pid))
         bench.keep(f"share xschedd {way} 25/75, set live", ours.stretch(pair, seconds))

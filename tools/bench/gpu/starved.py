@@ -1,5 +1,5 @@
-"""What the guard gives to a program below one that always has work and is set to hold others: with and without time slices. The
-guard says for how long a gate is open; what the device does of its work then is the driver's affair.
+"""What the guard gives a program below one that always has work and is set to hold others, with and without time slices. The
+guard determines how long a gate is open; how much work the device does in that time is up to the driver.
 
 Thread rule: main thread.
 """

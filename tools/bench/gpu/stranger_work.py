@@ -1,5 +1,5 @@
-"""Work by libraries that nobody wrote for this project and that reach the GPU by ways of their own: JAX (XLA), CuPy, Triton,
-torch.compile, CUDA graphs in each capture mode. Units as in work.py.
+"""Work by third-party libraries that reach the GPU in their own ways: JAX (XLA), CuPy, Triton, torch.compile, CUDA graphs in
+each capture mode. Units as in work.py.
 
 Thread rule: main thread, but for the second thread of Captures.
 """
@@ -17,7 +17,7 @@ SIZE = 2048
 
 
 def unit(name):
-    """Each is imported where it is asked for: JAX takes seconds."""
+    """Each library is imported only on demand: JAX takes seconds."""
     return {"jax": Jax, "cupy": Cupy, "triton": Triton, "compiled": lambda: Compiled("resnet18"),
             "bertlarge": lambda: Compiled("bertlarge"), "captures": Captures}[name]()
 
@@ -65,7 +65,7 @@ class Cupy(Loop):
 
 
 class Triton(Loop):
-    """A kernel that Triton compiles and launches by the driver."""
+    """A kernel that Triton compiles and launches through the driver."""
 
     def __init__(self):
         import triton_kernel
@@ -85,7 +85,7 @@ class Triton(Loop):
 
 
 class Compiled(Batches):
-    """A model by torch.compile, whose kernels are Triton's."""
+    """A model with torch.compile, whose kernels are Triton's."""
 
     def __init__(self, name):
         super().__init__(name)
@@ -93,7 +93,7 @@ class Compiled(Batches):
 
 
 class Captures(Loop):
-    """Each step captures a graph anew, in global, thread-local and relaxed mode by turns, on two streams, while another thread
+    """Each step captures a new graph, alternating global, thread-local and relaxed mode, on two streams, while another thread
     launches and synchronises on a stream of its own; then the graph runs."""
 
     MODES = ("global", "thread_local", "relaxed")
@@ -120,12 +120,12 @@ class Captures(Loop):
         self.number += 1
         end = threading.Event()
         beside = threading.Thread(target=self.beside, args=[end])
-        # Work under way on the streams that are captured.
+        # Work is under way on the streams that are captured.
         first.wait_stream(torch.cuda.current_stream())
         for stream in (first, second):
             with torch.cuda.stream(stream):
                 self.model(self.device)
-        # What a second thread does natively breaks a global capture if it is not allowed there: so only beside the others.
+        # Forbidden calls of a second thread break a global capture even natively, so it runs only in the other modes.
         if mode != "global":
             beside.start()
         graph = torch.cuda.CUDAGraph()

@@ -1,5 +1,5 @@
-"""Programs of other libraries (stranger_work.py): each natively, tracked beside somebody more important who is idle, and held
-again and again by his requests; outputs compared. Then all at once, where nobody may starve.
+"""Programs of other libraries (stranger_work.py): each natively, tracked beside a more important tenant that is idle, and
+held repeatedly by its requests; outputs are compared. Then all at once, where none may starve.
 
 Thread rule: main thread.
 """

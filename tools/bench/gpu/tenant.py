@@ -13,12 +13,13 @@ usage: tenant.py KIND MODEL
   stranger  work by another library: jax, cupy, triton, compiled, bertlarge, captures
   endless   batches one after the other, no synchronisation before the end
    or: tenant.py profile KIND:MODEL...     measures the kernels of one unit of each, and ends
-   or: tenant.py start                     says how long PyTorch and a first kernel take, and ends
+   or: tenant.py start                     prints how long PyTorch and a first kernel take, and ends
 
-Commands come on standard input, answers go to standard output, one line of JSON each. The first answer says that the
-tenant is warm, with the SHA-256 of the model's output on a fixed input. Then each command is a stretch of time:
+Commands come on standard input, answers go to standard output, one line of JSON each. The first answer means that
+the tenant is warm, and has the SHA-256 of the model's output on a fixed input. Then each command is a stretch of time:
   {"start_ns": T, "end_ns": T, "rate": requests a second, "arrivals": "spread", "poisson" or "periodic", "seed": N, "trace": bool}
-(CLOCK_MONOTONIC; TENANT_STREAM_PRIORITY in the environment: on a stream of that priority), and the answer what was done in it. Outside of its stretches a tenant does nothing. End of input ends it.
+(times of CLOCK_MONOTONIC), and the answer what was done in it. With TENANT_STREAM_PRIORITY in the environment the work is on
+a stream of that priority. Outside its stretches a tenant does nothing. It ends at the end of input.
 """
 
 import contextlib
@@ -33,8 +34,8 @@ BEGUN = time.monotonic()
 
 
 def requests(work, command):
-    """One after the other with rate 0. Else a request that finds the one before it unfinished waits; its latency counts from
-    its arrival. queued_ms: how long each waited so."""
+    """With rate 0 one after the other. Otherwise a request waits for the one before it; its latency counts from its arrival.
+    queued_ms: how long each waited for that."""
     done, queued, end_ns = [], [], command["end_ns"]
     while command["rate"] == 0 and (begun := time.monotonic_ns()) < end_ns:
         work.step()
@@ -47,7 +48,7 @@ def requests(work, command):
         begun = time.monotonic_ns()
         work.step()
         ended = time.monotonic_ns()
-        # Waking up late is this program's own affair; having to wait for the request before is not.
+        # A late wake-up of this program does not count; a wait for the previous request does.
         since = begun if wait > 0 else arrival
         done.append([int(since), (ended - since) / 1e6])
         queued.append((begun - since) / 1e6)
@@ -63,7 +64,7 @@ def batches(work, command):
 
 
 def endless(work, command):
-    """The ends of its batches are not known: as if they were spread evenly."""
+    """The ends of batches are not known; they are reported as evenly spread."""
     import torch
 
     count = 0

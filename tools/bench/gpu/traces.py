@@ -1,5 +1,5 @@
-"""Which waits remain: scenarios in which every tenant records its kernels and the daemon its events, and each request of
-the important one is taken apart. Recording costs time itself, so these are no figures of the scenarios.
+"""Which waits remain: scenarios in which every tenant records its kernels and the daemon its events, and each request of the
+important tenant is analysed. Recording itself costs time, so these are not the scenarios' figures.
 
 Thread rule: main thread.
 """
@@ -41,7 +41,7 @@ def traced(bench: Bench, name: str, rig: Rig, high: Tenant, loops: Sequence[Tena
 
 def graph_five(bench: Bench, substrate: str, environment: Optional[Dict[str, str]] = None,
                background: Optional[Dict[str, str]] = None, *keys: str) -> None:
-    """Natively, under xschedd with two windows, and with one loop only, which takes no turns."""
+    """Natively, under xschedd with two windows, and with a single loop, which needs no turns."""
     for way in ("native", "xschedd"):
         rig = bench.rig(environment, bench.daemon(bench.policy(*keys)) if way == "xschedd" else None)
         high = rig.start(PROGRAMS["graph"])

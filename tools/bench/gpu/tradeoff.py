@@ -1,6 +1,6 @@
-"""Draws what the levers of a call give as one SVG: a panel for each scenario, in it each way as a point: what others keep of
-their native rate to the right, the important tenant's p99 as a multiple of that alone upwards (log scale). Best is right
-and low. Full points are at one host speed, rings as measured.
+"""Draws what the levers of a call achieve as one SVG: a panel for each scenario, with each way as a point; x is what others
+keep of their native rate, y the important tenant's p99 as a multiple of that alone (log scale). Right and low is best. Full
+points are at one host speed, rings as measured.
 
 Thread rule: plain values.
 """
@@ -18,7 +18,7 @@ HEAD, FOOT = 84, 16  # of the picture
 COLORS = {**distribution.COLORS, "fifo": "#57606a", "held": "#1a7f37", "beside": "#bf3989", "beside, 1 ms": "#fb8500",
           "beside, 2 ms": "#cf222e",
           "beside, 20 ms": "#953800", "held, slices": "#0598bc", "beside, slices": "#d4a72c"}
-# Coarse ones first: a finer one is drawn where it has room.
+# Coarse ticks first; finer ones are drawn where there is room.
 TICKS = [factor * 10.0**exponent for factors in ((1,), (2, 5), (1.5, 3, 7), (1.1, 1.2, 1.3, 4, 6, 8, 9))
          for exponent in range(-2, 4) for factor in factors]
 TICK_ROOM = 16
@@ -28,12 +28,12 @@ TICK_ROOM = 16
 class Point:
     way: str
     kept: float  # 1: all
-    measured: float  # p99 of alone
+    measured: float  # p99 as a multiple of alone
     same_host: Optional[float] = None
 
 
 def points_of(result: dict) -> List[Point]:
-    """Of what figures.of_levers gives; without those of which there is nothing to show."""
+    """From the result of figures.of_levers; without ways that have nothing to show."""
     alone, points = result["alone"]["high"], []
     for way, part in result.items():
         if way in ("alone", "decided", "modes", "xschedd disabled") or not part["kept"]:
@@ -48,7 +48,7 @@ def points_of(result: dict) -> List[Point]:
 
 
 def draw(path: str, title: str, subtitle: str, panels: Sequence[tuple]) -> None:
-    """`panels`: of each its title and its points."""
+    """`panels`: title and points of each."""
     columns = min(COLUMNS, len(panels))
     width, height = max(2, columns) * PANEL_WIDTH, HEAD + math.ceil(len(panels) / columns) * PANEL_HEIGHT + FOOT
     canvas = Canvas()

@@ -1,4 +1,4 @@
-"""Where the time of a request went: which kernels of whom ran on the GPU while it waited, from the kernels of all tenants.
+"""Where the time of a request went: whose kernels ran on the GPU while it waited, from the kernels of all tenants.
 
 Thread rule: pure functions. All times are ns of CLOCK_MONOTONIC, durations ms.
 """
@@ -15,21 +15,21 @@ Kernel = Tuple[int, int, str]  # start, end, name
 
 @dataclass
 class Request:
-    """One request of the important tenant, taken apart. Copies count as waiting: they run on engines of their own."""
+    """One request of the important tenant, analysed. Copies count as waiting: they run on separate engines."""
 
     latency_ms: float
-    told_ms: Optional[float]  # from its arrival until the daemon knew it busy
+    told_ms: Optional[float]  # from its arrival until the daemon knew the tenant busy
     shut_ms: Optional[float]  # until the daemon had shut the others' gates
-    others_before_ms: float  # others' kernels ran, and none of its own had
-    idle_before_ms: float  # nothing ran, and none of its own had: the host, the driver, a change of context
-    own_ms: float  # one of its own ran
+    others_before_ms: float  # others' kernels ran, before its own first
+    idle_before_ms: float  # nothing ran, before its own first: the host, the driver, a context switch
+    own_ms: float  # one of its own kernels ran
     others_between_ms: float  # between its first kernel and its last
     idle_between_ms: float
     after_ms: float  # from its last kernel to the result on the host
-    first_left_ms: float  # of the others' kernel that ran when it arrived
-    later: int  # others' kernels that began after it had arrived, and before its first
+    first_left_ms: float  # remaining time of another tenant's kernel that ran when it arrived
+    later: int  # others' kernels that began after its arrival and before its first
     later_ms: float
-    tenants: int  # whose these were
+    tenants: int  # number of tenants whose these were
     longest: str  # the longest of the others' kernels before its first: name and duration
 
 
@@ -45,7 +45,7 @@ def merged(intervals: Sequence[Interval]) -> List[Interval]:
 
 
 def covered(intervals: Sequence[Interval], begin: int, end: int) -> int:
-    """How much of the time between two moments merged intervals cover."""
+    """How much of the time from `begin` to `end` the merged intervals cover."""
     total, index = 0, max(0, bisect.bisect_left(intervals, (begin, begin)) - 1)
     while index < len(intervals) and intervals[index][0] < end:
         total += max(0, min(intervals[index][1], end) - max(intervals[index][0], begin))
@@ -55,8 +55,8 @@ def covered(intervals: Sequence[Interval], begin: int, end: int) -> int:
 
 def take_apart(requests: Sequence[Tuple[int, float]], own: Sequence[Kernel], others: Dict[str, Sequence[Kernel]],
                told: Sequence[int] = (), shut: Sequence[int] = ()) -> List[Request]:
-    """`requests`: begin and latency in ms; `told`, `shut`: when the daemon knew the tenant busy, and shut others' gates for
-    it. A request without kernels of its own (of which the recorder lost some) is left out."""
+    """`requests`: begin, and latency in ms; `told`, `shut`: when the daemon learnt that the tenant was busy, and shut others'
+    gates for it. A request without kernels of its own (the recorder loses some) is left out."""
     everybody = sorted((start, end, name, tenant) for tenant, kernels in others.items() for start, end, name in kernels)
     union = merged([(start, end) for start, end, _, _ in everybody])
     starts = [kernel[0] for kernel in everybody]
@@ -74,7 +74,7 @@ def take_apart(requests: Sequence[Tuple[int, float]], own: Sequence[Kernel], oth
         waited_for = [kernel for kernel in near if kernel[1] > begun]
         worst = max(waited_for, key=lambda kernel: kernel[1] - kernel[0], default=None)
         before, own_ns = covered(union, begun, first), sum(end - start for start, end in mine)
-        # Where kernels of two tenants run side by side, the time is the request's own.
+        # Time in which kernels of two tenants run side by side counts as the request's own.
         between = sum(covered(union, end, start) for (_, end), (start, _) in zip(mine, mine[1:]))
         result.append(Request(
             latency_ms=latency_ms, told_ms=since(told, begun, ended), shut_ms=since(shut, begun, ended),
@@ -87,7 +87,7 @@ def take_apart(requests: Sequence[Tuple[int, float]], own: Sequence[Kernel], oth
 
 
 def since(moments: Sequence[int], begun: int, ended: int) -> Optional[float]:
-    """From `begun` to the first of the sorted moments before `ended`, in ms."""
+    """From `begun` to the first of the sorted moments, if before `ended`, in ms."""
     index = bisect.bisect_left(moments, begun)
     return (moments[index] - begun) / 1e6 if index < len(moments) and moments[index] < ended else None
 
@@ -97,7 +97,7 @@ PARTS = ("latency_ms", "told_ms", "shut_ms", "others_before_ms", "idle_before_ms
 
 
 def means(requests: Sequence[Request]) -> Dict[str, Optional[float]]:
-    """Of each part, over those that know it. The parts of the latency, which all know, add up to its mean."""
+    """The mean of each part over the requests that have it. The parts of the latency, which all have, add up to its mean."""
     result: Dict[str, Optional[float]] = {"count": len(requests)}
     for part in PARTS:
         values = [value for value in (getattr(request, part) for request in requests) if value is not None]
@@ -106,7 +106,7 @@ def means(requests: Sequence[Request]) -> Dict[str, Optional[float]]:
 
 
 def digest(requests: Sequence[Request]) -> Dict[str, dict]:
-    """The fastest tenth, the tenth around the median, the slowest twentieth: what their time was made of."""
+    """Where the time of the fastest tenth, the tenth around the median and the slowest twentieth went."""
     ordered, count = sorted(requests, key=lambda request: request.latency_ms), len(requests)
     if not ordered:
         return {}

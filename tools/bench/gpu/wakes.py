@@ -1,5 +1,5 @@
 """What the daemon's sleep costs: scenarios with a daemon that sleeps and one that spins, with two windows each; and what
-being tracked costs a tenant whose neighbours have nothing to do.
+tracking costs a tenant whose neighbours are idle.
 
 Thread rule: main thread.
 """
@@ -17,7 +17,7 @@ SECONDS = 8.0
 
 def stretches(bench: Bench, way: str, rig: Rig, names: Sequence[str], windows_us: Sequence[int],
               background: Optional[Dict[str, str]] = None) -> None:
-    """Without a daemon only what the others are compared with; `windows_us`: the first is the usual one."""
+    """Without a daemon only the reference; `windows_us`: the first is the default."""
     scenarios = [SCENARIOS[name] for name in names]
     tenants = {program.name: rig.start(program, background if program.priority == LOW else None)
                for program in programs_of(scenarios)}

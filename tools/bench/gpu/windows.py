@@ -1,4 +1,4 @@
-"""What the window is worth: graph-five with each, set live in the same processes. Thread rule: main thread."""
+"""The effect of the window: graph-five with each size, set live in the same processes. Thread rule: main thread."""
 
 from bench import Bench
 from scenarios import LOOPS, PROGRAMS

@@ -1,7 +1,7 @@
-"""What tenants of tools/bench/gpu/run do, as units: `step()` does one whole unit, results on the host where that is part of
-it, `launch()` only what comes before the wait for the GPU; `digest()` is a SHA-256 of what a fixed input gives, whatever was
-done before. Who answers requests has in `wait_ms` how long its host waited for the GPU: of each token where there is
-`token_ms`, in its order, else of each request.
+"""The work of the tenants of tools/bench/gpu/run, in units: `step()` does one whole unit, including results on the host if
+that is part of it, `launch()` only what comes before the wait for the GPU; `digest()` is a SHA-256 of the output for a fixed
+input, whatever was done before. Work that answers requests has in `wait_ms` how long its host waited for the GPU: for each
+token if there is `token_ms`, in the same order, else for each request.
 
 Thread rule: main thread.
 """
@@ -27,7 +27,7 @@ def sha256(tensors):
 
 
 def capture(body, warm_up=3):
-    """The CUDA graph of `body()`, after some runs outside of it as PyTorch asks for, and what the captured one returned."""
+    """The CUDA graph of `body()`, after warm-up runs as PyTorch requires, and the result of the captured run."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -35,7 +35,7 @@ def capture(body, warm_up=3):
             body()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    # On the stream that there is, whose priority its kernels then have; the default one cannot be captured.
+    # On the current stream, whose priority its kernels then have; the default stream cannot be captured.
     current = torch.cuda.current_stream()
     with torch.cuda.graph(graph, stream=current if current != torch.cuda.default_stream() else None):
         result = body()
@@ -43,7 +43,7 @@ def capture(body, warm_up=3):
 
 
 class Loop:
-    """What is done until a time has come."""
+    """Work that is repeated until a given time."""
 
     def goes_on(self, end_ns):
         return time.monotonic_ns() < end_ns
@@ -80,7 +80,7 @@ class Requests:
             self.graph, self.result = capture(lambda: self.model(self.device))
 
     def step(self):
-        self.waits.take_ms()  # whatever came between two requests
+        self.waits.take_ms()  # drop what came between two requests
         self.device.copy_(self.host, non_blocking=True)
         if self.graph is not None:
             self.graph.replay()
@@ -128,7 +128,7 @@ class Decode:
 
 
 class Chat:
-    """An answer of 32 tokens by Hugging Face's generate(), each token read by the host as a server that streams does."""
+    """An answer of 32 tokens by Hugging Face's generate(), each token read by the host as a streaming server does."""
 
     TOKENS = 32
 
@@ -139,7 +139,7 @@ class Chat:
         self.waits, self.wait_ms = Waits(torch.Tensor), []
 
     def put(self, tokens):
-        """As generate() calls a streamer: with the prompt first, then with each token."""
+        """Called by generate() as a streamer: first with the prompt, then with each token."""
         now, wait_ms = time.monotonic_ns(), self.waits.take_ms()
         if self.count > 0:
             (self.first_ms if self.count == 1 else self.token_ms).append((now - self.last_ns) / 1e6)
@@ -163,7 +163,7 @@ class Chat:
 
 
 class LanguageTraining(Loop):
-    """Steps of a Llama of Hugging Face in bf16; the host reads each loss."""
+    """Training steps of a Hugging Face Llama in bf16; the host reads each loss."""
 
     def __init__(self, name):
         torch.use_deterministic_algorithms(True, warn_only=True)
@@ -183,14 +183,14 @@ class LanguageTraining(Loop):
         self.loss = self.launch().item()
 
     def digest(self):
-        """Of what it computes, not of where its training has come to."""
+        """Of the untrained model's output, independent of how far the training is."""
         with torch.no_grad():
             result = self.beginning(input_ids=self.tokens, use_cache=False).logits[:, -1]
         return sha256([result.float()])
 
 
 class Training(Loop):
-    """Steps of ResNet-50 under bf16 autocast with momentum; the host reads each loss."""
+    """Training steps of ResNet-50 under bf16 autocast with momentum; the host reads each loss."""
 
     def __init__(self, name):
         assert name == "resnet50"
@@ -225,8 +225,8 @@ class Training(Loop):
 
 
 class Distributed(Training):
-    """The same by several processes, one on each GPU, which average their gradients by NCCL (RANK, WORLD_SIZE, MASTER_ADDR and
-    MASTER_PORT as torchrun sets them)."""
+    """The same with several processes, one on each GPU, which average their gradients with NCCL (RANK, WORLD_SIZE,
+    MASTER_ADDR and MASTER_PORT as torchrun sets them)."""
 
     def __init__(self, name):
         self.rank = int(os.environ["RANK"])
@@ -238,7 +238,7 @@ class Distributed(Training):
         self.begin()
 
     def goes_on(self, end_ns):
-        """All stop behind the same step, or one would wait for the others for ever."""
+        """All ranks stop after the same step, or one would wait for the others for ever."""
         late = torch.tensor([time.monotonic_ns() >= end_ns], dtype=torch.int32, device="cuda")
         torch.distributed.all_reduce(late)
         return late.item() == 0

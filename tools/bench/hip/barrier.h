@@ -1,5 +1,4 @@
-// Where the ranks of a job meet on the host: a counter in a file that they share.
-// Thread rule: one thread of each process.
+// A barrier on the host for the ranks of a job: a counter in a shared file. Thread rule: one thread of each process.
 #pragma once
 
 #include <fcntl.h>
@@ -17,7 +16,7 @@ namespace tenant {
 
 class Barrier {
  public:
-  // `path`: a file of the ranks' own, empty or not there at the start. No path: a barrier of one.
+  // `path`: a file for these ranks only, empty or missing at the start. Empty path: no barrier.
   Barrier(const std::string& path, std::uint32_t ranks) : ranks_(ranks) {
     if (path.empty()) return;
     const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -30,7 +29,7 @@ class Barrier {
       std::exit(1);
     }
     close(file);
-    arrived_ = static_cast<Word*>(memory);  // zero: a barrier that nobody has reached
+    arrived_ = static_cast<Word*>(memory);  // zero: no rank has arrived
   }
   ~Barrier() {
     if (arrived_ != nullptr) munmap(arrived_, sizeof(Word));
@@ -38,7 +37,7 @@ class Barrier {
   Barrier(const Barrier&) = delete;
   Barrier& operator=(const Barrier&) = delete;
 
-  // Until all ranks have come as often as this one, or the program is to end.
+  // Waits until all ranks have come as often as this one, or the program is to end.
   void Meet() {
     if (arrived_ == nullptr) return;
     ++rounds_;
@@ -46,7 +45,7 @@ class Barrier {
     if (arrived_->fetch_add(1) + 1 == all) syscall(SYS_futex, arrived_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     for (std::uint32_t now = arrived_->load(); static_cast<std::int32_t>(now - all) < 0 && !IsStopping();
          now = arrived_->load()) {
-      // Not for ever: another rank may have ended.
+      // With a limit, because another rank may have ended.
       const timespec patience{0, 100'000'000};
       syscall(SYS_futex, arrived_, FUTEX_WAIT, now, &patience, nullptr, 0);
     }

@@ -1,7 +1,7 @@
-// The kernels of the bench: each does a little arithmetic that can be checked, and occupies the device for a given
-// time. On a real GPU every wave watches the device's constant clock until the time is over; on the software GPU the
-// kernel table below says the time, and the arithmetic runs on the host. The arguments travel as one struct, so that
-// the host function reads them from the kernel argument block as they are.
+// The kernels of the bench: each does some arithmetic that can be checked, and occupies the device for a given time. On
+// a real GPU every wave polls the device's constant clock until the time is over; on the software GPU the kernel table
+// below gives the time, and the arithmetic runs on the host. The arguments are one struct, so that the host function
+// reads them directly from the kernel argument block.
 //
 // Include in one file of a program, which then exports its kernel table. Thread rule: as tools/softgpu/softgpu.h says.
 #pragma once
@@ -21,8 +21,8 @@ inline constexpr unsigned kWorkgroupsPerUnit = 2;
 
 struct Arguments {
   std::uint32_t* data;
-  std::uint32_t count;         // words at data; as many threads of the grid work on them
-  std::uint32_t step;          // goes into the result: a kernel that was left out or run twice shows
+  std::uint32_t count;         // words at data; one thread of the grid for each
+  std::uint32_t step;          // affects the result, so that a kernel that was skipped or run twice shows
   std::uint32_t microseconds;  // to occupy the device
   std::uint32_t ticks;         // the same in ticks of the device's constant clock
 };
@@ -41,13 +41,13 @@ __host__ __device__ inline std::uint32_t Mix(std::uint32_t value, std::uint32_t 
   return value * 1664525u + 1013904223u + step;
 }
 
-// A grid of so many workgroups fills that part of the device. Beside one of the whole device no kernel of another
-// process finds room.
+// The workgroups that fill this part of the device. Beside a kernel that fills the whole device no kernel of another
+// process fits.
 inline unsigned WorkgroupsForPart(unsigned compute_units, double part) {
   return std::max(1u, static_cast<unsigned>(compute_units * part)) * kWorkgroupsPerUnit;
 }
 
-// Constant clock ticks for a time. 100 MHz on CDNA, and where the runtime cannot say.
+// Constant clock ticks for a time. 100 MHz on CDNA, and if the runtime does not report it.
 inline std::uint32_t TicksFor(std::uint32_t microseconds) {
   int kilohertz = 0;
 #if HIP_VERSION >= 50400000

@@ -1,5 +1,5 @@
-// Launches an empty kernel over and over on the default stream, in batches with a synchronisation after each: what a
-// launch costs the host. Only the launches are timed, and only LaunchBatch is to be counted by callgrind.
+// Measures what a launch costs the host: launches an empty kernel repeatedly on the default stream, in batches with a
+// synchronisation after each. Only the launches are timed, and callgrind is to count only LaunchBatch.
 #include <algorithm>
 #include <CLI/CLI.hpp>
 #include <vector>
@@ -17,10 +17,10 @@ int main(int argc, char** argv) {
   unsigned launches = 100'000;
   unsigned batch = 64;
   double settle = 0;
-  CLI::App app("Launches an empty kernel over and over and says what a launch costs the host.");
-  app.add_option("--launches", launches, "how many")->check(CLI::PositiveNumber);
+  CLI::App app("Launches an empty kernel repeatedly and prints what a launch costs the host.");
+  app.add_option("--launches", launches, "number of launches")->check(CLI::PositiveNumber);
   app.add_option("--batch", batch, "launches between two synchronisations")->check(CLI::PositiveNumber);
-  app.add_option("--settle", settle, "seconds to wait after the first launch: a session may be made in that time");
+  app.add_option("--settle", settle, "seconds to wait after the first launch, so that a session can be made");
   CLI11_PARSE(app, argc, argv);
 
   tenant::UseDevice();
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   }
   TENANT_HIP(hipGetLastError());
   std::nth_element(batches.begin(), batches.begin() + static_cast<long>(batches.size() / 2), batches.end());
-  // The median of the batches: preempted batches must not count.
+  // The median of the batches, so that preempted batches do not count.
   std::printf("{\"launches\": %u, \"ns_per_launch\": %.1f}\n", launches, batches[batches.size() / 2]);
   return 0;
 }

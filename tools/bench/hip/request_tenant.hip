@@ -1,19 +1,18 @@
-// An inference server in small: requests arrive at random (Poisson) times, each copies its input to the device, runs a
+// A small inference server: requests arrive at random (Poisson) times; each copies its input to the device, runs a
 // few short kernels on the default stream, copies the result back with a blocking copy and checks it against the CPU.
 //
-// Open loop: a request's latency counts from the time it was to arrive, not from when the server came to it, so a slow
-// device shows in the latencies of all who wait behind. The arrivals of `--pattern` seconds are drawn once and
-// repeated: stretches of that length see the same arrivals, and can be compared. `--on-ms` makes them come in bursts,
-// `--periodic` at even distances; with `--drop`, those that come while another is served are left out, as the frames of
-// a video are.
+// Open loop: a request's latency counts from its arrival, not from when the server begins it, so a slow device shows in
+// the latencies of all requests that wait. The arrivals of `--pattern` seconds are drawn once and repeated, so that
+// stretches of that length see the same arrivals and can be compared. `--on-ms` makes them come in bursts, `--periodic`
+// at equal intervals; with `--drop`, requests that come while another is served are dropped, as frames of a video are.
 //
-// With `--launch-us` the host needs so long before each kernel and runs ahead of the device, as an eager framework
-// does; where kernels are shorter than that the host is the bottleneck.
+// With `--launch-us` the host takes that long before each kernel and runs ahead of the device, as an eager framework
+// does; if kernels are shorter than that, the host is the bottleneck.
 //
-// With `--think-ms` the loop is closed: the next request comes that long after the last one's end. With `--barrier` the
-// program is a rank of a job: after each request it meets the others, and the request lasts until all are there.
+// With `--think-ms` the loop is closed: the next request comes that long after the end of the last. With `--barrier`
+// the program is a rank of a job: each request ends at a barrier, when all ranks have reached it.
 //
-// Output (--out): one JSON line a request: arrival (CLOCK_MONOTONIC), latency, service time, whether the result was
+// Output (--out): one JSON line per request: arrival (CLOCK_MONOTONIC), latency, service time, whether the result was
 // right.
 #include <algorithm>
 #include <CLI/CLI.hpp>
@@ -55,7 +54,7 @@ std::vector<std::uint64_t> DrawArrivals(const Options& options) {
   const double on = options.on_ms / 1e3;
   const double off = options.off_ms / 1e3;
   const auto next = [&] { return options.periodic ? 1 / options.rate : gap(random); };
-  // `at` runs in the on-times only.
+  // `at` advances only in the on-times.
   for (double at = next();; at += next()) {
     const double arrival = on > 0 ? at + std::floor(at / on) * off : at;
     if (arrival >= options.pattern) break;
@@ -89,7 +88,7 @@ class Server {
       input_[i] = number * 2654435761u + i;
     TENANT_HIP(hipMemcpyAsync(device_, input_, bytes_, hipMemcpyHostToDevice, nullptr));
     for (std::uint32_t step = 0; step < options_.kernels; ++step) {
-      // It sleeps: where processors are few, one that computes would wait for them and not for the device.
+      // Sleeps, because on few cores a computing host would wait for a core and not for the device.
       if (options_.launch_us != 0)
         tenant::SleepUntil(xschedd::MonotonicNs() + std::uint64_t{options_.launch_us} * 1000);
       const burn::Arguments arguments{device_, options_.words, number ^ step, options_.kernel_us, ticks_};
@@ -123,13 +122,13 @@ double Quantile(std::vector<double> values, double quantile) {
   return values[std::min(index, values.size() - 1)];
 }
 
-// Serves what comes, and keeps account.
+// Serves requests and records them.
 class Loop {
  public:
   Loop(const Options& options, Server& server)
       : options_(options), server_(server), barrier_(options.barrier, options.ranks), out_(options.out) {}
 
-  // Loads the code object and makes the hardware queue: not part of any request.
+  // Loads the code object and makes the hardware queue, so that no request includes that.
   void WarmUp() {
     for (int i = 0; i < 2; ++i)
       wrong_ += server_.Serve(number_++) ? 0 : 1;
@@ -193,24 +192,25 @@ class Loop {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("Serves requests that arrive at random times, and measures how long each takes.");
-  app.add_option("--rate", options.rate, "requests a second")->check(CLI::PositiveNumber);
-  app.add_option("--seconds", options.seconds, "how long; 0: until SIGTERM")->check(CLI::NonNegativeNumber);
+  app.add_option("--rate", options.rate, "requests per second")->check(CLI::PositiveNumber);
+  app.add_option("--seconds", options.seconds, "duration in seconds; 0: until SIGTERM")->check(CLI::NonNegativeNumber);
   app.add_option("--pattern", options.pattern, "seconds after which arrivals repeat")->check(CLI::PositiveNumber);
   app.add_option("--on-ms", options.on_ms, "requests come only in on-times of this length; 0: always");
   app.add_option("--off-ms", options.off_ms, "length of the off-times between them")->check(CLI::NonNegativeNumber);
-  app.add_flag("--periodic", options.periodic, "requests come at even distances");
-  app.add_flag("--drop", options.drop, "leave out requests that come while another is served");
+  app.add_flag("--periodic", options.periodic, "requests come at equal intervals");
+  app.add_flag("--drop", options.drop, "drop requests that come while another is served");
   app.add_option("--think-ms", options.think_ms, "closed loop: the pause from one request's end to the next");
-  app.add_option("--barrier", options.barrier, "file in which the ranks of a job meet after each request");
-  app.add_option("--ranks", options.ranks, "of that job")->check(CLI::PositiveNumber);
-  app.add_option("--kernels", options.kernels, "kernels a request")->check(CLI::PositiveNumber);
+  app.add_option("--barrier", options.barrier,
+                 "shared file of the barrier at which the ranks of a job wait after each request");
+  app.add_option("--ranks", options.ranks, "number of ranks of that job")->check(CLI::PositiveNumber);
+  app.add_option("--kernels", options.kernels, "kernels per request")->check(CLI::PositiveNumber);
   app.add_option("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
-  app.add_option("--launch-us", options.launch_us, "what the host needs before each kernel, in microseconds");
-  app.add_option("--device-part", options.device_part, "of the device that a kernel fills")
+  app.add_option("--launch-us", options.launch_us, "host time before each kernel in microseconds");
+  app.add_option("--device-part", options.device_part, "part of the device that a kernel fills")
       ->check(CLI::Range(0.01, 1.0));
   app.add_option("--words", options.words, "32-bit words copied in and out")->check(CLI::Range(1, 65536));
-  app.add_option("--seed", options.seed, "of the arrivals");
-  app.add_option("--out", options.out, "file for one JSON line a request");
+  app.add_option("--seed", options.seed, "random seed of the arrivals");
+  app.add_option("--out", options.out, "file for one JSON line per request");
   CLI11_PARSE(app, argc, argv);
 
   tenant::StopOnSignal();

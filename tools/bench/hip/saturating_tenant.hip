@@ -1,6 +1,6 @@
-// A background job in small: keeps `--depth` kernels queued on `--streams` streams for as long as it runs, each using
-// the whole device or `--device-part` of it. Counts what has completed, and now and then copies a stream's data back
-// and checks it.
+// A small background job: keeps `--depth` kernels queued on `--streams` streams for as long as it runs, each using the
+// whole device or `--device-part` of it. Counts completed kernels, and occasionally copies a stream's data back and
+// checks it.
 //
 // Output (--out): a JSON line at most every 10 ms: time (CLOCK_MONOTONIC) and how many kernels had completed by then.
 #include <CLI/CLI.hpp>
@@ -20,14 +20,14 @@ struct Options {
   double device_part = 1;
   std::uint32_t streams = 2;
   std::uint32_t depth = 64;         // kernels queued, all streams together
-  std::uint32_t batch = 4;          // kernels between two events: how finely progress is seen
+  std::uint32_t batch = 4;          // kernels between two events: the resolution of progress
   std::uint32_t check_every = 512;  // kernels of a stream between two checks
   std::uint32_t words = 1024;
   double seconds = 10;  // 0: until SIGTERM
   std::string out;
 };
 
-// One stream, its data, and the events that say how far it is.
+// One stream, its data, and the events that show its progress.
 class Lane {
  public:
   Lane(const Options& options, unsigned workgroups) : options_(options), workgroups_(workgroups) {
@@ -50,10 +50,10 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // Queues one batch; first waits until there is room for it. Returns how many kernels were seen to complete.
-  std::uint32_t Submit(std::uint32_t most_batches) {
+  // Queues one batch, after waiting until there is room for it. Returns how many kernels were seen to complete.
+  std::uint32_t Submit(std::uint32_t max_batches) {
     std::uint32_t completed = 0;
-    while (pending_.size() >= most_batches)
+    while (pending_.size() >= max_batches)
       completed += WaitOldest();
     for (std::uint32_t i = 0; i < options_.batch; ++i) {
       const burn::Arguments arguments{data_, options_.words, step_, options_.kernel_us, ticks_};
@@ -84,7 +84,7 @@ class Lane {
 
   bool IsCheckDue() const { return step_ - checked_ >= options_.check_every; }
 
-  // The copy back is behind all that is queued on the stream, so it shows the result of all.
+  // The copy is ordered behind everything queued on the stream, so it shows the result of all.
   bool IsResultRight() {
     std::vector<std::uint32_t> result(options_.words);
     TENANT_HIP(hipMemcpyAsync(result.data(), data_, result.size() * sizeof(result[0]), hipMemcpyDeviceToHost, stream_));
@@ -119,14 +119,14 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app("Keeps the device busy with long kernels and counts those that complete.");
   app.add_option("--kernel-us", options.kernel_us, "device time of a kernel in microseconds");
-  app.add_option("--device-part", options.device_part, "of the device that a kernel fills")
+  app.add_option("--device-part", options.device_part, "part of the device that a kernel fills")
       ->check(CLI::Range(0.01, 1.0));
   app.add_option("--streams", options.streams, "streams")->check(CLI::Range(1, 64));
   app.add_option("--depth", options.depth, "kernels queued, all streams together")->check(CLI::PositiveNumber);
   app.add_option("--batch", options.batch, "kernels between two events")->check(CLI::PositiveNumber);
   app.add_option("--check-every", options.check_every, "kernels of a stream between two checks");
   app.add_option("--words", options.words, "32-bit words that each kernel changes")->check(CLI::Range(1, 65536));
-  app.add_option("--seconds", options.seconds, "how long; 0: until SIGTERM")->check(CLI::NonNegativeNumber);
+  app.add_option("--seconds", options.seconds, "duration in seconds; 0: until SIGTERM")->check(CLI::NonNegativeNumber);
   app.add_option("--out", options.out, "file for JSON lines with the count of completed kernels");
   CLI11_PARSE(app, argc, argv);
 
@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
   std::printf("{\"ready\": true}\n");
   std::fflush(stdout);
 
-  const std::uint32_t most_batches = std::max(1u, options.depth / (options.batch * options.streams));
+  const std::uint32_t max_batches = std::max(1u, options.depth / (options.batch * options.streams));
   const std::uint64_t start = xschedd::MonotonicNs();
   const auto end = options.seconds > 0 ? start + static_cast<std::uint64_t>(options.seconds * 1e9) : UINT64_MAX;
   std::uint64_t completed = 0;
@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
   };
   while (!tenant::IsStopping() && xschedd::MonotonicNs() < end) {
     for (const auto& lane : lanes) {
-      completed += lane->Submit(most_batches);
+      completed += lane->Submit(max_batches);
       if (lane->IsCheckDue()) check(*lane);
       report(false);
     }

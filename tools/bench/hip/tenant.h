@@ -1,5 +1,5 @@
-// What the HIP programs of the bench share: errors, the end by signal, sleeping, and a file of JSON lines.
-// Thread rule: one thread, but for the signal, which may come at any time.
+// Shared by the HIP programs of the bench: errors, ending on a signal, sleeping, and a file of JSON lines. Thread rule:
+// one thread, apart from the signal, which may come at any time.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -17,7 +17,7 @@
 
 namespace tenant {
 
-// One line, and the end: a tenant whose GPU calls fail measures nothing.
+// Prints one line and exits: a tenant whose GPU calls fail measures nothing.
 #define TENANT_HIP(call)                                                                \
   do {                                                                                  \
     const hipError_t tenant_error = (call);                                             \
@@ -30,7 +30,7 @@ namespace tenant {
 
 inline volatile sig_atomic_t stop_requested = 0;
 
-// SIGTERM and SIGINT ask for the end: the program finishes what it has begun and writes out. Interrupts sleep.
+// On SIGTERM and SIGINT the program finishes what it has begun and writes its output. They interrupt sleep.
 inline void StopOnSignal() {
   struct sigaction action {};
   action.sa_handler = [](int) { stop_requested = 1; };
@@ -50,7 +50,7 @@ inline void SleepUntil(std::uint64_t monotonic_ns) {
   }
 }
 
-// A line at a time reaches the file, so that a reader sees how far the tenant is.
+// Flushed line by line, so that a reader sees the tenant's progress.
 class LineFile {
  public:
   explicit LineFile(const std::string& path) {
@@ -78,7 +78,7 @@ class LineFile {
   FILE* file_ = nullptr;
 };
 
-// Blocking waits, so that waiting tenants leave the processor to those that run. First HIP call of a program.
+// Selects blocking waits, so that waiting tenants leave the CPU to those that run. Must be a program's first HIP call.
 inline void UseDevice() {
   TENANT_HIP(hipSetDeviceFlags(hipDeviceScheduleBlockingSync));
   TENANT_HIP(hipSetDevice(0));

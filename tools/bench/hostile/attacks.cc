@@ -16,7 +16,7 @@ namespace xschedd::bench {
 namespace {
 
 constexpr int kAnswerLimitMs = 10'000;
-constexpr std::size_t kGiant = 200'000;  // just below what gRPC takes as one message
+constexpr std::size_t kGiant = 200'000;  // just below gRPC's limit for one message
 
 void Note(Count& count) {
   count.fetch_add(1, std::memory_order_relaxed);
@@ -149,7 +149,7 @@ void GiantStrings(const Target& target, Count& count) {
     Note(count);
 }
 
-// Every message makes a notice, and none is read.
+// Every message causes a notice, and none is read.
 void NeverReads(const Target& target, Count& count) {
   const auto client = Session(target);
   if (client == nullptr) return;
@@ -205,7 +205,7 @@ void HalfPreambles(const Target& target, Count& count) {
   }
 }
 
-// A gRPC client that never comes to the point: on many connections, a byte now and then.
+// A gRPC client that never completes its preface: on many connections, a byte now and then.
 void Slowly(const Target& target, Count& count) {
   constexpr std::string_view kStart = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   constexpr std::size_t kConnections = 32;

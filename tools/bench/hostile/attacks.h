@@ -1,5 +1,5 @@
-// What a client can do to a daemon that it wishes ill, one way each. Every attack goes on until the process is ended,
-// as fast as it can, and counts what it did. Thread rule: one thread; the count may be read by another process.
+// Ways in which a client can attack the daemon. Each attack runs as fast as it can until the process is ended, and
+// counts its operations. Thread rule: one thread; the count may be read by another process.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@ namespace xschedd::bench {
 
 struct Target {
   std::string runtime_dir;
-  std::string device = "0000:fa:ce.0";  // of the honest clients
+  std::string device = "0000:fa:ce.0";  // the honest clients' device
 };
 
 using Count = std::atomic<std::uint64_t>;
 
 struct Attack {
   std::string_view name;
-  void (*run)(const Target& target, Count& count);  // returns when it can go on no longer, to be begun again
+  void (*run)(const Target& target, Count& count);  // returns when it cannot continue; it is then begun again
 };
 
 const std::vector<Attack>& Attacks();

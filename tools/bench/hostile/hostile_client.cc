@@ -1,6 +1,6 @@
-// Hostile clients of one user: `--count` processes, which share the attacks of attacks.h among them, or all do the one
-// that is named. They are one session (setsid) of one uid, as what one user starts is. Prints "running", and when it is
-// ended one line of JSON: how often each attack struck. Thread rule: one thread a process.
+// Hostile clients of one user: `--count` processes, which divide the attacks of attacks.h among them, or all run the
+// one in --only. They are one session (setsid) of one uid, like everything that one user starts. Prints "running", and
+// when it is ended one line of JSON: the operations of each attack. Thread rule: one thread per process.
 #include <grp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ volatile sig_atomic_t g_ended = 0;
   ::signal(SIGTERM, SIG_DFL);
   for (;;) {
     attack.run(target, count);
-    // What ended it (a refusal, a full table) may pass.
+    // The reason for its end (a refusal, a full table) may be temporary.
     ::usleep(10'000);
   }
 }
@@ -40,8 +40,8 @@ int Main(int argc, char** argv) {
   syntax.AddOption("--runtime-dir", target.runtime_dir, "", {.is_required = true});
   syntax.AddOption("--count", count, "processes", {.shows_default = true});
   syntax.AddOption("--first", first, "the attack to begin with, by number", {.shows_default = true});
-  syntax.AddOption("--uid", uid, "become this user; 0: stay who we are", {.shows_default = true});
-  syntax.AddOption("--only", only, "this attack alone");
+  syntax.AddOption("--uid", uid, "run as this user; 0: do not change the user", {.shows_default = true});
+  syntax.AddOption("--only", only, "only this attack");
   if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
 
   rlimit limit{};

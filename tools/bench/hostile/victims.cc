@@ -1,7 +1,7 @@
 // Two honest clients of different priority on one device: the important one has a burst every few milliseconds, the
-// other one is always busy. Measured: from the important one's transition until the other one's gate word has changed,
-// both seen by this one thread. Prints "running", then, after --seconds, one line of JSON; then keeps quiet until it is
-// ended. Thread rule: one thread.
+// other is always busy. Measures the time from the important one's transition until the other's gate word has changed,
+// both in this one thread. Prints "running", then, after --seconds, one line of JSON; then waits until it is ended.
+// Thread rule: one thread.
 #include <sched.h>
 #include <unistd.h>
 
@@ -16,9 +16,9 @@
 namespace xschedd::bench {
 namespace {
 
-constexpr std::uint64_t kLookWithoutSleepNs = 300'000;
+constexpr std::uint64_t kSpinNs = 300'000;
 constexpr std::uint64_t kGiveUpNs = 2'000'000'000;
-constexpr useconds_t kLookUs = 50;
+constexpr useconds_t kPollUs = 50;
 constexpr useconds_t kBetweenUs = 4'000;
 
 struct Outcome {
@@ -26,7 +26,7 @@ struct Outcome {
   std::uint64_t missing = 0;
 };
 
-// Until the gate says `held`; looks all the time at first, then now and then: it must not be a load itself.
+// Waits until the gate's state is `held`: spins at first, then polls, so as not to be a load itself.
 void Await(const FakeClient& client, bool held, Outcome& result) {
   const std::uint64_t began = MonotonicNs();
   std::uint64_t now = began;
@@ -35,10 +35,10 @@ void Await(const FakeClient& client, bool held, Outcome& result) {
       ++result.missing;
       return;
     }
-    if (now - began < kLookWithoutSleepNs) {
+    if (now - began < kSpinNs) {
       ::sched_yield();
     } else {
-      ::usleep(kLookUs);
+      ::usleep(kPollUs);
     }
     now = MonotonicNs();
   }

@@ -21,7 +21,7 @@ struct FutexPair::Shared {
   std::atomic<std::uint32_t> ping;
   std::atomic<std::uint32_t> pong;
   std::atomic<std::uint32_t> measured;
-  std::atomic<std::uint32_t> forgotten;  // of these
+  std::atomic<std::uint32_t> forgotten;  // the first so many do not count
   std::atomic<std::uint64_t> ns[kSamples];
 };
 

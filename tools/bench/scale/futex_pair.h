@@ -1,5 +1,5 @@
-// Two processes that wake each other now and then for as long as they live: how long a bare futex round trip, two
-// wake-ups, takes on this machine under the load of the moment. Thread rule: the main thread, before it makes others.
+// Two processes that wake each other periodically, to measure a bare futex round trip (two wake-ups) on this machine
+// under the current load. Thread rule: the main thread, before it makes others.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@ namespace xschedd::bench {
 
 class FutexPair {
  public:
-  // Forks twice: call it before anything makes threads. `interval_us` lies between two round trips.
+  // Forks twice: call it before anything makes threads. `interval_us`: the pause between two round trips.
   explicit FutexPair(std::uint32_t interval_us);
   // Ends both.
   ~FutexPair();

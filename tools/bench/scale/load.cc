@@ -1,12 +1,12 @@
-// Hundreds of clients in one process, against one daemon: each has its own session, shared memory and queues, as a shim
+// Hundreds of clients in one process, with one daemon: each has its own session, shared memory and queues, as a shim
 // has, and becomes busy and idle at a given rate.
 //
-// On each device one client is important and has a short burst every kTopPeriodNs; all others are equal. As a launching
-// thread does, one that is held while it is busy stays so until it is opened. Measured: from the important client's
-// transition until the gate word of another client on its device has changed, both seen by this one thread, which looks
-// at the words whenever it has nothing to report.
+// On each device one client is important and has a short burst every kTopPeriodNs; all others are equal. Like a
+// launching thread, a client that is held while busy stays busy until it is opened. Measures the time from the
+// important client's transition until the gate word of another client on its device has changed, both in this one
+// thread, which polls the words whenever it has nothing to report.
 //
-// Prints "running" when all sessions stand and the load begins, then one line of JSON; then keeps the sessions, quiet,
+// Prints "running" when all sessions exist and the load begins, then one line of JSON; then keeps the sessions, idle,
 // until it is ended.
 #include <sched.h>
 #include <sys/resource.h>
@@ -30,8 +30,8 @@ namespace {
 constexpr std::uint64_t kTopPeriodNs = 20'000'000;
 constexpr std::uint64_t kTopBurstNs = 400'000;
 constexpr std::uint64_t kProbeLimitNs = 1'000'000'000;
-// Further behind than this, what was not reported in time is left out: a backlog would be a load of another kind.
-constexpr std::uint64_t kMostBehindNs = 2'000'000;
+// If it is further behind than this, late reports are dropped: a backlog would be a different load.
+constexpr std::uint64_t kMaxBehindNs = 2'000'000;
 constexpr std::uint32_t kFutexIntervalUs = 1'000;
 constexpr std::uint64_t kSettleNs = 500'000'000;
 constexpr int kTopPriority = 50;
@@ -55,12 +55,12 @@ struct Simulated {
   }
 };
 
-// The important client of a device, and the one whose gate is looked at.
+// The important client of a device, and the one whose gate is polled.
 struct Probe {
   Simulated* top = nullptr;
   Simulated* watched = nullptr;
   std::uint64_t next_ns = 0;   // its next transition
-  std::uint64_t begun_ns = 0;  // of the transition whose effect is awaited; 0: none is
+  std::uint64_t begun_ns = 0;  // when the transition whose effect is awaited was made; 0: none
 };
 
 struct Samples {
@@ -121,7 +121,7 @@ class Load {
       }
       if (due <= now) {
         samples.transitions += ToggleSome() ? 1 : 0;
-        due = std::max(due + interval, now - std::min(now, kMostBehindNs));
+        due = std::max(due + interval, now - std::min(now, kMaxBehindNs));
       } else if (!awaits) {
         ::sched_yield();
       }
@@ -156,7 +156,7 @@ class Load {
     }
   }
 
-  // One that may; false: a few were tried and all wait at their gates.
+  // Toggles a random client that is not held; false: a few were tried and all are held.
   bool ToggleSome() {
     for (int i = 0; i < 8; ++i) {
       Simulated& one = *others_[random_() % others_.size()];
@@ -230,11 +230,13 @@ int main(int argc, char** argv) {
   xschedd::bench::Options options;
   xschedd::CommandSyntax syntax("Simulates many clients of one daemon.");
   syntax.AddOption("--runtime-dir", options.runtime_dir, "folder of the daemon's sockets", {.is_required = true});
-  syntax.AddOption("--clients", options.clients, "how many; at least two for each device", {.range = {{2, 10'000}}});
-  syntax.AddOption("--queues", options.queues, "of each client", {.range = {{0, 64}}});
-  syntax.AddOption("--devices", options.devices, "how many", {.range = {{1, 64}}});
-  syntax.AddOption("--rate", options.rate, "transitions a second, of all together", {.range = {{1, 10'000'000}}});
-  syntax.AddOption("--seconds", options.seconds, "how long", {.range = {{1, 3'600}}});
+  syntax.AddOption("--clients", options.clients, "number of clients; at least two for each device",
+                   {.range = {{2, 10'000}}});
+  syntax.AddOption("--queues", options.queues, "queues of each client", {.range = {{0, 64}}});
+  syntax.AddOption("--devices", options.devices, "number of devices", {.range = {{1, 64}}});
+  syntax.AddOption("--rate", options.rate, "transitions per second of all clients together",
+                   {.range = {{1, 10'000'000}}});
+  syntax.AddOption("--seconds", options.seconds, "duration in seconds", {.range = {{1, 3'600}}});
   if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
   if (options.clients < 2 * options.devices) {
     std::fprintf(stderr, "scale_load: fewer than two clients for each device; give more --clients\n");

@@ -16,7 +16,7 @@ std::uint64_t ArrivalSource::Next() {
     case ArrivalKind::kOnOff: {
       if (on_until_ns_ == 0) on_until_ns_ = random_.Exponential(static_cast<double>(arrivals.on_ns));
       last_ns_ += random_.Exponential(1e9 / arrivals.rate);
-      // Poisson arrivals have no memory: what falls behind the on-time goes on after the off-time.
+      // Poisson arrivals are memoryless: an arrival beyond the on-time is moved behind the off-time.
       while (last_ns_ > on_until_ns_) {
         const std::uint64_t off = random_.Exponential(static_cast<double>(arrivals.off_ns));
         last_ns_ += off;

@@ -1,5 +1,4 @@
-// When an open-loop client's requests arrive, one after the other.
-// Thread rule: belongs to one simulation.
+// Generates the arrival times of an open-loop client's requests, in order. Thread rule: belongs to one simulation.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A client of the simulation: what it has been asked for, and how far it is. Thread rule: one user at a time.
+// A client of the simulation: its requests, and its progress. Thread rule: one user at a time.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class Backlog {
  public:
   bool IsEmpty() const { return first_ == times_.size(); }
   void Add(std::uint64_t time_ns) {
-    // What was served is given back from time to time, so that a long run takes as much memory as the longest backlog.
+    // Drops served entries from time to time, so that memory is bounded by the longest backlog.
     if (first_ > 64 && first_ * 2 > times_.size()) {
       times_.erase(times_.begin(), times_.begin() + static_cast<std::ptrdiff_t>(first_));
       first_ = 0;
@@ -36,7 +36,7 @@ struct Client {
   std::uint32_t barrier = 0;  // index into barriers_, if spec->barrier
   ArrivalSource source;
   Backlog backlog;
-  std::uint64_t begun = 0;  // requests
+  std::uint64_t begun = 0;  // requests begun
   bool is_serving = false;
   std::uint64_t arrival_ns = 0;  // of the request that is served
   std::uint32_t lanes_left = 0;  // of that request

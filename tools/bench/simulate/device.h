@@ -3,8 +3,8 @@
 //   contexts    side by side: one, which all clients share; with time slices: each client has its own
 //   in one      the streams' first kernels run in order of arrival, at most `side_by_side` at a time, and a stream
 //               whose kernel has ended gets in line again: streams take turns, whichever clients they belong to
-//   of several  one has the device until its slice is over and another has work, or it has none and another has. The
-//               next is after `switch_ns`. What ran stands still until its context is back
+//   of several  one has the device until its slice is over and another has work, or until it has none and another
+//               has. The switch takes `switch_ns`. Interrupted kernels continue when their context is back
 //
 // Nothing else stops a kernel. Thread rule: belongs to one simulation.
 #pragma once
@@ -24,26 +24,26 @@ class Device {
   // The context of another client.
   std::uint32_t AddContext();
 
-  // Everything up to `now_ns` has happened; each kernel that ran meanwhile is told to `ran`, as its lane. Before
-  // anything is changed.
+  // Advances the clock to `now_ns`; calls `ran` with the lane of each kernel that ran meanwhile. Call it before any
+  // change.
   template <typename Ran>
   void Advance(std::uint64_t now_ns, Ran ran);
 
   // A kernel of the lane's gets in line.
   void Enqueue(std::uint32_t context, std::uint32_t lane);
 
-  // Which context has the device; `slice_of(lane)` is asked for the length of a slice that begins.
+  // Chooses the context that has the device; `slice_of(lane)` gives the length of a slice that begins.
   template <typename SliceOf>
   void Choose(SliceOf slice_of);
-  // Then, whether a kernel can start; NextLane says whose.
+  // After Choose: whether a kernel can start; NextLane is its lane.
   bool CanStart() const;
   std::uint32_t NextLane() const { return contexts_[current_].line[contexts_[current_].first]; }
   void Start(std::uint64_t duration_ns);
 
-  // Takes the kernels that have ended out; their lanes, in the order in which they began.
+  // Removes the kernels that have ended; returns their lanes in the order in which they began.
   void TakeEnded(std::vector<std::uint32_t>& lanes);
 
-  // When something happens next if nothing is changed; kNever: nothing does.
+  // When something happens next without a change from outside; kNever: nothing does.
   std::uint64_t NextNs() const;
 
   std::uint64_t BusyNs() const { return busy_ns_; }  // time with at least one kernel running
@@ -64,10 +64,10 @@ class Device {
     std::uint32_t AnyLane() const { return running.empty() ? line[first] : running.front().lane; }
   };
 
-  static constexpr double kNothingLeft = 1e-3;  // ns: what rounding leaves of a kernel
+  static constexpr double kNothingLeft = 1e-3;  // ns: below this a kernel has ended (rounding)
 
   std::uint32_t NextWithWork() const;  // current_ if no other has
-  // How many times as long a kernel takes as alone.
+  // The factor by which a kernel is slower than alone.
   double Factor() const { return 1 + kind_.slower * (static_cast<double>(contexts_[current_].running.size()) - 1); }
 
   DeviceKind kind_;
@@ -108,7 +108,7 @@ void Device::Choose(SliceOf slice_of) {
     slice_ns_ = slice_of(contexts_[current_].AnyLane());
     slice_end_ns_ = ready_ns_ + slice_ns_;
   } else if (own && now_ns_ >= slice_end_ns_) {
-    // Nobody wanted the device when it ended: the next one began at once.
+    // No other context wanted the device when the slice ended, so the next slice began at once.
     slice_ns_ = slice_of(contexts_[current_].AnyLane());
     if (slice_ns_ != 0) slice_end_ns_ = now_ns_ + slice_ns_ - (now_ns_ - slice_end_ns_) % slice_ns_;
   }

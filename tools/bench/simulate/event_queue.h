@@ -1,5 +1,5 @@
-// What is to happen, in order of time; of one time, in the order in which it was asked for.
-// Thread rule: belongs to one simulation.
+// Future events in order of time; events of the same time in the order in which they were pushed. Thread rule: belongs
+// to one simulation.
 #pragma once
 
 #include <algorithm>

@@ -29,7 +29,7 @@ Result<std::vector<Dispatch>> ReadDispatches(const std::string& path) {
   std::vector<Dispatch> dispatches;
   std::string text;
   for (std::size_t number = 1; std::getline(file, text); ++number) {
-    if (file.eof()) break;  // no end of line: its writer was killed in the middle
+    if (file.eof()) break;  // no end of line: the writer was killed while writing it
     try {
       const nlohmann::json line = nlohmann::json::parse(text);
       if (line.at("kind") == "copy") continue;
@@ -137,7 +137,7 @@ Result<Workload> FromTrace(const std::string& prefix, const TraceOptions& option
       client.name = fmt::format("pid-{}", pid);
       client.class_name = client.name;
       if (devices.size() > 1) {
-        // The devices of a process are driven one by one; as one group they are one client to the policy.
+        // A process's devices are simulated separately; as one group they are one client to the policy.
         client.group = client.name;
         client.name += fmt::format("-device-{}", device);
       }

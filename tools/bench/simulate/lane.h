@@ -1,8 +1,8 @@
 // One client on one device: what its launching thread does, what it has on the device, and what its shim knows and
-// tells.
+// reports.
 //
-//   launched   kernels given to the device        started, completed   what the device made of them
-//   settled    completed as far as the shim knows: it looks at markers, and at synchronisations
+//   launched   kernels given to the device        started, completed   as the device sees them
+//   settled    completed as far as the shim knows, from markers and synchronisations
 //
 // Thread rule: belongs to one simulation.
 #pragma once
@@ -39,7 +39,7 @@ struct Cursor {
   }
 };
 
-inline constexpr std::uint64_t kMarkerCostNs = 1'000'000;  // the shim's limit to what is behind the last marker
+inline constexpr std::uint64_t kMarkerCostNs = 1'000'000;  // the shim's limit for work behind the last marker
 
 struct Lane {
   std::uint32_t client = 0;
@@ -64,29 +64,29 @@ struct Lane {
   std::uint64_t started = 0;
   std::uint64_t completed = 0;
   std::uint32_t heads = 0;    // streams whose first kernel runs or waits to run
-  std::uint32_t running = 0;  // kernels that have begun; with time slices they may stand still
-  std::uint64_t gpu_ns = 0;   // time with a kernel that runs, overlap counted once
+  std::uint32_t running = 0;  // kernels that have begun; with time slices they may be interrupted
+  std::uint64_t gpu_ns = 0;   // time with a running kernel, overlap counted once
   std::uint64_t gpu_until_ns = 0;
 
   // The shim.
   policy::Gate gate;
-  // GPU time as markers show it: with a kernel that runs; with time slices, from when one has begun until nothing is in
-  // flight, so with other clients' slices.
+  // GPU time as markers show it: with a running kernel; with time slices, from the first kernel's begin until nothing
+  // is in flight, which includes other clients' slices.
   bool is_measured = false;
   std::uint64_t measured_since_ns = 0;
   std::uint64_t ran_ns = 0;  // until then
   std::uint64_t settled = 0;
   std::uint64_t settled_ran_ns = 0;    // ran_ns at that time
   bool knows_cost = false;             // what its launches cost; not before the first has settled
-  std::uint64_t launched_cost_ns = 0;  // sums of what they cost, as the shim knows it
+  std::uint64_t launched_cost_ns = 0;  // sums of their costs as the shim knows them
   std::uint64_t completed_cost_ns = 0;
   std::uint64_t settled_cost_ns = 0;
-  std::uint64_t published_ns = 0;  // GPU time as told to the daemon
+  std::uint64_t published_ns = 0;  // GPU time as reported to the daemon
   bool busy = false;               // in a launch, or with unfinished work
   std::uint64_t busy_changed_ns = 0;
   std::uint64_t busy_ns = 0;      // until then
-  std::uint64_t progress_ns = 0;  // when it became busy, or a kernel of it ended since
-  std::uint64_t longest_ns = 0;   // the longest time with work in which none ended
+  std::uint64_t progress_ns = 0;  // when it became busy, or a later end of a kernel
+  std::uint64_t longest_ns = 0;   // the longest time with work in which no kernel ended
   std::uint64_t deadline_ns = 0;  // of its current request; 0: none
 
   std::uint64_t InFlight() const { return launched - completed; }
@@ -99,15 +99,15 @@ struct Lane {
 
   bool HasWindow() const { return gate.tracked && gate.window_us != 0; }
 
-  // Whether the next launch may join what is in flight: the shim's own rule.
+  // Whether the next launch may join what is in flight: the shim's rule.
   bool HasRoom() const {
     if (!HasWindow() || launched - settled < std::max(gate.window_floor, 1u)) return true;
     const std::uint64_t cost_ns = (*program)[next_launch.burst].kernel_ns;
     return knows_cost && launched_cost_ns - settled_cost_ns + cost_ns <= gate.window_us * policy::kNsPerUs;
   }
 
-  // Whether a marker has been reached since the last look. Markers are `spacing_ns` of GPU time apart; 0: as the shim
-  // has them, half a window and no more than kMarkerCostNs.
+  // Whether a marker has been reached since the last look. Markers are `spacing_ns` of GPU time apart; 0: as in the
+  // shim, half a window but no more than kMarkerCostNs.
   bool IsMarkerReached(std::uint64_t spacing_ns) const {
     if (!gate.tracked || completed == settled) return false;
     if (spacing_ns == 0) {
@@ -125,7 +125,7 @@ struct Lane {
     is_measured = false;
   }
 
-  // All that has completed is known to have.
+  // Records that the shim knows of all completed kernels.
   void Settle(std::uint64_t now_ns) {
     if (completed == settled) return;
     const std::uint64_t ran = ran_ns + (is_measured ? now_ns - measured_since_ns : 0);

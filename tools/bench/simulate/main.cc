@@ -1,5 +1,5 @@
-// `simulate`: replays workloads through the daemon's policies in virtual time and prints what became of whom, beside
-// the same unscheduled. docs/contributing/simulator.md. Thread rule: one thread.
+// `simulate`: replays workloads through the daemon's policies in virtual time and prints the results of each class
+// beside those of the same workload unscheduled. docs/contributing/simulator.md. Thread rule: one thread.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -102,14 +102,14 @@ Result<std::vector<Workload>> Load(const Options& options) {
     if (!workload) return tl::unexpected(workload.error());
     workloads.push_back(std::move(*workload));
   }
-  if (workloads.empty()) return Fail("there is nothing to simulate", "name a workload file, or give --from-trace");
+  if (workloads.empty()) return Fail("no workload was given", "name a workload file, or give --from-trace");
   for (Workload& workload : workloads) {
     if (options.seconds > 0) workload.length_ns = static_cast<std::uint64_t>(options.seconds * 1e9);
   }
   return workloads;
 }
 
-// "class=priority": traces do not tell priorities.
+// "class=priority", because traces have no priorities.
 Result<void> SetPriorities(std::vector<Workload>& workloads, const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const std::size_t equals = text.rfind('=');
@@ -207,21 +207,23 @@ Result<void> Run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   xschedd::CommandSyntax syntax(
-      "Replays workloads through xschedd's policies in virtual time, beside the same unscheduled.");
+      "Replays workloads through xschedd's policies in virtual time, and compares with the same unscheduled.");
   syntax.AddOption("workload", options.workloads, "files of JSON lines (docs/contributing/simulator.md)");
-  syntax.AddOption("--from-trace", options.trace, "make a workload from the software GPU's files PREFIX.<pid>.jsonl");
-  syntax.AddFlag("--closed", options.closed, "of a trace: keep the pauses between requests, not their times");
-  syntax.AddOption("--gap-us", options.gap_us, "of a trace: the pause that ends a request",
+  syntax.AddOption("--from-trace", options.trace,
+                   "make a workload from the software GPU's trace files PREFIX.<pid>.jsonl");
+  syntax.AddFlag("--closed", options.closed,
+                 "with --from-trace: keep the pauses between requests instead of their times");
+  syntax.AddOption("--gap-us", options.gap_us, "with --from-trace: the pause that ends a request",
                    {.value = xschedd::OptionForm::Value::kPositive});
   syntax.AddOption("--save", options.save, "write the workload to this file and simulate nothing");
   syntax.AddOption("--policy", options.policy, "name of the policy");
   syntax.AddOption("--set", options.settings,
                    fmt::format("setting=value; repeat for several. There are {}", fmt::join(Names(), ", ")));
   syntax.AddOption("--sweep", options.sweeps, "setting=value,value,...: one table for all values");
-  syntax.AddOption("--priority", options.priorities, "class=priority, in place of the workload's");
-  syntax.AddOption("--seconds", options.seconds, "virtual time, in place of the workload's",
+  syntax.AddOption("--priority", options.priorities, "class=priority, instead of the workload's");
+  syntax.AddOption("--seconds", options.seconds, "virtual time in seconds, instead of the workload's",
                    {.value = xschedd::OptionForm::Value::kPositive});
-  syntax.AddOption("--seed", options.seed, "of arrivals and durations");
+  syntax.AddOption("--seed", options.seed, "random seed of arrivals and durations");
   syntax.AddFlag("--json", options.json, "print JSON");
   if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
   const Result<void> done = Run(options);

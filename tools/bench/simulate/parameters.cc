@@ -10,7 +10,7 @@ struct Field {
   std::uint32_t Parameters::*member;
 };
 
-constexpr std::uint32_t kMostDelayUs = 1'000'000;
+constexpr std::uint32_t kMaxDelayUs = 1'000'000;
 
 constexpr Field kFields[] = {
     {"wake_us", &Parameters::wake_us},
@@ -25,8 +25,8 @@ Result<void> Set(Parameters& parameters, std::string_view name, std::uint32_t va
   if (const policy::SettingRow* row = policy::RowFrom(name)) return policy::Set(*row, value, parameters.settings);
   for (const Field& field : kFields) {
     if (field.name != name) continue;
-    if (value > kMostDelayUs) {
-      return Fail(fmt::format("{} is {}", name, value), fmt::format("give it 0 to {}", kMostDelayUs));
+    if (value > kMaxDelayUs) {
+      return Fail(fmt::format("{} is {}", name, value), fmt::format("give it 0 to {}", kMaxDelayUs));
     }
     parameters.*field.member = value;
     return {};

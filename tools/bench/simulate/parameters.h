@@ -1,5 +1,5 @@
-// What a simulation is run with, besides its workload: the policy's settings and how long the parts around it take.
-// Thread rule: values and pure functions.
+// The parameters of a simulation besides its workload: the policy's settings, and the latencies around it. Thread rule:
+// values and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace xschedd::simulate {
 
 struct Parameters {
   policy::Settings settings;
-  // Nobody decides and every gate is open: the reference.
+  // No decisions, all gates open: the reference.
   bool unscheduled = false;
-  // From a gate that opens to its waiting thread that runs. Measured: 60 to 90 µs (docs/explanation/policies.md,
+  // From the opening of a gate until its waiting thread runs. Measured: 60 to 90 µs (docs/explanation/policies.md,
   // "Linger").
   std::uint32_t wake_us = 60;
   // From a transition to the gates that follow from it.
   std::uint32_t decision_us = 30;
-  // From a marker that is reached to the thread, whose window was full, that sees it.
+  // From a reached marker until a thread that waits for its window sees it.
   std::uint32_t poll_us = 60;
-  // GPU time from one marker to the next, by which the daemon hears of it; 0: as in the shim.
+  // GPU time between two markers, and so between reports to the daemon; 0: as in the shim.
   std::uint32_t report_us = 0;
   std::uint64_t seed = 1;
 };

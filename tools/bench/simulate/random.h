@@ -1,4 +1,4 @@
-// Random numbers that are the same everywhere: the distributions of the standard library differ between its makers.
+// Random numbers that are the same everywhere: the standard library's distributions differ between implementations.
 // Thread rule: a generator belongs to one thread.
 #pragma once
 

@@ -33,7 +33,7 @@ double MeanUtilisation(const Results& results) {
   return Ratio(sum, static_cast<double>(results.device_busy_ns.size()));
 }
 
-// A dash for what there is not.
+// A dash for NaN.
 std::string Number(double value, const char* format = "{:.2f}") {
   return std::isnan(value) ? "-" : fmt::format(fmt::runtime(format), value);
 }

@@ -1,4 +1,4 @@
-// What a simulation found. Thread rule: values and pure functions.
+// The results of a simulation. Thread rule: values and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,17 @@ struct ClassResult {
   std::uint64_t requests = 0;               // that ended; of saturating clients: kernels
   std::vector<std::uint64_t> latencies_ns;  // sorted; of requests that ended; empty for saturating clients
   std::uint64_t misses = 0;                 // requests that ended after their deadline
-  std::uint64_t dropped = 0;                // requests that came while their client was at work and was to drop them
+  std::uint64_t dropped = 0;                // requests that came while a client with `drops` was at work
   bool has_deadline = false;
-  std::uint64_t kernels = 0;    // that ended
-  std::uint64_t gpu_ns = 0;     // of the kernels that ran, to the end of the run
-  std::uint64_t work_ns = 0;    // with work, all clients together
-  std::uint64_t held_ns = 0;    // of that with a shut gate, by the scheduler's account
-  std::uint64_t beside_ns = 0;  // with an open one while somebody more important was busy, who does not gain by holding
+  std::uint64_t kernels = 0;  // that ended
+  std::uint64_t gpu_ns = 0;   // of the kernels that ran, to the end of the run
+  std::uint64_t work_ns = 0;  // with work, all clients together
+  std::uint64_t held_ns = 0;  // of that, with a shut gate, as the scheduler counts it
+  std::uint64_t beside_ns =
+      0;  // of that, with an open gate beside a busy more important client that does not gain from holding
   std::uint64_t longest_ns = 0;  // the longest time that one of them had work and none of its kernels ended
-  // Largest difference, over any second, between the part of its devices that it got and that its weight entitles it
-  // to; in hundredths. NaN where it does not keep its devices busy by itself.
+  // Largest difference, over any second, between the part of its devices that it got and the part that its weight gives
+  // it, in percentage points. NaN unless all clients of its devices saturate them.
   double share_error = 0;
 
   // Nearest rank, in ms; NaN without latencies.

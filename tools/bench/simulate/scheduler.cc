@@ -8,7 +8,7 @@
 namespace xschedd::simulate {
 namespace {
 
-// Sets that grow together: which devices are in one component.
+// Disjoint sets (union-find): which devices are in one component.
 class Sets {
  public:
   explicit Sets(std::uint32_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0u); }
@@ -64,7 +64,7 @@ void Scheduler::Connect(const Workload& workload) {
     if (is_new) components_.emplace_back().state.settings = parameters_.settings;
     policy::State& state = components_[found->second].state;
     device_index[device] = static_cast<std::uint32_t>(state.devices.size());
-    // As the daemon has it: no limit where queues of several processes run side by side.
+    // As in the daemon: no limit if queues of several processes run side by side.
     state.devices.push_back({.default_max_concurrent = workload.kind.HasSlices() ? 1u : 0u});
   }
 
@@ -143,19 +143,19 @@ void Scheduler::Observe(Component& component, std::uint64_t now_ns) {
       account.burst.Begin(true, lane.busy_changed_ns);
     } else if (!busy && tenant.busy && lane.gate.tracked) {
       tenant.idle_since_ns = lane.busy_changed_ns;
-      if (account.held.Goes()) account.burst.AddHeld(account.held.Run(false, lane.busy_changed_ns));
+      if (account.held.IsRunning()) account.burst.AddHeld(account.held.Run(false, lane.busy_changed_ns));
       account.beside.Run(false, lane.busy_changed_ns);
       account.burst.End(lane.busy_changed_ns);
       tenant.usual_ns = account.burst.UsualNs();
     }
     tenant.busy = busy;
-    // A thread that is in no call of the device's is not known to wait: so not at kDepth.
+    // A thread outside any call to the device is not known to wait, so kDepth does not count.
     tenant.waits = busy && lane.gate.tells_waits && lane.waiting == Waiting::kSync;
     tenant.burst_ns = busy ? account.burst.OpenNs(now_ns, account.held.SinceNs()) : 0;
     tenant.ran_ns = lane.published_ns - account.seen_ns;
     tenant.deadline_ns = busy ? lane.deadline_ns : 0;
     account.seen_ns = lane.published_ns;
-    // As the shim counts them: those that it tracks.
+    // As the shim counts: only tracked launches.
     tenant.launched = lane.gate.tracked ? lane.launched - account.launched : 0;
     account.launched = lane.launched;
   }
@@ -169,7 +169,7 @@ bool Scheduler::Apply(Component& component, const policy::Decision& decision, st
     const policy::Gate& gate = decision.gates[i];
     const policy::Gate before = lane.gate;
     if (gate.tracked && !before.tracked && lane.busy) is_newly_tracked = true;
-    // What it ran untracked is not its account's.
+    // What it ran untracked does not count.
     if (gate.tracked && !before.tracked) lane.Settle(now_ns);
     lane.gate = gate;
     if (gate.held != before.held || gate.tracked != before.tracked || gate.window_us != before.window_us ||
@@ -177,9 +177,9 @@ bool Scheduler::Apply(Component& component, const policy::Decision& decision, st
       ++gate_changes_;
     }
     const bool has_work = component.state.tenants[i].busy;
-    const bool was_held = account.held.Goes();
+    const bool was_held = account.held.IsRunning();
     const std::uint64_t held = account.held.Run(has_work && gate.held, now_ns);
-    if (was_held && !account.held.Goes()) account.burst.AddHeld(held);
+    if (was_held && !account.held.IsRunning()) account.burst.AddHeld(held);
     account.beside.Run(has_work && gate.why == policy::Why::kBeside, now_ns);
     if (lane.is_waking) continue;
     const bool goes_on = (lane.waiting == Waiting::kGate && !gate.held) ||

@@ -1,6 +1,6 @@
-// The daemon's part in virtual time: what lanes tell, the policy's decision about it, and the gates that follow.
-// Devices that groups connect are a component, decided about together; components do not know of each other. Thread
-// rule: belongs to one simulation.
+// The daemon's part in virtual time: what lanes report, the policy's decision, and the resulting gates. Devices that
+// groups connect form a component, which is decided as a whole; components are independent. Thread rule: belongs to one
+// simulation.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ class Scheduler {
   // All must outlive the scheduler. Gives each lane its component and tenant.
   Scheduler(const Workload& workload, const Parameters& parameters, std::vector<Lane>& lanes, EventQueue& events);
 
-  // A lane's level, deadline or gate has to be looked at: decides after the decision's latency.
+  // A lane's level, deadline or gate has changed: schedules a decision after the decision's latency.
   void Touch(const Lane& lane, std::uint64_t now_ns);
 
   // Handlers of kDecide and kLook.
   void Decide(std::uint32_t component, std::uint64_t now_ns);
   void Look(std::uint32_t component, std::uint64_t now_ns);
 
-  // With work and a shut gate until now; and with an open one beside somebody more important.
+  // Time until now with work and a shut gate, and with an open gate beside a more important client.
   std::uint64_t HeldNs(const Lane& lane, std::uint64_t now_ns) const;
   std::uint64_t BesideNs(const Lane& lane, std::uint64_t now_ns) const;
 
@@ -37,7 +37,7 @@ class Scheduler {
  private:
   class Stopwatch {
    public:
-    // Goes from now on, or stands still; how long it went, if that ends now.
+    // Starts or stops; returns how long it ran, if it stops now.
     std::uint64_t Run(bool goes, std::uint64_t now_ns) {
       std::uint64_t ended = 0;
       if (!goes && since_ns_ != policy::kNever) {
@@ -48,21 +48,21 @@ class Scheduler {
       if (goes && since_ns_ == policy::kNever) since_ns_ = now_ns;
       return ended;
     }
-    bool Goes() const { return since_ns_ != policy::kNever; }
-    std::uint64_t SinceNs() const { return Goes() ? since_ns_ : 0; }
-    std::uint64_t SumNs(std::uint64_t now_ns) const { return sum_ns_ + (Goes() ? now_ns - since_ns_ : 0); }
+    bool IsRunning() const { return since_ns_ != policy::kNever; }
+    std::uint64_t SinceNs() const { return IsRunning() ? since_ns_ : 0; }
+    std::uint64_t SumNs(std::uint64_t now_ns) const { return sum_ns_ + (IsRunning() ? now_ns - since_ns_ : 0); }
 
    private:
     std::uint64_t since_ns_ = policy::kNever;
     std::uint64_t sum_ns_ = 0;
   };
-  // What the daemon keeps of a lane.
+  // What the daemon records about a lane.
   struct Account {
     std::uint64_t seen_ns = 0;   // of Lane::published_ns at the last decision
     std::uint64_t launched = 0;  // of Lane::launched, likewise
     BurstClock burst;
     Stopwatch held;    // with work and a shut gate
-    Stopwatch beside;  // with an open one beside somebody more important
+    Stopwatch beside;  // with an open one beside a more important client
   };
   struct Component {
     policy::State state;
@@ -75,7 +75,7 @@ class Scheduler {
 
   void Connect(const Workload& workload);
   void Observe(Component& component, std::uint64_t now_ns);
-  // True if a gate has become tracked: its client's level counts from now on.
+  // True if a busy lane has become tracked, whose level counts from now on.
   bool Apply(Component& component, const policy::Decision& decision, std::uint64_t now_ns);
 
   const Parameters& parameters_;

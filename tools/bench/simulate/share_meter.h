@@ -1,5 +1,5 @@
-// How far from its due the share of a class of clients ever is: the most over any second, in steps of 10 ms.
-// Thread rule: belongs to one simulation.
+// The largest deviation of a class's share from its due in any second, in steps of 10 ms. Thread rule: belongs to one
+// simulation.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class ShareMeter {
   // A kernel of a class ran from `start_ns` to `end_ns`.
   void Add(std::uint32_t class_index, std::uint64_t start_ns, std::uint64_t end_ns);
 
-  // In hundredths; the first second, in which everything begins, is left out. NaN for a run without a second more.
+  // In percentage points, without the first second, in which everything begins. NaN for a run shorter than two seconds.
   double WorstError(std::uint32_t class_index) const;
 
  private:

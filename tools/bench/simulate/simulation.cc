@@ -85,7 +85,7 @@ class Simulation {
     }
   }
 
-  // Shares are entitlements only where everybody always wants the device.
+  // Shares are measured only on devices that all clients saturate.
   void MakeMeters() {
     for (std::uint32_t device = 0; device < workload_.devices; ++device) {
       std::vector<double> due(results_.classes.size(), 0.0);
@@ -129,7 +129,7 @@ class Simulation {
         Begin(event.index, now_ns_);
         break;
       case EventKind::kDevice:
-        GoOn(event.index);
+        AdvanceDevice(event.index);
         break;
       case EventKind::kHostEnd:
         lanes_[event.index].is_prepared = true;
@@ -282,7 +282,7 @@ class Simulation {
 
   // ---- the device
 
-  // All kernels that have run until now have.
+  // Advances the device to now and counts the time of the kernels that ran.
   void Advance(std::uint32_t index) {
     devices_[index].Advance(now_ns_, [&](std::uint32_t lane_index, std::uint64_t from_ns) {
       Lane& lane = lanes_[lane_index];
@@ -293,7 +293,7 @@ class Simulation {
     });
   }
 
-  void GoOn(std::uint32_t index) {
+  void AdvanceDevice(std::uint32_t index) {
     if (device_event_ns_[index] == now_ns_) device_event_ns_[index] = policy::kNever;
     Advance(index);
     std::vector<std::uint32_t> ended = std::move(ended_);
@@ -330,7 +330,8 @@ class Simulation {
     const Lane& lane = lanes_[index];
     const std::uint64_t usual = (*lane.program)[lane.next_start.burst].kernel_ns;
     if (lane.spread == 0) return usual;
-    // Of the kernel's number, not of the order of events: a kernel takes as long under one policy as under another.
+    // Depends on the kernel's number, not on the order of events, so that a kernel takes equally long under every
+    // policy.
     Random random(parameters_.seed ^ (std::uint64_t{index} << 40) ^ lane.started);
     const double factor = 1 + lane.spread * (2 * random.Uniform() - 1);
     return std::max<std::uint64_t>(static_cast<std::uint64_t>(static_cast<double>(usual) * factor), 1);
@@ -358,7 +359,7 @@ class Simulation {
     ++result.kernels;
     const std::uint64_t report_ns = parameters_.report_us * policy::kNsPerUs;
     const bool is_done = lane.InFlight() == 0;
-    // A marker, or what a synchronisation proves.
+    // A marker or a synchronisation proves the completion.
     if (is_done || lane.IsMarkerReached(report_ns)) lane.Settle(now_ns_);
     switch (lane.waiting) {
       case Waiting::kSync:
@@ -384,7 +385,7 @@ class Simulation {
   void EndSync(std::uint32_t index) {
     Lane& lane = lanes_[index];
     SetBusy(lane, false);
-    // The kernel that was waited for is the one before the next.
+    // The kernel that the thread waited for is the one before the next launch.
     const Cursor& next = lane.next_launch;
     const Burst& burst = (*lane.program)[next.done > 0 ? next.burst : next.burst - 1];
     if (burst.gap_ns == 0) return EndLane(index);

@@ -1,5 +1,5 @@
-// Replays a workload through the policy in virtual time. docs/contributing/simulator.md describes the model.
-// The same workload, parameters and seed give the same results. Thread rule: one thread a simulation.
+// Replays a workload through the policy in virtual time. docs/contributing/simulator.md describes the model. The same
+// workload, parameters and seed give the same results. Thread rule: one thread per simulation.
 #pragma once
 
 #include "tools/bench/simulate/parameters.h"

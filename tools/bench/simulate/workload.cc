@@ -19,41 +19,42 @@ constexpr std::uint32_t kMaxDevices = 1024;
 constexpr std::uint32_t kMaxClients = 100'000;
 
 // Thrown with one line; ReadWorkload adds the place.
-struct Wrong : std::runtime_error {
+struct FormatError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Takes keys out of an object, so that those nobody asked for can be told: a misspelt key must not be a default.
+// Reads keys of an object and remembers them, so that unknown keys are errors: a misspelt key must not mean the
+// default.
 class Fields {
  public:
   explicit Fields(const Json& object, std::string_view what) : object_(object), what_(what) {
-    if (!object.is_object()) throw Wrong(fmt::format("{} must be an object", what));
+    if (!object.is_object()) throw FormatError(fmt::format("{} must be an object", what));
   }
 
   double Number(const std::string& key, double missing, double least, double most) {
     const Json* value = Take(key);
     if (value == nullptr) return missing;
-    if (!value->is_number()) throw Wrong(fmt::format("{}: \"{}\" must be a number", what_, key));
+    if (!value->is_number()) throw FormatError(fmt::format("{}: \"{}\" must be a number", what_, key));
     const double number = value->get<double>();
     if (!(number >= least && number <= most)) {
-      throw Wrong(fmt::format("{}: \"{}\" is {}, which is not from {} to {}", what_, key, number, least, most));
+      throw FormatError(fmt::format("{}: \"{}\" is {}, which is not from {} to {}", what_, key, number, least, most));
     }
     return number;
   }
-  double Needed(const std::string& key, double least, double most) {
-    if (!object_.contains(key)) throw Wrong(fmt::format("{} needs \"{}\"", what_, key));
+  double Required(const std::string& key, double least, double most) {
+    if (!object_.contains(key)) throw FormatError(fmt::format("{} needs \"{}\"", what_, key));
     return Number(key, 0, least, most);
   }
   std::string Text(const std::string& key, const std::string& missing) {
     const Json* value = Take(key);
     if (value == nullptr) return missing;
-    if (!value->is_string()) throw Wrong(fmt::format("{}: \"{}\" must be a text", what_, key));
+    if (!value->is_string()) throw FormatError(fmt::format("{}: \"{}\" must be a string", what_, key));
     return value->get<std::string>();
   }
   bool Flag(const std::string& key) {
     const Json* value = Take(key);
     if (value == nullptr) return false;
-    if (!value->is_boolean()) throw Wrong(fmt::format("{}: \"{}\" must be true or false", what_, key));
+    if (!value->is_boolean()) throw FormatError(fmt::format("{}: \"{}\" must be true or false", what_, key));
     return value->get<bool>();
   }
   const Json* Take(const std::string& key) {
@@ -61,10 +62,10 @@ class Fields {
     const auto found = object_.find(key);
     return found == object_.end() ? nullptr : &*found;
   }
-  void NothingElse() const {
+  void RejectUnknown() const {
     for (const auto& [key, value] : object_.items()) {
       if (std::find(taken_.begin(), taken_.end(), key) == taken_.end()) {
-        throw Wrong(fmt::format("{} has no \"{}\"; it has {}", what_, key, fmt::join(taken_, ", ")));
+        throw FormatError(fmt::format("{} has no \"{}\"; it has {}", what_, key, fmt::join(taken_, ", ")));
       }
     }
   }
@@ -82,24 +83,24 @@ std::uint64_t FromMs(double ms) {
   return static_cast<std::uint64_t>(std::llround(ms * 1e6));
 }
 
-constexpr double kLongestMs = 1e9;
-constexpr double kShortestUs = 0.001;  // one nanosecond: virtual time must go on
-// The shim sees a client idle that launches nothing for longer, and the model does not.
-constexpr double kLongestLaunchUs = 200;
+constexpr double kMaxMs = 1e9;
+constexpr double kMinUs = 0.001;  // one nanosecond: virtual time must advance
+// The shim reports a client idle that launches nothing for longer, which the model does not simulate.
+constexpr double kMaxLaunchUs = 200;
 
 Program ReadKernels(const Json* list) {
   if (list == nullptr || !list->is_array() || list->empty()) {
-    throw Wrong("\"kernels\" must be a list such as [{\"us\": 900, \"count\": 8}]");
+    throw FormatError("\"kernels\" must be a list such as [{\"us\": 900, \"count\": 8}]");
   }
   Program program;
   for (const Json& entry : *list) {
     Fields fields(entry, "an entry of kernels");
     Burst burst;
-    burst.kernel_ns = FromUs(fields.Needed("us", kShortestUs, 1e9));
+    burst.kernel_ns = FromUs(fields.Required("us", kMinUs, 1e9));
     burst.count = static_cast<std::uint32_t>(fields.Number("count", 1, 1, 1e9));
-    burst.launch_ns = FromUs(fields.Number("launch_us", 0, 0, kLongestLaunchUs));
+    burst.launch_ns = FromUs(fields.Number("launch_us", 0, 0, kMaxLaunchUs));
     burst.gap_ns = FromUs(fields.Number("gap_us", 0, 0, 1e9));
-    fields.NothingElse();
+    fields.RejectUnknown();
     program.push_back(burst);
   }
   return program;
@@ -113,26 +114,27 @@ Program Repeated(const Program& program, std::uint32_t times) {
 }
 
 Arrivals ReadArrivals(const Json* object) {
-  if (object == nullptr) throw Wrong("a client needs \"arrivals\", such as {\"kind\": \"poisson\", \"rate\": 20}");
+  if (object == nullptr)
+    throw FormatError("a client needs \"arrivals\", such as {\"kind\": \"poisson\", \"rate\": 20}");
   Fields fields(*object, "arrivals");
   Arrivals arrivals;
   const std::string kind = fields.Text("kind", "");
   if (kind == "poisson") {
     arrivals.kind = ArrivalKind::kPoisson;
-    arrivals.rate = fields.Needed("rate", 1e-6, 1e7);
+    arrivals.rate = fields.Required("rate", 1e-6, 1e7);
   } else if (kind == "periodic") {
     arrivals.kind = ArrivalKind::kPeriodic;
-    arrivals.period_ns = FromMs(fields.Needed("period_ms", 1e-3, kLongestMs));
-    arrivals.phase_ns = FromMs(fields.Number("phase_ms", 0, 0, kLongestMs));
+    arrivals.period_ns = FromMs(fields.Required("period_ms", 1e-3, kMaxMs));
+    arrivals.phase_ns = FromMs(fields.Number("phase_ms", 0, 0, kMaxMs));
     arrivals.drops = fields.Flag("drop");
   } else if (kind == "onoff") {
     arrivals.kind = ArrivalKind::kOnOff;
-    arrivals.rate = fields.Needed("rate", 1e-6, 1e7);
-    arrivals.on_ns = FromMs(fields.Needed("on_ms", 1e-3, kLongestMs));
-    arrivals.off_ns = FromMs(fields.Needed("off_ms", 1e-3, kLongestMs));
+    arrivals.rate = fields.Required("rate", 1e-6, 1e7);
+    arrivals.on_ns = FromMs(fields.Required("on_ms", 1e-3, kMaxMs));
+    arrivals.off_ns = FromMs(fields.Required("off_ms", 1e-3, kMaxMs));
   } else if (kind == "closed") {
     arrivals.kind = ArrivalKind::kClosed;
-    arrivals.think_ns = FromMs(fields.Number("think_ms", 0, 0, kLongestMs));
+    arrivals.think_ns = FromMs(fields.Number("think_ms", 0, 0, kMaxMs));
   } else if (kind == "saturating") {
     arrivals.kind = ArrivalKind::kSaturating;
     arrivals.depth = static_cast<std::uint32_t>(fields.Number("depth", 16, 1, 1e6));
@@ -141,30 +143,30 @@ Arrivals ReadArrivals(const Json* object) {
   } else if (kind == "given-closed") {
     arrivals.kind = ArrivalKind::kGivenClosed;
   } else {
-    throw Wrong(
+    throw FormatError(
         fmt::format("unknown kind of arrivals \"{}\"; there are poisson, periodic, onoff, closed, saturating, "
                     "given and given-closed",
                     kind));
   }
-  fields.NothingElse();
+  fields.RejectUnknown();
   return arrivals;
 }
 
 class Reader {
  public:
   void Line(const Json& line) {
-    if (!line.is_object()) throw Wrong("each line must be an object");
+    if (!line.is_object()) throw FormatError("each line must be an object");
     if (line.contains("workload")) return Head(line);
     if (line.contains("client")) return Client(line);
     if (line.contains("request")) return Request(line);
-    throw Wrong("a line must have \"workload\", \"client\" or \"request\"");
+    throw FormatError("a line must have \"workload\", \"client\" or \"request\"");
   }
 
   Workload Finish() {
-    if (workload_.length_ns == 0) throw Wrong("there is no line with \"workload\"");
-    if (workload_.clients.empty()) throw Wrong("there is no client");
+    if (workload_.length_ns == 0) throw FormatError("there is no line with \"workload\"");
+    if (workload_.clients.empty()) throw FormatError("there is no client");
     for (ClientSpec& client : workload_.clients) {
-      // Arrivals must not go back in time; requests of one client are served in order.
+      // Arrivals must not go back in time: requests of one client are served in order.
       if (client.arrivals.kind == ArrivalKind::kGiven) {
         std::stable_sort(client.given.begin(), client.given.end(),
                          [](const GivenRequest& a, const GivenRequest& b) { return a.at_ns < b.at_ns; });
@@ -175,7 +177,7 @@ class Reader {
 
  private:
   void Head(const Json& line) {
-    if (workload_.length_ns != 0) throw Wrong("there is more than one line with \"workload\"");
+    if (workload_.length_ns != 0) throw FormatError("there is more than one line with \"workload\"");
     Fields fields(line, "the workload");
     workload_.name = fields.Text("workload", "");
     workload_.devices = static_cast<std::uint32_t>(fields.Number("devices", 1, 1, kMaxDevices));
@@ -184,13 +186,13 @@ class Reader {
     kind.slower = fields.Number("slower", 0, 0, 10);
     kind.slice_ns = FromUs(fields.Number("slice_us", 0, 0, 1e6));
     kind.switch_ns = FromUs(fields.Number("switch_us", 0, 0, 1e6));
-    if (kind.switch_ns != 0 && !kind.HasSlices()) throw Wrong("\"switch_us\" is said without \"slice_us\"");
-    workload_.length_ns = static_cast<std::uint64_t>(fields.Needed("seconds", 1e-3, 1e6) * 1e9);
-    fields.NothingElse();
+    if (kind.switch_ns != 0 && !kind.HasSlices()) throw FormatError("\"switch_us\" needs \"slice_us\"");
+    workload_.length_ns = static_cast<std::uint64_t>(fields.Required("seconds", 1e-3, 1e6) * 1e9);
+    fields.RejectUnknown();
   }
 
   void Client(const Json& line) {
-    if (workload_.length_ns == 0) throw Wrong("the line with \"workload\" must come first");
+    if (workload_.length_ns == 0) throw FormatError("the line with \"workload\" must come first");
     Fields fields(line, "a client");
     ClientSpec spec;
     spec.name = fields.Text("client", "");
@@ -208,22 +210,23 @@ class Reader {
     const auto repeat = static_cast<std::uint32_t>(fields.Number("repeat", 1, 1, 1e5));
     if (!given) spec.programs.push_back(Repeated(ReadKernels(kernels), repeat));
     if (given && (kernels != nullptr || repeat != 1))
-      throw Wrong("given arrivals bring their kernels with each request");
+      throw FormatError("with arrivals \"given\", kernels are in each request");
     if (spec.arrivals.kind == ArrivalKind::kSaturating && spec.programs[0][0].gap_ns != 0) {
-      throw Wrong("a saturating client has no gaps; use closed arrivals");
+      throw FormatError("a saturating client has no gaps; use closed arrivals");
     }
     const auto count = static_cast<std::uint32_t>(fields.Number("count", 1, 1, kMaxClients));
     const Json* const devices = fields.Take("devices");
-    fields.NothingElse();
+    fields.RejectUnknown();
     const bool dealt = devices != nullptr && devices->is_string() && devices->get<std::string>() == "dealt";
     if (!dealt) spec.devices = Devices(devices);
-    if (workload_.clients.size() + count > kMaxClients) throw Wrong(fmt::format("more than {} clients", kMaxClients));
+    if (workload_.clients.size() + count > kMaxClients)
+      throw FormatError(fmt::format("more than {} clients", kMaxClients));
     for (std::uint32_t i = 0; i < count; ++i) {
       ClientSpec one = spec;
       if (count > 1) one.name += fmt::format("-{}", i);
       if (dealt) one.devices = {i % workload_.devices};
       if (!by_name_.emplace(one.name, workload_.clients.size()).second) {
-        throw Wrong(fmt::format("there is already a client \"{}\"", one.name));
+        throw FormatError(fmt::format("there is already a client \"{}\"", one.name));
       }
       workload_.clients.push_back(std::move(one));
     }
@@ -232,15 +235,16 @@ class Reader {
   std::vector<std::uint32_t> Devices(const Json* list) const {
     if (list == nullptr) return {0};
     std::vector<std::uint32_t> devices;
-    if (!list->is_array() || list->empty()) throw Wrong("\"devices\" must be \"dealt\" or a list such as [0]");
+    if (!list->is_array() || list->empty()) throw FormatError("\"devices\" must be \"dealt\" or a list such as [0]");
     for (const Json& entry : *list) {
       if (!entry.is_number_unsigned() || entry.get<std::uint64_t>() >= workload_.devices) {
-        throw Wrong(fmt::format("there is no device {}; the workload has {}", entry.dump(), workload_.devices));
+        throw FormatError(fmt::format("there is no device {}; the workload has {}", entry.dump(), workload_.devices));
       }
       devices.push_back(entry.get<std::uint32_t>());
     }
     std::sort(devices.begin(), devices.end());
-    if (std::adjacent_find(devices.begin(), devices.end()) != devices.end()) throw Wrong("a device is named twice");
+    if (std::adjacent_find(devices.begin(), devices.end()) != devices.end())
+      throw FormatError("a device is named twice");
     return devices;
   }
 
@@ -248,19 +252,20 @@ class Reader {
     Fields fields(line, "a request");
     const std::string name = fields.Text("request", "");
     const auto found = by_name_.find(name);
-    if (found == by_name_.end()) throw Wrong(fmt::format("there is no client \"{}\" above this request", name));
+    if (found == by_name_.end()) throw FormatError(fmt::format("there is no client \"{}\" above this request", name));
     ClientSpec& client = workload_.clients[found->second];
     GivenRequest request;
     if (client.arrivals.kind == ArrivalKind::kGiven) {
-      request.at_ns = FromMs(fields.Needed("at_ms", 0, kLongestMs));
+      request.at_ns = FromMs(fields.Required("at_ms", 0, kMaxMs));
     } else if (client.arrivals.kind == ArrivalKind::kGivenClosed) {
-      request.at_ns = FromMs(fields.Number("think_ms", 0, 0, kLongestMs));
+      request.at_ns = FromMs(fields.Number("think_ms", 0, 0, kMaxMs));
     } else {
-      throw Wrong(fmt::format("client \"{}\" makes its own arrivals; requests need kind given or given-closed", name));
+      throw FormatError(
+          fmt::format("client \"{}\" makes its own arrivals; requests need kind given or given-closed", name));
     }
     Program program = ReadKernels(fields.Take("kernels"));
-    fields.NothingElse();
-    // Recorded requests are often alike: one program for all of the same kind keeps long traces small.
+    fields.RejectUnknown();
+    // Recorded requests are often equal: sharing one program keeps long traces small.
     request.program = static_cast<std::uint32_t>(client.programs.size());
     if (!client.programs.empty() && Same(client.programs.back(), program)) {
       --request.program;
@@ -332,7 +337,7 @@ Result<Workload> ReadWorkload(std::istream& input, const std::string& source) {
     return reader.Finish();
   } catch (const Json::exception& error) {
     return Fail(fmt::format("{}:{}: not JSON: {}", source, number, error.what()), "write one object a line");
-  } catch (const Wrong& error) {
+  } catch (const FormatError& error) {
     return Fail(fmt::format("{}:{}: {}", source, number, error.what()),
                 "docs/contributing/simulator.md describes the format");
   }

@@ -1,5 +1,5 @@
-// What is simulated: devices, clients, and the work they bring. docs/contributing/simulator.md describes the file
-// format. Thread rule: values and pure functions.
+// What is simulated: devices, clients and their work. docs/contributing/simulator.md describes the file format. Thread
+// rule: values and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace xschedd::simulate {
 struct Burst {
   std::uint64_t kernel_ns = 0;
   std::uint32_t count = 1;
-  std::uint64_t launch_ns = 0;  // the host's work before each of them, in which the device goes on with those before
-  // Where not 0: the client synchronises after each of them and then works so long on the host.
+  std::uint64_t launch_ns = 0;  // host time before each of them, in which the device continues with earlier ones
+  // If not 0: the client synchronises after each of them and then works this long on the host.
   std::uint64_t gap_ns = 0;
 };
 
@@ -24,16 +24,16 @@ using Program = std::vector<Burst>;
 
 // One request of its own, as from a trace.
 struct GivenRequest {
-  std::uint64_t at_ns = 0;    // its arrival; of a closed loop: the pause since the one before ended
+  std::uint64_t at_ns = 0;    // its arrival; in a closed loop the pause after the previous one
   std::uint32_t program = 0;  // index into ClientSpec::programs
 };
 
 enum class ArrivalKind {
-  kPoisson,     // open loop, `rate` a second
+  kPoisson,     // open loop, `rate` per second
   kPeriodic,    // open loop, every `period_ns` from `phase_ns`
   kOnOff,       // open loop, Poisson of `rate` in the on-times of alternating on- and off-times, exponentially long
-  kClosed,      // the next comes `think_ns` after the last one's end
-  kSaturating,  // keeps `depth` kernels launched for ever; each kernel counts as a request
+  kClosed,      // the next comes `think_ns` after the end of the last
+  kSaturating,  // always keeps `depth` kernels launched; each kernel counts as a request
   kGiven,       // GivenRequest, open loop
   kGivenClosed  // GivenRequest, closed loop
 };
@@ -47,7 +47,7 @@ struct Arrivals {
   std::uint64_t off_ns = 0;  // on average
   std::uint64_t think_ns = 0;
   std::uint32_t depth = 0;
-  // Periodic: what arrives while the client is at work is dropped, and counts as having missed its deadline.
+  // Periodic: requests that arrive while the client is at work are dropped and count as deadline misses.
   bool drops = false;
 };
 
@@ -60,21 +60,21 @@ struct ClientSpec {
   int priority = 0;
   std::uint32_t weight = 100;
   std::uint64_t deadline_ns = 0;  // from a request's arrival; 0: none
-  std::uint32_t streams = 1;      // hardware queues that its kernels are dealt to
+  std::uint32_t streams = 1;      // hardware queues over which its kernels are distributed
   bool barrier = false;           // ranks of a group wait for each other on the host after each request
   double spread = 0;              // of kernel durations: uniform between (1 - spread) and (1 + spread) times
   Arrivals arrivals;
-  std::vector<Program> programs;  // one, but for given requests
+  std::vector<Program> programs;  // one, except for given requests
   std::vector<GivenRequest> given;
 };
 
-// How a device runs kernels, and processes beside each other.
+// How a device runs kernels and shares itself among processes.
 struct DeviceKind {
   std::uint32_t side_by_side = 1;  // kernels at a time, of all clients or, with time slices, of one
-  double slower = 0;               // a kernel takes so much longer, in parts of its time, for each that runs beside it
-  // Where not 0: clients have the device by turns of time slices, so long where their gate says nothing else.
+  double slower = 0;               // for each kernel beside it, a kernel takes longer by this part of its time
+  // If not 0: clients take turns in time slices, of this length unless their gate sets another.
   std::uint64_t slice_ns = 0;
-  std::uint64_t switch_ns = 0;  // what each change from one client to the next takes
+  std::uint64_t switch_ns = 0;  // duration of each switch from one client to the next
 
   bool HasSlices() const { return slice_ns != 0; }
 };

@@ -1,9 +1,9 @@
-// What the programs of this folder have in common: each library call by CALL, which prints its name and status, and at
-// the end Finish, whose value main returns. Output is the same in every run of a program, so that runs can be compared;
-// results are not looked at, because the software GPU does not execute kernels.
+// Shared by the programs in this folder: each library call goes through CALL, which prints its name and status, and at
+// the end main returns the value of Finish. Every run of a program prints the same, so that runs can be compared;
+// results are not checked, because the software GPU does not execute kernels.
 //
-// With COMPAT_ROUNDS=N the work is done N times (20 without it). Finish waits for the end of standard input, so that
-// what the daemon knows of the process can be read before it goes. Thread rule: one thread.
+// With COMPAT_ROUNDS=N the work is done N times (20 by default). Finish waits for the end of standard input, so that
+// the daemon's record of the process can be read before the process ends. Thread rule: one thread.
 #pragma once
 
 #include <cstdio>
@@ -15,8 +15,7 @@ namespace compat {
 inline int g_calls = 0;
 inline int g_failed = 0;
 
-// `text` is the call as it is written; its name ends at the parenthesis. The status of every library here is 0 for
-// success.
+// `text` is the source of the call; its name ends at the parenthesis. In every library here, status 0 means success.
 inline bool Check(const char* text, long status) {
   ++g_calls;
   if (status != 0) ++g_failed;
@@ -40,7 +39,7 @@ inline int Finish() {
 }  // namespace compat
 
 #define CALL(call) compat::Check(#call, static_cast<long>(call))
-// For what nothing further can be done without.
+// For calls without which the program cannot continue.
 #define NEED(call)                            \
   do {                                        \
     if (!CALL(call)) return compat::Finish(); \

@@ -1,6 +1,5 @@
 // Launches a kernel of a code object (argument 1) through functions found in every way that programs and libraries use:
-// linked, by dlsym from the global scope, from a handle and with a version, and by hipGetProcAddress where there is
-// one.
+// linked, by dlsym from the global scope, from a handle and with a version, and by hipGetProcAddress if it exists.
 #include <dlfcn.h>
 #include <hip/hip_runtime.h>
 
@@ -42,7 +41,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   hipModule_t module = nullptr;
   hipFunction_t function = nullptr;
-  CALL(hipSetDevice(0));  // attaches: a launch made before the daemon has answered is not counted
+  CALL(hipSetDevice(0));  // attaches; a launch made before the daemon's answer is not counted
   NEED(hipModuleLoad(&module, argv[1]));
   NEED(hipModuleGetFunction(&function, module, "add_one"));
   Dl_info runtime{};

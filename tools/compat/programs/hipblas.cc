@@ -1,4 +1,4 @@
-// hipBLAS, which passes everything on to rocBLAS: a handle, and the same kinds of calls as rocblas.cc.
+// hipBLAS, a wrapper of rocBLAS: a handle, and the same kinds of calls as rocblas.cc.
 #include <hip/hip_runtime.h>
 #include <hipblas/hipblas.h>
 

@@ -1,4 +1,4 @@
-// hipFFT, which passes everything on to rocFFT.
+// hipFFT, a wrapper of rocFFT.
 #include <hip/hip_runtime.h>
 #include <hipfft/hipfft.h>
 

@@ -1,4 +1,4 @@
-// hipRAND, which passes everything on to rocRAND.
+// hipRAND, a wrapper of rocRAND.
 #include <hip/hip_runtime.h>
 #include <hiprand/hiprand.h>
 

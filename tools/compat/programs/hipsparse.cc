@@ -1,4 +1,4 @@
-// hipSPARSE, which passes everything on to rocSPARSE: a sparse matrix times a vector by its generic interface.
+// hipSPARSE, a wrapper of rocSPARSE: a sparse matrix times a vector through its generic interface.
 #include <hip/hip_runtime.h>
 #include <hipsparse/hipsparse.h>
 
@@ -25,7 +25,7 @@ int main() {
   const auto none = HIPSPARSE_OPERATION_NON_TRANSPOSE;
   const auto algorithm = HIPSPARSE_SPMV_ALG_DEFAULT;
   NEED(hipsparseSpMV_bufferSize(handle, none, &one, matrix, x, &one, y, HIP_R_32F, algorithm, &bytes));
-  if (bytes > 0) NEED(hipMalloc(&buffer, bytes));  // with none wanted, none must be given
+  if (bytes > 0) NEED(hipMalloc(&buffer, bytes));  // if it needs none, none must be passed
   NEED(hipsparseSpMV_preprocess(handle, none, &one, matrix, x, &one, y, HIP_R_32F, algorithm, buffer));
   for (int round = 0; round < compat::Rounds(); ++round) {
     CALL(hipsparseSetStream(handle, round % 2 == 0 ? nullptr : stream));

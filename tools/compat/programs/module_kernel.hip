@@ -1,4 +1,4 @@
-// The kernel of hip_module: compiled to a code object of its own.
+// The kernel of hip_module, compiled to a separate code object.
 #include <hip/hip_runtime.h>
 
 extern "C" __global__ void add_one(float* data, int n) {

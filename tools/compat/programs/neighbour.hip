@@ -1,6 +1,6 @@
-// A client beside the program under test: it keeps the device busy until its standard input ends. Prints "ready" when it
-// has attached, and at the end how many kernels it launched. The kernel is one that the software GPU knows to take as many
-// microseconds as its argument says.
+// A client beside the program under test: keeps the device busy until its standard input ends. Prints "ready" when it
+// has attached, and at the end how many kernels it launched. On the software GPU the kernel takes as many microseconds as
+// its argument says.
 #include <hip/hip_runtime.h>
 #include <poll.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ extern "C" __global__ void softgpu_spin_us(uint64_t us) {
 
 namespace {
 constexpr uint64_t kMicroseconds = 400;
-constexpr int kBurst = 8;  // launches between two waits: the device has work, and a gate that shuts is soon noticed
+constexpr int kBurst = 8;  // launches between two waits: the device has work, but a closing gate is noticed soon
 
 bool InputEnded() {
   pollfd input{STDIN_FILENO, POLLIN, 0};

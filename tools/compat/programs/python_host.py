@@ -1,5 +1,5 @@
 """A Python process that loads the HIP libraries as a framework's extension modules do: by dlopen, with local symbols, and
-works on the default stream: allocation, rocRAND, rocBLAS where there is one. Prints as the C++ programs do (check.h).
+works on the default stream: allocation, rocRAND, rocBLAS if installed. Its output is like that of the C++ programs (check.h).
 
 usage: python_host.py [rocblas]
 """
@@ -22,7 +22,7 @@ def call(function, *arguments):
 
 
 def load(pattern):
-    """The library of the root's own release; RTLD_LOCAL, so that nothing of it enters the global scope."""
+    """The library of the root's own release; RTLD_LOCAL, so that none of its symbols enter the global scope."""
     return ctypes.CDLL(sorted(glob.glob("/usr/lib/x86_64-linux-gnu/" + pattern))[-1], mode=os.RTLD_LOCAL | os.RTLD_NOW)
 
 

@@ -1,5 +1,5 @@
-// RCCL: an all-reduce over two devices of one process, grouped and with a communicator each, on streams of the
-// program's own.
+// RCCL: an all-reduce over two devices of one process, grouped and with a communicator each, on the program's own
+// streams.
 #include <hip/hip_runtime.h>
 #include <rccl/rccl.h>
 

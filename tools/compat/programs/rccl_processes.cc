@@ -1,5 +1,5 @@
-// RCCL over two processes with a device each, as a distributed job has them: this process makes a child before it
-// touches HIP. What the child prints comes after this process's own.
+// RCCL over two processes with one device each, as in a distributed job: this process forks before it uses HIP. The
+// child's output comes after this process's own.
 #include <hip/hip_runtime.h>
 #include <rccl/rccl.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-// rocBLAS: vector and matrix routines, batched too, on the default stream and on a stream of the program's own, with
-// scalars on the host and on the device.
+// rocBLAS: vector and matrix routines, batched too, on the default stream and on the program's own stream, with scalars
+// on the host and on the device.
 #include <hip/hip_runtime.h>
 #include <rocblas/rocblas.h>
 

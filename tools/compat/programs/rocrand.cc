@@ -1,5 +1,4 @@
-// rocRAND: uniform and normal numbers of several generators, on the default stream and on a stream of the program's
-// own.
+// rocRAND: uniform and normal numbers of several generators, on the default stream and on the program's own stream.
 #include <hip/hip_runtime.h>
 #include <rocrand/rocrand.h>
 

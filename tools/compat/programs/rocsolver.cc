@@ -1,4 +1,4 @@
-// rocSOLVER: an LU factorisation and a solve, on the default stream and on a stream of the program's own.
+// rocSOLVER: an LU factorisation and a solve, on the default stream and on the program's own stream.
 #include <hip/hip_runtime.h>
 #include <rocsolver/rocsolver.h>
 

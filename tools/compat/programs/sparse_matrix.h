@@ -1,5 +1,5 @@
-// A sparse matrix on the device for the sparse libraries: kRows rows of two entries, in compressed rows. Thread rule:
-// none.
+// A sparse matrix on the device for the sparse libraries: kRows rows of two entries, in compressed-row format. Thread
+// rule: none.
 #pragma once
 
 #include <hip/hip_runtime.h>

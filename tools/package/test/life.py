@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The packages in a booted Debian 12: install, serve, restart, upgrade under live clients, remove, purge.
 
-Run by `life` in `booted`. Each step needs the one before: the first that fails ends it. Nothing depends on how long
-something takes; conditions are waited for. The last line is `N passed, N failed`.
+Run by `life` in `booted`. Each step needs the one before it; the first failure ends the test. Steps wait for conditions,
+not for fixed times. The last line is `N passed, N failed`.
 """
 
 import json
@@ -45,7 +45,7 @@ class Life:
 
     # ---- steps, in this order
     def depend(self):
-        """apt knows where what the packages need is; what it brings is there before, so that the end can be compared."""
+        """Installs the dependencies with apt first, so that the files before and after can be compared."""
         run("apt-get", "update", "-q")
         needed = run("sh", "-c", f"apt-get install -s --no-install-recommends {TEST}/packages/*.deb | sed -n 's/^Inst //p'")
         names = [line.split()[0] for line in needed.splitlines() if "xschedd" not in line.split()[0]]
@@ -58,18 +58,18 @@ class Life:
         for path in INSTALLED:
             run("test", "-e", path)
         conffiles = run("dpkg-query", "-W", "-f", "${Conffiles}", "xschedd")
-        expect("/etc/xschedd/xschedd.toml" in conffiles, f"the configuration is no conffile: {conffiles}")
+        expect("/etc/xschedd/xschedd.toml" in conffiles, f"the configuration is not a conffile: {conffiles}")
 
     def serve(self):
         for unit in (SERVICE, *SOCKETS):
             expect(run("systemctl", "is-active", unit) == "active", f"{unit} is not active")
             expect(run("systemctl", "is-enabled", unit) == "enabled", f"{unit} is not enabled")
         state = [run("systemctl", word, METRICS, status=None) for word in ("is-active", "is-enabled")]
-        expect(state == ["inactive", "disabled"], f"{METRICS}, which is for who wants it, is {state}")
+        expect(state == ["inactive", "disabled"], f"{METRICS}, which is optional, is {state}")
         modes = run("stat", "-L", "-c", "%a %U:%G", "/run/xschedd/client.sock", "/run/xschedd/admin.sock").splitlines()
         expect(modes == ["666 root:root", "660 root:xschedd"], f"sockets: {modes}")
         mounts = {edit["hostPath"] for edit in json.loads(run("cat", "/etc/cdi/xschedd.json"))["devices"][0]["containerEdits"]["mounts"]}
-        for path in mounts:  # what a container is given is there
+        for path in mounts:  # the folders that containers mount exist
             run("test", "-d", path)
         return run("xschedctl", "version").replace("\n", "; ")
 
@@ -79,7 +79,7 @@ class Life:
         return run("sh", "-c", f"systemd-analyze --no-pager security {SERVICE} | tail -n 1").encode("ascii", "ignore").decode()
 
     def doctor(self):
-        """No GPU and no HIP are in the root: that the doctor says so is all that it may say."""
+        """The root has no GPU and no HIP; the doctor may report only that."""
         report = json.loads(run("xschedctl", "--json", "doctor", status=None))
         wrong = [finding for finding in report["findings"] if finding["level"] not in ("ok", "note")]
         expect(all(finding["check"] in ("device", "runtime") for finding in wrong), json.dumps(wrong, indent=1))
@@ -99,7 +99,7 @@ class Life:
         return run("python3", "-c", "import xschedd; print(xschedd.__file__)")
 
     def clients_come(self):
-        """One that is held, one that it is held for, and a program with the package's shim. Their GPU is none of the machine."""
+        """One held client, one for which it is held, and a program with the package's shim. Their GPU is not the machine's."""
         run("sed", "-i", "s/^software_gpu = false/software_gpu = true/", "/etc/xschedd/xschedd.toml")
         run("systemctl", "restart", SERVICE)
         self.low = Program(f"{TEST}/restart_tenant", "/run/xschedd", 0, GPU)
@@ -108,27 +108,27 @@ class Life:
         for tenant in (self.low, self.high):
             expect(tenant.hear() == "ready", "a tenant did not start")
             expect(tenant.ask("busy") == "ok", "a tenant is not busy")
-        wait_for(lambda: self.look()["bound"] == "1", "the one of less priority is held")
+        wait_for(lambda: self.look()["bound"] == "1", "the client of lower priority is held")
         expect(self.program.ask("launch") == "0 1", "the program did not launch")
         wait_for(lambda: self.client("preloaded.py"), "the program is a client")
         mine = self.client("preloaded.py")
-        expect(mine["priority_effective"] == 20, f"its hint is not taken: {mine}")
+        expect(mine["priority_effective"] == 20, f"its hint has no effect: {mine}")
         run("xschedctl", "set", "--pid", mine["pid"], "--priority", -7)
 
     def survive(self, act):
-        """After `act` another daemon serves; memory, the held gate and what was set are as they were."""
+        """After `act` another daemon runs; memory, the closed gate and the settings are unchanged."""
         before, old, mine = self.look(), self.main_pid(), self.client("preloaded.py")
         wait_for(lambda: int(property_of(SERVICE, "NFileDescriptorStore")) >= 7, "systemd keeps state and memory")
         stored = property_of(SERVICE, "NFileDescriptorStore")
         said = act()
         wait_for(lambda: self.main_pid() not in (0, old), "another daemon")
         wait_for(lambda: run("xschedctl", "version", status=None) and property_of(SERVICE, "SubState") == "running", "it serves")
-        wait_for(lambda: self.look()["bound"] == "1", "the one of less priority is held again")
+        wait_for(lambda: self.look()["bound"] == "1", "the client of lower priority is held again")
         after = self.look()
         expect({**after, "bound": 0} == {**before, "bound": 0}, f"memory or id changed: {before} {after}")
         wait_for(lambda: self.client("preloaded.py"), "the program is a client again")
         now = self.client("preloaded.py")
-        expect((now["priority_effective"], now["pid"]) == (-7, mine["pid"]), f"what was set is lost: {now}")
+        expect((now["priority_effective"], now["pid"]) == (-7, mine["pid"]), f"the setting is lost: {now}")
         launched = self.program.ask("launch").split()
         expect(launched[0] == "0", f"the program cannot launch: {launched}")
         return f"{stored} descriptors stored, pid {old} -> {self.main_pid()}" + (f"; {said}" if said else "")
@@ -141,10 +141,10 @@ class Life:
             f", NRestarts {property_of(SERVICE, 'NRestarts')}"
 
     def watchdog(self):
-        """A daemon that stands still is ended by systemd, after WatchdogSec."""
+        """systemd kills a stopped daemon after WatchdogSec."""
         def stop():
             run("systemctl", "kill", "-s", "STOP", SERVICE)
-            wait_for(lambda: "Watchdog timeout" in run("journalctl", "-u", SERVICE, "--no-pager"), "systemd sees that it stands still")
+            wait_for(lambda: "Watchdog timeout" in run("journalctl", "-u", SERVICE, "--no-pager"), "systemd notices that the daemon is stopped")
         return self.survive(stop)
 
     def reload(self):
@@ -153,20 +153,20 @@ class Life:
         expect(self.main_pid() == old, "a reload restarted it")
 
     def upgrade(self):
-        """The administrator's configuration stays, the sockets are not even closed for a moment, the new file serves."""
+        """The administrator's configuration stays, the sockets are never closed, and the new program runs."""
         run("sh", "-c", "echo '# of the administrator' >>/etc/xschedd/xschedd.toml")
         run("sh", "-c", "printf '[policy]\\nturn_ms = 49\\n' >/etc/xschedd/conf.d/10-test.toml")
         since = [property_of(unit, "ActiveEnterTimestampMonotonic") for unit in SOCKETS]
         said = self.survive(lambda: run("sh", "-c", f"apt-get install -y -q --no-install-recommends {TEST}/upgrade/*.deb") and "")
         expect(since == [property_of(unit, "ActiveEnterTimestampMonotonic") for unit in SOCKETS], "the sockets were closed")
         expect("+higher" in run("dpkg-query", "-W", "-f", "${Version}", "xschedd"), "it was not upgraded")
-        expect(run("readlink", f"/proc/{self.main_pid()}/exe") == "/usr/sbin/xschedd", "the old file serves")
+        expect(run("readlink", f"/proc/{self.main_pid()}/exe") == "/usr/sbin/xschedd", "the old program is running")
         run("grep", "-q", "of the administrator", "/etc/xschedd/xschedd.toml")
-        expect("conf.d/10-test.toml, line 2" in run("xschedctl", "config", "show", "--changed"), "the drop-in is not in force")
+        expect("conf.d/10-test.toml, line 2" in run("xschedctl", "config", "show", "--changed"), "the drop-in is not in effect")
         return said
 
     def socket_activation(self):
-        # Live programs connect again, which starts it before anybody else can.
+        # Running programs reconnect, which starts the daemon before xschedctl can.
         old = self.main_pid()
         run("systemctl", "stop", SERVICE)
         run("xschedctl", "version")
@@ -182,7 +182,7 @@ class Life:
             expect(property_of(unit, "ActiveState") == "inactive", f"{unit} still runs")
 
     def metrics(self):
-        """As docs/reference/metrics.md switches them on; on another port, because this root has the network of the machine."""
+        """Turned on as in docs/reference/metrics.md, but on another port, because this root uses the machine's network."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -199,7 +199,7 @@ class Life:
             expect("xschedd_build_info{" in text, text)
             return text
         scrape()
-        # Nor does Prometheus bring back what is stopped as docs/how-to/troubleshooting.md has it.
+        # Nor does Prometheus restart what is stopped as in docs/how-to/troubleshooting.md.
         self.stop_all()
         run("systemctl", "start", METRICS, SERVICE)
         text = scrape()
@@ -214,8 +214,8 @@ class Life:
         run("test", "-e", "/etc/xschedd/xschedd.toml")
         run("test", "-e", "/etc/xschedd/conf.d/10-test.toml")
         for i in range(3):
-            expect(self.program.ask("launch").split()[0] == "0", "a live program cannot launch any more")
-        expect(self.program.end() == 0, "a live program did not end well")
+            expect(self.program.ask("launch").split()[0] == "0", "a running program can no longer launch")
+        expect(self.program.end() == 0, "a running program ended with an error")
         self.low.end()
         self.high.end()
 
@@ -229,7 +229,7 @@ class Life:
         expect(not failed, f"systemd still knows {failed}")
 
     def again(self):
-        """A package that was purged installs as on the first day."""
+        """A purged package installs as it did the first time."""
         run("sh", "-c", f"apt-get install -y -q --no-install-recommends {TEST}/packages/xschedd_*.deb {TEST}/packages/xschedd-client_*.deb")
         run("xschedctl", "version")
         run("dpkg", "--purge", "xschedd", "xschedd-client")

@@ -1,5 +1,5 @@
-"""A program that uses HIP, with the shim of the package preloaded: for each line that it reads it launches one kernel and says
-"STATUS CALLS". HIP is a fake one (tests/unit/shim): what is tried here is the package, not the device."""
+"""A program that uses HIP, with the package's shim preloaded: for each line that it reads, it launches one kernel and prints
+"STATUS CALLS". HIP is a fake (tests/unit/shim), because the package is tested, not the device."""
 
 import ctypes
 import pathlib

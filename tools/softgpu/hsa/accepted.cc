@@ -1,6 +1,5 @@
-// HSA functions of newer ROCm versions whose effect does not exist here and that succeed: scratch memory is not
-// modelled, logging goes nowhere, and no system event (a memory fault, a hung device) ever happens. Thread rule: any
-// thread.
+// HSA functions of newer ROCm versions that have no effect here and succeed: scratch memory is not modelled, logging
+// goes nowhere, and no system event (a memory fault, a hung device) ever happens. Thread rule: any thread.
 #include <hsa/hsa.h>
 
 #include "tools/softgpu/hsa/runtime.h"

@@ -69,7 +69,7 @@ hsa_status_t common_info(const Agent& agent, int attribute, void* value) {
     case HSA_AGENT_INFO_VERSION_MINOR:
       return answer(value, uint16_t{1});
     case HSA_AGENT_INFO_EXTENSIONS:
-      // The HIP runtime wants images for pitched memory, which is all that works of them here.
+      // The HIP runtime requires images for pitched memory, the only part of them that works here.
       std::memset(value, 0, 128);
       if (agent.is_gpu()) static_cast<unsigned char*>(value)[0] = 1u << HSA_EXTENSION_IMAGES;
       return HSA_STATUS_SUCCESS;

@@ -22,7 +22,7 @@ struct Handler {
   void* argument;
 };
 
-constexpr uint64_t kLookAgainNs = 50'000;
+constexpr uint64_t kPollNs = 50'000;
 
 struct Handlers {
   std::mutex lock;
@@ -71,7 +71,7 @@ void handler_thread() {
     bool any_written_behind = false;
     std::list<Handler> ready = take_ready(any_written_behind);
     if (ready.empty()) {
-      watched_signals_changed().wait(ticket, any_written_behind ? now_ns() + kLookAgainNs : kForever);
+      watched_signals_changed().wait(ticket, any_written_behind ? now_ns() + kPollNs : kForever);
     } else {
       watched_signals_changed().cancel();
       call(std::move(ready));

@@ -137,7 +137,7 @@ uint64_t copy_buffer_rect_aligned(const Kernel&, const Arguments& a) {
 }
 
 uint64_t stream_write(const Kernel&, const Arguments& a) {
-  // release: work before the write in its stream is visible to who sees the value.
+  // release: a thread that sees the value also sees the work before the write in its stream.
   if (a.pointer(0) != nullptr) {
     std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(a.pointer(0)))
         .store(static_cast<uint32_t>(a.word(16)), std::memory_order_release);
@@ -205,7 +205,7 @@ bool is_stream_wait(const Kernel& kernel) {
 uint64_t run_blit(const Kernel& kernel, const void* kernarg, bool (*give_up)(void*), void* context) {
   const Arguments arguments(kernarg);
   if (is_stream_wait(kernel)) {
-    // Plain memory that host or device write without telling anybody: it has to be looked at.
+    // Plain memory that host or device write without a notification, so it must be polled.
     while (!stream_condition_holds(arguments) && !give_up(context))
       sleep_until(now_ns() + kPollNs);
     return 0;

@@ -55,7 +55,7 @@ SOFTGPU_API hsa_status_t hsa_amd_memory_async_copy(void* to, hsa_agent_t to_agen
   return HSA_STATUS_SUCCESS;
 }
 
-// Which engine a copy takes is ours to say.
+// The engine is ignored: submit_copy chooses it.
 SOFTGPU_API hsa_status_t hsa_amd_memory_async_copy_on_engine(void* to, hsa_agent_t to_agent, const void* from,
                                                              hsa_agent_t from_agent, size_t size, uint32_t dependencies,
                                                              const hsa_signal_t* dependency, hsa_signal_t completion,

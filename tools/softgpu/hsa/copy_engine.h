@@ -1,7 +1,7 @@
-// The copy engines (SDMA) of a device, as one process sees them: one thread an engine that takes copies in order, waits
-// for their dependencies, lets the device model say when they start and end, moves the bytes, and completes the signal.
-// Copies overlap with dispatches. The engines are shared between processes through their calendars. Thread rule: submit
-// from any thread.
+// The copy engines (SDMA) of a device, as one process sees them: one thread per engine takes copies in order, waits for
+// their dependencies, gets their start and end from the device model, moves the bytes, and completes the signal. Copies
+// overlap with dispatches. The engines are shared between processes through their calendars. Thread rule: submit from
+// any thread.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -24,7 +24,7 @@ struct CopyJob {
   std::function<void()> move;  // moves the bytes
 };
 
-// Picks device, engine and path by where source and destination are.
+// Chooses device, engine and path by the locations of source and destination.
 void submit_copy(Agent& to, Agent& from, CopyJob job);
 
 }  // namespace softgpu

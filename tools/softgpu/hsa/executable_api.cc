@@ -1,4 +1,4 @@
-// Executables: what HSA calls a set of loaded code objects. Thread rule: different executables from any threads; one
+// Executables, HSA's term for a set of loaded code objects. Thread rule: different executables from any threads; one
 // executable from one thread until it is frozen, then from any.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>

@@ -27,9 +27,9 @@ inline void futex_wake_all(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
-// Lets threads sleep until something changed. Waiter: prepare(), look at the condition, then wait(ticket) or cancel().
+// Lets threads sleep until something changed. Waiter: prepare(), check the condition, then wait(ticket) or cancel().
 // Notifier: change the condition, then notify(). seq_cst throughout: either the waiter, which counts itself before it
-// looks, sees the change, or the notifier, which looks for waiters after it made the change, sees the waiter.
+// checks, sees the change, or the notifier, which checks for waiters after the change, sees the waiter.
 class EventCount {
  public:
   uint32_t prepare() {
@@ -41,7 +41,7 @@ class EventCount {
     futex_wait_until(epoch_, ticket, deadline_ns);
     cancel();
   }
-  // Costs one load when nobody waits.
+  // Costs one load if no thread waits.
   void notify() {
     if (waiters_.load(std::memory_order_seq_cst) == 0) return;
     epoch_.fetch_add(1, std::memory_order_seq_cst);

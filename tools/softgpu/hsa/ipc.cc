@@ -1,7 +1,7 @@
-// Device memory of another process: a handle names the process, its descriptor of the memfd that device memory lies in,
-// and the part; who attaches opens that descriptor through /proc and maps the part. So the exporter must be alive when
-// its memory is attached, and both must run as the same user; what is attached stays valid when the exporter ends.
-// Thread rule: any thread.
+// Device memory of another process: a handle names the process, its descriptor of the memfd that contains device
+// memory, and the part; the importer opens that descriptor through /proc and maps the part. So the exporter must be
+// alive when its memory is attached, and both must run as the same user; attached memory stays valid when the exporter
+// ends. Thread rule: any thread.
 #include <fcntl.h>
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>

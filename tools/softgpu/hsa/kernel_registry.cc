@@ -37,7 +37,7 @@ uint64_t spin_cost(const softgpu_dispatch* dispatch) {
   return microseconds * 1000;
 }
 
-// softgpu_fault(uint64_t microseconds): the same, and then it does what the device cannot go on from.
+// softgpu_fault(uint64_t microseconds): the same, followed by a fault from which the device cannot continue.
 constexpr softgpu_kernel kFault = {"softgpu_fault", nullptr, spin_cost};
 
 constexpr softgpu_kernel kBuiltIn[] = {

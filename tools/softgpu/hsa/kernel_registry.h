@@ -1,5 +1,5 @@
-// What is known of kernels on the host side: the tables of softgpu.h, found once, and the kernels of loaded code
-// objects. Thread rule: any thread.
+// Kernels as the host knows them: the tables of softgpu.h, loaded once, and the kernels of loaded code objects. Thread
+// rule: any thread.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ void* map_device_memory(const Allocation& a) {
   void* p =
       mmap(nullptr, a.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, a.fd, static_cast<off_t>(a.offset));
   if (p == MAP_FAILED) return nullptr;
-  // As device memory on a real GPU: a child of fork does not have it.
+  // Like device memory on a real GPU, a child of fork does not have it.
   madvise(p, a.size, MADV_DONTFORK);
   return p;
 }

@@ -1,4 +1,4 @@
-// Memory of the software GPU: who owns which address range.
+// Memory of the software GPU, and its allocations by address range.
 //
 // Device memory is a part of one sparse memfd of the process, mapped shared: another process can map the same part
 // (IPC). Parts are never handed out twice; freed ones are punched out of the file. Host memory is anonymous. Host and
@@ -35,15 +35,15 @@ struct Allocation {
   uint32_t global_flags;
   int fd;           // device memory: the memfd it lies in; -1 else
   uint64_t offset;  // in that file
-  uint32_t holds;   // locked: how often
+  uint32_t holds;   // locked: how many times
   void* user_data;
 };
 
 // Null: not enough memory.
 void* allocate(const MemoryPool& pool, uint64_t size);
 hsa_status_t release(void* base);
-// Memory without an address, from the file that device memory lies in; what release_backing undoes. Nothing: not
-// enough.
+// Memory without an address, from the file that device memory lies in; released by release_backing. nullopt: not enough
+// memory.
 std::optional<Allocation> allocate_backing(const MemoryPool& pool, uint64_t size);
 void release_backing(const Allocation& backing);
 

@@ -117,7 +117,7 @@ SOFTGPU_API hsa_status_t hsa_amd_memory_pool_free(void* memory) {
   return release(memory);
 }
 
-// Every agent can reach all memory: it is the host's.
+// Every agent can access all memory, because it is host memory.
 SOFTGPU_API hsa_status_t hsa_amd_agents_allow_access(uint32_t, const hsa_agent_t*, const uint32_t*,
                                                      const void* memory) {
   return memory != nullptr ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ARGUMENT;
@@ -130,7 +130,7 @@ SOFTGPU_API hsa_status_t hsa_amd_memory_lock_to_pool(void* host, size_t size, hs
   if (host == nullptr || size == 0 || agent_pointer == nullptr) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
   const auto known = find_allocation(host);
   if (known && known->kind != MemoryKind::kLocked) {
-    *agent_pointer = host;  // memory of ours has one address
+    *agent_pointer = host;  // memory of the software GPU has one address
     return HSA_STATUS_SUCCESS;
   }
   add_allocation({reinterpret_cast<uintptr_t>(host), size, MemoryKind::kLocked, &rt->cpu(),
@@ -195,7 +195,7 @@ SOFTGPU_API hsa_status_t hsa_amd_memory_fill(void* memory, uint32_t value, size_
   return HSA_STATUS_SUCCESS;
 }
 
-// Nothing to do: the device reaches all host memory.
+// Nothing to do: the device can access all host memory.
 SOFTGPU_API hsa_status_t hsa_memory_register(void*, size_t) {
   return HSA_STATUS_SUCCESS;
 }

@@ -1,4 +1,4 @@
-// Attributes of HSA headers newer than the installed 5.2.3, which ROCm 6.4 and 7.2 ask for. Values from the public ROCr
+// Attributes of HSA headers newer than the installed 5.2.3, which ROCm 6.4 and 7.2 query. Values from the public ROCr
 // headers (hsa_ext_amd.h), which only ever append.
 #pragma once
 

@@ -1,10 +1,11 @@
-// Says, once for each function, that the software GPU does not have it. Apart from runtime.h because functions are
-// defined with it under names that the HSA headers declare with other parameters. Thread rule: any thread.
+// Reports, once for each function, that the software GPU does not implement it. Separate from runtime.h, because
+// functions are defined with it under names that the HSA headers declare with other parameters. Thread rule: any
+// thread.
 #pragma once
 
 namespace softgpu {
 
-// Returns HSA_STATUS_ERROR, which is what such a function returns.
+// Returns HSA_STATUS_ERROR, for the function to return.
 unsigned not_implemented(const char* name);
 
 }  // namespace softgpu

@@ -15,13 +15,13 @@ namespace {
 // From the doorbell to the start of a dispatch on an idle device. A packet that was queued behind another one starts
 // when that one ends: fetching it overlaps with execution.
 constexpr uint64_t kLaunchLatencyNs = 2'000;
-// Of so many barriers of a queue one is late, where that is asked for.
+// One in this many barriers of a queue is late, if SOFTGPU_LATE_BARRIERS is set.
 constexpr uint64_t kLateBarriers = 4;
 // Dependencies are waited for in slices, so that a queue can be destroyed while a packet in it waits for ever.
 constexpr uint64_t kSliceNs = 100'000'000;
 
-// The device time at which `signal`, seen satisfied, became so: the device's stamp, else the host's clock if it had to
-// be waited for.
+// The device time at which a satisfied `signal` became so: the device's time stamp, else the host's clock if there was
+// a wait.
 uint64_t satisfied_ns(Signal& signal, bool waited, uint64_t ready_ns) {
   const uint64_t stamp = signal.device_done_ns.load(std::memory_order_relaxed);
   if (stamp != 0) return std::max(stamp, ready_ns);
@@ -53,7 +53,7 @@ softgpu_dispatch describe(const hsa_kernel_dispatch_packet_t& p, const Kernel& k
   return d;
 }
 
-// The arguments with host addresses in place of the device's addresses of locked memory, if there are any.
+// The arguments, with device addresses of locked memory replaced by host addresses.
 const void* host_arguments(const void* kernarg, uint32_t size, std::vector<uint64_t>& copy) {
   const auto* words = static_cast<const uint64_t*>(kernarg);
   const uint32_t count = size / sizeof(uint64_t);
@@ -123,7 +123,7 @@ void Queue::process_dispatch(const hsa_kernel_dispatch_packet_t& packet, uint64_
   Runtime& rt = *runtime();
   const Kernel* kernel = find_kernel(packet.kernel_object);
   if (kernel == nullptr) {
-    std::fprintf(stderr, "softgpu: dispatch of a kernel object that no code object has\n");
+    std::fprintf(stderr, "softgpu: dispatch of an unknown kernel object\n");
     if (on_error_ != nullptr) on_error_(HSA_STATUS_ERROR_INVALID_CODE_OBJECT, handle(), on_error_data_);
     return;
   }
@@ -137,7 +137,7 @@ void Queue::process_dispatch(const hsa_kernel_dispatch_packet_t& packet, uint64_
   const uint32_t limit = std::min(rt.settings.compute_units, compute_unit_limit_.load(std::memory_order_relaxed));
   const uint32_t units = compute_units_needed(shape, limit);
 
-  // The runtime's own kernels run first and are booked afterwards, for as long as the bytes they moved take.
+  // The runtime's own kernels run first; their time is booked afterwards, by the number of bytes that they moved.
   uint64_t blit_bytes = 0;
   if (kernel->is_blit) {
     sleep_until(ready_ns);

@@ -50,7 +50,7 @@ void Queue::destroy() {
   stopping_.store(true, std::memory_order_seq_cst);
   doorbell_rung_.notify();
   if (!inert()) {
-    // acquire: what the thread did is done before its memory goes.
+    // acquire: the thread's last accesses come before its memory is freed.
     while (stopped_.load(std::memory_order_acquire) == 0)
       futex_wait_until(stopped_, 0, kForever);
   }
@@ -68,7 +68,7 @@ void Queue::ring_doorbell(uint64_t last_packet) {
       published_ns_[i & (size_ - 1)] = now;
     if (last_packet + 1 > published) published_.store(last_packet + 1, std::memory_order_release);
   }
-  // Also when nothing new was announced: two threads may ring in the other order than they wrote their packets.
+  // Also if nothing new was announced: two threads may ring in a different order than they wrote their packets.
   doorbell_rung_.notify();
 }
 
@@ -158,7 +158,7 @@ SOFTGPU_API hsa_status_t hsa_amd_queue_cu_set_mask(const hsa_queue_t* queue, uin
   return HSA_STATUS_SUCCESS;
 }
 
-// Accepted and without effect, as on current ROCm.
+// Accepted without effect, as on current ROCm.
 SOFTGPU_API hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t*, hsa_amd_queue_priority_t) {
   return HSA_STATUS_SUCCESS;
 }

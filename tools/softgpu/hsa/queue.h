@@ -1,9 +1,9 @@
 // One hardware queue: an AQL ring in memory, a doorbell, and a packet processor thread.
 //
-// The thread takes packets in order, one at a time (the HIP runtime sets the barrier bit on its packets, so nothing is
-// lost), waits for their dependencies, lets the device model say when they start and end, runs the host function if
-// there is one, sleeps until the end, and completes the signal. Without packets it sleeps on the doorbell. Thread rule:
-// ring_doorbell from any thread; create and stop from the thread that owns the queue.
+// The thread takes packets in order, one at a time (the HIP runtime sets the barrier bit on its packets, so no
+// concurrency is lost), waits for their dependencies, gets their start and end from the device model, runs the host
+// function if there is one, sleeps until the end, and completes the signal. Without packets it sleeps on the doorbell.
+// Thread rule: ring_doorbell from any thread; create and stop from the thread that owns the queue.
 #pragma once
 
 #include <hsa/amd_hsa_queue.h>
@@ -41,7 +41,7 @@ class Queue {
   void destroy();
 
   void ring_doorbell(uint64_t last_packet);
-  // Limits the queue to as many compute units as the mask has bits; which ones is not modelled.
+  // Limits the queue to as many compute units as the mask has bits set; which ones is not modelled.
   void limit_compute_units(uint32_t count) { compute_unit_limit_.store(count, std::memory_order_relaxed); }
 
   hsa_queue_t* handle() { return &abi_.queue.hsa_queue; }
@@ -64,7 +64,8 @@ class Queue {
   uint64_t wait_for_any(const hsa_barrier_and_packet_t& packet, uint64_t ready_ns);
   uint64_t wait_for_value(const hsa_amd_barrier_value_packet_t& packet, uint64_t ready_ns);
 
-  // First, because a queue's handle is its address. The HIP runtime may read what newer ROCr versions appended to it.
+  // First member, because a queue's handle is its address. Larger than needed, because the HIP runtime may read fields
+  // that newer ROCr versions append.
   union {
     amd_queue_t queue;
     unsigned char room[1024];
@@ -86,7 +87,7 @@ class Queue {
   std::atomic<uint32_t> stopped_{0};   // 1: the thread is done with this object; release/acquire
 
   // Only the packet processor:
-  uint64_t last_end_ns_ = 0;  // device time at which the packet before was done
+  uint64_t last_end_ns_ = 0;  // device time at which the previous packet ended
   uint64_t dispatches_ = 0;
   uint64_t barriers_ = 0;
 };

@@ -20,7 +20,7 @@ namespace {
 
 std::mutex init_lock;
 int references = 0;
-// release when made, acquire when read: the runtime is complete when it is seen.
+// release when set, acquire when read: a thread that sees the runtime sees it complete.
 std::atomic<Runtime*> instance{nullptr};
 std::atomic<bool> is_inert{false};
 
@@ -81,7 +81,7 @@ std::string make_runtime() {
   return "";
 }
 
-// Not hsa_shut_down: the HIP runtime does not call it on every way out.
+// Not in hsa_shut_down, which the HIP runtime does not call on every exit path.
 __attribute__((destructor)) void leave_at_exit() {
   if (Runtime* rt = runtime()) rt->region.leave();
 }
@@ -123,9 +123,9 @@ bool inert() {
 
 unsigned not_implemented(const char* name) {
   static std::mutex lock;
-  static std::set<std::string_view> told;
+  static std::set<std::string_view> reported;
   const std::lock_guard guard(lock);
-  if (told.insert(name).second) std::fprintf(stderr, "softgpu: %s is not implemented\n", name);
+  if (reported.insert(name).second) std::fprintf(stderr, "softgpu: %s is not implemented\n", name);
   return HSA_STATUS_ERROR;
 }
 

@@ -1,6 +1,6 @@
 // The one instance of the software GPU in a process: made by the first hsa_init, never destroyed, because the HIP
-// runtime calls into this library from static destructors. A child of fork has no threads of ours: it is `inert`, each
-// call returns an error at once, waits return at once, and it does not count as a user of the shared devices. Thread
+// runtime calls into this library from static destructors. A child of fork lacks this library's threads: it is `inert`,
+// calls return an error at once, waits return at once, and it does not count as a user of the shared devices. Thread
 // rule: runtime() may be called by any thread after hsa_init has returned.
 #pragma once
 
@@ -33,7 +33,7 @@ struct MemoryPool {
 
 struct Agent {
   hsa_device_type_t type;
-  uint32_t ordinal;  // among all agents of its type, also those that this process does not see
+  uint32_t ordinal;  // among all agents of its type, including those hidden from this process
   PciAddress pci;
   std::vector<std::unique_ptr<MemoryPool>> pools;
 
@@ -50,9 +50,9 @@ struct Runtime {
   std::vector<std::unique_ptr<Agent>> agents;  // the CPU first, then the GPUs
 
   Agent& cpu() { return *agents[0]; }
-  // Null where this process does not see it.
+  // Null if it is hidden from this process.
   Agent* gpu(uint32_t ordinal);
-  // Null when the handle is not one of ours.
+  // Null for an unknown handle.
   Agent* agent(hsa_agent_t handle);
   MemoryPool* pool(hsa_amd_memory_pool_t handle);
 };
@@ -61,8 +61,8 @@ struct Runtime {
 Runtime* runtime();
 bool inert();
 
-// Starts a detached thread that takes no signals, so that the program's handlers run on the program's own threads, and
-// whose timers are exact.
+// Starts a detached thread with all signals blocked, so that the program's handlers run on its own threads, and with
+// exact timers.
 void start_thread(const char* name, std::function<void()> body);
 
 }  // namespace softgpu

@@ -11,7 +11,7 @@ namespace softgpu {
 
 namespace {
 
-constexpr uint64_t kLookAgainNs = 50'000;
+constexpr uint64_t kPollNs = 50'000;
 constexpr size_t kSlab = 256;
 
 std::mutex pool_lock;
@@ -102,7 +102,7 @@ int64_t wait_signal(Signal& signal, hsa_signal_condition_t condition, int64_t co
     if (satisfied(condition, value, compare)) return value;
     const uint64_t now = now_ns();
     if (now >= deadline_ns) return value;
-    // Nobody would ever change it in a child of fork: pretend, so that the child can exit.
+    // In a child of fork nothing would ever change it: report success, so that the child can exit.
     if (inert()) return compare;
     const uint32_t ticket = signal.changed.prepare();
     value = signal.value().load() & mask;
@@ -111,7 +111,7 @@ int64_t wait_signal(Signal& signal, hsa_signal_condition_t condition, int64_t co
       return value;
     }
     const bool polled = signal.written_behind.load(std::memory_order_relaxed);
-    signal.changed.wait(ticket, polled ? std::min(deadline_ns, now + kLookAgainNs) : deadline_ns);
+    signal.changed.wait(ticket, polled ? std::min(deadline_ns, now + kPollNs) : deadline_ns);
   }
 }
 

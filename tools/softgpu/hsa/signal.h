@@ -1,10 +1,9 @@
 // HSA signals. The HIP runtime reads amd_signal_t itself (value and time stamps), so a signal starts with that
-// structure; what follows is ours.
+// structure; the rest is private.
 //
-// Writes go through set/add: they wake who waits. Memory whose address was given out by hsa_amd_signal_value_pointer
-// may be written behind our back; waits on such a signal look again at short intervals. A signal's memory is never
-// given back to the system: a writer may still look for waiters when the one it woke has already destroyed the signal.
-// Thread rule: any thread.
+// Writes go through set and add, which wake waiters. After hsa_amd_signal_value_pointer the value may be written
+// without a notification; waits on such a signal poll. A signal's memory is never returned to the system: a writer may
+// still check for waiters when the thread that it woke has already destroyed the signal. Thread rule: any thread.
 #pragma once
 
 #include <hsa/amd_hsa_signal.h>
@@ -31,13 +30,13 @@ struct alignas(64) Signal {
   static Signal* from(hsa_signal_t handle) { return reinterpret_cast<Signal*>(handle.handle); }
   hsa_signal_t handle() const { return {reinterpret_cast<uint64_t>(this)}; }
 
-  // seq_cst, which every order that HSA names is satisfied with; needed for EventCount.
+  // seq_cst satisfies every order that HSA names; EventCount needs it.
   std::atomic_ref<int64_t> value() { return std::atomic_ref<int64_t>(const_cast<int64_t&>(abi.value)); }
 
   void set(int64_t value);
   int64_t add(int64_t delta);  // returns the value before
   void notify();
-  // A packet or copy that ran from start to end, in device time, is done: stamps, then decrements.
+  // Completes a packet or copy that ran from start to end, in device time: sets the time stamps, then decrements.
   void complete(uint64_t start_ns, uint64_t end_ns);
 };
 static_assert(sizeof(Signal) == 128);

@@ -11,8 +11,8 @@ namespace softgpu {
 
 namespace {
 
-// How long a wait in the active state spins before it blocks: about a wake-up, so that it never costs much more than
-// that.
+// How long a wait in the active state spins before it blocks: about the time of a wake-up, so that it costs little more
+// than blocking.
 constexpr uint64_t kSpinNs = 5'000;
 
 void store(hsa_signal_t handle, hsa_signal_value_t value) {
@@ -74,7 +74,7 @@ SOFTGPU_API void hsa_signal_store_screlease(hsa_signal_t signal, hsa_signal_valu
   store(signal, value);
 }
 
-// "Silent": wakes nobody.
+// "Silent": wakes no waiter.
 SOFTGPU_API void hsa_signal_silent_store_relaxed(hsa_signal_t signal, hsa_signal_value_t value) {
   Signal* s = Signal::from(signal);
   s->device_done_ns.store(0, std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // Shared virtual memory: attributes of ordinary host memory (hipMallocManaged, hipMemAdvise) and prefetching. The GPU
-// reaches all host memory, so attributes are only remembered, for whole ranges as they were set.
-// Thread rule: any thread.
+// can access all host memory, so attributes are only stored, for whole ranges as they were set. Thread rule: any
+// thread.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 

@@ -1,4 +1,4 @@
-// What is known of the system as a whole: version, clock, extensions, texts of errors. Thread rule: any thread.
+// Properties of the system as a whole: version, clock, extensions, error texts. Thread rule: any thread.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 #include <hsa/hsa_ven_amd_loader.h>
@@ -86,7 +86,7 @@ SOFTGPU_API hsa_status_t hsa_status_string(hsa_status_t status, const char** tex
       *text = "HSA_STATUS_SUCCESS: no error";
       break;
     case HSA_STATUS_ERROR_OUT_OF_RESOURCES:
-      *text = "HSA_STATUS_ERROR_OUT_OF_RESOURCES: the software GPU has no more of what was asked for";
+      *text = "HSA_STATUS_ERROR_OUT_OF_RESOURCES: the software GPU is out of the requested resource";
       break;
     case HSA_STATUS_ERROR_INVALID_CODE_OBJECT:
       *text = "HSA_STATUS_ERROR_INVALID_CODE_OBJECT: the code object cannot be loaded";

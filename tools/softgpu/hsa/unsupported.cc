@@ -1,7 +1,6 @@
 // HSA functions that libamdhip64 5.2, 6.4 or 7.2 imports and the software GPU does not have: images (an MI300 has none
-// either), graphics interop, shareable handles of memory, file I/O. Each says so once and fails.
-// They are defined without parameters: a caller's arguments are never looked at, and the ABI allows to ignore them.
-// Thread rule: any thread.
+// either), graphics interop, shareable handles of memory, file I/O. Each reports that once and fails. They are defined
+// without parameters: the ABI allows ignoring a caller's arguments. Thread rule: any thread.
 #include "tools/softgpu/hsa/not_implemented.h"
 
 #define SOFTGPU_UNSUPPORTED(name)                                     \

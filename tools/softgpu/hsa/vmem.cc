@@ -1,6 +1,6 @@
 // Virtual memory management (ROCm 6 and later; the runtime's memory pools use it): address ranges that are reserved
 // first, pieces of device memory without an address, and mappings of the one to the other. A reserved range that is not
-// mapped faults, as on a GPU. Access rights are not modelled: what is mapped can be reached. Sharing pieces between
+// mapped faults, as on a GPU. Access rights are not modelled: mapped memory is accessible. Sharing pieces between
 // processes is not implemented (unsupported.cc). Thread rule: any thread.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
@@ -66,7 +66,7 @@ constexpr int kReserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 SOFTGPU_API hsa_status_t hsa_amd_vmem_address_reserve_align(void** address, size_t size, uint64_t hint,
                                                             uint64_t alignment, uint64_t flags) {
   if (address == nullptr || size == 0) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-  // More than is asked for, and the ends given back: that is how an aligned range is had from mmap.
+  // To get an aligned range from mmap, maps more than requested and unmaps the ends.
   const uint64_t slack = alignment > 4096 ? alignment : 0;
   const int access = (flags & kReserveForHost) != 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
   void* p = mmap(reinterpret_cast<void*>(hint), size + slack, access, kReserved, -1, 0);
@@ -134,7 +134,7 @@ SOFTGPU_API hsa_status_t hsa_amd_vmem_unmap(void* address, size_t size) {
   const std::lock_guard guard(state().lock);
   const auto it = state().mappings.find(key);
   if (it == state().mappings.end() || it->second.size != size) return HSA_STATUS_ERROR_INVALID_ALLOCATION;
-  // Reserved as before: nobody else may get the range until it is given back.
+  // Reserved again: no other mapping may get the range until it is freed.
   if (mmap(address, size, PROT_NONE, kReserved | MAP_FIXED, -1, 0) == MAP_FAILED)
     return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
   remove_allocation(key, MemoryKind::kMapped);

@@ -15,7 +15,7 @@ namespace softgpu {
 
 namespace {
 
-// The most units that are busy at one time during [from, to).
+// The peak number of busy units during [from, to).
 uint32_t peak_usage(std::span<const Booking> bookings, uint64_t from, uint64_t to) {
   const auto usage_at = [&](uint64_t t) {
     uint32_t sum = 0;
@@ -45,8 +45,8 @@ uint64_t place(std::span<const Booking> bookings, uint32_t capacity_units, uint6
     if (b.arrival_ns <= arrival_ns) earliest = std::max(earliest, b.start_ns);
   }
   uint64_t start = earliest;
-  // Units become free only where a booking ends, so those are the only other instants worth trying. The last end is
-  // always good: nothing is booked after it.
+  // Units become free only when a booking ends, so only these instants need to be tried. The last end always works:
+  // nothing is booked after it.
   for (;;) {
     if (peak_usage(bookings, start, start + duration_ns) + units <= capacity_units) return start;
     uint64_t next = UINT64_MAX;
@@ -84,7 +84,7 @@ void Calendar::init(uint32_t units) {
 }
 
 void Calendar::acquire() {
-  for (bool told = false;;) {
+  for (bool reported = false;;) {
     const timespec limit = to_timespec(now_ns() + 1'000'000'000u);
     const int rc = pthread_mutex_clocklock(&lock_, CLOCK_MONOTONIC, &limit);
     if (rc == 0) break;
@@ -99,11 +99,11 @@ void Calendar::acquire() {
                    std::strerror(rc));
       std::abort();
     }
-    if (!told) {
-      // The holder is alive (its death would end the wait) but does not run: it was stopped in these few instructions.
+    if (!reported) {
+      // The holder is alive (its death would end the wait) but stopped within these few instructions.
       std::fprintf(stderr, "softgpu: process %d was stopped while it held the device's lock: continue or kill it\n",
                    holder_pid_.load(std::memory_order_relaxed));
-      told = true;
+      reported = true;
     }
   }
   holder_pid_.store(getpid(), std::memory_order_relaxed);
@@ -186,7 +186,7 @@ Booking Calendar::book(const BookingRequest& request) {
                  booking.units, duration);
   };
   booking.start_ns = start();
-  // Only work that has to wait asks whether those it waits for are still alive: it costs a system call for each.
+  // Only work that must wait checks whether the processes ahead of it are alive, which costs a system call for each.
   if (booking.start_ns > request.now_ns && forget_dead(request.now_ns, request.pid)) booking.start_ns = start();
   booking.end_ns = booking.start_ns + duration;
   append(booking);

@@ -1,9 +1,9 @@
 // The time line of one resource of a device (its compute units, or one copy engine), shared by all processes.
 //
 // A resource has `units` that can be busy at the same time. Work is booked when it arrives: its duration is known, so
-// the calendar can say at once when it starts and ends, and the process then merely sleeps until the end. Nobody waits
-// for anybody: no process has to be woken by another one, and a process that dies leaves at most the booking of the one
-// packet at the head of each of its hardware queues.
+// the calendar can say at once when it starts and ends, and the process then merely sleeps until the end. Processes do
+// not wait for each other: none is woken by another, and a process that dies leaves at most the booking of the packet
+// at the head of each of its hardware queues.
 //
 // Order: first come, first served by time of arrival, without overtaking: work that arrived earlier never starts later,
 // even when later work would fit beside what runs. As each hardware queue books only the packet at its head, saturated
@@ -12,7 +12,7 @@
 //
 // Layout: lives in shared memory; guarded by a robust mutex. A writer may die between any two stores: each intermediate
 // state is a valid calendar (a booking is complete before `count` covers it; removal copies the last one down before
-// `count` shrinks, so a death leaves a duplicate, which expires). What a dead writer left is checked all the same.
+// `count` shrinks, so a death leaves a duplicate, which expires). What a dead writer left is checked nevertheless.
 // Thread rule: any thread of any process.
 #pragma once
 
@@ -43,8 +43,7 @@ struct BookingRequest {
 
 // How far in the past work may start, and so how long past bookings are remembered.
 inline constexpr uint64_t kBackdateNs = 20'000'000;
-// Past bookings are forgotten early, oldest first, when there are more than this; nothing may start before their end
-// then.
+// If there are more past bookings than this, the oldest are forgotten early; then nothing may start before their end.
 inline constexpr uint32_t kBookingCapacity = 256;
 
 // Where work that arrives at `arrival_ns` starts. Pure.
@@ -62,7 +61,7 @@ class Calendar {
   // Bookings that have not ended at `now_ns`; for display and tests.
   uint32_t pending(uint64_t now_ns);
 
-  // Tests only: takes the lock and never gives it back, as a process does that is killed while booking.
+  // Tests only: takes the lock and never releases it, like a process that is killed while booking.
   void lock_and_abandon_for_test();
 
  private:
@@ -75,7 +74,7 @@ class Calendar {
   void append(const Booking& booking);
 
   pthread_mutex_t lock_;
-  std::atomic<int32_t> holder_pid_;  // who is in the critical section; only told in a message
+  std::atomic<int32_t> holder_pid_;  // the process in the critical section; only for a message
   uint32_t units_;
   uint64_t floor_ns_;
   std::atomic<uint32_t> count_;

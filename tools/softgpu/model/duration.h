@@ -10,7 +10,7 @@
 
 namespace softgpu {
 
-// The shape of a dispatch as far as time depends on it.
+// The properties of a dispatch on which its time depends.
 struct DispatchShape {
   uint64_t workgroups = 1;
   uint32_t workgroup_size = 64;     // work items
@@ -21,14 +21,14 @@ struct DispatchShape {
 uint32_t occupancy(const DispatchShape& shape);
 // min(workgroups / occupancy, limit), at least 1.
 uint32_t compute_units_needed(const DispatchShape& shape, uint32_t limit);
-// The cost model for kernels of which nothing is known: a fixed part, and a part for each round in which the grid fits
-// on `compute_units`.
+// The cost model for unknown kernels: a fixed part, and a part for each round in which the grid fits on
+// `compute_units`.
 uint64_t modelled_duration_ns(const DispatchShape& shape, uint32_t compute_units);
 
 enum class CopyPath { kHostToDevice, kDeviceToHost, kDeviceToDevice, kPeer };
 uint64_t copy_duration_ns(CopyPath path, uint64_t bytes);
 
-// Deterministic spread: the factor depends on nothing but its arguments and lies in 1 ± percent/100.
+// Deterministic spread: the factor depends only on the arguments and lies in 1 ± percent/100.
 double jitter_factor(uint64_t seed, uint64_t stream, uint64_t sequence, double percent);
 
 // SOFTGPU_DURATIONS: lines of `name_or_glob microseconds`; '#' starts a comment; the first line that matches counts.

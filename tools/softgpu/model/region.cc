@@ -37,11 +37,11 @@ uint64_t process_start(int32_t pid) {
                   &start) != 2) {
     return 0;
   }
-  // A zombie has left: its parent has merely not asked for its status.
+  // A zombie has left; only its parent has not yet collected its status.
   return state == 'Z' || state == 'X' ? 0 : start;
 }
 
-// Memory order: users are added and struck off only under flock, a full barrier; other readers only sum up numbers.
+// Memory order: users are added and removed only under flock, a full barrier; other readers only sum numbers.
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
 bool is_live(const User& user) {
@@ -49,13 +49,13 @@ bool is_live(const User& user) {
   return pid != 0 && process_start(pid) == user.process_start.load(kRelaxed);
 }
 
-void strike_off(User& user) {
+void remove_user(User& user) {
   for (auto& bytes : user.vram_bytes)
     bytes.store(0, kRelaxed);
   user.pid.store(0, kRelaxed);
 }
 
-// Strikes off the dead; returns how many live users there are.
+// Removes dead users; returns the number of live users.
 int reap(RegionLayout& layout) {
   int live = 0;
   for (User& user : layout.users) {
@@ -63,7 +63,7 @@ int reap(RegionLayout& layout) {
     if (is_live(user)) {
       ++live;
     } else {
-      strike_off(user);
+      remove_user(user);
     }
   }
   return live;
@@ -74,7 +74,7 @@ RegionLayout* map(int fd) {
   return p == MAP_FAILED ? nullptr : static_cast<RegionLayout*>(p);
 }
 
-// True when the object still has its name, that is, was not removed between open and flock.
+// True if the object still has its name, so was not removed between open and flock.
 bool still_linked(int fd) {
   struct stat st {};
   return fstat(fd, &st) == 0 && st.st_nlink > 0;
@@ -104,7 +104,7 @@ std::string Region::attach(const std::string& name, uint32_t compute_units) {
     close(fd_);
   }
   const bool fresh = !is_made(fd_);
-  // A creator that died halfway leaves an object without the magic number: it is made anew, from zero.
+  // A creator that died halfway leaves an object without the magic number, which is made again from zero.
   if (fresh && (ftruncate(fd_, 0) != 0 || ftruncate(fd_, sizeof(RegionLayout)) != 0)) {
     return failed("cannot size", "free some memory in /dev/shm");
   }
@@ -147,7 +147,7 @@ void Region::leave() {
   if (self_ == nullptr) return;
   while (flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
   }
-  strike_off(*self_);
+  remove_user(*self_);
   self_ = nullptr;
   if (reap(*layout_) == 0 && still_linked(fd_)) shm_unlink(name_.c_str());
   flock(fd_, LOCK_UN);
@@ -156,7 +156,7 @@ void Region::leave() {
 
 bool Region::reserve_vram(uint32_t device, uint64_t bytes, uint64_t capacity) {
   if (self_ == nullptr) return false;
-  // Adding first and looking afterwards cannot let two processes both take the last of it.
+  // Adding first and checking afterwards ensures that two processes cannot both take the last bytes.
   self_->vram_bytes[device].fetch_add(bytes, std::memory_order_seq_cst);
   if (vram_in_use(device) <= capacity) return true;
   release_vram(device, bytes);

@@ -1,11 +1,11 @@
-// The shared memory object /dev/shm/softgpu.<name> that makes processes share devices: who uses it, how much memory of
-// each device each of them has, and the calendars.
+// The shared memory object /dev/shm/softgpu.<name> through which processes share devices: the processes, how much
+// memory of each device each of them has, and the calendars.
 //
-// Life: made by the first process that attaches, mode 0600; the user that leaves last removes it. Processes that die
-// without leaving are struck off by the next one that attaches or leaves, and by `softgpuctl clean`. Attaching and
-// leaving hold flock() on the object, which the kernel gives back when its holder dies. Trust: only processes of the
-// same user can open it; its content is not defended against them. Thread rule: attach and leave from one thread; the
-// rest from any thread of any process.
+// Life: made by the first process that attaches, mode 0600; the last user to leave removes it. Processes that die
+// without leaving are removed by the next one that attaches or leaves, and by `softgpuctl clean`. Attaching and leaving
+// hold flock() on the object, which the kernel releases when its holder dies. Trust: only processes of the same user
+// can open it; its content is not defended against them. Thread rule: attach and leave from one thread; the rest from
+// any thread of any process.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ inline constexpr uint32_t kCopyEngines = 2;  // 0: to the device, 1: from the de
 
 struct User {
   std::atomic<int32_t> pid;             // 0: free
-  std::atomic<uint64_t> process_start;  // tells a reused pid apart
+  std::atomic<uint64_t> process_start;  // distinguishes a reused pid
   std::atomic<uint64_t> vram_bytes[kMaxDevices];
 };
 
@@ -50,7 +50,7 @@ class Region {
   uint32_t compute_units() const { return layout_->compute_units; }
   SharedDevice& device(uint32_t ordinal) { return layout_->devices[ordinal]; }
 
-  // Books `bytes` of a device's memory for this process; false when the device has not that much left.
+  // Books `bytes` of a device's memory for this process; false if the device does not have that much left.
   bool reserve_vram(uint32_t device, uint64_t bytes, uint64_t capacity);
   void release_vram(uint32_t device, uint64_t bytes);
   uint64_t vram_in_use(uint32_t device) const;

@@ -83,7 +83,7 @@ std::vector<PciAddress> pci_addresses(Reader& reader, uint32_t devices) {
   return addresses;
 }
 
-// As ROCr reads it: ordinals and uuids; the first that names no device, or one named already, ends the list.
+// As ROCr reads it: ordinals and uuids; the first entry that names no device, or one named already, ends the list.
 std::vector<uint32_t> visible_devices(Reader& reader, const std::vector<PciAddress>& pci) {
   std::vector<uint32_t> all;
   for (uint32_t i = 0; i < pci.size(); ++i)

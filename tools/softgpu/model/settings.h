@@ -1,6 +1,6 @@
-// What a user may set, all by environment variables; docs/contributing/softgpu.md lists them.
-// Contract: settings_from_environment reads the environment once and returns either settings or one line that names the
-// variable, what is wrong with it and what is expected. Thread rule: call before other threads change the environment.
+// The settings, all from environment variables; docs/contributing/softgpu.md lists them. Contract:
+// settings_from_environment reads the environment once and returns either settings or one line that names the variable,
+// what is wrong with it and what is expected. Thread rule: call before other threads change the environment.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ SettingsResult settings_from_environment();
 // "GPU-...", different for each device.
 std::string device_uuid(const std::vector<PciAddress>& pci, uint32_t ordinal);
 
-// Bus, device and function in one number, as the runtime's.
+// Bus, device and function in one number, as in the runtime.
 uint32_t bdf_id(const PciAddress& address);
 
 // "0000:c1:00.0", "c1:00.0"; false when it is neither.

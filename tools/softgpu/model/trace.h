@@ -1,7 +1,7 @@
-// SOFTGPU_TRACE: a file for each process, <prefix>.<pid>.jsonl, with one JSON object a line for each finished dispatch
-// and copy. docs/contributing/softgpu.md gives the fields. Contract: one write(2) a record, to a file opened for
-// appending: what is complete when a process is killed is in the file, and lines are never torn. A file that cannot be
-// written is told once; work goes on. Thread rule: any thread.
+// SOFTGPU_TRACE: a file for each process, <prefix>.<pid>.jsonl, with one JSON object per line for each finished
+// dispatch and copy. docs/contributing/softgpu.md gives the fields. Contract: one write(2) per record, to a file opened
+// for appending: records completed before a kill are in the file, and lines are never torn. A file that cannot be
+// written is reported once; work goes on. Thread rule: any thread.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// The parts of a support bundle, each a file, and a line for each that could not be had. Thread rule: main thread.
+// The parts of a support bundle: a file for each, and a line for each that is missing, with the reason. Thread rule:
+// main thread.
 #pragma once
 
 #include <string>
@@ -18,10 +19,10 @@ struct Parts {
   void Miss(const std::string& name, const std::string& why) { missing.push_back(name + ": " + why); }
 };
 
-// The log and the units. Starts programs: before gRPC has threads.
+// Adds the log and the state of the units. Starts programs, so call it before gRPC has threads.
 void AddSystem(Parts* parts);
 void AddVersions(const Facts& facts, Parts* parts);
-// What the daemon answers, and its configuration's file.
+// Adds the daemon's answers, and the check of its configuration file.
 void AddDaemon(const std::string& runtime_dir, Redactor* redactor, Parts* parts);
 std::string Readme(const Parts& parts, const std::string& when);
 

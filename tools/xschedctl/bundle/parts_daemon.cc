@@ -12,26 +12,27 @@ namespace {
 
 constexpr std::chrono::seconds kReplayLimit{5};
 
-// Asks one after the other. One that is gone or does not answer is not asked again: each question has its time limit.
-class Asker {
+// Makes the calls one after the other. After a timeout or a lost connection it makes no more: each would take its whole
+// time limit.
+class DaemonQueries {
  public:
-  Asker(AdminClient& client, Parts* parts) : client_(client), parts_(parts) {}
+  DaemonQueries(AdminClient& client, Parts* parts) : client_(client), parts_(parts) {}
 
   template <typename Request, typename Show>
   void Ask(const char* name, const Request& request, Show show) {
-    if (!silent_.empty()) return parts_->Miss(name, silent_);
+    if (!stopped_.empty()) return parts_->Miss(name, stopped_);
     const auto answer = client_.Call(request);
     if (answer) return show(*answer);
-    NoAnswer(name, answer.error());
+    NoteFailure(name, answer.error());
   }
 
   void Events(Redactor* redactor) {
-    if (!silent_.empty()) return parts_->Miss("events.json", silent_);
+    if (!stopped_.empty()) return parts_->Miss("events.json", stopped_);
     EventStream stream(client_, true);
     std::string text;
     for (;;) {
       const auto wait = stream.Next(kReplayLimit);
-      if (wait == EventStream::Wait::kEnded) return NoAnswer("events.json", stream.Finish());
+      if (wait == EventStream::Wait::kEnded) return NoteFailure("events.json", stream.Finish());
       if (wait == EventStream::Wait::kQuiet) return parts_->Miss("events.json", "the daemon did not send them in time");
       if (stream.Event().kind() == v1::EVENT_KIND_LIVE) break;
       Json event = ToJson(stream.Event());
@@ -42,14 +43,14 @@ class Asker {
   }
 
  private:
-  void NoAnswer(const char* name, const Failure& failure) {
+  void NoteFailure(const char* name, const Failure& failure) {
     parts_->Miss(name, failure.error.what);
-    if (failure.code == ExitCode::kTimeout || failure.code == ExitCode::kNoDaemon) silent_ = failure.error.what;
+    if (failure.code == ExitCode::kTimeout || failure.code == ExitCode::kNoDaemon) stopped_ = failure.error.what;
   }
 
   AdminClient& client_;
   Parts* parts_;
-  std::string silent_;  // why it is not asked any more
+  std::string stopped_;  // why no more calls are made; empty: they are
 };
 
 Json ClientsJson(const v1::ListClientsResponse& answer, Redactor* redactor) {
@@ -74,44 +75,44 @@ void AddDaemon(const std::string& runtime_dir, Redactor* redactor, Parts* parts)
     parts->Miss("config-show, ps.json, stats.json, policy.json, events.json, metrics", client.error().error.what);
     return AddConfigCheck(file, parts);
   }
-  Asker asker(*client, parts);
+  DaemonQueries queries(*client, parts);
   v1::ListClientsRequest everybody;
   everybody.mutable_selector()->set_all(true);
-  // First: the redactor learns the clients' names from it.
-  asker.Ask("ps.json", everybody, [&](const v1::ListClientsResponse& answer) {
+  // First, so that executables keep the numbers that this list gives them.
+  queries.Ask("ps.json", everybody, [&](const v1::ListClientsResponse& answer) {
     if (answer.left_out() != 0) parts->Miss("ps.json", fmt::format("{} clients of other users", answer.left_out()));
     parts->Add("ps.json", Document("ps", ClientsJson(answer, redactor)));
   });
-  asker.Ask("config-show", v1::GetConfigRequest(), [&](const v1::GetConfigResponse& answer) {
+  queries.Ask("config-show", v1::GetConfigRequest(), [&](const v1::GetConfigResponse& answer) {
     if (!answer.file().empty()) file = answer.file();
     parts->Add("config-show", RenderConfig({answer, true}, false, TextStyle()));
   });
-  asker.Ask("stats.json", v1::GetStatsRequest(),
-            [&](const v1::Stats& answer) { parts->Add("stats.json", Document("stats", ToJson(answer))); });
-  asker.Ask("policy.json", v1::GetPolicyRequest(), [&](const v1::Policy& answer) {
+  queries.Ask("stats.json", v1::GetStatsRequest(),
+              [&](const v1::Stats& answer) { parts->Add("stats.json", Document("stats", ToJson(answer))); });
+  queries.Ask("policy.json", v1::GetPolicyRequest(), [&](const v1::Policy& answer) {
     Json json = {{"dry_run", false}};
     json.update(ToJson(answer));
     parts->Add("policy.json", Document("policy", json));
   });
-  asker.Ask("metrics", v1::GetMetricsRequest(),
-            [&](const v1::MetricsText& answer) { parts->Add("metrics", answer.text()); });
-  asker.Events(redactor);
+  queries.Ask("metrics", v1::GetMetricsRequest(),
+              [&](const v1::MetricsText& answer) { parts->Add("metrics", answer.text()); });
+  queries.Events(redactor);
   AddConfigCheck(file, parts);
 }
 
 std::string Readme(const Parts& parts, const std::string& when) {
-  std::string text = "xschedd support bundle of " + when + "\n\nIn it:\n";
+  std::string text = "xschedd support bundle of " + when + "\n\nContents:\n";
   for (const TarEntry& file : parts.files)
     text += "  " + file.name + "\n";
   text +=
-      "\nLeft out, because it is nobody's concern but the users':\n"
-      "  command lines, executables, groups and cgroups of programs: numbers stand for them\n"
-      "  values of environment variables: their names stand for them\n"
-      "  memory and output of programs: none of it was looked at\n"
-      "Not left out: pids, uids, the settings of the daemon with the names in its rules, paths of libraries, the name "
-      "of\n"
-      "this host in the log. Look through it before you give it away.\n";
-  if (!parts.missing.empty()) text += "\nCould not be had:\n";
+      "\nLeft out, because it concerns only the users:\n"
+      "  command lines, executables, groups and cgroups of programs: replaced by numbers\n"
+      "  values of environment variables: replaced by the variables' names\n"
+      "  memory and output of programs: never read\n"
+      "Included: pids, uids, the daemon's settings with the names in its rules, paths of libraries, this host's name "
+      "in\n"
+      "the log. Look through it before you pass it on.\n";
+  if (!parts.missing.empty()) text += "\nMissing:\n";
   for (const std::string& line : parts.missing)
     text += "  " + line + "\n";
   return text;

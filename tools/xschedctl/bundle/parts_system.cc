@@ -18,22 +18,22 @@ namespace {
 constexpr std::string_view kUnits =
     "xschedd.target xschedd.service xschedd-client.socket xschedd-admin.socket xschedd-metrics.socket";
 
-// What a command prints, and its exit status.
-struct Said {
+// What a command printed, and its exit status.
+struct CommandOutput {
   std::string text;
   int status = -1;
 };
 
-Said Ask(const std::string& command) {
+CommandOutput RunCommand(const std::string& command) {
   FILE* const out = ::popen(("LC_ALL=C SYSTEMD_COLORS=0 timeout 20 " + command + " 2>&1").c_str(), "re");
   if (out == nullptr) return {};
-  Said said;
+  CommandOutput output;
   char piece[4096];
   for (std::size_t size = 0; (size = std::fread(piece, 1, sizeof piece, out)) > 0;)
-    said.text.append(piece, size);
+    output.text.append(piece, size);
   const int status = ::pclose(out);
-  said.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return said;
+  output.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return output;
 }
 
 template <typename Change>
@@ -54,7 +54,7 @@ std::string FirstLine(const std::string& text) {
 }  // namespace
 
 void AddSystem(Parts* parts) {
-  const Said log = Ask("journalctl -u xschedd -n 2000 --no-pager --quiet");
+  const CommandOutput log = RunCommand("journalctl -u xschedd -n 2000 --no-pager --quiet");
   const std::string why = log.text.empty() ? "journalctl has none that this user may read" : FirstLine(log.text);
   if (log.status == 0 && !log.text.empty()) {
     parts->Add("log", EachLine(log.text, &Redactor::LogLine));
@@ -66,10 +66,10 @@ void AddSystem(Parts* parts) {
     return;
   }
   const auto line = [](const std::string& text) { return Redactor::LogLine(Redactor::UnitLine(text)); };
-  // `status` ends with 3 where a unit does not run, and says so.
+  // `systemctl status` exits with 3 if a unit does not run; its output says so.
   parts->Add("units-status",
-             EachLine(Ask(fmt::format("systemctl status --no-pager --full -n 0 {}", kUnits)).text, line));
-  parts->Add("units-show", EachLine(Ask(fmt::format("systemctl show --no-pager {}", kUnits)).text, line));
+             EachLine(RunCommand(fmt::format("systemctl status --no-pager --full -n 0 {}", kUnits)).text, line));
+  parts->Add("units-show", EachLine(RunCommand(fmt::format("systemctl show --no-pager {}", kUnits)).text, line));
 }
 
 void AddVersions(const Facts& facts, Parts* parts) {
@@ -82,7 +82,7 @@ void AddVersions(const Facts& facts, Parts* parts) {
   if (facts.glibc) text += fmt::format("glibc {}.{}\n", facts.glibc->first, facts.glibc->second);
   const auto add_runtimes = [&](const char* name, const std::vector<RuntimeFacts>& runtimes) {
     for (const RuntimeFacts& runtime : runtimes) {
-      // The file behind the link has the version in its name.
+      // The link's target has the version in its name.
       std::error_code error;
       const std::filesystem::path real = std::filesystem::canonical(runtime.path, error);
       text += fmt::format("{} {} ({})\n", name, error ? runtime.path : real.string(), runtime.found_by);

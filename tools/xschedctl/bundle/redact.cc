@@ -10,10 +10,10 @@ namespace xschedd::ctl {
 namespace {
 
 constexpr std::string_view kLeftOut = "(left out)";
-// Shorter pieces of a value would be found in words that have nothing to do with it.
-constexpr std::size_t kShortestPiece = 4;
+// Shorter pieces of a value would also match unrelated text.
+constexpr std::size_t kMinPiece = 4;
 
-bool IsOurConcern(const std::string& variable) {
+bool IsRelevant(const std::string& variable) {
   constexpr std::array kBegin = {"XSCHED", "LD_", "ROCM_", "ROCP", "HSA_", "HIP_", "CUDA_", "ROCR_", "GPU_", "NVIDIA_"};
   return std::any_of(kBegin.begin(), kBegin.end(), [&](const char* begin) { return variable.starts_with(begin); });
 }
@@ -23,7 +23,7 @@ void ReplaceAll(std::string* text, const std::string& what, const std::string& b
     text->replace(at, what.size(), by);
 }
 
-// A client chooses what stands between quotes, and may put a quote into it: from the first to the last.
+// A client chooses the text between quotes, which may contain quotes: cut from the first quote to the last.
 std::string WithoutQuoted(const std::string& text, std::size_t from = 0) {
   const auto first = text.find('"', from);
   const auto last = text.rfind('"');
@@ -35,7 +35,7 @@ std::string WithoutQuoted(const std::string& text, std::size_t from = 0) {
 
 Redactor::Redactor(const std::map<std::string, std::string>& environment) {
   for (const auto& [name, value] : environment) {
-    if (!value.empty() && IsOurConcern(name)) environment_.emplace(name, value);
+    if (!value.empty() && IsRelevant(name)) environment_.emplace(name, value);
   }
 }
 
@@ -51,7 +51,7 @@ void Redactor::Clients(Json* ps) {
     client["command"] = client["exe"];
     client["cgroup"] = Number("cgroup", client["cgroup"].get<std::string>());
     client["group"] = Number("group", client["group"].get<std::string>());
-    for (Json& entry : client["passed"])  // a rule may be a value of the client's environment
+    for (Json& entry : client["passed"])  // a rule may come from the client's environment
       entry["rule"] = Number("rule", entry["rule"].get<std::string>());
   }
   if (!ps->contains("unscheduled") || (*ps)["unscheduled"].is_null()) return;
@@ -61,7 +61,7 @@ void Redactor::Clients(Json* ps) {
 
 void Redactor::Event(Json* event) {
   std::string reason = (*event)["reason"].get<std::string>();
-  if ((*event)["kind"] == "connected") {  // it is the executable
+  if ((*event)["kind"] == "connected") {  // the reason is the executable
     reason = Number("executable", reason);
   } else {
     reason = WithoutQuoted(reason);
@@ -83,7 +83,7 @@ std::string Redactor::UnitLine(const std::string& line) {
 }
 
 std::string Redactor::Text(std::string text) const {
-  std::vector<std::pair<std::string, std::string>> pieces;  // what, and what stands for it
+  std::vector<std::pair<std::string, std::string>> pieces;  // text, and its replacement
   for (const auto& [name, value] : environment_) {
     ReplaceAll(&text, name + "=" + value, name + "=" + std::string(kLeftOut));
     ReplaceAll(&text, '"' + value + '"', "$" + name);
@@ -98,7 +98,7 @@ std::string Redactor::Text(std::string text) const {
   std::stable_sort(pieces.begin(), pieces.end(),
                    [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   for (const auto& [what, by] : pieces) {
-    if (what.size() >= kShortestPiece) ReplaceAll(&text, what, by);
+    if (what.size() >= kMinPiece) ReplaceAll(&text, what, by);
   }
   return text;
 }

@@ -1,5 +1,6 @@
-// Takes out of an answer what tells of users' programs: command lines, executables, groups and cgroups, of which the
-// same one has the same number everywhere; and values of the environment. Thread rule: one user at a time.
+// Removes from the daemon's answers what identifies users' programs: command lines; executables, groups and cgroups,
+// each replaced by a number that is the same everywhere; and values of the environment. Thread rule: one user at a
+// time.
 #pragma once
 
 #include <map>
@@ -11,17 +12,17 @@ namespace xschedd::ctl {
 
 class Redactor {
  public:
-  // `environment`: whose values are taken out of texts where they belong to xschedd, the loader or a GPU's runtime.
+  // `environment`: values of variables of xschedd, the loader or a GPU runtime are removed from texts.
   explicit Redactor(const std::map<std::string, std::string>& environment);
 
-  // Of `ps --json`. First of all: what is known from there is found in the others, too.
+  // The answer of `ps --json`. Call it first, so that executables keep the numbers that this list gives them.
   void Clients(Json* ps);
   void Event(Json* event);
   // A line of the daemon's log.
   static std::string LogLine(const std::string& line);
-  // What a unit says of itself: without values of its environment.
+  // A line of `systemctl show`, without the values of the unit's environment.
   static std::string UnitLine(const std::string& line);
-  // A text of ours that may quote the environment.
+  // A text of xschedctl itself that may quote the environment.
   std::string Text(std::string text) const;
 
  private:

@@ -21,7 +21,7 @@ std::string Header(const TarEntry& entry, std::uint64_t unix_s) {
   put(116, "0000000");
   put(124, fmt::format("{:011o}", entry.text.size()));
   put(136, fmt::format("{:011o}", unix_s));
-  put(kChecksumAt, "        ");  // as it counts in its own sum
+  put(kChecksumAt, "        ");  // counts as blanks in its own sum
   put(156, "0");
   put(257, std::string_view("ustar\00000", 8));
   const unsigned sum = std::accumulate(header.begin(), header.end(), 0u,

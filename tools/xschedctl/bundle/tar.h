@@ -1,5 +1,5 @@
-// Writes an archive in the format of POSIX (ustar), which every tar reads: regular files only, with the rights 0600 and
-// no owner. Thread rule: pure functions.
+// Writes a POSIX archive (ustar), which every tar reads: regular files only, mode 0600, no owner. Thread rule: pure
+// functions.
 #pragma once
 
 #include <cstdint>

@@ -30,14 +30,14 @@ int Replace(const std::string& path, const std::string& bytes) {
   const UniqueFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.IsValid()) return errno;
   int error = WriteAll(fd.Get(), bytes);
-  // A disk that is full may say so only here.
+  // A full disk may be reported only here.
   if (error == 0 && ::fsync(fd.Get()) != 0) error = errno;
   if (error == 0 && ::rename(beside.c_str(), path.c_str()) != 0) error = errno;
   if (error != 0) ::unlink(beside.c_str());
   return error;
 }
 
-int WriteAsItIs(const std::string& path, const std::string& bytes) {
+int WriteInPlace(const std::string& path, const std::string& bytes) {
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   return fd.IsValid() ? WriteAll(fd.Get(), bytes) : errno;
 }
@@ -47,7 +47,7 @@ int WriteAsItIs(const std::string& path, const std::string& bytes) {
 Result<void> WriteWhole(const std::string& path, const std::string& bytes) {
   struct stat there {};
   const bool is_special = ::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode);
-  const int error = is_special ? WriteAsItIs(path, bytes) : Replace(path, bytes);
+  const int error = is_special ? WriteInPlace(path, bytes) : Replace(path, bytes);
   if (error == 0) return {};
   return Fail("cannot write " + path + ": " + std::strerror(error),
               error == ENOSPC || error == EDQUOT ? "make room, or give a file on another disk with -o"

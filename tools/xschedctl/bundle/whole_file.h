@@ -1,5 +1,5 @@
-// Writes a file whole or not at all: beside its place under another name, readable by its owner only, then renamed.
-// What is there and no regular file (a pipe, a device) is written as it is. Thread rule: any thread.
+// Writes a file completely or not at all: to a temporary file beside it, readable by its owner only, which is then
+// renamed. An existing path that is not a regular file (a pipe, a device) is written in place. Thread rule: any thread.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The checks of `xschedctl doctor`: each looks at one thing and says what it found and what to do. A check that has
-// nothing to say about what it was given says nothing. Thread rule: pure functions.
+// The checks of `xschedctl doctor`: each looks at one thing and says what it found and what to do. A check that does
+// not apply returns no finding. Thread rule: pure functions.
 #pragma once
 
 #include <span>
@@ -34,7 +34,7 @@ struct Check {
 };
 std::span<const Check> Checks();
 
-// The remedy where a container has no way to the daemon whose clients' socket this is.
+// The remedy for a container that cannot reach the daemon of this client socket.
 std::string MountClientFolder(const std::string& client_socket);
 
 // "2.36"; "an unknown version".

@@ -1,4 +1,4 @@
-// Variables that make xschedd, or the runtimes, do something else than one thinks.
+// Environment variables that make xschedd or the runtimes behave unexpectedly.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -21,17 +21,17 @@ bool IsNumber(const std::string& text, std::uint64_t highest) {
   return error == std::errc{} && reached == end && value >= 1 && value <= highest;
 }
 
-// What is said of a variable that is set to something.
-struct Trap {
+// The check of a variable that is set and not empty.
+struct VariableCheck {
   const char* name;
-  Findings (*look)(const std::string& value);
+  Findings (*run)(const std::string& value);
 };
 
 Findings Nothing() {
   return {};
 }
 
-const Trap kTraps[] = {
+const VariableCheck kVariableChecks[] = {
     {"XSCHEDD_DISABLE",
      [](const std::string& value) {
        if (value == "0") return Nothing();
@@ -77,7 +77,7 @@ const Trap kTraps[] = {
              Warning("XSCHEDD_LOG=quiet: the shim says nothing, not even why it does not work", "unset it")};
        }
        if (value == "warn" || value == "info") return Nothing();
-       return Findings{Broken("XSCHEDD_LOG=" + value + " is no level", "write quiet, warn or info")};
+       return Findings{Broken("XSCHEDD_LOG=" + value + " is not a level", "write quiet, warn or info")};
      }},
     {"XSCHEDD_CLIENT_LIB",
      [](const std::string& value) {
@@ -87,28 +87,29 @@ const Trap kTraps[] = {
     {"HSA_TOOLS_LIB",
      [](const std::string& value) {
        return Findings{Warning("HSA_TOOLS_LIB=" + value +
-                                   ": this tool stands between HIP and the device; where it hides the kernels' times, "
+                                   ": this tool sits between HIP and the device; if it hides kernel times, "
                                    "GPU times are estimated",
-                               "unset it where nothing is profiled")};
+                               "unset it unless you profile")};
      }},
     {"ROCP_TOOL_LIBRARIES",
      [](const std::string& value) {
-       return Findings{Warning("ROCP_TOOL_LIBRARIES=" + value +
-                                   ": this tool takes its place inside the gate; its times hold no waiting at it",
-                               "nothing, if it is meant to be there")};
+       return Findings{
+           Warning("ROCP_TOOL_LIBRARIES=" + value +
+                       ": this tool is called inside the gate; its times do not include waiting at the gate",
+                   "nothing, if it is intended")};
      }},
     {"LD_BIND_NOT",
      [](const std::string&) {
-       return Findings{Warning("LD_BIND_NOT is set: every call is looked up anew", "unset it")};
+       return Findings{Warning("LD_BIND_NOT is set: every call is looked up again", "unset it")};
      }},
 };
 
-// Preloaded objects that hold GPU calls themselves: two gates, each of which knows nothing of the other.
-struct Rival {
+// Preloaded libraries that hold GPU calls themselves: two gates that do not know of each other.
+struct OtherScheduler {
   std::string_view file;  // the beginning of its name
   std::string_view what;
 };
-constexpr Rival kRivals[] = {
+constexpr OtherScheduler kOtherSchedulers[] = {
     {"libshimhip.so", "XSched"},   {"libshimcuda.so", "XSched"}, {"libnvshare.so", "nvshare"},
     {"libvgpu.so", "HAMi's vGPU"}, {"libgemhook.so", "Gemini"},
 };
@@ -121,7 +122,7 @@ std::size_t Differences(std::string_view a, std::string_view b) {
   return count;
 }
 
-// A name like one that counts, or none: the variable has no effect.
+// An unknown variable has no effect; it may be a known one misspelt.
 Finding Unknown(const std::string& name) {
   const auto* nearest = std::min_element(kKnown.begin(), kKnown.end(), [&](const char* a, const char* b) {
     return Differences(name, a) < Differences(name, b);
@@ -130,7 +131,7 @@ Finding Unknown(const std::string& name) {
   std::string known;
   for (const char* one : kKnown)
     known += (known.empty() ? "" : ", ") + std::string(one);
-  return Warning(name + " means nothing to xschedd",
+  return Warning(name + " is unknown to xschedd",
                  is_near ? "did you mean " + std::string(*nearest) + "?" : "known are " + known);
 }
 
@@ -138,17 +139,17 @@ Finding Unknown(const std::string& name) {
 
 Findings CheckEnvironment(const Facts& facts) {
   Findings findings;
-  for (const Trap& trap : kTraps) {
-    const auto found = facts.environment.find(trap.name);
+  for (const VariableCheck& check : kVariableChecks) {
+    const auto found = facts.environment.find(check.name);
     if (found == facts.environment.end() || found->second.empty()) continue;
-    for (Finding& finding : trap.look(found->second))
+    for (Finding& finding : check.run(found->second))
       findings.push_back(std::move(finding));
   }
   for (const auto& [name, value] : facts.environment) {
     if (name.rfind("XSCHEDD_", 0) != 0) continue;
     if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) findings.push_back(Unknown(name));
   }
-  if (findings.empty()) findings.push_back(Ok("no variable that would surprise"));
+  if (findings.empty()) findings.push_back(Ok("no variable with unexpected effects"));
   return findings;
 }
 
@@ -160,10 +161,10 @@ Findings CheckConflicts(const Facts& facts) {
   };
   Findings findings;
   for (const auto& [where, list] : lists) {
-    for (const Rival& rival : kRivals) {
-      if (list.find(rival.file) == std::string::npos) continue;
-      findings.push_back(Warning(std::string(where) + " has " + std::string(rival.file) + " (" +
-                                     std::string(rival.what) + "): two schedulers hold the same calls",
+    for (const OtherScheduler& other : kOtherSchedulers) {
+      if (list.find(other.file) == std::string::npos) continue;
+      findings.push_back(Warning(std::string(where) + " has " + std::string(other.file) + " (" +
+                                     std::string(other.what) + "): two schedulers hold the same calls",
                                  "preload one of the two"));
     }
   }
@@ -171,8 +172,8 @@ Findings CheckConflicts(const Facts& facts) {
   if (pipe != facts.environment.end() && !pipe->second.empty()) {
     findings.push_back(
         Warning("CUDA_MPS_PIPE_DIRECTORY is set: under MPS kernels of several programs run side by side, "
-                "and what is in flight of a lower one is not preempted",
-                "unset it where priorities are to hold"));
+                "and work in flight of lower priority is not preempted",
+                "unset it if priorities are to hold"));
   }
   if (findings.empty()) findings.push_back(Ok("no other scheduler of GPU calls is preloaded"));
   return findings;

@@ -8,9 +8,9 @@ namespace xschedd::ctl {
 
 Findings CheckRuntimes(const Facts& facts) {
   if (facts.hip.empty() && facts.cuda.empty()) {
-    return {
-        Warning("no libamdhip64 and no libcuda where the loader looks: only programs that bring their own work here",
-                "install ROCm or NVIDIA's driver, or set LD_LIBRARY_PATH or ROCM_PATH")};
+    return {Warning(
+        "no libamdhip64 and no libcuda where the loader looks: only programs that bring their own can use a GPU",
+        "install ROCm or NVIDIA's driver, or set LD_LIBRARY_PATH or ROCM_PATH")};
   }
   Findings findings;
   for (const RuntimeFacts& hip : facts.hip) {
@@ -31,21 +31,21 @@ Findings CheckDevices(const Facts& facts) {
       } else {
         findings.push_back(
             Broken("you cannot open " + file.path + ": " + std::strerror(file.open_error),
-                   file.open_error == EACCES || file.open_error == EPERM ? fix : "look at the driver: dmesg"));
+                   file.open_error == EACCES || file.open_error == EPERM ? fix : "check the driver: dmesg"));
       }
     }
   };
   look(facts.amd_devices,
        "add the user to the groups render and video, or give the container --device /dev/kfd "
        "--device /dev/dri");
-  look(facts.nvidia_devices, "give the container --gpus all, or look at the file's mode");
+  look(facts.nvidia_devices, "give the container --gpus all, or check the file's mode");
   if (facts.process && facts.process->has_software_gpu) {
-    findings.push_back(Warning("pid " + std::to_string(facts.process->pid) + " works on the software GPU, " +
-                                   facts.process->maps_hsa + ": no figure of it is a GPU's",
+    findings.push_back(Warning("pid " + std::to_string(facts.process->pid) + " uses the software GPU, " +
+                                   facts.process->maps_hsa + ": its figures are not a GPU's",
                                "start it without that folder in LD_LIBRARY_PATH to use a GPU"));
   } else if (!facts.software_gpu.empty()) {
     findings.push_back(
-        Warning("programs here get the software GPU, " + facts.software_gpu + ": no figure of it is a GPU's",
+        Warning("programs here get the software GPU, " + facts.software_gpu + ": its figures are not a GPU's",
                 "take its folder out of LD_LIBRARY_PATH to use a GPU"));
   }
   if (findings.empty() && !facts.used_devices.empty()) {
@@ -53,8 +53,8 @@ Findings CheckDevices(const Facts& facts) {
     for (const std::string& device : facts.used_devices)
       all += (all.empty() ? "" : "; ") + device;
     findings.push_back(Warning(
-        "clients work on " + all + ", and no GPU's device file is here: a software GPU, or one of another container",
-        "ask about one of them (--pid), or give this container the devices"));
+        "clients use " + all + ", but no GPU device file is here: a software GPU, or a GPU of another container",
+        "check one of them with --pid, or give this container the devices"));
   }
   if (findings.empty()) {
     findings.push_back(Warning("no GPU: neither /dev/kfd nor /dev/nvidiactl is there",
@@ -63,7 +63,7 @@ Findings CheckDevices(const Facts& facts) {
   return findings;
 }
 
-// Nothing depends on them, so none is no fault.
+// Nothing depends on time slices, so their absence is not an error.
 Findings CheckSlices(const Facts& facts) {
   Findings findings;
   for (const auto& [text, times] : facts.slices)
@@ -74,12 +74,12 @@ Findings CheckSlices(const Facts& facts) {
 Findings CheckKernel(const Facts& facts) {
   const KernelFacts& kernel = facts.kernel;
   std::string lacks;
-  const auto want = [&](bool has, const char* what) {
+  const auto require = [&](bool has, const char* what) {
     if (!has) lacks += (lacks.empty() ? "" : ", ") + std::string(what);
   };
-  want(kernel.has_pidfd, "pidfd_open (Linux 5.3)");
-  want(kernel.has_memfd_seals, "sealed memfds (Linux 3.17)");
-  want(kernel.has_future_write_seal, "F_SEAL_FUTURE_WRITE (Linux 5.1)");
+  require(kernel.has_pidfd, "pidfd_open (Linux 5.3)");
+  require(kernel.has_memfd_seals, "sealed memfds (Linux 3.17)");
+  require(kernel.has_future_write_seal, "F_SEAL_FUTURE_WRITE (Linux 5.1)");
   if (lacks.empty()) return {Ok("Linux " + kernel.release + " has pidfds and sealed memfds")};
   return {Broken("Linux " + kernel.release + " lacks " + lacks + ": the daemon cannot work here",
                  "boot a newer kernel, or allow these calls in the sandbox")};

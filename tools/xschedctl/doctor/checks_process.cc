@@ -31,15 +31,15 @@ Finding WithoutShim(const Facts& facts, const ProcessFacts& process) {
     return Broken(what + "its LD_PRELOAD does not name it", "start it by xschedctl run, or set LD_PRELOAD");
   }
   if (!process.root.has_shim) {
-    return Broken(what + "the file is not there in its container (" + facts.shim.path + ")",
+    return Broken(what + "the shim does not exist in its container (" + facts.shim.path + ")",
                   "bind-mount its folder to the same path in the container");
   }
   if (process.root.glibc && facts.shim_needs && *process.root.glibc < *facts.shim_needs) {
     return Broken(what + "its glibc is " + Text(process.root.glibc) + ", and the shim needs " + Text(facts.shim_needs),
                   "use a newer image");
   }
-  return Broken(what + "the loader could not take the file that LD_PRELOAD names",
-                "it says why on the program's standard error: look there");
+  return Broken(what + "the loader could not load the file that LD_PRELOAD names",
+                "the program's standard error says why");
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ Findings CheckProcess(const Facts& facts) {
   if (!process.exists) return {Broken("there is no " + Pid(process), "look for it with ps")};
   if (!process.is_readable) {
     return {
-        Warning("what " + Pid(process) + " has mapped cannot be read", "run xschedctl doctor as its user or as root")};
+        Warning("the mappings of " + Pid(process) + " cannot be read", "run xschedctl doctor as its user or as root")};
   }
   if (!process.maps_shim) return {WithoutShim(facts, process)};
   if (IsDisabled(process)) {
@@ -65,7 +65,7 @@ Findings CheckProcess(const Facts& facts) {
                                 ", and not the private library: it has submitted no GPU work yet, or could not load it",
                             "if it has submitted work, its standard error says why not");
   if (!process.root.has_library) {
-    finding = Broken(Pid(process) + " has the shim, and the private library is not there in its container",
+    finding = Broken(Pid(process) + " has the shim, but the private library does not exist in its container",
                      "bind-mount the whole folder of the shim");
   } else if (process.root.glibc && facts.library_needs && *process.root.glibc < *facts.library_needs) {
     finding = Broken(Pid(process) + " runs unscheduled: its glibc is " + Text(process.root.glibc) +
@@ -79,14 +79,14 @@ Findings CheckSession(const Facts& facts) {
   if (!facts.process || !facts.process->exists || !facts.process->has_session) return {};
   const ProcessFacts& process = *facts.process;
   if (*process.has_session) return {Ok(Pid(process) + " has a session with the daemon")};
-  if (!process.maps_library) return {};  // said already
+  if (!process.maps_library) return {};  // CheckProcess says why
   const std::string what = Pid(process) + " has no session with this daemon";
   if (!process.root.has_client_socket) {
-    return {Broken(what + ": " + facts.client_socket.path + " is not there in its container",
+    return {Broken(what + ": " + facts.client_socket.path + " does not exist in its container",
                    MountClientFolder(facts.client_socket.path) + ", or set XSCHEDD_RUNTIME_DIR")};
   }
   return {Broken(what,
-                 "look into journalctl -u xschedd for a refusal, and at the program's standard error with "
+                 "see journalctl -u xschedd for a refusal, and the program's standard error with "
                  "XSCHEDD_LOG=info")};
 }
 

@@ -1,4 +1,4 @@
-// Whether programs can get the shim, and the shim its library.
+// Whether programs can load the shim, and the shim its private library.
 #include "tools/xschedctl/doctor/checks.h"
 
 namespace xschedd::ctl {
@@ -21,7 +21,7 @@ Findings CheckShim(const Facts& facts) {
 
 Findings CheckLibrary(const Facts& facts) {
   const LoadFacts& library = facts.library;
-  if (library.path.empty()) return {};  // it is looked for beside the shim
+  if (library.path.empty()) return {};  // no shim, beside which it would be
   if (!library.is_loaded) {
     std::string fix = "install libxschedd-client.so beside libxschedd-shim.so";
     if (IsTooOld(facts.glibc, facts.library_needs)) {
@@ -42,7 +42,7 @@ Findings CheckLibrary(const Facts& facts) {
 Findings CheckPreload(const Facts& facts) {
   Findings findings;
   for (const std::string& path : facts.preloaded_missing) {
-    findings.push_back(Broken("LD_PRELOAD names " + path + ", which is not there: the loader goes on without it",
+    findings.push_back(Broken("LD_PRELOAD names " + path + ", which does not exist: the loader ignores it",
                               "correct the path, or use xschedctl run"));
   }
   return findings;

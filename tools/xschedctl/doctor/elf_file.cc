@@ -11,12 +11,12 @@
 namespace xschedd::ctl {
 namespace {
 
-// A file that somebody else made may be as large as it likes, and every record of it may name all the others: so much
-// of it is looked at, which is far more than any library has.
-constexpr std::size_t kMostBytes = std::size_t{512} << 20;
-constexpr std::uint64_t kMostReads = 8'000'000;
+// The file may be hostile: of any size, with records that all refer to each other. These limits are far above what any
+// library has.
+constexpr std::size_t kMaxBytes = std::size_t{512} << 20;
+constexpr std::uint64_t kMaxReads = 8'000'000;
 constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
-constexpr std::size_t kLongestName = 4096;
+constexpr std::size_t kMaxNameBytes = 4096;
 
 class Bytes {
  public:
@@ -31,7 +31,7 @@ class Bytes {
   }
   std::string TextAt(std::uint64_t offset) const {
     if (offset >= content_.size()) return {};
-    const std::size_t most = std::min({content_.size() - offset, kLongestName, text_left_});
+    const std::size_t most = std::min({content_.size() - offset, kMaxNameBytes, text_left_});
     const auto* const end = static_cast<const char*>(std::memchr(content_.data() + offset, '\0', most));
     if (end == nullptr) return {};
     std::string text(content_.data() + offset, end);
@@ -41,7 +41,7 @@ class Bytes {
 
  private:
   std::string content_;
-  mutable std::uint64_t reads_left_ = kMostReads;
+  mutable std::uint64_t reads_left_ = kMaxReads;
   mutable std::size_t text_left_ = kMaxTextBytes;
 };
 
@@ -61,7 +61,7 @@ void ReadImports(const Bytes& file, const Elf64_Shdr& symbols, const Elf64_Shdr&
   }
 }
 
-// Lists of records that each say how far the next one is; 0 ends a list.
+// Linked lists: each record has the distance to the next; 0 ends a list.
 void ReadNeeded(const Bytes& file, const Elf64_Shdr& section, const Elf64_Shdr& names, ElfFile* out) {
   Elf64_Verneed need;
   for (std::uint64_t at = section.sh_offset; file.Read(at, &need); at += need.vn_next) {
@@ -89,7 +89,7 @@ std::optional<ElfFile> ReadElf(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   std::string content;
   char buffer[65536];
-  while (content.size() < kMostBytes && (stream.read(buffer, sizeof buffer), stream.gcount() > 0))
+  while (content.size() < kMaxBytes && (stream.read(buffer, sizeof buffer), stream.gcount() > 0))
     content.append(buffer, static_cast<std::size_t>(stream.gcount()));
   return ParseElf(std::move(content));
 }

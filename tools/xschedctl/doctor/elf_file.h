@@ -1,6 +1,5 @@
-// What an ELF file on disk says of itself, as far as the doctor asks: whether it is linked statically, what it imports,
-// which glibc it needs or is. Every offset of the file is checked before it is followed. Thread rule: pure but for
-// reading the file.
+// What the doctor needs to know of an ELF file: whether it is linked statically, what it imports, which glibc it needs
+// or is. Every offset of the file is checked before it is followed. Thread rule: pure but for reading the file.
 #pragma once
 
 #include <optional>
@@ -14,13 +13,13 @@ namespace xschedd::ctl {
 struct ElfFile {
   bool has_interpreter = false;         // false in a program: it is linked statically
   std::vector<std::string> imports;     // undefined dynamic symbols
-  std::optional<GlibcVersion> needs;    // the highest GLIBC_ that is asked for
-  std::optional<GlibcVersion> defines;  // the highest GLIBC_ that it has: it is libc.so.6
+  std::optional<GlibcVersion> needs;    // the highest GLIBC_ version that it requires
+  std::optional<GlibcVersion> defines;  // the highest GLIBC_ version that it defines: it is libc.so.6
 };
 
-// nullopt: not there, or no 64-bit little-endian ELF file.
+// nullopt: no such file, or not a 64-bit little-endian ELF file.
 std::optional<ElfFile> ReadElf(const std::string& path);
-// The same of what the file holds.
+// The same from the file's content.
 std::optional<ElfFile> ParseElf(std::string content);
 
 }  // namespace xschedd::ctl

@@ -1,5 +1,5 @@
-// What `xschedctl doctor` has seen of the system, before anything is concluded from it. Gathered by gather.h; a test
-// writes its own. Empty texts and nullopt: not found, or not asked for. Thread rule: values.
+// What `xschedctl doctor` has observed, before the checks draw conclusions. gather.h collects it; tests make their own.
+// Empty strings and nullopt: not found, or not requested. Thread rule: values.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct SocketFacts {
   bool exists = false;
   bool is_socket = false;
   unsigned mode = 0;
-  int connect_error = 0;  // errno; 0: somebody listens
+  int connect_error = 0;  // errno; 0: connected
 };
 
 struct DaemonFacts {
@@ -32,8 +32,8 @@ struct DaemonFacts {
 struct LoadFacts {
   std::string path;
   bool is_loaded = false;
-  std::string reason;           // of the loader, or "was ended by signal 11"
-  std::string version;          // of xschedd, as the library says
+  std::string reason;           // the loader's error, or the signal that ended the child
+  std::string version;          // xschedd's, as the library reports
   std::uint32_t interface = 0;  // of the client library
 };
 
@@ -55,7 +55,7 @@ struct KernelFacts {
   bool has_future_write_seal = false;
 };
 
-// What systemd says of xschedd.service.
+// What systemd reports about xschedd.service.
 struct ServiceFacts {
   bool has_manager = false;  // systemd runs here
   bool is_known = false;     // it has the unit
@@ -87,7 +87,7 @@ struct ProcessFacts {
   bool maps_library = false;
   std::string maps_runtime;       // its libamdhip64 or libcuda
   std::string maps_hsa;           // its libhsa-runtime64
-  bool has_software_gpu = false;  // that one is the software GPU
+  bool has_software_gpu = false;  // maps_hsa is the software GPU
   std::map<std::string, std::string> environment;
   std::optional<bool> has_session;  // nullopt: the daemon was not asked, or did not say
   RootFacts root;
@@ -102,11 +102,11 @@ struct Facts {
   SocketFacts client_socket;
   SocketFacts admin_socket;
   std::optional<DaemonFacts> daemon;
-  std::string daemon_error;  // why it said nothing, where the socket could be connected
+  std::string daemon_error;  // why it did not answer although the socket could be connected
   bool is_root = false;
   bool has_group = false;    // there is a group xschedd
   bool is_in_group = false;  // in effect: the groups of this process
-  bool is_member = false;    // of the group as the system has it; not in effect before the next login
+  bool is_member = false;    // in the group database; not in effect before the next login
 
   LoadFacts shim;  // path empty: not found, and `reason` says where it was looked for
   std::optional<GlibcVersion> shim_needs;
@@ -118,18 +118,18 @@ struct Facts {
   std::vector<RuntimeFacts> cuda;
   std::vector<DeviceFileFacts> amd_devices;     // /dev/kfd, /dev/dri/renderD*
   std::vector<DeviceFileFacts> nvidia_devices;  // /dev/nvidiactl, /dev/nvidia0, ...
-  std::vector<std::string> used_devices;        // names of those that the daemon knows of clients on
-  // What has become of clients' time slices, for each text that there is: how many times. Of the one that was asked
-  // about, or of all.
+  std::vector<std::string> used_devices;        // names of devices on which the daemon has clients
+  // The state of clients' time slices, as text, with how often each occurs: for the process asked about, or for all
+  // clients.
   std::map<std::string, std::uint64_t> slices;
-  std::string software_gpu;  // path of its libhsa-runtime64, if that is what a program here would get
+  std::string software_gpu;  // path of its libhsa-runtime64, if a program here would load that
   KernelFacts kernel;
   ServiceFacts service;
   std::string preloaded_for_all;  // content of /etc/ld.so.preload
 
-  // Of this process, or of the one that was asked about.
+  // This process's, or that of the process asked about.
   std::map<std::string, std::string> environment;
-  std::vector<std::string> preloaded_missing;  // files in LD_PRELOAD with a path that are not there
+  std::vector<std::string> preloaded_missing;  // files in LD_PRELOAD with a path that do not exist
   std::optional<ProcessFacts> process;
   std::optional<RootFacts> root;
 };

@@ -1,4 +1,4 @@
-// What a check of `xschedctl doctor` says. Thread rule: values.
+// The result of a check of `xschedctl doctor`. Thread rule: values.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ enum class Level { kOk, kWarning, kError };
 struct Finding {
   Level level = Level::kOk;
   std::string what;  // what was found
-  std::string fix;   // what to do; empty where nothing is to be done
+  std::string fix;   // what to do; empty: nothing
 };
 using Findings = std::vector<Finding>;
 

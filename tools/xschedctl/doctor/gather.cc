@@ -31,7 +31,7 @@ SocketFacts GatherSocket(const std::string& path) {
   facts.path = path;
   struct stat status;
   if (::stat(path.c_str(), &status) != 0) {
-    // A folder that may not be entered hides whether it is there.
+    // In a folder that may not be entered, it may exist.
     facts.exists = facts.is_socket = errno == EACCES;
     facts.connect_error = errno;
     return facts;
@@ -81,7 +81,7 @@ void AskDaemon(const DoctorOptions& options, Facts* facts) {
     }
   }
   if (!has_process) return;
-  // A client of another user is not shown, but is one.
+  // A client of another user is only counted, but has a session.
   facts->process->has_session = clients->clients_size() > 0 || clients->left_out() > 0;
 }
 

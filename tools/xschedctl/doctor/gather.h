@@ -1,4 +1,4 @@
-// Looks at the system for `xschedctl doctor`. Thread rule: main thread, before gRPC has threads.
+// Collects facts about the system for `xschedctl doctor`. Thread rule: main thread, before gRPC has threads.
 #pragma once
 
 #include <cstdint>

@@ -79,7 +79,7 @@ std::vector<std::string> CacheFolders() {
 void GatherShim(const DoctorOptions& options, Facts* facts) {
   std::string given = options.shim;
   if (given.empty()) given = Variable(kShimVariable);
-  // What this environment preloads goes before what is installed: that is what its programs get.
+  // A shim that this environment preloads takes precedence over the installed one: its programs load it.
   for (const std::string& path : Split(Variable("LD_PRELOAD"), ": ")) {
     if (path.find('/') == std::string::npos) continue;
     if (::access(path.c_str(), R_OK) != 0) {
@@ -128,7 +128,7 @@ void GatherSoftwareGpu(Facts* facts) {
     const std::string path = dir + "/libhsa-runtime64.so.1";
     if (::access(path.c_str(), R_OK) != 0) continue;
     if (IsSoftwareGpu(path)) facts->software_gpu = path;
-    return;  // the first one is what a program gets
+    return;  // a program loads the first one
   }
 }
 

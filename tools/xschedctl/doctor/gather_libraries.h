@@ -1,5 +1,5 @@
-// The libraries that a program of this environment would get: the shim, its private library, the vendors' runtimes, the
-// software GPU. Thread rule: main thread, before gRPC has threads.
+// The libraries that a program in this environment would load: the shim, its private library, the vendors' runtimes,
+// the software GPU. Thread rule: main thread, before gRPC has threads.
 #pragma once
 
 #include "tools/xschedctl/doctor/facts.h"

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kLibraryName[] = "libxschedd-client.so";
 
-// A link into another root (/proc/PID/root/...) is followed there only as far as the kernel does it.
+// Below /proc/PID/root the kernel resolves an absolute symbolic link from this process's own root.
 bool IsThere(const std::string& path) {
   struct stat status;
   return ::stat(path.c_str(), &status) == 0;
@@ -39,7 +39,7 @@ bool IsSameFile(const std::string& a, const std::string& b) {
 }  // namespace
 
 bool IsSoftwareGpu(const std::string& path) {
-  // The real one has no word of it.
+  // AMD's own library does not contain this name.
   return FileText(path).find("SOFTGPU_NAME") != std::string::npos;
 }
 
@@ -68,7 +68,7 @@ std::map<std::string, std::string> ParseEnvironment(const std::string& block) {
     const std::string entry = block.substr(at, end - at);
     at = end + 1;
     const std::size_t equals = entry.find('=');
-    // The first of a name is the one that counts.
+    // Of two entries with one name the first counts.
     if (equals != std::string::npos) environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
   }
   return environment;
@@ -106,22 +106,22 @@ ProcessFacts GatherProcess(std::uint64_t pid, const std::string& shim, const std
   if (::stat((proc + "/exe").c_str(), &status) == 0) facts.is_privileged = (status.st_mode & (S_ISUID | S_ISGID)) != 0;
   facts.is_privileged |= ::getxattr((proc + "/exe").c_str(), "security.capability", nullptr, 0) > 0;
   facts.other_root = !IsSameFile(proc + "/ns/mnt", "/proc/self/ns/mnt") || !IsSameFile(proc + "/root", "/");
-  // What counts is what its own variables name, where they do.
-  const auto given = [&](const char* name, const std::string& otherwise) {
+  // Paths in the process's own environment take precedence.
+  const auto value_of = [&](const char* name, const std::string& otherwise) {
     const auto found = facts.environment.find(name);
     return found != facts.environment.end() && !found->second.empty() ? found->second : otherwise;
   };
   std::string its_shim = shim;
-  const std::string preload = given("LD_PRELOAD", "");
+  const std::string preload = value_of("LD_PRELOAD", "");
   if (const auto at = preload.find(kShimName); at != std::string::npos) {
     const auto first = preload.find_last_of(": ", at);
     const auto begin = first == std::string::npos ? 0 : first + 1;
     its_shim = preload.substr(begin, preload.find_first_of(": ", at) - begin);
   }
   const std::string its_library = its_shim.substr(0, its_shim.rfind('/') + 1) + kLibraryName;
-  const std::string its_dir = given("XSCHEDD_RUNTIME_DIR", "");
+  const std::string its_dir = value_of("XSCHEDD_RUNTIME_DIR", "");
   const std::string its_socket = its_dir.empty() ? client_socket : its_dir + "/client.sock";
-  facts.root = GatherRoot(proc + "/root", its_shim, given("XSCHEDD_CLIENT_LIB", its_library), its_socket);
+  facts.root = GatherRoot(proc + "/root", its_shim, value_of("XSCHEDD_CLIENT_LIB", its_library), its_socket);
   return facts;
 }
 

@@ -53,7 +53,7 @@ void GatherDeviceFiles(Facts* facts) {
   if (::access("/dev/kfd", F_OK) == 0) facts->amd_devices.push_back(Open("/dev/kfd"));
   std::error_code error;
   std::vector<std::string> nodes;
-  // Render nodes are of any vendor's cards; without /dev/kfd they are no concern of ours.
+  // Render nodes belong to cards of any vendor; without /dev/kfd none of them is AMD's compute device.
   for (const fs::directory_entry& entry : fs::directory_iterator("/dev/dri", error)) {
     if (!facts->amd_devices.empty() && entry.path().filename().string().rfind("renderD", 0) == 0) {
       nodes.push_back(entry.path().string());

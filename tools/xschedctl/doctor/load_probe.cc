@@ -14,39 +14,39 @@
 namespace xschedd::ctl {
 namespace {
 
-// What the child says: a letter and a text, "+0.1.0" or "-reason"; the client library's interface in front of the
-// version.
-using Look = std::string (*)(void* library);
+// The child's answer: "+0.1.0" (for the client library the interface's number comes first: "+3 0.1.0") or "-reason".
+using Inspect = std::string (*)(void* library);
 
-std::string LookAtLibrary(void* library) {
+std::string InspectLibrary(void* library) {
   if (dlsym(library, shim::kStartSymbol) == nullptr) return "-it does not export " + std::string(shim::kStartSymbol);
   const auto* about = static_cast<const shim::LibraryAbout*>(dlsym(library, shim::kAboutSymbol));
   if (about == nullptr) return "-it is of an older release";
   return "+" + std::to_string(about->interface_version) + " " + about->release;
 }
 
-std::string LookAtShim(void* library) {
+std::string InspectShim(void* library) {
   const auto version = reinterpret_cast<const char* (*)()>(dlsym(library, "xschedd_version"));
   return version == nullptr ? "-it does not export xschedd_version" : "+" + std::string(version());
 }
 
-[[noreturn]] void Child(const std::string& path, int flags, Look look, int out) {
+[[noreturn]] void Child(const std::string& path, int flags, Inspect inspect, int out) {
   void* const library = dlopen(path.c_str(), flags);
   const char* const why = library == nullptr ? dlerror() : nullptr;
-  const std::string answer = library != nullptr ? look(library) : "-" + std::string(why != nullptr ? why : "no reason");
+  const std::string answer =
+      library != nullptr ? inspect(library) : "-" + std::string(why != nullptr ? why : "no reason");
   [[maybe_unused]] const ssize_t written = ::write(out, answer.data(), answer.size());
   ::_exit(0);
 }
 
-// The child's answer, or "-" and what became of it.
-std::string Probe(const std::string& path, int flags, Look look) {
+// The child's answer, or "-" and how it failed.
+std::string Probe(const std::string& path, int flags, Inspect inspect) {
   int ends[2];
   if (::pipe(ends) != 0) return "-cannot make a pipe: " + std::string(std::strerror(errno));
   const UniqueFd in(ends[0]);
   UniqueFd out(ends[1]);
   const pid_t child = ::fork();
   if (child < 0) return "-cannot start a process: " + std::string(std::strerror(errno));
-  if (child == 0) Child(path, flags, look, out.Get());
+  if (child == 0) Child(path, flags, inspect, out.Get());
   out = UniqueFd();
   std::string answer;
   char buffer[512];
@@ -61,7 +61,7 @@ std::string Probe(const std::string& path, int flags, Look look) {
 }  // namespace
 
 LoadFacts ProbeLibrary(const std::string& path) {
-  const std::string answer = Probe(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE, LookAtLibrary);
+  const std::string answer = Probe(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE, InspectLibrary);
   LoadFacts facts{path, answer[0] == '+', {}, {}, 0};
   if (!facts.is_loaded) {
     facts.reason = answer.substr(1);
@@ -73,7 +73,7 @@ LoadFacts ProbeLibrary(const std::string& path) {
 }
 
 LoadFacts ProbeShim(const std::string& path) {
-  const std::string answer = Probe(path, RTLD_NOW | RTLD_LOCAL, LookAtShim);
+  const std::string answer = Probe(path, RTLD_NOW | RTLD_LOCAL, InspectShim);
   const bool is_loaded = answer[0] == '+';
   return {path, is_loaded, is_loaded ? std::string() : answer.substr(1), is_loaded ? answer.substr(1) : std::string(),
           0};

@@ -1,5 +1,5 @@
-// Opens a library of xschedd in a child process, as the loader and the shim do, and tells what came of it. In a child,
-// because a library that does not fit may end the process. Thread rule: before this process has threads.
+// Opens a library of xschedd in a child process, as the loader and the shim do, and returns the outcome. In a child
+// process, because an incompatible library may end it. Thread rule: before this process has threads.
 #pragma once
 
 #include <string>

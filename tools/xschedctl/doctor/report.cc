@@ -29,10 +29,10 @@ Colour ColourOf(Level level) {
   return level == Level::kWarning ? Colour::kYellow : Colour::kRed;
 }
 
-// Breaks between words, so that no line is wider than `width` (0: as wide as it is); further lines begin with blanks.
+// Breaks between words, so that no line is wider than `width` (0: no limit); continuation lines are indented.
 std::string Wrapped(const std::string& text, std::size_t width, std::size_t indent) {
-  constexpr std::size_t kLeast = 20;  // narrower than this nobody reads
-  if (width < indent + kLeast) return text;
+  constexpr std::size_t kMinWidth = 20;  // narrower is unreadable
+  if (width < indent + kMinWidth) return text;
   std::string out;
   std::string_view rest = text;
   while (DisplayWidth(rest) > width - indent) {

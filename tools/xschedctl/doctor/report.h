@@ -1,4 +1,4 @@
-// All that the doctor has to say, for people and for programs. Thread rule: pure functions.
+// All findings of the doctor, as text and as JSON. Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct Report {
 };
 
 Report Examine(const Facts& facts);
-// A line each: how bad, which check, what was found; what to do.
+// A line for each finding: its level, the check, what was found, what to do.
 std::string Render(const Report& report, const TextStyle& style);
 Json ToJson(const Report& report);
 

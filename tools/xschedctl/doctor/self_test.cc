@@ -21,17 +21,17 @@ using std::chrono::milliseconds;
 // Low, so that no ceiling makes them equal.
 constexpr int kHigh = -90;
 constexpr int kLow = -100;
-// How long a step may take on a busy machine, and how often it is looked at: users have 50 calls a second.
-constexpr std::chrono::seconds kPatience{10};
-constexpr milliseconds kBetweenLooks{50};
+// How long a step may take on a busy machine, and how often it is polled: a user has 50 calls a second.
+constexpr std::chrono::seconds kStepLimit{10};
+constexpr milliseconds kPollInterval{50};
 constexpr milliseconds kContest{3000};
 constexpr std::uint64_t kScheduled = 2;  // XSCHEDD_STATE_SCHEDULED
 
 bool Until(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + kStepLimit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() >= end) return false;
-    std::this_thread::sleep_for(kBetweenLooks);
+    std::this_thread::sleep_for(kPollInterval);
   }
   return true;
 }
@@ -52,37 +52,37 @@ class Test {
       });
       if (!state) return Fail("a client did not answer: it ended, or hangs", "its standard error, above, says why");
       if (!attached) {
-        return Fail(fmt::format("a client got no session with the daemon within {} s", kPatience.count()),
-                    "look at the other lines here, and into journalctl -u xschedd for a refusal");
+        return Fail(fmt::format("a client got no session with the daemon within {} s", kStepLimit.count()),
+                    "see the other findings, and journalctl -u xschedd for a refusal");
       }
     }
     std::optional<v1::Client> low;
     std::optional<v1::Client> high;
-    if (!Until([&] { return (low = LookWithDevice(low_)) && (high = LookWithDevice(high_)); }))
-      return Fail("the daemon does not list the clients", kLookAtLog);
+    if (!Until([&] { return (low = FindWithDevice(low_)) && (high = FindWithDevice(high_)); }))
+      return Fail("the daemon does not list the clients", kSeeLog);
     is_comparable_ = low->priority_effective() < high->priority_effective() && policy_ == "priority" &&
                      (low->group().empty() || low->group() != high->group());
-    Say(fmt::format(
-        "two clients have sessions, through {}: pid {} at priority {} and pid {} at {}, on a device that is "
-        "only pretended",
-        low->route().empty() ? "the shim" : "the shim's " + low->route(), high_.Pid(), high->priority_effective(),
-        low_.Pid(), low->priority_effective()));
+    Say(
+        fmt::format("two clients have sessions, through {}: pid {} at priority {} and pid {} at {}, on a simulated "
+                    "device",
+                    low->route().empty() ? "the shim" : "the shim's " + low->route(), high_.Pid(),
+                    high->priority_effective(), low_.Pid(), low->priority_effective()));
     if (!is_comparable_) {
-      findings_.push_back(
-          Warning(fmt::format("it cannot be tested that the lower one is held: policy {}, priorities {} and {}",
-                              policy_, high->priority_effective(), low->priority_effective()),
-                  "nothing, if policy and rules are meant to be so; policy priority, and no rule that fits these, can "
-                  "be tested"));
+      findings_.push_back(Warning(
+          fmt::format("whether the lower one is held cannot be tested: policy {}, priorities {} and {}", policy_,
+                      high->priority_effective(), low->priority_effective()),
+          "nothing, if policy and rules are intended; policy priority without a rule that matches these clients can "
+          "be tested"));
     }
     return true;
   }
 
   bool Contest() {
     if (!low_.Ask("work") || !Until([&] { return CountOf(low_) > 4; }))
-      return Fail("the lower client does not get on although nobody is above it", kLookAtLog);
-    if (!high_.Ask("work")) return Fail("the higher client did not answer", kLookAtLog);
+      return Fail("the lower client makes no progress although no client is above it", kSeeLog);
+    if (!high_.Ask("work")) return Fail("the higher client did not answer", kSeeLog);
     if (is_comparable_ && !Until([&] { return IsHeldForHigh(); })) {
-      return Fail("the lower client is not held while the higher one works", kLookAtLog);
+      return Fail("the lower client is not held while the higher one works", kSeeLog);
     }
     const std::uint64_t begun = MonotonicNs();
     const std::uint64_t held = HeldNs();
@@ -94,20 +94,20 @@ class Test {
     const std::string said =
         fmt::format("while the higher one worked the lower was held for {} of {} and launched {} times, the higher {}",
                     Share(std::min(part, whole), whole), Duration(whole), CountOf(low_) - low, CountOf(high_) - high);
-    // No more: a pretended device makes nobody slower, so that after some tries the lower one may run beside the higher
-    // (tolerance_percent).
-    if (is_comparable_ && part < whole / 10) return Fail(said, kLookAtLog);
+    // A tenth is enough: on a simulated device nobody gets slower, so that after some comparisons the lower client may
+    // run beside the higher one (tolerance_percent).
+    if (is_comparable_ && part < whole / 10) return Fail(said, kSeeLog);
     Say(said);
     return true;
   }
 
   bool Release() {
-    if (!high_.Ask("rest")) return Fail("the higher client did not come to rest", kLookAtLog);
+    if (!high_.Ask("rest")) return Fail("the higher client did not become idle", kSeeLog);
     const std::uint64_t rested = MonotonicNs();
     const std::uint64_t before = CountOf(low_);
     if (!Until([&] { return CountOf(low_) > before + 4; }))
-      return Fail("the lower client did not go on after the higher one had rested", kLookAtLog);
-    Say(fmt::format("the lower one went on within {} after the higher one had rested",
+      return Fail("the lower client did not continue after the higher one became idle", kSeeLog);
+    Say(fmt::format("the lower one continued within {} after the higher one became idle",
                     Duration(MonotonicNs() - rested)));
     return true;
   }
@@ -115,26 +115,26 @@ class Test {
   bool End() {
     const std::uint64_t low = low_.Pid();
     const std::uint64_t high = high_.Pid();
-    if (!low_.Ask("rest")) return Fail("the lower client did not come to rest", kLookAtLog);
+    if (!low_.Ask("rest")) return Fail("the lower client did not become idle", kSeeLog);
     for (SelfTestClient* one : {&low_, &high_}) {
       const auto status = one->End();
-      if (!status) return Fail("a client did not end", kLookAtLog);
+      if (!status) return Fail("a client did not end", kSeeLog);
       if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
-        return Fail(fmt::format("a client ended wrongly (wait status {})", *status), kLookAtLog);
+        return Fail(fmt::format("a client failed (wait status {})", *status), kSeeLog);
     }
-    if (!Until([&] { return !Look(low) && !Look(high); })) return Fail("the daemon still lists them", kLookAtLog);
-    Say("both ended with exit code 0, and the daemon lists them no more");
-    Say(std::string("proved: preload, private library, sessions") +
-        (is_comparable_ ? ", priorities, hold and release by this daemon. Not proved: that"
-                        : " with this daemon. Not proved: priorities, hold and release; that") +
-        " a GPU, its driver and its runtime work, nor the way in by ROCm's dispatch table (6.2 and later)");
+    if (!Until([&] { return !Find(low) && !Find(high); })) return Fail("the daemon still lists them", kSeeLog);
+    Say("both ended with exit code 0, and the daemon no longer lists them");
+    Say(std::string("tested: preload, private library, sessions") +
+        (is_comparable_ ? ", priorities, hold and release by this daemon. Not tested: whether"
+                        : " with this daemon. Not tested: priorities, hold and release; whether") +
+        " a GPU, its driver and its runtime work, and interception by ROCm's dispatch table (6.2 and later)");
     return true;
   }
 
   Findings Take() { return std::move(findings_); }
 
  private:
-  static constexpr char kLookAtLog[] = "look at xschedctl events and into journalctl -u xschedd";
+  static constexpr char kSeeLog[] = "see xschedctl events and journalctl -u xschedd";
 
   void Say(const std::string& what) { findings_.push_back(Ok(what)); }
   bool Fail(const std::string& what, const std::string& fix) {
@@ -144,7 +144,7 @@ class Test {
 
   std::uint64_t CountOf(SelfTestClient& one) { return one.Ask("count").value_or(0); }
 
-  std::optional<v1::Client> Look(std::uint64_t pid) {
+  std::optional<v1::Client> Find(std::uint64_t pid) {
     v1::ListClientsRequest request;
     request.mutable_selector()->add_pid(pid);
     const auto answer = client_.Call(request);
@@ -153,13 +153,13 @@ class Test {
     return answer->clients(0);
   }
 
-  std::optional<v1::Client> LookWithDevice(const SelfTestClient& one) {
-    auto found = Look(one.Pid());
+  std::optional<v1::Client> FindWithDevice(const SelfTestClient& one) {
+    auto found = Find(one.Pid());
     return found && !found->devices().empty() ? found : std::nullopt;
   }
 
   v1::ClientDevice LowDevice() {
-    const auto low = LookWithDevice(low_);
+    const auto low = FindWithDevice(low_);
     return low ? low->devices(0) : v1::ClientDevice();
   }
   bool IsHeldForHigh() {
@@ -176,8 +176,8 @@ class Test {
   Findings findings_;
 };
 
-// Of this run, so that two at a time do not meet, and no GPU's.
-std::string PretendedAddress() {
+// Unique to this run, so that concurrent self tests do not interfere, and no GPU's.
+std::string FakeAddress() {
   const auto pid = static_cast<unsigned>(::getpid());
   return fmt::format("ffff:{:02x}:{:02x}.{}", pid & 0xff, (pid >> 8) & 0x1f, (pid >> 13) & 7);
 }
@@ -192,7 +192,7 @@ Findings SelfTest(const std::string& shim, const std::string& runtime_dir) {
   if (folder.empty()) return {Broken("its programs are not installed", "install all of xschedd's package")};
   auto client = AdminClient::Connect(runtime_dir);
   if (!client) return {Broken(client.error().error.what, client.error().error.remedy)};
-  Test test({shim, runtime_dir, folder, PretendedAddress()}, std::move(*client));
+  Test test({shim, runtime_dir, folder, FakeAddress()}, std::move(*client));
   [[maybe_unused]] const bool done = test.Attach() && test.Contest() && test.Release() && test.End();
   return test.Take();
 }

@@ -1,6 +1,6 @@
 // The self test of `xschedctl doctor`: two programs under the installed shim, of different priority, against the
-// running daemon, on a device that is only pretended (self_test/pretended_hip.c). Takes about four seconds; changes
-// nothing that outlives it. Thread rule: main thread.
+// running daemon, on a simulated device (self_test/fake_hip.c). Takes about four seconds; changes nothing that outlives
+// it. Thread rule: main thread.
 #pragma once
 
 #include <string>

@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::chrono::seconds kAnswerTime{10};
 constexpr char kClientProgram[] = "/self-test-client";
-constexpr char kPretendedHip[] = "/libamdhip64.so.self-test";
+constexpr char kFakeHip[] = "/libamdhip64.so.self-test";
 
-// What the installation does is tested, not what this environment adds to it.
+// The installation is tested, without what this environment adds to it.
 std::vector<std::string> EnvironmentOf(const SelfTestPlace& place, int priority) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -58,7 +58,7 @@ SelfTestClient::SelfTestClient(const SelfTestPlace& place, int priority) {
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, its_in.Get(), STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, its_out.Get(), STDOUT_FILENO);
-  std::vector<std::string> words = {place.folder + kClientProgram, place.folder + kPretendedHip, place.device};
+  std::vector<std::string> words = {place.folder + kClientProgram, place.folder + kFakeHip, place.device};
   std::vector<std::string> environment = EnvironmentOf(place, priority);
   pid_t pid = 0;
   if (::posix_spawn(&pid, words[0].c_str(), &actions, nullptr, Pointers(words).data(), Pointers(environment).data()) ==
@@ -76,7 +76,7 @@ SelfTestClient::~SelfTestClient() {
 
 std::optional<std::uint64_t> SelfTestClient::Ask(const std::string& word) {
   const std::string line = word + "\n";
-  // One that has died must not end us.
+  // A dead client must not end this process.
   ::signal(SIGPIPE, SIG_IGN);
   if (::write(in_.Get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) return std::nullopt;
   std::string answer;
@@ -111,7 +111,7 @@ std::string SelfTestFolder(const std::string& exe, const std::string& library_di
   const std::string here = exe.substr(0, exe.rfind('/') + 1);
   for (const std::string& folder :
        {here + "self_test", here + "../lib/xschedd/self-test", library_dir + "/xschedd/self-test"}) {
-    if (::access((folder + kClientProgram).c_str(), X_OK) == 0 && ::access((folder + kPretendedHip).c_str(), R_OK) == 0)
+    if (::access((folder + kClientProgram).c_str(), X_OK) == 0 && ::access((folder + kFakeHip).c_str(), R_OK) == 0)
       return folder;
   }
   return {};

@@ -1,5 +1,5 @@
-// One client of the self test, a process under the shim (self_test/client.c), and what is said to it. Thread rule: main
-// thread.
+// One client of the self test, a process under the shim (self_test/client.c), and the commands sent to it. Thread rule:
+// main thread.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@ struct SelfTestPlace {
   std::string shim;         // of the clients
   std::string runtime_dir;  // of the daemon
   std::string folder;       // of the self test's programs
-  std::string device;       // PCI address of the pretended one
+  std::string device;       // PCI address of the simulated one
 };
 
 class SelfTestClient {
@@ -32,7 +32,7 @@ class SelfTestClient {
   std::uint64_t Pid() const { return static_cast<std::uint64_t>(pid_); }
   // The answer to "attach", "work", "rest", "count"; nullopt: none came within some seconds.
   std::optional<std::uint64_t> Ask(const std::string& word);
-  // Ends it as its input's end does; its wait status, or nullopt where it did not end within some seconds.
+  // Closes its input, which ends it. Its wait status, or nullopt if it did not end within some seconds.
   std::optional<int> End();
 
  private:
@@ -41,8 +41,7 @@ class SelfTestClient {
   UniqueFd out_;
 };
 
-// The folder with both programs: beside this program in a build tree, else what it was installed with. Empty: not
-// there.
+// The folder with both programs: beside this program in a build tree, else where it was installed. Empty: not found.
 std::string SelfTestFolder(const std::string& exe, const std::string& library_dir);
 
 }  // namespace xschedd::ctl

@@ -1,9 +1,9 @@
-/* A client of the self test of `xschedctl doctor`: an ordinary program that uses HIP, which here is pretended_hip.c,
- * and knows nothing of priorities.
+/* A client of the self test of `xschedctl doctor`: an ordinary program that uses HIP, which here is fake_hip.c, and
+ * knows nothing of priorities.
  *
  *   self-test-client RUNTIME PCI_ADDRESS
  *
- * Answers each line of its input by a number on a line:
+ * Answers each line of its input with a number on a line:
  *
  *   attach   launches once; the state of the shim, see xschedd.h
  *   work     launches from now on; 0

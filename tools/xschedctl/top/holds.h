@@ -1,5 +1,5 @@
-// How long clients were held lately, from the daemon's events: what a percentile is made of. Bounded memory: so many of
-// the last holds of each client, none older than kKeptNs. Thread rule: one user at a time.
+// How long clients were held recently, from the daemon's events, for a percentile. Bounded memory: the last kKept holds
+// of each client and device. Thread rule: one user at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Holds {
   // In the order in which they come.
   void Add(const v1::Event& event);
   // The 99th percentile (nearest rank) of the holds that ended in the last kKeptNs, in ns. `lasts`: it is held now, and
-  // that hold counts with its length so far if that is longer. None: it was not held.
+  // this hold counts with its length so far if that is longer. nullopt: it was not held.
   std::optional<std::uint64_t> P99(std::uint64_t client_id, const std::string& device, std::uint64_t now_ns,
                                    bool lasts) const;
 

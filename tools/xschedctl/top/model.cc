@@ -23,13 +23,13 @@ const v1::Client* FindClient(const v1::ListClientsResponse& answer, std::uint64_
   return found == answer.clients().end() ? nullptr : &*found;
 }
 
-// By how much a count has grown in a second; one that went back (a new session) says nothing.
+// Growth of a counter per second; nullopt if it went back (a new session).
 std::optional<double> Rate(std::uint64_t before, std::uint64_t after, std::uint64_t time_ns) {
   if (time_ns == 0 || after < before) return std::nullopt;
   return static_cast<double>(after - before) / (static_cast<double>(time_ns) / kNsPerS);
 }
 
-// "/usr/bin/python3 serve.py" is "python3 serve.py": the end of a line is what does not fit.
+// "/usr/bin/python3 serve.py" becomes "python3 serve.py": what does not fit is cut at the end.
 std::string WithoutFolder(const std::string& command) {
   const std::size_t end = std::min(command.find(' '), command.size());
   const std::size_t slash = command.rfind('/', end);
@@ -49,7 +49,7 @@ bool Fits(const TopRow& row, const std::string& lower_filter) {
   return Lower(all).find(lower_filter) != std::string::npos;
 }
 
-// What numbers are sorted by; none: not known.
+// The number to sort by; nullopt: not known.
 std::optional<double> Key(const TopRow& row, TopSort sort) {
   switch (sort) {
     case TopSort::kGpu:
@@ -98,7 +98,7 @@ std::string_view Name(TopSort sort) {
 void TopModel::Add(v1::ListClientsResponse answer) {
   const std::uint64_t now = answer.time_ns();
   answers_.push_back(std::move(answer));
-  // One that is older than a rate wants stays, so that a rate is over at least that long.
+  // Keeps one answer older than kRateNs, so that rates span at least that time.
   while (answers_.size() > 2 && now - answers_[1].time_ns() >= kRateNs)
     answers_.pop_front();
 }
@@ -168,7 +168,7 @@ std::vector<TopRow> TopModel::Rows(TopSort sort, bool reverse, const std::string
           if (earlier.slot() != device.slot()) continue;
           const auto held = Rate(earlier.held_ns(), device.held_ns(), passed_ns);
           if (held) part.held = std::min(*held / kNsPerS, 1.0);
-          // Whoever is untracked is not counted.
+          // Launches of an untracked client are not counted.
           if (device.state() != v1::CLIENT_STATE_UNTRACKED) {
             part.launches_s = Rate(earlier.submitted(), device.submitted(), passed_ns);
           }

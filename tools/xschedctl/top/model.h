@@ -1,5 +1,5 @@
-// What `xschedctl top` shows, as numbers: the daemon's answers of the last seconds become rates. Pure, but for what it
-// keeps. Thread rule: one user at a time.
+// What `xschedctl top` shows, as numbers: the daemon's answers of the last seconds become rates. No I/O. Thread rule:
+// one user at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace xschedd::ctl {
 
-// One client on one device; a client without a device has a row, too. What is not known is absent.
+// One client on one device; a client without a device has a row, too. nullopt: not known.
 struct TopRow {
   std::uint64_t client_id = 0;
   std::uint64_t pid = 0;
@@ -24,9 +24,9 @@ struct TopRow {
   std::string device;
   std::string state;
   std::string waits_for;
-  std::optional<double> gpu;    // GPU time used, of the time
-  std::optional<double> share;  // of what all clients of the device used
-  std::optional<double> held;   // of the time
+  std::optional<double> gpu;    // part of the time in which it used the GPU
+  std::optional<double> share;  // part of what all clients of the device used
+  std::optional<double> held;   // part of the time
   std::optional<double> launches_s;
   std::optional<std::uint64_t> p99_hold_ns;
   std::uint32_t in_flight = 0;
@@ -46,17 +46,17 @@ struct TopDevice {
 enum class TopSort { kGpu, kPriority, kHeld, kP99, kLaunches, kInFlight, kPid, kCommand };
 inline constexpr TopSort kTopSorts[] = {TopSort::kGpu,      TopSort::kPriority, TopSort::kHeld, TopSort::kP99,
                                         TopSort::kLaunches, TopSort::kInFlight, TopSort::kPid,  TopSort::kCommand};
-// As the column is called.
+// The column's name.
 std::string_view Name(TopSort sort);
 
 class TopModel {
  public:
-  // Over how much time rates are taken: a number that a person can read before it changes.
+  // Rates are averaged over this time, so that a number can be read before it changes.
   static constexpr std::uint64_t kRateNs = 3'000'000'000;
 
   void Add(v1::ListClientsResponse answer);
   void Add(const v1::Event& event) { holds_.Add(event); }
-  // The connection was lost: the next answer has nothing to do with those before.
+  // After a lost connection: the next answer has nothing to do with the previous ones.
   void Forget();
 
   bool IsEmpty() const { return answers_.empty(); }
@@ -65,8 +65,9 @@ class TopModel {
   std::size_t Clients() const { return IsEmpty() ? 0 : static_cast<std::size_t>(answers_.back().clients_size()); }
 
   std::vector<TopDevice> Devices() const;
-  // Those whose pid, command, group, user or state has `filter` in it, case aside. Numbers are sorted downwards, words
-  // and pids upwards, `reverse` the other way; what is not known goes last; equals by pid and device.
+  // Rows whose pid, command, group, user, device or state contains `filter`, ignoring case. Numbers are sorted
+  // descending, words and pids ascending, `reverse` the other way; unknown values come last; ties are sorted by pid and
+  // device.
   std::vector<TopRow> Rows(TopSort sort, bool reverse, const std::string& filter) const;
 
  private:

@@ -18,22 +18,22 @@ constexpr std::size_t kCommandInQuestion = 30;
 
 constexpr std::string_view kHelp[] = {
     "Up Down PgUp PgDn Home End  choose a client (also k and j)",
-    "< >      sort by the column to the left or right; r: the other way round",
-    "/        show only what has a text in it somewhere; Esc: all again",
-    "p        set the priority of the chosen client; + and -: by 5; asks first",
+    "< >      sort by the column to the left or right; r: reverse",
+    "/        show only rows that contain a text; Esc: show all",
+    "p        set the priority of the chosen client; + and - change it by 5; asks first",
     "w        set its weight; asks first",
     "h        hold it, or release it; asks first",
-    "Space    stop the picture, and go on",
+    "Space    pause, and resume",
     "?        this page",
     "q        quit",
     "",
-    "GPU      GPU time used in the last second, of the time",
-    "SHARE    its part of what all clients of the device used",
-    "HELD     how much of the last seconds it had work and its gate was shut",
-    "P99-HOLD 99 of 100 holds of the last minute were not longer",
-    "LAUNCH/S launches in a second",
+    "GPU      part of the last second in which it used the GPU",
+    "SHARE    its part of the GPU time that all clients of the device used",
+    "HELD     part of the last seconds in which it had work and its gate was shut",
+    "P99-HOLD 99th percentile of its holds in the last minute",
+    "LAUNCH/S launches per second",
     "IN-FL    launches believed unfinished",
-    "-        not known: untracked (nobody of another priority is there), or too new",
+    "-        not known: untracked (no client of another priority), or too new",
 };
 
 std::string Percent(const std::optional<double>& part) {

@@ -1,4 +1,4 @@
-// The texts on the screen of `xschedctl top`: the table of clients, the line of a device, the page of help. View
+// The texts on the screen of `xschedctl top`: the table of clients, the line of a device, the page of help. TopView
 // arranges them. Thread rule: pure functions.
 #pragma once
 

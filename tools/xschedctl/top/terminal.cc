@@ -63,11 +63,11 @@ Result<Terminal> Terminal::Open() {
     return Fail("top needs a terminal", "use --batch, or ps");
   }
   std::setlocale(LC_CTYPE, "");
-  // newterm and not initscr: the latter ends the program where it does not know the terminal.
+  // newterm, because initscr exits the program if it does not know the terminal.
   SCREEN* const screen = ::newterm(nullptr, stdout, stdin);
   if (screen == nullptr) {
     const char* const term = std::getenv("TERM");
-    return Fail("this kind of terminal is not known: TERM=" + std::string(term == nullptr ? "" : term),
+    return Fail("unknown terminal type: TERM=" + std::string(term == nullptr ? "" : term),
                 "set TERM, for example to xterm, or use --batch");
   }
   ::set_term(screen);

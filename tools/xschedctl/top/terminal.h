@@ -1,6 +1,5 @@
-// The terminal of `xschedctl top`, by ncurses: the alternate screen, raw keys, colours unless NO_COLOR is set. What was
-// on the screen is back when it goes, also when the program ends by SIGINT or SIGTERM. Thread rule: main thread; one at
-// a time.
+// The terminal of `xschedctl top`, by ncurses: the alternate screen, raw keys, colours unless NO_COLOR is set. The
+// previous screen is restored when it ends, also after SIGINT or SIGTERM. Thread rule: main thread; one at a time.
 #pragma once
 
 #include <chrono>
@@ -14,7 +13,7 @@ namespace xschedd::ctl {
 
 class Terminal {
  public:
-  // Fails where standard input or output is no terminal, or of a kind ($TERM) that is not known.
+  // Fails if standard input or output is not a terminal, or its type ($TERM) is not known.
   static Result<Terminal> Open();
   ~Terminal();
   Terminal(Terminal&& other) noexcept : is_open_(other.is_open_) { other.is_open_ = false; }
@@ -24,9 +23,9 @@ class Terminal {
 
   std::size_t Width() const;
   std::size_t Height() const;
-  // Only what differs from what is there is written.
+  // Writes only what has changed.
   void Show(const std::vector<TopLine>& lines);
-  // kNone: none came in time, or the window has another size.
+  // kNone: no key came in time, or the window's size has changed.
   TopKey Read(std::chrono::milliseconds limit);
   // Whether SIGINT, SIGTERM or SIGHUP came.
   static bool IsInterrupted();

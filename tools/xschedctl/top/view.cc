@@ -285,8 +285,8 @@ std::vector<TopLine> TopView::Compose(const TopModel& model, const std::vector<T
     lines.push_back({text, i == selected ? TopStyle::kSelected : StyleOf(rows[i])});
   }
   if (rows.empty() && page_ > 0) {
-    lines.push_back(
-        {model.Clients() == 0 ? "no client is connected" : "nothing fits the filter; Esc shows all", TopStyle::kDim});
+    lines.push_back({model.Clients() == 0 ? "no client is connected" : "nothing matches the filter; Esc shows all",
+                     TopStyle::kDim});
   }
 
   lines.resize(height - std::min(height, footer));

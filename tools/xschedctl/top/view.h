@@ -1,5 +1,5 @@
-// The screen of `xschedctl top`, without a terminal: what a key does to it, and which lines it is made of. Nothing is
-// changed without a question that was answered by "y". Pure. Thread rule: one user at a time.
+// The screen of `xschedctl top`, without a terminal: what a key does to it, and which lines it consists of. Nothing is
+// changed unless a question was answered with "y". No I/O. Thread rule: one user at a time.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct TopKey {
   char character = 0;  // of kChar: printable ASCII
 };
 
-// What the daemon is to be asked for.
+// A request to the daemon.
 struct TopAction {
   enum class Kind { kNone, kQuit, kSetPriority, kSetWeight, kHold, kRelease };
   Kind kind = Kind::kNone;
@@ -31,7 +31,7 @@ struct TopLine {
   TopStyle style = TopStyle::kPlain;
 };
 
-// What the screen shows beside the model.
+// What the screen shows in addition to the model.
 struct TopStatus {
   std::string clock;  // "14:03:22"
   std::string error;  // why there is nothing new; empty: there is
@@ -44,7 +44,7 @@ class TopView {
 
   // `rows`: as Compose had them.
   TopAction Press(const TopKey& key, const std::vector<TopRow>& rows);
-  // What came of an action: shown until the next key.
+  // Shows the outcome of an action until the next key.
   void Tell(std::string message, bool is_error);
   bool IsPaused() const { return paused_; }
 
@@ -73,14 +73,14 @@ class TopView {
   Mode mode_ = Mode::kList;
   std::string input_;
   std::string question_;
-  TopRow about_;     // whom a question is about
+  TopRow about_;     // the row that a question is about
   TopAction asked_;  // what "y" does
   std::string message_;
   bool message_is_error_ = false;
-  // The selected row, by what it is and not by where it stands.
+  // The selected row, by its identity, not its position.
   std::uint64_t selected_client_ = 0;
   std::string selected_device_;
-  std::size_t selected_index_ = 0;  // where it stood last, for when it has gone
+  std::size_t selected_index_ = 0;  // its last position, for when it has gone
   std::size_t first_ = 0;           // the first row that is shown
   std::size_t page_ = 1;            // rows that are shown
 };

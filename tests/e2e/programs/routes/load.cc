@@ -1,4 +1,4 @@
-// A program that knows nothing of HIP: it loads libraries and lets them launch, as a host of plug-ins does.
+// A program without HIP: it loads libraries and lets them launch, like a plug-in host.
 //
 //   load LAUNCHES MICROS STEP...
 //     STEP  open:LIBRARY       dlopen(RTLD_NOW | RTLD_LOCAL)

@@ -70,7 +70,7 @@ __attribute__((visibility("default"))) int rocprofiler_set_api_table(const char*
   return 0;
 }
 
-// That a tool exports this is how librocprofiler-register knows that there is one.
+// librocprofiler-register recognises a tool by this export.
 __attribute__((visibility("default"))) void* rocprofiler_configure(std::uint32_t, const char*, std::uint32_t, void*) {
   return nullptr;
 }

@@ -1,5 +1,5 @@
-// A tool of somebody else's that is preloaded, too: it counts launches on their way and passes them on, as tracers do.
-// At the end it prints the count to stderr. Thread rule: one thread launches.
+// A third-party tool that is also preloaded: it counts launches and passes them on, as tracers do. At the end it prints
+// the count to stderr. Thread rule: one thread launches.
 #include <dlfcn.h>
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 """Compares the shim's list of CUDA entry points with what a libcuda, or the toolkit's stub of it, exports.
 
-Fails on an exported function that submits or waits by its name, and that the list does not know.
+Fails on an exported function whose name says that it submits or waits, and that is not in the list.
 usage: check_entry_points.py LIBCUDA ENTRY_POINTS_DEF
 """
 import os
@@ -16,7 +16,7 @@ SUSPECT = re.compile(r'^cuLaunch|Async|^cuMemcpy|^cuMemset|Synchronize|Prefetch|
                      r'WriteValue|MemOp|ExternalSemaphores|MapResources|cuGetProcAddress|^cuGraph(Launch|Upload)|'
                      r'^cuCtx(Create|Destroy|Detach|Set|Push|Wait|Record)|PrimaryCtxRe')
 
-# Names that look so and neither submit nor wait; each with the reason.
+# Names that match but neither submit nor wait, each with the reason.
 HARMLESS = re.compile(
     r'^cuStream(Get|Set)\w*|'  # properties; cuStreamGetCaptureInfo among them
     r'^cuStreamIsCapturing\w*|^cuStreamCopyAttributes\w*|'

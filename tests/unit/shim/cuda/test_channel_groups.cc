@@ -1,4 +1,4 @@
-// Channel groups learnt from ioctls, and their time slices, against a resource manager that is made up here.
+// Channel groups learnt from ioctls, and their time slices, with a fake resource manager.
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>

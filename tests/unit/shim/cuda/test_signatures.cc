@@ -1,4 +1,4 @@
-// What was compared at compile time (make_signatures.py) was most of the list, and not nothing.
+// Most of the list was compared at compile time (make_signatures.py).
 #include "tests/catch.h"
 
 extern const int kCompared;

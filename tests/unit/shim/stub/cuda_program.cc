@@ -1,6 +1,5 @@
-// A program under the preloaded stub, with a fake CUDA driver and a counting client library: each way in gates a call
-// exactly once, as the very version of the function that was asked for. usage: cuda_program exports|inner|none
-// FAKE_CUDA
+// A program under the preloaded stub, with a fake CUDA driver and a counting client library: each route gates a call
+// exactly once, with exactly the requested version of the function. usage: cuda_program exports|inner|none FAKE_CUDA
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -163,7 +162,7 @@ void PastEvents(void* library, void* client) {
   EXPECT(create(&again, 0) == 0 && again == event);  // given back, as it would be without us
 }
 
-// Several threads at once, from the first call on: each launch is looked at once and arrives whole.
+// Several threads at once, from the first call on: each launch is seen once and arrives unchanged.
 void Threads(Launch launch, const Driver& driver) {
   constexpr int kThreads = 8, kLaunches = 2000;
   const unsigned long long before = Submitted();
@@ -183,7 +182,7 @@ void Threads(Launch launch, const Driver& driver) {
 }
 
 int Main(const std::string& mode, const char* path) {
-  // Before any driver is there, nobody may be led to believe that it is.
+  // Before a driver is loaded, lookups must not make programs believe that there is one.
   EXPECT(dlsym(RTLD_DEFAULT, "cuLaunchKernel") == nullptr && dlerror() != nullptr);
   EXPECT(Status().state == XSCHEDD_STATE_IDLE);
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -235,7 +234,7 @@ int Main(const std::string& mode, const char* path) {
   // A driver that the program has closed stays where the client works with it.
   EXPECT(dlclose(library) == 0 && dlopen(path, RTLD_NOW | RTLD_NOLOAD) == library);
 
-  // A child of fork is let alone; the parent is not disturbed.
+  // A forked child is left alone; the parent is not disturbed.
   const unsigned long long before = Submitted();
   const pid_t child = fork();
   if (child == 0) {

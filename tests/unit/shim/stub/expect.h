@@ -1,5 +1,5 @@
-// Expectations of a program that is a test by itself: Catch2 would bring libraries into the process that is looked at.
-// What is not so is told, and counted for the exit status. Thread rule: one thread.
+// Expectations for programs that are tests themselves: Catch2 would load libraries into the tested process. Failed ones
+// are printed and counted for the exit status. Thread rule: one thread.
 #pragma once
 
 #include <cstdio>

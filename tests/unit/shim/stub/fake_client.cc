@@ -1,6 +1,6 @@
-// A client library that counts: every call is looked at, nothing waits. It stands in for libxschedd-client.so by
-// XSCHEDD_CLIENT_LIB. A priority that is not 0 is the stop event that whatever can be timed is launched with.
-// Thread rule: any thread; what is said of the last call, one thread.
+// A client library that counts: every call is seen, nothing waits. XSCHEDD_CLIENT_LIB puts it in place of
+// libxschedd-client.so. A priority that is not 0 is the stop event that whatever can be timed is launched with. Thread
+// rule: any thread; what is said of the last call, one thread.
 #include <pthread.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// `ioctl` under the preloaded stub: passed on as it came, to the definition behind ours, whatever it is about.
+// `ioctl` under the preloaded stub: passed on unchanged to the next definition, whatever the request.
 // usage: ioctl_program [other], with another preload behind the stub
 #include <dlfcn.h>
 #include <errno.h>

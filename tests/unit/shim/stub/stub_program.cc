@@ -1,4 +1,4 @@
-// A program under the preloaded stub, with a fake HIP and a counting client library: each way in gates a call exactly
+// A program under the preloaded stub, with a fake HIP and a counting client library: each route gates a call exactly
 // once. usage: stub_program linked|dlopen|none|reenter FAKE_HIP
 #include <dlfcn.h>
 #include <errno.h>
@@ -226,7 +226,7 @@ void CheckPastEvents(void* hip) {
   EXPECT(create(&again) == 0 && again == event);  // given back, as it would be without us
 }
 
-// A call of ours that fails is none that the program hears of, and takes no error of the program's away.
+// A failing call of the shim is not visible to the program, and does not clear the program's last error.
 void CheckLastError(void* hip) {
   void* client = dlopen(std::getenv("XSCHEDD_CLIENT_LIB"), RTLD_NOW | RTLD_NOLOAD);
   const auto mark = Look<void* (*)(int, void*)>(client, "fake_client_mark");
@@ -256,7 +256,7 @@ void CheckCancellation() {
 }
 
 int Main(const std::string& mode, const char* path) {
-  // Before any HIP is there, nobody may be led to believe that it is.
+  // Before HIP is loaded, lookups must not make programs believe that there is one.
   if (mode == "dlopen") {
     EXPECT(dlsym(RTLD_DEFAULT, "hipLaunchKernel") == nullptr);
     EXPECT(dlerror() != nullptr);
@@ -279,7 +279,7 @@ int Main(const std::string& mode, const char* path) {
   EXPECT(FileOf(dlsym(hip, "hip_not_an_entry_point")) == path);
   EXPECT(FileOf(dlsym(hip, "hipMalloc")) == path);
   EXPECT(dlsym(hip, "hipGraphLaunch") == nullptr);
-  // We define it, the runtime does not have it: a program that asks must not be led to believe that it does.
+  // The shim defines it but the runtime does not have it: a lookup must not find it.
   EXPECT(dlsym(RTLD_DEFAULT, "hipGraphLaunch") == nullptr && dlerror() != nullptr);
   void* self = dlopen(nullptr, RTLD_NOW);
   EXPECT(dlsym(self, "hipGraphLaunch") == nullptr && dlerror() != nullptr);
@@ -360,7 +360,7 @@ int Main(const std::string& mode, const char* path) {
   const unsigned long long before = Status().submitted;
   EXPECT(global(nullptr, Dim3{}, Dim3{}, nullptr, 0, nullptr) == 0);
   EXPECT(Status().submitted == before + 1);
-  // A child of fork is let alone; the parent is not disturbed.
+  // A forked child is left alone; the parent is not disturbed.
   const pid_t child = fork();
   if (child == 0) {
     const int result = global(nullptr, Dim3{}, Dim3{}, nullptr, 0, nullptr);

@@ -1,7 +1,7 @@
-/* A libamdhip64 that has one pretended device and no GPU: a "kernel" is 2 ms of time that passes. For the self test of
- * `xschedctl doctor`, which so goes the way of a real program: preloaded shim, private library, session, gates. As a
- * HIP of ROCm 5 it has no dispatch table, and is intercepted by its symbols. Each process has its own device's time:
- * nothing here waits for another process but the shim's gate.
+/* A libamdhip64 with one simulated device and no GPU: a "kernel" is 2 ms of elapsed time. With it the self test of
+ * `xschedctl doctor` takes the path of a real program: preloaded shim, private library, session, gates. Like HIP of
+ * ROCm 5 it has no dispatch table and is intercepted by its symbols. The device's time is per process: only the shim's
+ * gate makes one process wait for another.
  *
  * Thread rule: the clocks are shared between the launching thread and the shim's. */
 #include <stdint.h>
