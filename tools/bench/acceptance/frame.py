@@ -14,7 +14,8 @@ import schema
 
 SCHEMA = "xschedctl/acceptance/1"
 YES, PARTLY, NO, UNKNOWN = "yes", "partly", "no", "unknown"
-QUESTIONS = {"sound": "Is it sound here?", "works": "Does it do what it says?", "worth": "Is it worth it here?"}
+QUESTIONS = {"sound": "Is it sound here?", "harmless": "Does it do no harm?", "works": "Does it do what it says?",
+             "worth": "Is it worth it here?"}
 
 
 @dataclass

@@ -134,13 +134,13 @@ class Hip(Gpu):
         self.call("DeviceGetAttribute", ctypes.byref(value), number, 0)
         return value.value
 
-    def compiled(self) -> ctypes.Array:
+    def compiled(self, text: bytes = HIP_TEXT) -> ctypes.Array:
         """By hiprtc, which is part of the HIP library before ROCm 6, and beside it from then on; for the GPU that is in use."""
         compiler = self.library
         if not hasattr(compiler, "hiprtcCompileProgram"):
             compiler = load(("libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"))
         program, size = ctypes.c_void_p(), ctypes.c_size_t()
-        call(compiler, "hiprtcCreateProgram", ctypes.byref(program), HIP_TEXT, b"acceptance.hip", 0, None, None)
+        call(compiler, "hiprtcCreateProgram", ctypes.byref(program), text, b"acceptance.hip", 0, None, None)
         call(compiler, "hiprtcCompileProgram", program, 0, None)
         call(compiler, "hiprtcGetCodeSize", program, ctypes.byref(size))
         code = ctypes.create_string_buffer(size.value)

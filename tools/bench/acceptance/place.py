@@ -11,13 +11,17 @@ import subprocess
 import sys
 from typing import Dict, List, Optional, Tuple
 
-from benchlib.processes import Children, ToolError, die_with_parent, wait_for
+from benchlib.processes import Child, Children, ToolError, die_with_parent, wait_for
 from frame import Budget
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 START_LIMIT_S = 60.0  # a cold runtime's first start
 NO_ANSWER = 7  # xschedctl's exit code for that
 WHY_NOT = {3: "none runs", 4: "this user may not ask it", NO_ANSWER: "it gives no answer"}
+
+
+class NoDaemon(ToolError):
+    pass
 
 
 class Place:
@@ -35,13 +39,14 @@ class Place:
         self.has_system_daemon = status == 0
         self.why_not_the_systems = WHY_NOT.get(status, f"xschedctl ps ends with status {status}")
         if not self.has_system_daemon:
-            self._start_daemon(folder)
+            self._start_own(folder)
 
     def limit_s(self, seconds: float) -> float:
         return max(1.0, min(seconds, self._budget.left_s()))
 
-    def xschedctl(self) -> List[str]:
-        return [self._ctl, *(["--runtime-dir", self.runtime_dir] if self.runtime_dir else [])]
+    def xschedctl(self, runtime_dir: Optional[str] = None) -> List[str]:
+        chosen = self.runtime_dir if runtime_dir is None else runtime_dir
+        return [self._ctl, *(["--runtime-dir", chosen] if chosen else [])]
 
     def run(self, command: List[str], limit_s: float, environment: Optional[Dict[str, str]] = None) -> subprocess.CompletedProcess:
         """A command that dies with us, with its output as text."""
@@ -49,36 +54,40 @@ class Place:
                               check=False, env=self.environment if environment is None else environment,
                               preexec_fn=die_with_parent)
 
-    def _ask(self) -> subprocess.CompletedProcess:
-        return self.run([*self.xschedctl(), "--json", "ps"], 20)
+    def _ask(self, runtime_dir: Optional[str] = None) -> subprocess.CompletedProcess:
+        return self.run([*self.xschedctl(runtime_dir), "--json", "ps"], 20)
 
-    def _status(self) -> int:
+    def _status(self, runtime_dir: Optional[str] = None) -> int:
         try:
-            return self._ask().returncode
+            return self._ask(runtime_dir).returncode
         except subprocess.TimeoutExpired:
             return NO_ANSWER
 
-    def _answers(self) -> bool:
-        return self._status() == 0
-
-    def _start_daemon(self, folder: str) -> None:
+    def start_daemon(self, children: Children, folder: str) -> Child:
+        """One of our own, with an empty configuration: not what the node's says of addresses and rules. Again in the same
+        folder, after the one before it has ended."""
         beside = os.path.dirname(self._ctl)
         candidates = [os.path.join(beside, "../../daemon/xschedd"), os.path.join(beside, "../sbin/xschedd"),
                       shutil.which("xschedd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin") or ""]
         program = next((path for path in candidates if os.access(path, os.X_OK)), None)
         if program is None:
-            self.why_no_daemon = "none runs, and there is no xschedd to start"
-            return
-        self.runtime_dir = os.path.join(folder, "run")
-        configuration = os.path.join(folder, "xschedd.toml")  # ours: not what the node's says of addresses and rules
+            raise NoDaemon("there is no xschedd to start")
+        runtime_dir, configuration = os.path.join(folder, "run"), os.path.join(folder, "xschedd.toml")
         software = ["--software-gpu"] if is_stand_in() else []
+        os.makedirs(runtime_dir, 0o700, exist_ok=True)
+        with open(configuration, "w", encoding="utf-8"):
+            pass
+        child = children.start("xschedd", [program, "--runtime-dir", runtime_dir, "--config", configuration, *software],
+                               self.environment)
+        wait_for("the daemon's answer", lambda: self._status(runtime_dir) == 0, [child], self.limit_s(15))
+        return child
+
+    def _start_own(self, folder: str) -> None:
+        self.runtime_dir = os.path.join(folder, "run")
         try:
-            os.mkdir(self.runtime_dir, 0o700)
-            with open(configuration, "w", encoding="utf-8"):
-                pass
-            child = self._children.start("xschedd", [program, "--runtime-dir", self.runtime_dir, "--config", configuration,
-                                                     *software], self.environment)
-            wait_for("the daemon's answer", self._answers, [child], self.limit_s(15))
+            self.start_daemon(self._children, folder)
+        except NoDaemon as error:
+            self.runtime_dir, self.why_no_daemon = "", f"none runs, and {error}"
         except (ToolError, OSError) as error:
             self.why_no_daemon = f"a daemon of our own does not start: {error}"
 

@@ -44,9 +44,9 @@ def library_path(environment: Dict[str, str], xschedctl: str) -> str:
     return ":".join(one for one in path.split(":") if one and os.path.realpath(one) != os.path.join(root, "lib"))
 
 
-def scheduled(place: Place, options: Sequence[str], command: List[str]) -> List[str]:
-    """The command under xschedd."""
-    xschedctl = place.xschedctl()
+def scheduled(place: Place, options: Sequence[str], command: List[str], runtime_dir: Optional[str] = None) -> List[str]:
+    """The command under xschedd; `runtime_dir`: of another daemon than the place's."""
+    xschedctl = place.xschedctl(runtime_dir)
     env = ["env", f"LD_LIBRARY_PATH={library_path(place.environment, xschedctl[0])}"] if packed_root(xschedctl[0]) else []
     return [*xschedctl, "run", *options, "--", *env, *command]
 

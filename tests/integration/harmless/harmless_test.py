@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Acceptance's section harmless on the software GPU: it finds nothing, and each kind of harm when a program is broken on purpose.
+
+Usage: harmless_test.py SCRIPT XSCHEDCTL SOFTGPU_RUN SOURCE_ROOT
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT, CTL, RUN, ROOT = sys.argv[1:5]
+
+
+def section(minutes, broken=""):
+    with tempfile.TemporaryDirectory(prefix="xschedd-harmless-") as folder:
+        report = os.path.join(folder, "report")
+        said = subprocess.run([RUN, "--name", f"harmless-{os.getpid()}", "--", sys.executable, SCRIPT, "--xschedctl", CTL,
+                               "--minutes", str(minutes), "--sections", "harmless", "--output", report], text=True,
+                              env={**os.environ, "XSCHEDD_ACCEPTANCE_BREAK": broken}, capture_output=True, timeout=250, check=False)
+        with open(os.path.join(report, "results.json"), encoding="utf-8") as file:
+            return said.returncode, json.load(file)["sections"][0]
+
+
+class Harmless(unittest.TestCase):
+    def test_nothing_is_found_and_all_that_ran_is_named(self):
+        status, made = section(3)
+        self.assertEqual((status, made["verdict"]), (0, "yes"), made)
+        self.assertFalse([one for one in made["findings"] if one["level"] != "ok"])
+        named = {one["what"].split(":")[0] for one in (*made["findings"], *made["skipped"])}
+        self.assertLessEqual({"tracked", "held", "reprioritised", "daemon killed"}, named)
+
+    def test_each_harm_is_an_error_with_its_seed(self):
+        for broken, what in (("lost", "other data"), ("crash", "ended by signal 6"), ("status", "broken on purpose")):
+            status, made = section(1, broken)
+            errors = [one for one in made["findings"] if one["level"] == "error"]
+            self.assertEqual((status, made["verdict"]), (1, "no"), made)
+            self.assertIn(what, errors[0]["what"])
+            self.assertIn("seed 1", errors[0]["what"])
+            self.assertIn("to repeat it", errors[0]["fix"])
+
+    def test_a_hang_is_an_error(self):
+        status, made = section(1.5, "hang")
+        self.assertEqual(status, 1)
+        self.assertIn("came to no end", made["line"])
+
+
+if __name__ == "__main__":
+    del sys.argv[1:5]
+    unittest.main()

@@ -1,0 +1,37 @@
+"""Which calls a program of *harmless* makes: for each seed and lane always the same ones, of every kind.
+
+Thread rule: pure.
+"""
+
+import random
+from dataclasses import dataclass
+from typing import List
+
+LANES = 8  # threads
+BUFFERS = STREAMS = 3  # of a lane; stream 0 is the legacy default one
+LENGTH = 120  # of a lane
+KINDS = ("kernel", "to device", "to device at once", "to host", "to host at once", "copy", "memset", "allocate", "callback",
+         "graph", "module")
+WEIGHTS = (30, 6, 2, 4, 2, 12, 6, 3, 4, 2, 1)
+
+
+@dataclass(frozen=True)
+class Step:
+    kind: str
+    stream: int
+    buffer: int
+    other: int  # another buffer
+    number: int  # what the data depends on
+
+
+def steps(seed: int, lane: int) -> List[Step]:
+    """Each kind at least once."""
+    chance = random.Random(seed * LANES + lane)
+    kinds = list(KINDS) + chance.choices(KINDS, WEIGHTS, k=LENGTH - len(KINDS))
+    chance.shuffle(kinds)
+    made = []
+    for kind in kinds:
+        buffer = chance.randrange(BUFFERS)
+        stream = chance.randrange(1, STREAMS) if kind == "graph" else chance.randrange(STREAMS)  # the default one captures nothing
+        made.append(Step(kind, stream, buffer, (buffer + chance.randrange(1, BUFFERS)) % BUFFERS, chance.randrange(1, 1 << 31)))
+    return made
