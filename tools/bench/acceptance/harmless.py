@@ -20,7 +20,7 @@ from frame import Finding, Section, Skipped, judge
 from place import NoDaemon, Place
 from scenarios import Load, Program
 from scenes import HIGH, LOW, MIDDLE
-from turns import OURS, NotHere, TurnsRig, ask, program_environment, scheduled
+from turns import OURS, NotHere, TurnsRig, ask, program_environment, scheduled, scheduled_environment
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 MOST_S, PART = 110.0, 0.2  # of the time that is left
@@ -86,10 +86,10 @@ class Programs:
         """Native programs may take what is left, others what is surely too long."""
         return self.place.limit_s(max(HANG_S, HANG_FACTOR * self.run_s) if self.run_s else 60.0)
 
-    def outcome(self, children: Children, command: List[str], meanwhile: Optional[Callable[[Child], None]] = None) -> Outcome:
+    def outcome(self, children: Children, command: List[str], environment: Dict[str, str],
+                meanwhile: Optional[Callable[[Child], None]] = None) -> Outcome:
         self.number += 1
         begun, limit = time.monotonic(), self.limit_s()
-        environment = program_environment(self.place)
         child = children.start(f"calls-{self.number}", command, environment, True)
         output = child.process.stdout
         try:
@@ -118,7 +118,7 @@ class Programs:
     def native(self, seed: int) -> Outcome:
         begun = time.monotonic()
         with Children(self.place.folder) as children:
-            outcome = self.outcome(children, self.command(seed))
+            outcome = self.outcome(children, self.command(seed), program_environment(self.place))
         self.run_s = max(self.run_s, time.monotonic() - begun)
         return outcome
 
@@ -136,7 +136,7 @@ class Programs:
                 rig.begin([neighbour], 2 * self.limit_s(), loads)  # it goes with its folder's context
             priority = {TRACKED: HIGH, HELD: LOW, REPRIORITISED: HIGH}[way]
             return self.outcome(children, scheduled(self.place, ["--priority", str(priority)], self.command(seed)),
-                                self.reprioritise if way == REPRIORITISED else None)
+                                scheduled_environment(self.place), self.reprioritise if way == REPRIORITISED else None)
 
     def reprioritise(self, child: Child) -> None:
         """As fast as the command can be given, above and below its neighbour."""
@@ -165,12 +165,13 @@ class Programs:
             self.place.start_daemon(children, folder)
 
         runtime_dir = os.path.join(folder, "run")
-        idle = children.start("idle", scheduled(self.place, ["--priority", str(LOW)], [*self.place.probe, "--stay"], runtime_dir),
-                              program_environment(self.place), True)
+        program = scheduled(self.place, ["--priority", str(LOW)], [*self.place.probe, "--stay"], runtime_dir)
+        idle = children.start("idle", program, scheduled_environment(self.place), True)
         try:
             wait_for("the session of an idle program", lambda: json.loads(self.place.run(
                 [*self.place.xschedctl(runtime_dir), "--json", "ps"], 20).stdout)["clients"], [idle], self.place.limit_s(15))
-            return self.outcome(children, scheduled(self.place, [], self.command(seed), runtime_dir), kill)
+            return self.outcome(children, scheduled(self.place, [], self.command(seed), runtime_dir),
+                                scheduled_environment(self.place), kill)
         finally:
             idle.process.stdin.close()
             children.stop([idle])

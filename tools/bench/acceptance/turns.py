@@ -56,6 +56,11 @@ def program_environment(place: Place) -> Dict[str, str]:
     return {**place.environment, **LEAVES_NOTHING, **({"LD_LIBRARY_PATH": path} if "LD_LIBRARY_PATH" in place.environment else {})}
 
 
+def scheduled_environment(place: Place) -> Dict[str, str]:
+    """Of `scheduled`: xschedctl keeps the libraries that it is carried with, and `scheduled` takes them from the program."""
+    return {**place.environment, **LEAVES_NOTHING}
+
+
 class TurnsRig(Rig):
     """Tenants without xschedd, or as `xschedctl run` starts them."""
 
