@@ -49,9 +49,9 @@ class DeviceTimes {
     gpu_time_.AddUnmeasured(from == TimedFrom::kCost ? work.cost_ns : costs_.SettledCostNs(mix));
   }
   // All streams have been looked at.
-  void EndRound(std::uint64_t now_ns) {
+  void EndRound() {
     MatchStamps();
-    gpu_time_.EndRound(now_ns);
+    gpu_time_.EndRound();
   }
 
   // GPU time is counted from nothing; costs are what they are.

@@ -1,14 +1,12 @@
 // The GPU time of a client on one device, each moment counted once. Pure arithmetic.
 //
-// Three bounds are kept of the same settled work, and the smallest counts:
+// Two bounds are kept of the same settled work, and the smaller counts:
 //
 //   spans   the union over the streams of the time from marker to marker; of a launch with a marker of its own, the
 //           last of that time, as long as it costs. Exact while the client is alone; beside others it may hold time
 //           that its work waited for theirs, and idle time between launches
 //   costs   the sum of what each launch costs (cost_table.h). Exact whoever else is there; too large where streams of
 //           the client overlap
-//   room    the time that has passed. Work without a marker counts by its costs in both of the others; this keeps
-//           streams side by side from counting more than all of the time
 //
 // They are compared over periods of a few tens of milliseconds of GPU time: shorter, and the order in which streams
 // happen to settle would count; longer, and a time of overlap would be weighed against one of waiting.
@@ -17,7 +15,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "client-shim/core/interval_union.h"
 
@@ -38,32 +35,23 @@ class GpuTime {
     costs_ns_ += cost_ns;
   }
   // All streams have been looked at: a period may end here.
-  void EndRound(std::uint64_t now_ns) {
-    if (round_ns_ != 0) room_ns_ = std::min(room_ns_, kPeriodNs) + (now_ns - round_ns_);
-    round_ns_ = now_ns;
-    if (std::min(spans_ns_, costs_ns_) < kPeriodNs) return;
-    const std::uint64_t counted = PeriodNs();
-    total_ns_ += counted;
-    room_ns_ -= counted;
+  void EndRound() {
+    const std::uint64_t both = std::min(spans_ns_, costs_ns_);
+    if (both < kPeriodNs) return;
+    total_ns_ += both;
     spans_ns_ = costs_ns_ = 0;
   }
-  // Never falls: less than a period is always within the room.
-  std::uint64_t TotalNs() const { return total_ns_ + PeriodNs(); }
+  // Never falls.
+  std::uint64_t TotalNs() const { return total_ns_ + std::min(spans_ns_, costs_ns_); }
   void Clear() { *this = GpuTime{}; }
 
  private:
   static constexpr std::uint64_t kPeriodNs = 20'000'000;
 
-  std::uint64_t PeriodNs() const { return std::min({spans_ns_, costs_ns_, room_ns_}); }
-
   IntervalUnion covered_;
   std::uint64_t total_ns_ = 0;
   std::uint64_t spans_ns_ = 0;  // of this period
   std::uint64_t costs_ns_ = 0;
-  // Passed and not counted yet. What settled before the first round may have run at any time. Of what passed before the
-  // last round, a period is kept for work that settles late.
-  std::uint64_t room_ns_ = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t round_ns_ = 0;
 };
 
 }  // namespace xschedd::shim

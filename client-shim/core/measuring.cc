@@ -1,7 +1,5 @@
 #include "client-shim/core/measuring.h"
 
-#include "common/clock.h"
-
 namespace xschedd::shim {
 
 void Measuring::UnlockToMeasure(std::unique_lock<std::mutex>& lock) {
@@ -21,7 +19,7 @@ void Measuring::UnlockToMeasure(std::unique_lock<std::mutex>& lock) {
     markers_->Give(measurement.done.start);
     if (drops == drops_) Account(measurement, times.from, times.to);
   }
-  times_->EndRound(MonotonicNs());
+  times_->EndRound();
   is_under_way_ = false;
 }
 
