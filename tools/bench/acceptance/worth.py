@@ -87,7 +87,7 @@ def gates(place: Place) -> Dict[str, List[float]]:
         return [value for value in found if value is not None]
 
     return {"from a request to the daemon's knowing": since(busy), "from a request to the others' gate": since(shut),
-            "from an opened gate to the launch behind it": woken_ms(opened, answers["busy"]["launches_ns"])}
+            "from an opened gate to the return of the launch behind it": woken_ms(opened, answers["busy"]["launches_ns"])}
 
 
 def decisions(place: Place) -> Table:
