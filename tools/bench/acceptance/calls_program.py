@@ -22,7 +22,7 @@ sys.path[:0] = [HERE]
 
 import kernels  # noqa: E402
 import sequence  # noqa: E402
-from probe import NoGpu  # noqa: E402
+from probe import NoGpu, call  # noqa: E402
 
 WORDS, BLOCK, ROUNDS = 1 << 14, 256, 2000
 BYTES, HALF = WORDS * 4, WORDS * 2
@@ -85,19 +85,12 @@ class Calls:
     def __init__(self, gpu: kernels.Gpu):
         self.gpu, self.is_hip = gpu, gpu.vendor == "amd"
         self.code = gpu.compiled(HIP_TEXT) if self.is_hip else ctypes.c_char_p(PTX_TEXT)
-        self.function = self.module()[1]
-
-    def module(self) -> tuple:
-        module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self.gpu.call("ModuleLoadData", ctypes.byref(module), self.code)
-        self.gpu.call("ModuleGetFunction", ctypes.byref(function), module, MIX)
-        return module, function
+        self.function = gpu.loaded(self.code, MIX)[1]
 
     def mix(self, function: ctypes.c_void_p, memory: ctypes.c_void_p, salt: int, stream) -> None:
         values = (memory, ctypes.c_uint(salt), ctypes.c_uint(ROUNDS))
-        pointers = (ctypes.c_void_p * 3)(*[ctypes.cast(ctypes.pointer(value), ctypes.c_void_p) for value in values])
-        numbers = [ctypes.c_uint(number) for number in (WORDS // BLOCK, 1, 1, BLOCK, 1, 1, 0)]
-        self.gpu.call(self.gpu.launch_name[len(self.gpu.prefix):], function, *numbers, stream, pointers, None)
+        call(self.gpu.library, self.gpu.launch_name, function, *kernels.shape_of(WORDS // BLOCK, BLOCK), stream,
+             kernels.pointers_to(values), None)
 
     def event(self) -> ctypes.c_void_p:
         event = ctypes.c_void_p()
@@ -119,12 +112,6 @@ class Calls:
             self.gpu.call("Memcpy", to, start, ctypes.c_size_t(BYTES), 2 if is_to_host else 1)
         else:
             self.gpu.call("MemcpyDtoH_v2" if is_to_host else "MemcpyHtoD_v2", to, start, ctypes.c_size_t(BYTES))
-
-    def to_host(self, data: ctypes.Array, memory: ctypes.c_void_p, stream) -> None:
-        if self.is_hip:
-            self.gpu.call("MemcpyAsync", data, memory, ctypes.c_size_t(BYTES), 2, stream)
-        else:
-            self.gpu.call("MemcpyDtoHAsync_v2", data, memory, ctypes.c_size_t(BYTES), stream)
 
     def call_back(self, function: Callable[..., None], stream) -> object:
         """What it returns has to stay until then."""
@@ -195,7 +182,7 @@ class Lane:
             self.gpu.to_device(memory, self.keep[-1], stream)
         elif step.kind == "to host":
             self.received.append((ctypes.c_ubyte * BYTES)())
-            calls.to_host(self.received[-1], memory, stream)
+            self.gpu.queue_to_host(self.received[-1], memory, stream)
         elif step.kind == "copy":
             calls.copy(memory, shifted(self.buffers[step.other], HALF), HALF, stream)
         elif step.kind == "memset":
@@ -213,7 +200,7 @@ class Lane:
         elif step.kind == "graph":
             self.graph(step, stream, memory)
         elif step.kind == "module":
-            module, function = calls.module()
+            module, function = self.gpu.loaded(calls.code, MIX)
             calls.mix(function, memory, step.number, stream)
             self.gpu.wait(stream)
             self.gpu.call("ModuleUnload", module)

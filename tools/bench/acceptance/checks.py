@@ -11,7 +11,7 @@ import time
 from typing import Dict, List, Tuple
 
 from benchlib.processes import Children
-from frame import Finding, Skipped
+from frame import REPORT_IT, Finding, Skipped
 from place import Place, is_stand_in
 from scenarios import Load, Program
 from scenes import HIGH, LOW
@@ -34,7 +34,7 @@ def small_programs(place: Place) -> List[Finding]:
             digests = {way: set(tenants[way][what].digests) for way in rigs}
             is_same = digests[NATIVE] == digests[OURS] and len(digests[OURS]) == 1
             found.append(Finding("ok" if is_same else "error", f"{what}: data {'as' if is_same else 'other than'} without "
-                                 "xschedd, and the daemon schedules it", "" if is_same else "please report it, with the bundle"))
+                                 "xschedd, and the daemon schedules it", "" if is_same else REPORT_IT))
         for rig in rigs.values():
             rig.stop()
     return found

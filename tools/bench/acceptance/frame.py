@@ -14,6 +14,8 @@ import schema
 
 SCHEMA = "xschedctl/acceptance/1"
 YES, PARTLY, NO, UNKNOWN = "yes", "partly", "no", "unknown"
+NO_TIME = "no time was left; give more --minutes"
+REPORT_IT = "please report it, with the bundle"
 QUESTIONS = {"sound": "Is it sound here?", "harmless": "Does it do no harm?", "works": "Does it do what it says?",
              "worth": "Is it worth it here?"}
 

@@ -9,7 +9,7 @@ from typing import Dict, List, Optional
 
 import figures
 from benchlib.figures import quantile
-from frame import Finding
+from frame import REPORT_IT, Finding
 from turns import ALONE, NATIVE, OURS, Change, Measured
 
 NOISE = 0.10  # what two stretches of the same may differ by
@@ -155,7 +155,7 @@ def live(changes: List[Taken]) -> List[Finding]:
         text += (f", the first batch ended {quantile(effects, 0.5):.1f} ms after the daemon had applied it, in the middle; the "
                  f"command itself took {quantile([change.command_ms for change in changes], 0.5):.1f} ms")
     return [Finding("ok" if turned == len(changes) else "error", text + "; goal: all",
-                    "" if turned == len(changes) else "please report it, with the bundle")]
+                    "" if turned == len(changes) else REPORT_IT)]
 
 
 # ---- launches

@@ -16,11 +16,11 @@ from typing import Callable, Dict, List, Optional, Tuple
 
 import sequence
 from benchlib.processes import Child, Children, ToolError, wait_for
-from frame import Finding, Section, Skipped, judge
+from frame import NO_TIME, REPORT_IT, Finding, Section, Skipped, judge
 from place import NoDaemon, Place
 from scenarios import Load, Program
 from scenes import HIGH, LOW, MIDDLE
-from turns import OURS, NotHere, TurnsRig, ask, program_environment, scheduled, scheduled_environment
+from turns import OURS, NotHere, TurnsRig, ask, program_environment, scheduled
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 MOST_S, PART = 110.0, 0.2  # of the time that is left
@@ -30,7 +30,6 @@ TRACKED, HELD, REPRIORITISED, KILLED = "tracked", "held", "reprioritised", "daem
 NEIGHBOURS = {TRACKED: Program("neighbour", "request", "1x100", LOW), HELD: Program("neighbour", "request", "4x2000", HIGH),
               REPRIORITISED: Program("neighbour", "loop", "4x1200", MIDDLE)}
 WAYS = (TRACKED, HELD, REPRIORITISED, KILLED)
-NO_TIME = "no time was left; give more --minutes"
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def seeds_of(seconds: float, run_s: float) -> List[int]:
 
 
 def again(seed: int) -> str:
-    return f"to repeat it: xschedctl run -- python3 {os.path.basename(HERE)}/calls_program.py {seed}; please report it, with the bundle"
+    return f"to repeat it: xschedctl run -- python3 {os.path.basename(HERE)}/calls_program.py {seed}; {REPORT_IT}"
 
 
 def judged(natives: Dict[int, List[Outcome]], ours: Dict[Tuple[str, int], Outcome]) -> Tuple[List[Finding], List[Skipped]]:
@@ -80,7 +79,7 @@ class Programs:
         self.number = 0
 
     def left_s(self) -> float:
-        return self.place.limit_s(1e9) - self.stop_at_s
+        return self.place.left_s() - self.stop_at_s
 
     def limit_s(self) -> float:
         """Native programs may take what is left, others what is surely too long."""
@@ -136,7 +135,7 @@ class Programs:
                 rig.begin([neighbour], 2 * self.limit_s(), loads)  # it goes with its folder's context
             priority = {TRACKED: HIGH, HELD: LOW, REPRIORITISED: HIGH}[way]
             return self.outcome(children, scheduled(self.place, ["--priority", str(priority)], self.command(seed)),
-                                scheduled_environment(self.place), self.reprioritise if way == REPRIORITISED else None)
+                                self.place.environment, self.reprioritise if way == REPRIORITISED else None)
 
     def reprioritise(self, child: Child) -> None:
         """As fast as the command can be given, above and below its neighbour."""
@@ -166,12 +165,12 @@ class Programs:
 
         runtime_dir = os.path.join(folder, "run")
         program = scheduled(self.place, ["--priority", str(LOW)], [*self.place.probe, "--stay"], runtime_dir)
-        idle = children.start("idle", program, scheduled_environment(self.place), True)
+        idle = children.start("idle", program, self.place.environment, True)
         try:
             wait_for("the session of an idle program", lambda: json.loads(self.place.run(
                 [*self.place.xschedctl(runtime_dir), "--json", "ps"], 20).stdout)["clients"], [idle], self.place.limit_s(15))
             return self.outcome(children, scheduled(self.place, [], self.command(seed), runtime_dir),
-                                scheduled_environment(self.place), kill)
+                                self.place.environment, kill)
         finally:
             idle.process.stdin.close()
             children.stop([idle])
@@ -181,7 +180,7 @@ class Programs:
 def run(place: Place) -> Section:
     if place.why_no_daemon:
         return judge("harmless", [], [Skipped("all programs", f"there was no daemon: {place.why_no_daemon}")], "")
-    left = place.limit_s(1e9)
+    left = place.left_s()
     programs = Programs(place, left - whole_s(left))
     natives, ours, skipped, findings = {1: [programs.native(1) for _ in range(2)]}, {}, [], []
     for seed in seeds_of(programs.left_s(), programs.run_s):

@@ -8,7 +8,7 @@ Thread rule: each thread that uses it calls `use` first; calls of several thread
 """
 
 import ctypes
-from typing import Callable, List, Optional
+from typing import Callable, List, Optional, Tuple
 
 from probe import CUDA, HIP, NoGpu, call, load
 
@@ -77,10 +77,21 @@ class Launch:
             raise NoGpu(f"{self._name} says {status}")
 
 
-class Gpu:
-    """`prefix`, `names`: of the calls that differ by more than that."""
+def pointers_to(values: tuple) -> ctypes.Array:
+    """A kernel's arguments as both runtimes take them; the values have to live until the call."""
+    return (ctypes.c_void_p * len(values))(*[ctypes.cast(ctypes.pointer(value), ctypes.c_void_p) for value in values])
 
-    vendor, prefix = "", ""
+
+def shape_of(blocks: int, threads: int) -> List[ctypes.c_uint]:
+    """Grid, block and shared memory of a launch in one dimension."""
+    return [ctypes.c_uint(number) for number in (blocks, 1, 1, threads, 1, 1, 0)]
+
+
+class Gpu:
+    """`prefix`: of every call's name; `launch_name` has it, the other names do not."""
+
+    vendor, prefix, launch_name = "", "", ""
+    stream_name, allocate_name = "", ""
 
     def __init__(self) -> None:
         self.khz, self.units, self.cycles = 0, 0, 1
@@ -94,26 +105,52 @@ class Gpu:
         """In each further thread."""
 
     def stream(self) -> ctypes.c_void_p:
+        """One that does not wait for the default stream."""
+        stream = ctypes.c_void_p()
+        self.call(self.stream_name, ctypes.byref(stream), ctypes.c_uint(1))
+        return stream
+
+    def allocate(self, size: int) -> ctypes.c_void_p:
+        memory = ctypes.c_void_p()
+        self.call(self.allocate_name, ctypes.byref(memory), ctypes.c_size_t(size))
+        return memory
+
+    def queue_to_host(self, data: ctypes.Array, memory: ctypes.c_void_p, stream: Optional[ctypes.c_void_p] = None) -> None:
         raise NotImplementedError
+
+    def to_host(self, data: ctypes.Array, memory: ctypes.c_void_p, stream: Optional[ctypes.c_void_p] = None) -> None:
+        """When it returns, the data is there."""
+        self.queue_to_host(data, memory, stream)
+        self.wait(stream)
+
+    def wait(self, stream: Optional[ctypes.c_void_p] = None) -> None:
+        self.call("StreamSynchronize", stream)
+
+    def loaded(self, code: object, kernel: bytes) -> Tuple[ctypes.c_void_p, ctypes.c_void_p]:
+        """A module and its kernel."""
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("ModuleLoadData", ctypes.byref(module), code)
+        self.call("ModuleGetFunction", ctypes.byref(function), module, kernel)
+        return module, function
 
     def launch_of(self, microseconds: int, stream: Optional[ctypes.c_void_p] = None, fills: bool = True) -> Launch:
         """`stream`: None is the default one. `fills`: the whole GPU, else one block."""
         rounds = microseconds * self.khz // 1000 // (STEPS * self.cycles)
         values = (ctypes.c_uint64(microseconds), ctypes.c_uint64(rounds), self.never)
-        pointers = (ctypes.c_void_p * 3)(*[ctypes.cast(ctypes.pointer(value), ctypes.c_void_p) for value in values])
+        pointers = pointers_to(values)
         function = getattr(self.library, self.launch_name)
-        blocks, threads = (self.units * BLOCKS_PER_UNIT, THREADS) if fills else (1, 64)
-        numbers = [ctypes.c_uint(number) for number in (blocks, 1, 1, threads, 1, 1, 0)]
+        shape = shape_of(self.units * BLOCKS_PER_UNIT, THREADS) if fills else shape_of(1, 64)
         handle = stream if stream is not None else ctypes.c_void_p()
 
         def go() -> int:
-            return function(self.function, *numbers, handle, pointers, None)
+            return function(self.function, *shape, handle, pointers, None)
 
         return Launch(go, self.launch_name, (values, pointers))
 
 
 class Hip(Gpu):
     vendor, prefix, launch_name = "amd", "hip", "hipModuleLaunchKernel"
+    stream_name, allocate_name = "StreamCreateWithFlags", "Malloc"
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,9 +162,7 @@ class Hip(Gpu):
         self.khz, self.units = (self.attribute(number) for number in HIP_ATTRIBUTES)
         self.cycles = HIP_CYCLES
         self.never = self.allocate(4)
-        module, code = ctypes.c_void_p(), self.compiled()
-        self.call("ModuleLoadData", ctypes.byref(module), code)
-        self.call("ModuleGetFunction", ctypes.byref(self.function), module, KERNEL)
+        self.function = self.loaded(self.compiled(), KERNEL)[1]
 
     def attribute(self, number: int) -> int:
         value = ctypes.c_int()
@@ -151,30 +186,16 @@ class Hip(Gpu):
     def use(self) -> None:
         self.call("SetDevice", 0)
 
-    def stream(self) -> ctypes.c_void_p:
-        stream = ctypes.c_void_p()
-        self.call("StreamCreateWithFlags", ctypes.byref(stream), ctypes.c_uint(1))
-        return stream
-
-    def allocate(self, size: int) -> ctypes.c_void_p:
-        memory = ctypes.c_void_p()
-        self.call("Malloc", ctypes.byref(memory), ctypes.c_size_t(size))
-        return memory
-
     def to_device(self, memory: ctypes.c_void_p, data: ctypes.Array, stream: Optional[ctypes.c_void_p] = None) -> None:
         self.call("MemcpyAsync", memory, data, ctypes.c_size_t(len(data)), 1, stream)
 
-    def to_host(self, data: ctypes.Array, memory: ctypes.c_void_p, stream: Optional[ctypes.c_void_p] = None) -> None:
-        """When it returns, the data is there."""
+    def queue_to_host(self, data: ctypes.Array, memory: ctypes.c_void_p, stream: Optional[ctypes.c_void_p] = None) -> None:
         self.call("MemcpyAsync", data, memory, ctypes.c_size_t(len(data)), 2, stream)
-        self.wait(stream)
-
-    def wait(self, stream: Optional[ctypes.c_void_p] = None) -> None:
-        self.call("StreamSynchronize", stream)
 
 
 class Cuda(Gpu):
     vendor, prefix, launch_name = "nvidia", "cu", "cuLaunchKernel"
+    stream_name, allocate_name = "StreamCreate", "MemAlloc_v2"
 
     def __init__(self) -> None:
         super().__init__()
@@ -192,33 +213,16 @@ class Cuda(Gpu):
             values.append(value.value)
         (self.khz, self.units), self.cycles = values, CUDA_CYCLES
         self.never = self.allocate(4)
-        module = ctypes.c_void_p()
-        self.call("ModuleLoadData", ctypes.byref(module), ctypes.c_char_p(PTX_TEXT))
-        self.call("ModuleGetFunction", ctypes.byref(self.function), module, KERNEL)
+        self.function = self.loaded(ctypes.c_char_p(PTX_TEXT), KERNEL)[1]
 
     def use(self) -> None:
         self.call("CtxSetCurrent", self.context)
 
-    def stream(self) -> ctypes.c_void_p:
-        stream = ctypes.c_void_p()
-        self.call("StreamCreate", ctypes.byref(stream), ctypes.c_uint(1))
-        return stream
-
-    def allocate(self, size: int) -> ctypes.c_void_p:
-        memory = ctypes.c_void_p()
-        self.call("MemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(size))
-        return memory
-
     def to_device(self, memory: ctypes.c_void_p, data: ctypes.Array, stream: Optional[ctypes.c_void_p] = None) -> None:
         self.call("MemcpyHtoDAsync_v2", memory, data, ctypes.c_size_t(len(data)), stream)
 
-    def to_host(self, data: ctypes.Array, memory: ctypes.c_void_p, stream: Optional[ctypes.c_void_p] = None) -> None:
-        """When it returns, the data is there."""
+    def queue_to_host(self, data: ctypes.Array, memory: ctypes.c_void_p, stream: Optional[ctypes.c_void_p] = None) -> None:
         self.call("MemcpyDtoHAsync_v2", data, memory, ctypes.c_size_t(len(data)), stream)
-        self.wait(stream)
-
-    def wait(self, stream: Optional[ctypes.c_void_p] = None) -> None:
-        self.call("StreamSynchronize", stream)
 
 
 def open_gpu() -> Gpu:

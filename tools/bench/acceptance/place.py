@@ -15,6 +15,8 @@ from benchlib.processes import Child, Children, ToolError, die_with_parent, wait
 from frame import Budget
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+# No files of Python's, of CUDA's or of HIP's compiler stay behind.
+LEAVES_NOTHING = {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_CACHE_DISABLE": "1", "AMD_COMGR_CACHE": "0"}
 START_LIMIT_S = 60.0  # a cold runtime's first start
 NO_ANSWER = 7  # xschedctl's exit code for that
 WHY_NOT = {3: "none runs", 4: "this user may not ask it", NO_ANSWER: "it gives no answer"}
@@ -31,7 +33,7 @@ class Place:
         self._ctl, self._children, self._budget = xschedctl, children, budget
         self.root, self.folder = root, folder
         self.environment: Dict[str, str] = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        self.environment["TMPDIR"] = folder  # ROCm's compiler leaves folders behind where it is killed
+        self.environment.update(LEAVES_NOTHING, TMPDIR=folder)  # ROCm's compiler leaves folders behind where it is killed
         self.probe = [sys.executable, "-B", os.path.join(HERE, "probe.py")]
         self.runtime_dir, self.why_no_daemon = runtime_dir, ""
         self.measured: Dict[str, list] = {}  # what a section leaves for those behind it
@@ -41,8 +43,12 @@ class Place:
         if not self.has_system_daemon:
             self._start_own(folder)
 
+    def left_s(self) -> float:
+        """At least a second, so that it is a limit."""
+        return max(1.0, self._budget.left_s())
+
     def limit_s(self, seconds: float) -> float:
-        return max(1.0, min(seconds, self._budget.left_s()))
+        return max(1.0, min(seconds, self.left_s()))
 
     def xschedctl(self, runtime_dir: Optional[str] = None) -> List[str]:
         chosen = self.runtime_dir if runtime_dir is None else runtime_dir

@@ -19,8 +19,6 @@ from scenes import HIGH, LOW, PAUSE_S, PROGRAMS, Plan, Scene, is_built_in, order
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 SPIN_TENANT = [sys.executable, os.path.join(HERE, "spin_tenant.py")]
-# No files of Python's, of CUDA's or of HIP's compiler stay behind.
-LEAVES_NOTHING = {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_CACHE_DISABLE": "1", "AMD_COMGR_CACHE": "0"}
 START_LIMIT_S = 120.0
 NO_PERMISSION = 4  # xschedctl's exit code for that
 ALONE, NATIVE, OURS = "alone", "native", "xschedd"
@@ -45,20 +43,17 @@ def library_path(environment: Dict[str, str], xschedctl: str) -> str:
 
 
 def scheduled(place: Place, options: Sequence[str], command: List[str], runtime_dir: Optional[str] = None) -> List[str]:
-    """The command under xschedd; `runtime_dir`: of another daemon than the place's."""
+    """The command under xschedd, for the place's environment: xschedctl keeps the libraries that it is carried with, and the
+    program does not get them. `runtime_dir`: of another daemon than the place's."""
     xschedctl = place.xschedctl(runtime_dir)
     env = ["env", f"LD_LIBRARY_PATH={library_path(place.environment, xschedctl[0])}"] if packed_root(xschedctl[0]) else []
     return [*xschedctl, "run", *options, "--", *env, *command]
 
 
 def program_environment(place: Place) -> Dict[str, str]:
+    """Of a program without xschedd."""
     path = library_path(place.environment, place.xschedctl()[0])
-    return {**place.environment, **LEAVES_NOTHING, **({"LD_LIBRARY_PATH": path} if "LD_LIBRARY_PATH" in place.environment else {})}
-
-
-def scheduled_environment(place: Place) -> Dict[str, str]:
-    """Of `scheduled`: xschedctl keeps the libraries that it is carried with, and `scheduled` takes them from the program."""
-    return {**place.environment, **LEAVES_NOTHING}
+    return {**place.environment, **({"LD_LIBRARY_PATH": path} if "LD_LIBRARY_PATH" in place.environment else {})}
 
 
 class TurnsRig(Rig):
@@ -75,7 +70,7 @@ class TurnsRig(Rig):
             command = scheduled(self.place, ["--priority", str(program.priority), *self.options.get(program.name, ())], command)
         if core is not None:
             command = ["taskset", "-c", str(core), *command]
-        environment = {**self.environment, **LEAVES_NOTHING, "PYTHONUNBUFFERED": "1", **(extra or {})}
+        environment = {**self.environment, "PYTHONUNBUFFERED": "1", **(extra or {})}
         name = f"{self.way}-{program.name}".replace(" ", "-")
         tenant = Tenant(program, self.children.start(name, command, environment, is_asked=True))
         self.tenants.append(tenant)

@@ -11,11 +11,10 @@ import goals
 import scenes
 import turns
 from benchlib.processes import ToolError
-from frame import Finding, Row, Section, Skipped, Table, judge
+from frame import NO_TIME, REPORT_IT, Finding, Row, Section, Skipped, Table, judge
 from place import Place
 from turns import ALONE, NATIVE, OURS, NotHere
 
-NO_TIME = "no time was left; give more --minutes"
 
 
 class Parts:
@@ -40,7 +39,7 @@ class Parts:
             self.findings.append(Finding("ok", f"{result.name}: for reference, {scene.reference}"))
         for name in goals.different(measured.digests):
             self.findings.append(Finding("error", f"{result.name}: {name} computes other results than without xschedd",
-                                         "please report it, with the bundle"))
+                                         REPORT_IT))
 
     def two_models(self, seconds: float) -> None:
         with_pytorch, findings, skipped = checks.pytorch(self.place)
@@ -72,10 +71,10 @@ class Parts:
             self.skipped.append(Skipped(name, str(error)))
             return False
         except (ToolError, subprocess.TimeoutExpired) as error:
-            if self.place.limit_s(1e9) <= 1:
+            if self.place.left_s() <= 1:
                 self.skipped.append(Skipped(name, NO_TIME))
             else:
-                self.findings.append(Finding("error", f"{name}: {' '.join(str(error).split())}", "please report it, with the bundle"))
+                self.findings.append(Finding("error", f"{name}: {' '.join(str(error).split())}", REPORT_IT))
         return True
 
 
@@ -103,10 +102,10 @@ def run(place: Place) -> Section:
         return judge("works", [], [Skipped("all scenarios", f"there was no daemon: {place.why_no_daemon}")], "")
     parts = Parts(place)
     daemons = of_daemon(turns.ask(place, "ps"))
-    whole = scenes.whole_s(place.limit_s(1e9))
-    stop_at = place.limit_s(1e9) - whole
+    whole = scenes.whole_s(place.left_s())
+    stop_at = place.left_s() - whole
     for name in scenes.PARTS:
-        seconds = scenes.share_s(name, place.limit_s(1e9) - stop_at)
+        seconds = scenes.share_s(name, place.left_s() - stop_at)
         if seconds == 0:
             parts.skipped.append(Skipped(name, NO_TIME))
         elif not parts.run(name, seconds) and name == "checks":

@@ -78,7 +78,7 @@ def times_of(values: Dict[str, List[float]]) -> List[Table]:
 
 
 def gates(place: Place) -> Dict[str, List[float]]:
-    path, answers, high, low = turns.events_of(place, min(WATCHED_S, place.limit_s(1e9) / 4))
+    path, answers, high, low = turns.events_of(place, min(WATCHED_S, place.left_s() / 4))
     busy, shut, opened = moments(path, high, low)
     requests = [(begun, begun + round(ms * 1e6)) for begun, ms in answers["service"]["requests"]]
 
@@ -107,7 +107,7 @@ def run(place: Place) -> Section:
         return Section("worth", UNKNOWN, verdict_of(results)[1], [], [Skipped("all scenarios", "works measured none")])
     try:
         if results is None:
-            result = goals.result_of(turns.measure(place, scenes.PERIODIC, min(SCENARIO_S, place.limit_s(1e9) / 2)))
+            result = goals.result_of(turns.measure(place, scenes.PERIODIC, min(SCENARIO_S, place.left_s() / 2)))
             results = [result] if result else []
             skipped.append(Skipped("other scenarios", "measured by an earlier run of this report: see works"))
         times = gates(place)
