@@ -4,6 +4,7 @@
 import os
 import sys
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -54,6 +55,34 @@ class Judging(unittest.TestCase):
         natives = {1: [Outcome("a"), Outcome("b")], 2: [Outcome("a"), Outcome(failure="no")], 3: [Outcome("c"), Outcome("c")]}
         ours = {(TRACKED, seed): Outcome("c") for seed in natives}
         self.assertEqual(self.levels(ours, natives), ([("ok", TRACKED)], ["seed 1", "seed 2"]))
+
+    def test_a_seed_is_compared_if_it_has_one_result_without_xschedd(self):
+        for outcomes, is_compared in ((("a", "a"), True), (("a", "b"), False)):
+            self.assertEqual(harmless.why_not_compared([Outcome(digest) for digest in outcomes]) == "", is_compared)
+        self.assertIn("ended", harmless.why_not_compared([Outcome("a"), Outcome(failure="it ended by signal 6")]))
+
+    def test_only_what_is_compared_is_run_and_counted(self):
+        class Faked:
+            run_s, seen = 1.0, []
+            left_s = limit_s = staticmethod(lambda *_: 25.0)
+            why_no_daemon = ""
+
+            def __init__(self, *_):
+                self.number = 0
+
+            def native(self, seed):
+                self.number += 1
+                return Outcome("a" if seed == 1 else f"{self.number}")  # the second seed gives something else each time
+
+            def ours(self, way, seed):
+                self.seen.append((way, seed))
+                return Outcome("a")
+
+        with unittest.mock.patch.object(harmless, "Programs", Faked):
+            section = harmless.run(Faked())
+        self.assertEqual(Faked.seen, [(way, 1) for way in harmless.WAYS])
+        self.assertTrue(section.line.startswith(f"{len(harmless.WAYS)} runs"), section.line)
+        self.assertEqual([one.what for one in section.skipped], ["seed 2"])
 
     def test_time(self):
         self.assertEqual((harmless.whole_s(600), harmless.whole_s(60)), (harmless.MOST_S, 12.0))

@@ -51,15 +51,20 @@ def again(seed: int) -> str:
     return f"to repeat it: xschedctl run -- python3 {os.path.basename(HERE)}/calls_program.py {seed}; {REPORT_IT}"
 
 
+def why_not_compared(outcomes: List[Outcome]) -> str:
+    """Of a seed without xschedd; empty: it gives one result."""
+    failures = [one.failure for one in outcomes if one.failure]
+    if failures:
+        return f"it does not run without xschedd either: {failures[0]}"
+    return "its results differ without xschedd, too" if len({one.digest for one in outcomes}) > 1 else ""
+
+
 def judged(natives: Dict[int, List[Outcome]], ours: Dict[Tuple[str, int], Outcome]) -> Tuple[List[Finding], List[Skipped]]:
     """By seed; by way and seed."""
     findings, skipped, expected = [], [], {}
     for seed, outcomes in natives.items():
-        failures = [one.failure for one in outcomes if one.failure]
-        if failures:
-            skipped.append(Skipped(f"seed {seed}", f"it does not run without xschedd either: {failures[0]}"))
-        elif len({one.digest for one in outcomes}) > 1:
-            skipped.append(Skipped(f"seed {seed}", "its results differ without xschedd, too"))
+        if why := why_not_compared(outcomes):
+            skipped.append(Skipped(f"seed {seed}", why))
         else:
             expected[seed] = outcomes[0].digest
     for way in WAYS:
@@ -186,7 +191,7 @@ def run(place: Place) -> Section:
     for seed in seeds_of(programs.left_s(), programs.run_s):
         if seed not in natives:
             natives[seed] = [programs.native(seed) for _ in range(2)]
-        if any(one.failure for one in natives[seed]):
+        if why_not_compared(natives[seed]):
             continue
         for way in WAYS:
             what = f"{way}: seed {seed}"
