@@ -8,9 +8,10 @@ import math
 from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
+from figures import DECIDED
 from scenarios import HIGH, LOW, MIDDLE, PROGRAMS
 
-OURS = "xschedd"
+OURS = DECIDED
 
 
 @dataclass(frozen=True)

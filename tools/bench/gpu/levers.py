@@ -1,16 +1,18 @@
 """What each lever achieves, and which ones the daemon uses: every scenario in short alternating stretches, alone, natively,
 with those below held or beside and with or without time slices, and as the daemon decides.
 
-Thread rule: main thread.
+Thread rule: main thread; counting_modes has one of its own.
 """
 
 import threading
 from collections import Counter
-from typing import Dict, List, Tuple
+from contextlib import contextmanager, nullcontext
+from typing import Dict, Iterator, List, Tuple
 
 import figures
 from beside import mps_server
 from bench import Bench
+from figures import DECIDED, DISABLED
 from rig import Rig
 from scenarios import LOW, SCENARIOS, Scenario, programs_of
 
@@ -29,10 +31,6 @@ LEVERS = {
     "held, slices": ("priority", "--tolerance", "0", "--time-slices", "auto", "--window", "500us"),
     "beside, slices": ("priority", "--tolerance", "100", "--time-slices", "auto", "--window", "500us")}
 USUAL = ("held", "beside")  # the others are optional: each adds a stretch to every round of every scenario
-# Another daemon decides, with its defaults or as --policy says.
-DECIDED = "xschedd"
-# The same processes with open gates: relative to this rate, a loop does not show the difference of two processes' cores.
-DISABLED = "xschedd disabled"
 SAMPLE_S = 0.1
 
 
@@ -43,12 +41,33 @@ def decided(rig: Rig) -> Dict[str, dict]:
             for client in rig.daemon.ask("ps")["clients"] if client["pid"] in names}
 
 
-def modes_during(rig: Rig, name: str, done: threading.Event, counts: Counter) -> None:
-    """Samples and counts the modes of the program `name` until `done`."""
+@contextmanager
+def disabled(rig: Rig) -> Iterator[None]:
+    rig.daemon.ask("disable")
+    try:
+        yield
+    finally:
+        rig.daemon.ask("enable")
+
+
+@contextmanager
+def counting_modes(rig: Rig, name: str, counts: Counter) -> Iterator[None]:
+    """Samples and counts the modes of the program `name` meanwhile."""
     pid = next(tenant.child.pid for tenant in rig.tenants if tenant.name == name)
-    while not done.wait(SAMPLE_S):
-        counts.update(client["benefit"]["mode"] for client in rig.daemon.ask("ps")["clients"]
-                      if client["pid"] == pid and client["benefit"])
+    done = threading.Event()
+
+    def sample() -> None:
+        while not done.wait(SAMPLE_S):
+            counts.update(client["benefit"]["mode"] for client in rig.daemon.ask("ps")["clients"]
+                          if client["pid"] == pid and client["benefit"])
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    try:
+        yield
+    finally:
+        done.set()
+        sampler.join()
 
 
 def only_of(scenario: Scenario, rig: Rig) -> None:
@@ -77,22 +96,10 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
         if way in levers:
             rigs[place].daemon.ask("policy", "set", *levers[way])
         those = [tenants[place][name] for name in [*loads, *scenario.background]]
-        if way == DISABLED:
-            rigs[place].daemon.ask("disable")
-            try:
-                return rigs[place].stretch(those, seconds, loads)
-            finally:
-                rigs[place].daemon.ask("enable")
-        if way != DECIDED:
+        during = (disabled(rigs[place]) if way == DISABLED else
+                  counting_modes(rigs[place], scenario.high.program, modes) if way == DECIDED else nullcontext())
+        with during:
             return rigs[place].stretch(those, seconds, loads)
-        done = threading.Event()
-        sampler = threading.Thread(target=modes_during, args=[rigs[place], scenario.high.program, done, modes])
-        sampler.start()
-        try:
-            return rigs[place].stretch(those, seconds, loads)
-        finally:
-            done.set()
-            sampler.join()
 
     for scenario in scenarios:
         for place in ("levers", DECIDED):
@@ -112,7 +119,7 @@ def by_turns(bench: Bench, substrate: str, unscheduled: Dict[str, Tuple[Rig, Dic
             else:
                 modes.clear()
         bench.note(f"levers {substrate} {scenario.name}",
-                   {**figures.of_levers(rounds, high, DECIDED, DISABLED), "decided": decided(rigs[DECIDED]), "modes": dict(modes)})
+                   {**figures.of_levers(rounds, high), "decided": decided(rigs[DECIDED]), "modes": dict(modes)})
     for rig in rigs.values():
         bench.close(rig)
 

@@ -160,7 +160,7 @@ def levers(results: Dict[str, dict]) -> List[str]:
             continue
         alone = result["alone"]["high"]
         for way, part in result.items():
-            if way in ("decided", "modes"):
+            if way in figures.NOT_WAYS:
                 continue
             high, kept = part["high"], list(part["kept"].values())
             apart = ["–"] * 5
@@ -173,7 +173,7 @@ def levers(results: Dict[str, dict]) -> List[str]:
                 *((f"{100 * sum(kept) / len(kept):.1f} %", f"{100 * min(kept):.1f} %") if kept else "––"),
                 percent_of(list(part.get("kept_of_same", {}).values())),
                 ", ".join(f"{other} {each['p50_ms']:.2f} / {each['p99_ms']:.2f}" for other, each in part["others"].items()) or "–",
-                pulled(result["decided"]) + during(result.get("modes", {})) if way == "xschedd" else "–"]))
+                pulled(result["decided"]) + during(result.get("modes", {})) if way == figures.DECIDED else "–"]))
     return [*lines, "", ONE_HOST_SPEED] if len(lines) > 2 else []
 
 
