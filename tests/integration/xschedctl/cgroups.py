@@ -1,25 +1,27 @@
-"""Real cgroups of the hierarchy that the daemon uses (daemon/registry/cgroups.h), for tests that may make them. Thread
+"""Real cgroups of the hierarchy that the daemon uses (tools/bench/benchlib/cgroups.py), for tests that may make them. Thread
 rule: main thread."""
 
 import os
 import pathlib
 import signal
+import sys
 import tempfile
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "tools/bench"))
+from benchlib import cgroups  # noqa: E402
 
 
 def find_root():
     """Where they can be made; None: this machine does not let us."""
-    for path in ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
-        root = pathlib.Path(path)
-        if not (root / "cgroup.procs").exists():  # the older hierarchies have it below one folder each
-            continue
-        try:
-            os.rmdir(tempfile.mkdtemp(prefix="xschedd-test-", dir=root))
-        except OSError:
-            return None
-        return root
-    return None
+    root = cgroups.hierarchy()
+    if root is None:
+        return None
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix="xschedd-test-", dir=root))
+    except OSError:
+        return None
+    return root
 
 
 ROOT = find_root()
