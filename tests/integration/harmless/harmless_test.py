@@ -6,18 +6,25 @@ Usage: harmless_test.py SCRIPT XSCHEDCTL SOFTGPU_RUN SOURCE_ROOT
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
 SCRIPT, CTL, RUN, ROOT = sys.argv[1:5]
+DEVICE = f"harmless-{os.getpid()}"
+
+
+def setUpModule():
+    # The software GPU keeps its memory for programs that come later.
+    unittest.addModuleCleanup(pathlib.Path(f"/dev/shm/softgpu.{DEVICE}").unlink, missing_ok=True)
 
 
 def section(minutes, broken=""):
     with tempfile.TemporaryDirectory(prefix="xschedd-harmless-") as folder:
         report = os.path.join(folder, "report")
-        said = subprocess.run([RUN, "--name", f"harmless-{os.getpid()}", "--", sys.executable, SCRIPT, "--xschedctl", CTL,
+        said = subprocess.run([RUN, "--name", DEVICE, "--", sys.executable, SCRIPT, "--xschedctl", CTL,
                                "--minutes", str(minutes), "--sections", "harmless", "--output", report], text=True,
                               env={**os.environ, "XSCHEDD_ACCEPTANCE_BREAK": broken}, capture_output=True, timeout=250, check=False)
         with open(os.path.join(report, "results.json"), encoding="utf-8") as file:
