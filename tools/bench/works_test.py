@@ -46,7 +46,7 @@ def measured(scene=scenes.PERIODIC, mode="held", rates=(100, 90), native=(30.0,)
 
 def result(**more):
     values = {"name": "periodic", "p50": {ALONE: 8.0, NATIVE: 16.0, OURS: 9.0}, "p99": {ALONE: 10.0, NATIVE: 30.0, OURS: 12.0},
-              "kept": 0.9, "busy": 0.2, "mode": "held", "requests": 100, "late": {}, "others_p99": {}}
+              "kept": 0.9, "busy": 0.2, "mode": "held", "requests": 100, "late": {}, "others_p99": {}, "longest": {ALONE: [10.0, 10.0], NATIVE: [30.0, 20.0], OURS: [12.0, 12.0]}}
     return goals.Result(**{**values, **more})
 
 
@@ -57,6 +57,7 @@ class Figures(unittest.TestCase):
         self.assertAlmostEqual(made.kept, 0.9, places=6)
         self.assertAlmostEqual(made.busy, 0.023, places=6)
         self.assertEqual((made.mode, made.requests, made.late), ("held", 2, {}))
+        self.assertEqual(made.longest, {ALONE: [10.0], NATIVE: [30.0], OURS: [12.0]})
 
     def test_one_who_did_nothing_gives_no_figures(self):
         unanswered = measured()
@@ -107,8 +108,16 @@ class Goals(unittest.TestCase):
             return goals.judged(result(others_p99={"report": {NATIVE: 20.0, OURS: ours}}))[1].level
         self.assertEqual([level(ours) for ours in (10.0, 21.9, 22.1)], ["ok", "ok", "warning"])
 
+    def test_a_delay_in_few_rounds_proves_no_failure(self):
+        def of(*ours):
+            return goals.judged(result(p99={ALONE: 10.0, NATIVE: 20.0, OURS: 90.0},
+                                       longest={ALONE: [10.0] * 3, NATIVE: [20.0] * 3, OURS: list(ours)}))[0]
+        self.assertEqual([of(*ours).level for ours in ((12.0, 90.0, 12.0), (12.0, 90.0, 90.0))], ["warning", "error"])
+        self.assertIn("12, 90, 12", of(12.0, 90.0, 12.0).what)
+
     def test_few_requests_prove_no_failure(self):
-        late = result(p99={ALONE: 10.0, NATIVE: 20.0, OURS: 90.0}, kept=0.1)
+        late = result(p99={ALONE: 10.0, NATIVE: 20.0, OURS: 90.0}, kept=0.1,
+                      longest={ALONE: [10.0], NATIVE: [20.0], OURS: [90.0]})
         self.assertEqual([one.level for one in goals.judged(late)], ["error", "error"])
         late.requests = goals.ENOUGH - 1
         found = goals.judged(late)
