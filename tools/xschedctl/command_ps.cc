@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/device_memory.h"
 #include "tools/xschedctl/pager.h"
 #include "tools/xschedctl/render_json.h"
 
@@ -25,14 +26,15 @@ Command AddPs(CommandSyntax& program, const GlobalOptions& global) {
             if (!answer) return tl::unexpected<Failure>(answer.error());
             std::optional<UnscheduledProcesses> unscheduled;
             if (selector->all && !*devices) unscheduled = FindUnscheduled(*answer);
+            const DeviceMemory memory = ReadDeviceMemory();
             if (global.json) {
-              Json json = ToJson(*answer);
-              json["unscheduled"] = unscheduled ? ToJson(*unscheduled) : Json();
+              Json json = ToJson(*answer, &memory);
+              json["unscheduled"] = unscheduled ? ToJson(*unscheduled, &memory) : Json();
               Page(Document("ps", json), global);
               return ExitCode::kOk;
             }
             Page(*devices ? RenderDevices(*answer, global.Style())
-                          : RenderClients(*answer, global.Style(), unscheduled ? &*unscheduled : nullptr),
+                          : RenderClients(*answer, global.Style(), unscheduled ? &*unscheduled : nullptr, &memory),
                  global);
             return ExitCode::kOk;
           }};

@@ -67,7 +67,7 @@ class Source {
       model.Forget();
       return tl::unexpected<Failure>(failure);
     }
-    model.Add(std::move(*answer));
+    model.Add(std::move(*answer), ReadDeviceMemory());
     return {};
   }
 

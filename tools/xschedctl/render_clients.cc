@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,13 +42,13 @@ std::string ClaimText(const v1::Client& client) {
 }
 
 // Where optional columns go, behind SHARE: they are shown only if some client has missed a deadline, had calls passed
-// through, was measured, or has a claim.
+// through, was measured, or has a claim, or memory that a driver reports.
 constexpr std::ptrdiff_t kOptionalColumn = 13;
 
 }  // namespace
 
 std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style,
-                          const UnscheduledProcesses* unscheduled) {
+                          const UnscheduledProcesses* unscheduled, const DeviceMemory* memory) {
   const bool any_late = std::any_of(answer.clients().begin(), answer.clients().end(),
                                     [](const v1::Client& client) { return client.late() != 0; });
   const auto others = [](const v1::Client& client) {
@@ -57,10 +58,20 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
   };
   const bool any_others = std::any_of(answer.clients().begin(), answer.clients().end(),
                                       [&](const v1::Client& client) { return others(client) != "-"; });
+  const auto memory_of = [memory](std::uint64_t pid, const std::string& device) {
+    return memory == nullptr ? std::nullopt : memory->Of(pid, device);
+  };
   bool any_passed = false;
+  bool any_memory = false;
   for (const v1::Client& client : answer.clients()) {
-    for (const v1::ClientDevice& device : client.devices())
+    for (const v1::ClientDevice& device : client.devices()) {
       any_passed |= device.passthrough() != 0;
+      any_memory |= memory_of(client.pid(), device.device()).has_value();
+    }
+  }
+  if (unscheduled != nullptr && memory != nullptr) {
+    any_memory |= std::any_of(unscheduled->processes.begin(), unscheduled->processes.end(),
+                              [memory](const UnscheduledProcess& one) { return memory->Of(one.pid).has_value(); });
   }
   std::vector<Column> columns({{.header = "PID", .right = true},
                                {.header = "UID", .right = true, .rank = 4},
@@ -84,6 +95,7 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
   const bool any_claim = std::any_of(answer.clients().begin(), answer.clients().end(),
                                      [](const v1::Client& client) { return client.has_claim(); });
   if (any_claim) columns.insert(columns.begin() + kOptionalColumn, {.header = "CLAIM", .rank = 3});
+  if (any_memory) columns.insert(columns.begin() + kOptionalColumn, {.header = "MEMORY", .right = true, .rank = 5});
   Table table(columns);
   // GPU time in a second on each device, of the listed clients only.
   std::map<std::string, std::uint64_t> rates;
@@ -115,6 +127,10 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       if (any_passed) insert(device == nullptr ? 0 : device->passthrough());
       if (any_late) insert(client.late());
       if (any_claim) cells.insert(cells.begin() + kOptionalColumn, ClaimText(client));
+      if (any_memory) {
+        const auto bytes = device == nullptr ? std::nullopt : memory_of(client.pid(), device->device());
+        cells.insert(cells.begin() + kOptionalColumn, bytes ? Bytes(*bytes) : "-");
+      }
       table.Add(std::move(cells));
       constexpr std::size_t kStateColumn = 7;
       if (device != nullptr) table.Paint(kStateColumn, client.hold() ? Colour::kRed : ColourOf(device->state()));
@@ -130,6 +146,9 @@ std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle
       cells[0] = fmt::format("{}", process.pid);
       cells[1] = fmt::format("{}", process.uid);
       cells[7] = "unscheduled";
+      if (any_memory) {
+        if (const auto bytes = memory->Of(process.pid)) cells[kOptionalColumn] = Bytes(*bytes);
+      }
       cells.back() = process.command + (process.reason.empty() ? "" : " (" + process.reason + ")");
       table.Add(std::move(cells));
     }

@@ -12,7 +12,11 @@
 namespace xschedd::ctl {
 namespace {
 
-Json ToJson(const v1::ClientDevice& device) {
+Json BytesJson(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? Json(*bytes) : Json();
+}
+
+Json ToJson(const v1::ClientDevice& device, const std::optional<std::uint64_t>& memory) {
   return {{"slot", device.slot()},
           {"device", device.device()},
           {"state", Name(device.state())},
@@ -29,7 +33,8 @@ Json ToJson(const v1::ClientDevice& device) {
           {"recent_gpu_ns", device.recent_gpu_ns()},
           {"slice_wanted_us", device.slice_wanted_us()},
           {"slice_us", device.slice_us()},
-          {"slice", device.slice()}};
+          {"slice", device.slice()},
+          {"memory_bytes", BytesJson(memory)}};
 }
 
 template <typename List>
@@ -56,7 +61,7 @@ Json ClaimJson(const Message& of) {
   return {{"name", of.claim().name()}, {"text", of.claim().text()}, {"labels", labels}};
 }
 
-Json ToJson(const v1::Client& client) {
+Json ToJson(const v1::Client& client, const DeviceMemory* memory) {
   Json json = {{"id", client.id()},
                {"pid", client.pid()},
                {"uid", client.uid()},
@@ -85,7 +90,8 @@ Json ToJson(const v1::Client& client) {
                {"devices", Json::array()},
                {"queues", Json::array()}};
   for (const v1::ClientDevice& device : client.devices())
-    json["devices"].push_back(ToJson(device));
+    json["devices"].push_back(
+        ToJson(device, memory == nullptr ? std::nullopt : memory->Of(client.pid(), device.device())));
   for (const v1::Queue& queue : client.queues()) {
     json["queues"].push_back({{"id", queue.id()},
                               {"slot", queue.slot()},
@@ -98,12 +104,12 @@ Json ToJson(const v1::Client& client) {
 
 }  // namespace
 
-Json ToJson(const v1::ListClientsResponse& answer) {
+Json ToJson(const v1::ListClientsResponse& answer, const DeviceMemory* memory) {
   Json json = {{"policy", answer.policy()},     {"time_ns", answer.time_ns()},
                {"left_out", answer.left_out()}, {"observes_only", answer.observes_only()},
                {"clients", Json::array()},      {"devices", Json::array()}};
   for (const v1::Client& client : answer.clients())
-    json["clients"].push_back(ToJson(client));
+    json["clients"].push_back(ToJson(client, memory));
   for (const v1::Device& device : answer.devices()) {
     json["devices"].push_back({{"pci_address", device.pci_address()},
                                {"name", device.name()},
@@ -116,11 +122,15 @@ Json ToJson(const v1::ListClientsResponse& answer) {
   return json;
 }
 
-Json ToJson(const UnscheduledProcesses& unscheduled) {
+Json ToJson(const UnscheduledProcesses& unscheduled, const DeviceMemory* memory) {
   Json json = {{"complete", unscheduled.is_complete}, {"processes", Json::array()}};
   for (const UnscheduledProcess& process : unscheduled.processes) {
     json["processes"].push_back(
-        {{"pid", process.pid}, {"uid", process.uid}, {"command", process.command}, {"reason", process.reason}});
+        {{"pid", process.pid},
+         {"uid", process.uid},
+         {"command", process.command},
+         {"reason", process.reason},
+         {"memory_bytes", BytesJson(memory == nullptr ? std::nullopt : memory->Of(process.pid))}});
   }
   return json;
 }

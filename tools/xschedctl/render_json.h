@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin.pb.h"
+#include "tools/xschedctl/device_memory.h"
 #include "tools/xschedctl/unscheduled.h"
 
 namespace xschedd::ctl {
@@ -13,8 +14,9 @@ namespace xschedd::ctl {
 // Fields stay in the order in which they are written here: people read this, too.
 using Json = nlohmann::ordered_json;
 
-Json ToJson(const v1::ListClientsResponse& answer);
-Json ToJson(const UnscheduledProcesses& unscheduled);
+// `memory`: null: not known.
+Json ToJson(const v1::ListClientsResponse& answer, const DeviceMemory* memory = nullptr);
+Json ToJson(const UnscheduledProcesses& unscheduled, const DeviceMemory* memory = nullptr);
 Json ToJson(const v1::ChangeResponse& answer, bool dry_run);
 Json ToJson(const v1::Policy& policy);
 Json ToJson(const v1::Event& event);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "admin.pb.h"
+#include "tools/xschedctl/device_memory.h"
 #include "tools/xschedctl/table.h"
 #include "tools/xschedctl/unscheduled.h"
 
@@ -15,9 +16,9 @@ namespace xschedd::ctl {
 // "(2 clients of other users not shown)" for a user; empty: there are none.
 std::string LeftOutNote(std::uint32_t count, std::string_view what);
 
-// `unscheduled`: rows after the clients; null: not requested.
+// `unscheduled`: rows after the clients; null: not requested. `memory`: null: not requested.
 std::string RenderClients(const v1::ListClientsResponse& answer, const TextStyle& style,
-                          const UnscheduledProcesses* unscheduled = nullptr);
+                          const UnscheduledProcesses* unscheduled = nullptr, const DeviceMemory* memory = nullptr);
 std::string RenderDevices(const v1::ListClientsResponse& answer, const TextStyle& style);
 std::string RenderChange(const v1::ChangeResponse& answer, bool dry_run, const TextStyle& style);
 std::string RenderPolicy(const v1::Policy& policy);

@@ -174,6 +174,21 @@ TEST_CASE("top: rates over the last seconds", "[top]") {
   }
 }
 
+TEST_CASE("top: memory is a column where it is known, and can be sorted by", "[top]") {
+  TopModel model;
+  model.Add(Answer(kS, {{.pid = 1}, {.pid = 2}, {.pid = 3}}));
+  TopView view(TopSort::kMemory);
+  CHECK(Text(view.Compose(model, view.RowsOf(model), {}, 200, 30)).find("MEMORY") == std::string::npos);
+  DeviceMemory memory;
+  memory.Add(2, kDevice, std::uint64_t{1} << 20);
+  memory.Add(3, kDevice, std::uint64_t{3} << 30);
+  model.Add(Answer(2 * kS, {{.pid = 1}, {.pid = 2}, {.pid = 3}}), memory);
+  CHECK(Pids(view.RowsOf(model)) == std::vector<std::uint64_t>{3, 2, 1});
+  const std::string screen = Text(view.Compose(model, view.RowsOf(model), {}, 200, 30));
+  CHECK(screen.find("MEMORY*") != std::string::npos);
+  CHECK(screen.find("3.00 GiB") != std::string::npos);
+}
+
 TEST_CASE("top: order and filter", "[top]") {
   TopModel model;
   model.Add(Answer(10 * kS, {{.pid = 30, .priority = 5, .gpu = 0.1, .command = "beta"},

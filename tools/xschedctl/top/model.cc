@@ -4,6 +4,7 @@
 #include <cctype>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "tools/xschedctl/names.h"
 
@@ -64,6 +65,8 @@ std::optional<double> Key(const TopRow& row, TopSort sort) {
       return row.launches_s;
     case TopSort::kInFlight:
       return row.in_flight;
+    case TopSort::kMemory:
+      return row.memory ? std::optional(static_cast<double>(*row.memory)) : std::nullopt;
     case TopSort::kPid:
     case TopSort::kCommand:
       break;
@@ -87,6 +90,8 @@ std::string_view Name(TopSort sort) {
       return "LAUNCH/S";
     case TopSort::kInFlight:
       return "IN-FL";
+    case TopSort::kMemory:
+      return "MEMORY";
     case TopSort::kPid:
       return "PID";
     case TopSort::kCommand:
@@ -95,7 +100,8 @@ std::string_view Name(TopSort sort) {
   return "";
 }
 
-void TopModel::Add(v1::ListClientsResponse answer) {
+void TopModel::Add(v1::ListClientsResponse answer, DeviceMemory memory) {
+  memory_ = std::move(memory);
   const std::uint64_t now = answer.time_ns();
   answers_.push_back(std::move(answer));
   // Keeps one answer older than kRateNs, so that rates span at least that time.
@@ -159,6 +165,7 @@ std::vector<TopRow> TopModel::Rows(TopSort sort, bool reverse, const std::string
       part.state = std::string(Name(device.state()));
       part.waits_for = device.held_for();
       part.in_flight = device.in_flight();
+      part.memory = memory_.Of(client.pid(), part.device);
       part.gpu = GpuOf(device);
       if (part.gpu && used[part.device] > 0) part.share = *part.gpu / used[part.device];
       const bool lasts = device.state() == v1::CLIENT_STATE_HELD || device.state() == v1::CLIENT_STATE_PASSING;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "admin.pb.h"
+#include "tools/xschedctl/device_memory.h"
 #include "tools/xschedctl/top/holds.h"
 
 namespace xschedd::ctl {
@@ -30,6 +31,7 @@ struct TopRow {
   std::optional<double> launches_s;
   std::optional<std::uint64_t> p99_hold_ns;
   std::uint32_t in_flight = 0;
+  std::optional<std::uint64_t> memory;  // bytes
   std::string group;
   std::string command;
 };
@@ -43,9 +45,10 @@ struct TopDevice {
   std::optional<double> gpu;  // the sum of its clients'; above 1 where kernels run side by side
 };
 
-enum class TopSort { kGpu, kPriority, kHeld, kP99, kLaunches, kInFlight, kPid, kCommand };
-inline constexpr TopSort kTopSorts[] = {TopSort::kGpu,      TopSort::kPriority, TopSort::kHeld, TopSort::kP99,
-                                        TopSort::kLaunches, TopSort::kInFlight, TopSort::kPid,  TopSort::kCommand};
+enum class TopSort { kGpu, kPriority, kHeld, kP99, kLaunches, kInFlight, kMemory, kPid, kCommand };
+inline constexpr TopSort kTopSorts[] = {TopSort::kGpu,    TopSort::kPriority, TopSort::kHeld,
+                                        TopSort::kP99,    TopSort::kLaunches, TopSort::kInFlight,
+                                        TopSort::kMemory, TopSort::kPid,      TopSort::kCommand};
 // The column's name.
 std::string_view Name(TopSort sort);
 
@@ -54,7 +57,7 @@ class TopModel {
   // Rates are averaged over this time, so that a number can be read before it changes.
   static constexpr std::uint64_t kRateNs = 3'000'000'000;
 
-  void Add(v1::ListClientsResponse answer);
+  void Add(v1::ListClientsResponse answer, DeviceMemory memory = {});
   void Add(const v1::Event& event) { holds_.Add(event); }
   // After a lost connection: the next answer has nothing to do with the previous ones.
   void Forget();
@@ -72,6 +75,7 @@ class TopModel {
 
  private:
   std::deque<v1::ListClientsResponse> answers_;  // oldest first
+  DeviceMemory memory_;                          // the last one
   Holds holds_;
 };
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "tools/xschedctl/table.h"
 #include "tools/xschedctl/units.h"
@@ -33,6 +35,7 @@ constexpr std::string_view kHelp[] = {
     "P99-HOLD 99th percentile of its holds in the last minute",
     "LAUNCH/S launches per second",
     "IN-FL    launches believed unfinished",
+    "MEMORY   device memory, if the driver reports it",
     "-        not known: untracked (no client of another priority), or too new",
 };
 
@@ -59,17 +62,24 @@ Table MakeTable(const std::vector<TopRow>& rows, TopSort sort, bool reverse) {
   const auto word = [&](const char* name, std::size_t width, int rank) {
     return Column{.header = header(name, width, false), .rank = rank};
   };
-  Table table({number("PID", 7, 0), number("UID", 5, 7), number("PRIO", 5, 0), number("WEIGHT", 6, 8),
-               word("STATE", 9, 0), number("GPU", 7, 0), number("SHARE", 7, 3), number("HELD", 7, 0),
-               number("P99-HOLD", 9, 1), number("LAUNCH/S", 9, 2), number("IN-FL", 6, 4), word("DEVICE", 12, 5),
-               word("WAITS-FOR", 11, 6), word("GROUP", 8, 9),
-               Column{.header = header("COMMAND", 8, false), .flexible = true}});
+  const bool any_memory =
+      std::any_of(rows.begin(), rows.end(), [](const TopRow& row) { return row.memory.has_value(); });
+  std::vector<Column> columns({number("PID", 7, 0), number("UID", 5, 7), number("PRIO", 5, 0), number("WEIGHT", 6, 8),
+                               word("STATE", 9, 0), number("GPU", 7, 0), number("SHARE", 7, 3), number("HELD", 7, 0),
+                               number("P99-HOLD", 9, 1), number("LAUNCH/S", 9, 2), number("IN-FL", 6, 4),
+                               word("DEVICE", 12, 5), word("WAITS-FOR", 11, 6), word("GROUP", 8, 9),
+                               Column{.header = header("COMMAND", 8, false), .flexible = true}});
+  constexpr std::ptrdiff_t kMemoryColumn = 11;
+  if (any_memory) columns.insert(columns.begin() + kMemoryColumn, number("MEMORY", 8, 5));
+  Table table(columns);
   for (const TopRow& row : rows) {
-    table.Add({std::to_string(row.pid), std::to_string(row.uid), std::to_string(row.priority),
-               std::to_string(row.weight), row.hold ? row.state + ", hold" : row.state, Percent(row.gpu),
-               Percent(row.share), Percent(row.held), row.p99_hold_ns ? Duration(*row.p99_hold_ns) : "-",
-               PerSecond(row.launches_s), std::to_string(row.in_flight), row.device.empty() ? "-" : row.device,
-               row.waits_for.empty() ? "-" : row.waits_for, row.group, row.command});
+    std::vector<std::string> cells(
+        {std::to_string(row.pid), std::to_string(row.uid), std::to_string(row.priority), std::to_string(row.weight),
+         row.hold ? row.state + ", hold" : row.state, Percent(row.gpu), Percent(row.share), Percent(row.held),
+         row.p99_hold_ns ? Duration(*row.p99_hold_ns) : "-", PerSecond(row.launches_s), std::to_string(row.in_flight),
+         row.device.empty() ? "-" : row.device, row.waits_for.empty() ? "-" : row.waits_for, row.group, row.command});
+    if (any_memory) cells.insert(cells.begin() + kMemoryColumn, row.memory ? Bytes(*row.memory) : "-");
+    table.Add(std::move(cells));
   }
   return table;
 }
