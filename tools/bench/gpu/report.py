@@ -53,7 +53,7 @@ def reference(first: str, rest: str, results: Dict[str, dict]) -> Optional[dict]
     if first == "share":
         return results["share native"] if "xschedd" in rest else None
     if first == "gpus":
-        return results.get("gpus native training alone")
+        return results.get("gpus by turns, disabled" if rest.startswith("by turns") else "gpus native training alone")
     if first == "strangers":
         return results.get(f"strangers native {rest.partition(' ')[2]}")
     if first == "fault":

@@ -1,26 +1,42 @@
 """Two GPUs: a tenant that answers requests on the first, beside a training with one process on each GPU, which average their
 gradients with NCCL. A process that is held on the first GPU keeps its peer on the other waiting, so the processes of the
-training are also tried as one group.
+training are also tried as one group. What the training loses while the important one has no work is measured by turns.
 
 Thread rule: main thread.
 """
 
+import contextlib
 import socket
-from typing import Dict, Optional
+import statistics
+import time
+from typing import Dict, List, Optional
 
+import figures
 from bench import Bench
 from benchlib.processes import run_text
+from levers import disabled
 from rig import Rig
 from scenarios import PROGRAMS, Program
 
 RANKS = ("rank0", "rank1")
 SECONDS = 10.0
+# By turns, in the same processes: without xschedd's doing; tracked without a window; with the windows of an important program
+# that has just worked, and of one that has not for longer than Arbiter::kAwayNs.
+DISABLED, NO_WINDOW, RECENT, AWAY = "disabled", "tracked, no window", "important one just worked", "important one away"
+ROUNDS, TURN_S, AWAY_S = 5, 4.0, 10.5
 
 
 def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
+
+
+def has_enough() -> bool:
+    count = len(run_text(["nvidia-smi", "-L"]).strip().splitlines())
+    if count < len(RANKS):
+        print(f"gpus: needs {len(RANKS)} GPUs, found {count}: skipped", flush=True)
+    return count >= len(RANKS)
 
 
 def training(rig: Rig, extra: Optional[Dict[str, str]] = None) -> list:
@@ -41,10 +57,39 @@ def one_way(bench: Bench, way: str, rig: Rig, extra: Optional[Dict[str, str]] = 
     bench.close(rig)
 
 
+def unused(bench: Bench) -> None:
+    """The training while the important program, above it, has no work."""
+    if not has_enough():
+        return
+    rig = bench.rig(daemon=bench.daemon(bench.policy()))
+    ranks = training(rig)
+    high = rig.start(PROGRAMS["graph"])
+    rig.wait_ready()
+    found: Dict[str, List[dict]] = {}
+
+    def turn(way: str) -> None:
+        with disabled(rig) if way == DISABLED else contextlib.nullcontext():
+            found.setdefault(way, []).append(figures.summary(rig.stretch(ranks, TURN_S), None))
+
+    window_us = rig.daemon.ask("policy", "get")["window_us"]
+    for number in range(ROUNDS):
+        for way in (DISABLED, NO_WINDOW, RECENT)[:: 1 if number % 2 == 0 else -1]:
+            rig.stretch([high], 0.3)
+            rig.daemon.ask("policy", "set", "--window", f"{0 if way == NO_WINDOW else window_us}us")
+            turn(way)
+    rig.daemon.ask("policy", "set", "--window", f"{window_us}us")
+    time.sleep(AWAY_S)
+    for number in range(ROUNDS):
+        for way in (DISABLED, AWAY)[:: 1 if number % 2 == 0 else -1]:
+            turn(way)
+    for way, turns in found.items():
+        bench.note(f"gpus by turns, {way}", {key: statistics.median(each[key] for each in turns) for key in ("total_per_s", "cores_each")})
+    bench.close(rig)
+
+
 def gpus(bench: Bench) -> None:
-    count = len(run_text(["nvidia-smi", "-L"]).strip().splitlines())
-    if count < len(RANKS):
-        return print(f"gpus: needs {len(RANKS)} GPUs, found {count}: skipped", flush=True)
+    if not has_enough():
+        return
     one_way(bench, "native", bench.rig())
     one_way(bench, "xschedd", bench.rig(daemon=bench.daemon(bench.policy())))
     one_way(bench, "xschedd, one group", bench.rig(daemon=bench.daemon(bench.policy())), {"XSCHEDD_GROUP": "training"})
