@@ -1,6 +1,6 @@
 """Anybody may connect to the metrics socket: slow, huge, invalid and many requests, while the daemon works.
 
-usage: hostile_test.py XSCHEDD XSCHEDCTL METRICS_CLIENT
+usage: hostile_test.py XSCHEDD XSCHEDCTL SCRIPTED_CLIENT
 """
 
 import http.client
@@ -35,7 +35,7 @@ class Hostile(WithMetrics):
         for client in (self.low, self.high):
             client.tell(f"device {GPU}")
         for client in (self.low, self.high):
-            client.tell("tracked")
+            client.tell("await tracked")
 
     def the_daemon_works(self) -> None:
         """An administrator's change comes into force, and a gate shuts and opens."""
@@ -45,9 +45,9 @@ class Hostile(WithMetrics):
             self.assertEqual(json.loads(done.stdout)["changes"][0]["priority_after"], int(priority))
         self.low.tell("busy")
         self.high.tell("busy")
-        self.low.tell("held")
+        self.low.tell("await held")
         self.high.tell("idle")
-        self.low.tell("open")
+        self.low.tell("await open")
         self.low.tell("idle")
 
     def results(self) -> Metrics:

@@ -1,6 +1,6 @@
 """A real Prometheus scrapes the daemon, and its values are checked; promtool and Prometheus read the shipped files.
 
-usage: prometheus_test.py XSCHEDD XSCHEDCTL METRICS_CLIENT
+usage: prometheus_test.py XSCHEDD XSCHEDCTL SCRIPTED_CLIENT
 """
 
 import json
@@ -92,7 +92,7 @@ class Scraped(WithMetrics):
         for client in clients:
             client.tell(f"device {GPU}")
         for client in clients:
-            client.tell("tracked")
+            client.tell("await tracked")
         return clients
 
     def test_values(self) -> None:
@@ -101,7 +101,7 @@ class Scraped(WithMetrics):
         low.tell("gpu_us 1250")
         low.tell("busy")
         high.tell("busy")
-        low.tell("held")
+        low.tell("await held")
         where = f'device="{GPU}", class="low"'
         self.eventually(f"xschedd_launches_total{{{where}}}", [42])
         self.eventually(f"xschedd_gpu_time_seconds_total{{{where}}}", [0.00125])
@@ -110,7 +110,7 @@ class Scraped(WithMetrics):
         self.eventually(f"xschedd_longest_hold_seconds{{{where}}} > bool 0", [1])
         self.eventually("sum(xschedd_quota_refusals_total)", [0])
         high.tell("idle")
-        low.tell("open")
+        low.tell("await open")
         low.tell("idle")
         self.eventually(f"xschedd_held_time_seconds_total{{{where}}} > bool 0", [1])
         self.eventually(f"xschedd_held_time_seconds_total{{{where}}} - xschedd_hold_duration_seconds_sum{{{where}}}", [0])

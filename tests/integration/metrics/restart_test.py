@@ -1,7 +1,7 @@
 """Metrics across restarts, under a service manager that keeps the daemon's descriptors: restarts are counted, and what a
 client did before one is not counted again.
 
-usage: restart_test.py XSCHEDD XSCHEDCTL METRICS_CLIENT
+usage: restart_test.py XSCHEDD XSCHEDCTL SCRIPTED_CLIENT
 """
 
 import pathlib

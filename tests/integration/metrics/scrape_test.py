@@ -1,6 +1,6 @@
 """Compares the metrics with what clients did; checks where they are served, and that documents name all of them.
 
-usage: scrape_test.py XSCHEDD XSCHEDCTL METRICS_CLIENT
+usage: scrape_test.py XSCHEDD XSCHEDCTL SCRIPTED_CLIENT
 """
 
 import http.client
@@ -40,7 +40,7 @@ class Values(WithMetrics):
     def test_counters_are_what_clients_did(self) -> None:
         low, high = self.tenant(-5), self.tenant(5)
         for client in (low, high):
-            client.tell("tracked")
+            client.tell("await tracked")
         begun = time.monotonic()
         low.tell("launches 7")
         low.tell("completions 5")
@@ -50,7 +50,7 @@ class Values(WithMetrics):
         high.tell("launches 9000")
         low.tell("busy")
         high.tell("busy")
-        low.tell("held")
+        low.tell("await held")
         held_since = time.monotonic()
         where, rest = {"device": GPU, "class": "low"}, {"device": GPU, "class": "high"}
 
@@ -79,7 +79,7 @@ class Values(WithMetrics):
         self.assertGreater(wait_until(lambda: self.scrape().one("xschedd_longest_hold_seconds", **where), "a hold"), 0)
         at_least = time.monotonic() - held_since
         high.tell("idle")
-        low.tell("open")
+        low.tell("await open")
         low.tell("idle")
         at_most = time.monotonic() - begun
 
@@ -127,7 +127,7 @@ class Values(WithMetrics):
         begun = time.monotonic()
         low, high = self.tenant(-5), self.tenant(5)
         for client in (low, high):
-            client.tell("tracked")
+            client.tell("await tracked")
         low.tell(f"gpu_us {10**12}")
         low.tell(f"launches {2**64 - 5}")
         low.tell(f"in_flight {2**32 - 1}")
@@ -148,7 +148,7 @@ class Values(WithMetrics):
         seen = wait_until(lambda: self.with_device(OTHER_GPU), "the device")
         self.assertEqual(seen.one("xschedd_device_clients", device=OTHER_GPU, state="untracked"), 1)
         self.assertEqual(seen.all("xschedd_device_utilization_ratio"), [])
-        self.tenant(5, OTHER_GPU).tell("tracked")
+        self.tenant(5, OTHER_GPU).tell("await tracked")
         wait_until(lambda: self.scrape().all("xschedd_device_utilization_ratio", device=OTHER_GPU) == [0], "an idle device")
 
     def with_device(self, device: str):
@@ -189,7 +189,7 @@ class Values(WithMetrics):
 
 
 class Classes(WithMetrics):
-    RULE = f'[[rule]]\nuid = {os.geteuid()}\nexe = "metrics_client"\nclass = "%s"\n'
+    RULE = f'[[rule]]\nuid = {os.geteuid()}\nexe = "scripted_client"\nclass = "%s"\n'
     CONFIG = WithMetrics.CONFIG + RULE % "batch-jobs"
 
     def launches(self, name: str) -> float:
@@ -260,9 +260,10 @@ class Refusals(WithMetrics):
         count = 0
         # Ten lines at once and one a second are logged: how many that is depends on the machine.
         while seen.one("xschedd_log_lines_dropped_total", subject="refusals") == 0:
-            together = [subprocess.Popen([rights_world.CLIENT, self.folder], stdout=subprocess.DEVNULL) for _ in range(20)]
+            together = [subprocess.Popen([rights_world.CLIENT, self.folder], stdout=subprocess.PIPE, text=True)
+                        for _ in range(20)]
             for refused in together:
-                self.assertEqual(refused.wait(60), 3)
+                self.assertRegex(refused.communicate(timeout=60)[0], "^ended 8 ")  # RESOURCE_EXHAUSTED
             count += len(together)
             seen = self.scrape()
         self.assertEqual(seen.one("xschedd_quota_refusals_total", quota="clients"), count)
@@ -420,7 +421,7 @@ class Documents(WithMetrics):
         for client in clients:
             client.tell(f"device {GPU}")
         for client in clients:
-            client.tell("tracked")
+            client.tell("await tracked")
             client.tell("busy")
         wait_until(lambda: self.scrape().all("xschedd_window_seconds"), "windows")
         if os.geteuid() == 0:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Who a client is: the kernel's word at connect time, whatever happens to process, pid, namespaces and socket after it.
-Usage: identity_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL RIGHTS_CLIENT [TEST]
+Usage: identity_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL SCRIPTED_CLIENT [TEST]
 """
 
 import contextlib

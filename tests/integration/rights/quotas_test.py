@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Quotas of each uid: what is refused and with which message, that others do not notice, and that everything is given back.
-Usage: quotas_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL RIGHTS_CLIENT [TEST]
+Usage: quotas_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL SCRIPTED_CLIENT [TEST]
 """
 
 import json

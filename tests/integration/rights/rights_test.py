@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Permissions: every call of Admin, on both sockets, for own and others' clients, compared with the table in
 docs/explanation/security-model.md; what users and administrators set beside each other; xschedctl as a user sees it.
-Usage: rights_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL RIGHTS_CLIENT [TEST]
+Usage: rights_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL SCRIPTED_CLIENT [TEST]
 """
 
 import contextlib
@@ -361,10 +361,10 @@ class Selectors(WithDaemon):
 
         def explained(uid: int, on: str) -> str:
             return self.call("Explain", f"pid: {waiting.pid}", uid=uid, on=on).answers[0]
-        wait_until(lambda: f"pid {busy.pid} (rights_client" in explained(0, "admin"), "the administrator's view")
+        wait_until(lambda: f"pid {busy.pid} (scripted_client" in explained(0, "admin"), "the administrator's view")
         own = explained(ALICE, "client")
         self.assertIn(f"pid {busy.pid} (priority 50) was busy here", own)
-        self.assertNotIn(f"pid {busy.pid} (rights_client", own)
+        self.assertNotIn(f"pid {busy.pid} (scripted_client", own)
         self.assertIn("(by an administrator)", own)
 
 

@@ -73,7 +73,7 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """rights_client: a session, and what is said to it."""
+    """scripted_client: a session, and what is said to it."""
 
     def __init__(self, where: str, *words: str, uid: Optional[int] = None, prefix: Optional[List[str]] = None,
                  **popen: Any) -> None:

@@ -1,8 +1,10 @@
-// A client for tests of identity and quotas: on a connection of its own or on one that it was given, and then as told.
-//   rights_client DIR|fd:N [hint=N] [group=G] [token=TEXT] [plain]
-// Prints "welcome ID PRIORITY" or "ended STATUS TEXT", then does what stands on standard input, a line each, and says
-// when it is done:
-//   device ADDRESS   queue N   hints N   notice   busy   idle   held
+// A client that obeys commands, for tests in Python: on a connection of its own, or on one that it was given.
+//   scripted_client DIR|fd:N [hint=N] [group=G] [token=TEXT] [plain]
+// Prints "welcome ID PRIORITY" or "ended STATUS TEXT", then executes the commands on standard input, one a line, and
+// answers each with one line, "done" unless noted:
+//   device ADDRESS   queue N   hints N   busy   idle   notice (answers with the next one)   held (answers yes or no)
+//   await tracked    await held    await open
+//   launches N   completions N   passed N   gpu_us N   added to slot 0 of its ledger      in_flight N   set there
 // Ends at the end of standard input.
 #include <fcntl.h>
 #include <unistd.h>
@@ -27,6 +29,12 @@ void Say(const std::string& text) {
   std::fflush(stdout);
 }
 
+template <typename Condition>
+void WaitFor(const Condition& condition) {
+  while (!condition())
+    ::usleep(500);
+}
+
 std::string Status(const grpc::Status& status) {
   return std::to_string(static_cast<int>(status.error_code())) + " " + status.error_message();
 }
@@ -40,6 +48,18 @@ void Obey(FakeShim& shim) {
     std::string verb;
     std::string object;
     words >> verb >> object;
+    const auto number = std::strtoull(object.c_str(), nullptr, 10);
+    const auto ledger = [&shim]() -> abi::LedgerDevice& {
+      return shim.RawLedger()->devices[0];
+    };  // none without a preamble
+    if (verb == "await" && object == "tracked") WaitFor([&] { return shim.IsTracked(0); });
+    if (verb == "await" && object == "held") WaitFor([&] { return shim.IsHeld(0); });
+    if (verb == "await" && object == "open") WaitFor([&] { return !shim.IsHeld(0); });
+    if (verb == "launches") ledger().submitted += number;
+    if (verb == "completions") ledger().completed += number;
+    if (verb == "passed") ledger().passthrough += number;
+    if (verb == "gpu_us") ledger().gpu_time_ns += number * 1000;
+    if (verb == "in_flight") ledger().in_flight = static_cast<std::uint32_t>(number);
     if (verb == "device") shim.Attach(devices++, object);
     if (verb == "queue") {
       for (int i = std::atoi(object.c_str()); i > 0; --i)
