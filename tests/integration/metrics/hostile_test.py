@@ -12,7 +12,7 @@ from typing import Callable, List
 
 import metrics_world
 import rights_world
-from metrics_world import GPU, Metrics, WithMetrics, wait_until
+from metrics_world import GPU, Metrics, WithMetrics, wait_for
 
 
 def answer_of(connection: socket.socket) -> bytes:
@@ -79,7 +79,7 @@ class Hostile(WithMetrics):
         self.the_daemon_works()
         for connection in (nothing, part, drip):
             self.assertEqual(answer_of(connection), b"")
-        wait_until(lambda: self.result("timed_out") == 3, "three that were too slow")
+        wait_for(lambda: self.result("timed_out") == 3, "three that were too slow")
         self.scrape()
 
     def refused(self, request: bytes, status: int) -> None:
@@ -143,8 +143,8 @@ class Hostile(WithMetrics):
         idle = [self.tcp() for _ in range(200)]
         self.the_daemon_works()
         self.scrape()  # it displaces one of them
-        self.assertGreater(wait_until(lambda: self.result("displaced"), "somebody displaced"), 0)
-        wait_until(lambda: self.result("displaced") + self.result("timed_out") >= 184, "all but sixteen to be gone")
+        self.assertGreater(wait_for(lambda: self.result("displaced"), "somebody displaced"), 0)
+        wait_for(lambda: self.result("displaced") + self.result("timed_out") >= 184, "all but sixteen to be gone")
         for connection in idle:
             connection.close()
 

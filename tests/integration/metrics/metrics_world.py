@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/integration/rights"))
 
 import rights_world  # noqa: E402 pylint: disable=wrong-import-position
-from rights_world import Client, WithDaemon, wait_until  # noqa: E402,F401 pylint: disable=wrong-import-position
+from rights_world import Client, WithDaemon, wait_for  # noqa: E402,F401 pylint: disable=wrong-import-position
 
 # Debian's own, also where another Python comes first.
 sys.path.append("/usr/lib/python3/dist-packages")
@@ -78,8 +78,8 @@ class WithMetrics(WithDaemon):
         self.port = self.find_port()
 
     def find_port(self) -> int:
-        found = wait_until(lambda: re.findall(r'metrics are served address="127\.0\.0\.1:(\d+)"', self.log()),
-                           "the address of metrics")
+        found = wait_for(lambda: re.findall(r'metrics are served address="127\.0\.0\.1:(\d+)"', self.log()),
+                         "the address of metrics")
         return int(found[-1])
 
     def ask(self, path: str = "/metrics", accept: Optional[str] = OPEN, method: str = "GET",
@@ -103,7 +103,7 @@ class WithMetrics(WithDaemon):
             metrics = self.scrape()
             return metrics if sum(metrics.all("xschedd_device_clients")) == clients else None
 
-        return wait_until(seen, f"{clients} clients on devices")
+        return wait_for(seen, f"{clients} clients on devices")
 
     def tcp(self) -> socket.socket:
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)

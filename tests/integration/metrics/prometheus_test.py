@@ -16,7 +16,7 @@ import urllib.request
 from typing import Any, Dict, List
 
 import metrics_world
-from metrics_world import GPU, MONITORING, ROOT, WithMetrics, expressions, monitoring_names, run, wait_until
+from metrics_world import GPU, MONITORING, ROOT, WithMetrics, expressions, monitoring_names, run, wait_for
 
 PROGRAMS = pathlib.Path(run(ROOT / "tools/prometheus/fetch", "--path").stdout.strip())
 PROMTOOL = PROGRAMS / "promtool"
@@ -55,8 +55,8 @@ class Scraped(WithMetrics):
                 [PROGRAMS / "prometheus", f"--config.file={config}", f"--storage.tsdb.path={self.data}/tsdb",
                  "--web.listen-address=127.0.0.1:0"], stdout=log, stderr=log, env={**os.environ, "GOMAXPROCS": "1"})
         self.addCleanup(self.end_prometheus)
-        self.api = "http://" + wait_until(self.listens_at, "Prometheus")
-        wait_until(self.is_up, "a scrape")
+        self.api = "http://" + wait_for(self.listens_at, "Prometheus")
+        wait_for(self.is_up, "a scrape")
 
     def end_prometheus(self) -> None:
         self.prometheus.kill()
@@ -85,7 +85,7 @@ class Scraped(WithMetrics):
         return [float(one["value"][1]) for one in self.get("query", query=expression)["result"]]
 
     def eventually(self, expression: str, wanted: List[float]) -> None:
-        wait_until(lambda: self.value(expression) == wanted, f"{expression} = {wanted}")
+        wait_for(lambda: self.value(expression) == wanted, f"{expression} = {wanted}")
 
     def two_clients(self) -> List[Any]:
         clients = [self.client(f"hint={hint}") for hint in (-5, 5)]
@@ -152,12 +152,12 @@ class Scraped(WithMetrics):
             self.rules = self.get("rules")["groups"][0]["rules"]
             return all(rule["health"] != "unknown" for rule in self.rules)
 
-        wait_until(all_evaluated, "an evaluation")
+        wait_for(all_evaluated, "an evaluation")
         for rule in self.rules:
             with self.subTest(rule["name"]):
                 self.assertEqual((rule["health"], rule.get("lastError", ""), rule["state"]), ("ok", "", "inactive"))
         self.ctl("disable")
-        wait_until(lambda: "pending" in {rule["state"] for rule in self.get("rules")["groups"][0]["rules"]
+        wait_for(lambda: "pending" in {rule["state"] for rule in self.get("rules")["groups"][0]["rules"]
                                          if rule["name"] == "XscheddDisabled"}, "XscheddDisabled")
 
     def test_promtool_finds_nothing_wrong_with_what_is_exposed(self) -> None:

@@ -12,7 +12,7 @@ import tempfile
 
 import metrics_world
 import rights_world
-from metrics_world import GPU, Metrics, run, wait_until
+from metrics_world import GPU, Metrics, run, wait_for
 from rights_world import Client
 
 sys.path[:0] = [str(metrics_world.ROOT / "tests" / name) for name in ("fault", "e2e")]
@@ -44,11 +44,11 @@ class Restarts(metrics_world.unittest.TestCase):
         tenant = Client(self.folder, "hint=-5")
         self.addCleanup(tenant.end)
         tenant.tell(f"device {GPU}")
-        wait_until(lambda: sum(self.scrape().all("xschedd_device_clients")) == 1, "its device")
+        wait_for(lambda: sum(self.scrape().all("xschedd_device_clients")) == 1, "its device")
         tenant.tell("launches 5")
         self.assertEqual(self.scrape().one("xschedd_launches_total", device=GPU), 5)
         self.assertEqual(self.scrape().one("xschedd_restarts_total"), 0)
-        wait_until(lambda: len(self.manager.stored()) == 4, "its memory and the state are stored")
+        wait_for(lambda: len(self.manager.stored()) == 4, "its memory and the state are stored")
         for count in (1, 2):
             self.kill()
             seen = self.scrape()

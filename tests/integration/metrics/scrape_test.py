@@ -17,7 +17,7 @@ from typing import Dict, List, Set, Tuple
 
 import metrics_world
 import rights_world
-from metrics_world import DOCS, GPU, OPEN, OTHER_GPU, Metrics, WithMetrics, monitoring_names, wait_until
+from metrics_world import DOCS, GPU, OPEN, OTHER_GPU, Metrics, WithMetrics, monitoring_names, wait_for
 from rights_world import WithDaemon
 
 SANDBOX = metrics_world.ROOT / "tests/integration/install/sandbox.py"
@@ -58,7 +58,7 @@ class Values(WithMetrics):
             self.seen = self.scrape()
             return self.seen.one("xschedd_device_clients", state="held", **where) == 1
 
-        wait_until(one_is_held, "the held client")
+        wait_for(one_is_held, "the held client")
         seen = self.seen
         self.assertEqual(seen.one("xschedd_launches_total", **where), 7)
         self.assertEqual(seen.one("xschedd_launches_total", **rest), 9000)
@@ -75,8 +75,8 @@ class Values(WithMetrics):
         self.assertEqual(seen.one("xschedd_clients"), 2)
         # A hold that lasts counts, and grows. (The guard may open it for a moment, and then it is one more.)
         first = seen.one("xschedd_held_time_seconds_total", **where)
-        wait_until(lambda: self.scrape().one("xschedd_held_time_seconds_total", **where) > first > 0, "a longer hold")
-        self.assertGreater(wait_until(lambda: self.scrape().one("xschedd_longest_hold_seconds", **where), "a hold"), 0)
+        wait_for(lambda: self.scrape().one("xschedd_held_time_seconds_total", **where) > first > 0, "a longer hold")
+        self.assertGreater(wait_for(lambda: self.scrape().one("xschedd_longest_hold_seconds", **where), "a hold"), 0)
         at_least = time.monotonic() - held_since
         high.tell("idle")
         low.tell("await open")
@@ -87,7 +87,7 @@ class Values(WithMetrics):
             self.seen = self.scrape()
             return sum(self.seen.one("xschedd_device_clients", state="idle", **one) for one in (where, rest)) == 2
 
-        wait_until(both_idle, "both idle")
+        wait_for(both_idle, "both idle")
         seen = self.seen
         held = seen.one("xschedd_held_time_seconds_total", **where)
         # Nobody is held: what holds have lasted is what they have lasted together. And it is what this test has seen, less
@@ -105,13 +105,13 @@ class Values(WithMetrics):
         self.assertEqual(sum(seen.all("xschedd_transitions_total")), 4)
         self.assertEqual(self.stats()["transitions_total"], 4)
         # With one device each decision is one of that device's.
-        stats = wait_until(lambda: self.same(lambda: self.stats()["decisions_total"],
+        stats = wait_for(lambda: self.same(lambda: self.stats()["decisions_total"],
                                              lambda: self.scrape().one("xschedd_decisions_total", device=GPU)), "no decision")
         self.assertGreater(stats[0], 0)
         self.assertIn(seen.one("xschedd_decision_latency_seconds_count", device=GPU), range(1, 5))
         low.end()
         high.end()
-        wait_until(lambda: self.scrape().one("xschedd_clients") == 0, "both gone")
+        wait_for(lambda: self.scrape().one("xschedd_clients") == 0, "both gone")
         seen = self.scrape()
         self.assertEqual(sum(seen.all("xschedd_device_clients")), 0)
         self.assertEqual(seen.one("xschedd_launches_total", **where), 7)  # what has been, stays
@@ -145,11 +145,11 @@ class Values(WithMetrics):
     def test_utilization_is_not_claimed_where_nobody_measures(self) -> None:
         alone = self.tenant(0, OTHER_GPU)
         alone.tell("launches 1")
-        seen = wait_until(lambda: self.with_device(OTHER_GPU), "the device")
+        seen = wait_for(lambda: self.with_device(OTHER_GPU), "the device")
         self.assertEqual(seen.one("xschedd_device_clients", device=OTHER_GPU, state="untracked"), 1)
         self.assertEqual(seen.all("xschedd_device_utilization_ratio"), [])
         self.tenant(5, OTHER_GPU).tell("await tracked")
-        wait_until(lambda: self.scrape().all("xschedd_device_utilization_ratio", device=OTHER_GPU) == [0], "an idle device")
+        wait_for(lambda: self.scrape().all("xschedd_device_utilization_ratio", device=OTHER_GPU) == [0], "an idle device")
 
     def with_device(self, device: str):
         seen = self.scrape()
@@ -423,9 +423,9 @@ class Documents(WithMetrics):
         for client in clients:
             client.tell("await tracked")
             client.tell("busy")
-        wait_until(lambda: self.scrape().all("xschedd_window_seconds"), "windows")
+        wait_for(lambda: self.scrape().all("xschedd_window_seconds"), "windows")
         if os.geteuid() == 0:
-            wait_until(lambda: self.scrape().all("xschedd_unscheduled_processes"), "a look at all processes")
+            wait_for(lambda: self.scrape().all("xschedd_unscheduled_processes"), "a look at all processes")
         seen = self.scrape()
         units = dict(re.findall(r"^# UNIT (\S+) (\S+)$", seen.text, re.MULTILINE))
         found = {}

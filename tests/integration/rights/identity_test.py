@@ -16,7 +16,7 @@ from typing import List
 
 import rights_world
 from rights_world import (ALICE, BOB, FAILED_PRECONDITION, GPU, NOT_FOUND, NOT_VISIBLE, OK, PERMISSION_DENIED, WELCOME,
-                          Client, WithDaemon, needs, needs_root, wait_until)
+                          Client, WithDaemon, needs, needs_root, wait_for)
 
 # A process that connects as it is told, hands the socket over standard input (a socket pair) and waits.
 CONNECTOR = textwrap.dedent("""
@@ -73,7 +73,7 @@ class PassedOn(WithDaemon):
         self.on(handed)
         self.assertEqual(self.pids(), [handed.process.pid])
         handed.end()
-        wait_until(lambda: not self.pids(), "the end of the client")
+        wait_for(lambda: not self.pids(), "the end of the client")
 
     def test_a_socket_handed_to_another_user_gives_that_user_no_more(self) -> None:
         handed = self.handed(ALICE)
@@ -135,19 +135,19 @@ class Changing(WithDaemon):
         self.assertEqual(self.pids(), [client.pid])
         client.process.kill()
         client.process.wait()
-        wait_until(lambda: not self.pids(), "the end of the client")
+        wait_for(lambda: not self.pids(), "the end of the client")
 
     def test_a_call_after_the_client_is_gone(self) -> None:
         client = self.client(uid=ALICE)
         client.end()
-        wait_until(lambda: not self.pids(), "the end of the client")
+        wait_for(lambda: not self.pids(), "the end of the client")
         self.assertEqual(self.call("Set", f"selector {{ pid: {client.pid} }} priority: 1", uid=ALICE).status, NOT_FOUND)
         # Of one that has used a device something is remembered, for its own user alone.
         second = self.client(uid=ALICE)
         second.tell("device " + GPU)
-        wait_until(lambda: "pci_address" in self.call("ListClients", on="admin").answers[0], "the client's device")
+        wait_for(lambda: "pci_address" in self.call("ListClients", on="admin").answers[0], "the client's device")
         second.end()
-        wait_until(lambda: not self.pids(), "the end of the client")
+        wait_for(lambda: not self.pids(), "the end of the client")
         self.assertEqual(self.call("Explain", f"pid: {second.pid}", uid=BOB).status, PERMISSION_DENIED)
         self.assertEqual(self.call("Explain", f"pid: {second.pid}", uid=ALICE).status, OK)
 
@@ -221,7 +221,7 @@ class PidReuse(WithDaemon):
         self.assertEqual(self.pids(), [client.pid])
         client.end()
         stranger = self.take_pid(client.pid, ["sleep", "1000"])
-        wait_until(lambda: not self.pids(), "the end of the client")
+        wait_for(lambda: not self.pids(), "the end of the client")
         answer = self.call("Set", f"selector {{ pid: {stranger.pid} }} priority: 1", uid=ALICE)
         self.assertEqual(answer.status, NOT_FOUND)
 

@@ -11,7 +11,7 @@ from typing import Dict, List
 
 import rights_world
 from rights_world import (ALICE, BOB, OK, PERMISSION_DENIED, QUOTA, RESOURCE_EXHAUSTED, WELCOME, WithDaemon, as_user,
-                          identity, needs_root, wait_until)
+                          identity, needs_root, wait_for)
 
 
 class WithQuotas(WithDaemon):
@@ -54,7 +54,7 @@ class Connections(WithQuotas):
             self.assertTrue(all(client.is_welcome for client in clients))
             for client in clients:
                 client.end()
-            wait_until(lambda: not self.pids(), "the end of the clients")
+            wait_for(lambda: not self.pids(), "the end of the clients")
 
     def test_the_door_where_one_is_told_why_is_small_and_empties(self) -> None:
         for _ in range(3):
@@ -62,7 +62,7 @@ class Connections(WithQuotas):
         for _ in range(40):  # of which none says a word
             with as_user(ALICE):
                 self.connect()
-        wait_until(lambda: self.call("GetPolicy", uid=ALICE).status == RESOURCE_EXHAUSTED, "an answer with the reason")
+        wait_for(lambda: self.call("GetPolicy", uid=ALICE).status == RESOURCE_EXHAUSTED, "an answer with the reason")
 
 
 @needs_root
@@ -86,8 +86,8 @@ class Sessions(WithQuotas):
         first, second, other = self.client(uid=ALICE), self.client(uid=ALICE), self.client(uid=BOB)
 
         def wait_for_queues(count: int) -> None:
-            wait_until(lambda: self.call("ListClients", on="admin").answers[0].count("queues {") == count,
-                       f"{count} queues")
+            wait_for(lambda: self.call("ListClients", on="admin").answers[0].count("queues {") == count,
+                     f"{count} queues")
 
         first.tell("queue 2")
         wait_for_queues(2)  # or the other connection's may be counted before them
@@ -96,7 +96,7 @@ class Sessions(WithQuotas):
         other.tell("queue 3")
         wait_for_queues(6)
         first.end()
-        wait_until(lambda: first.pid not in self.pids(), "the end of the client")
+        wait_for(lambda: first.pid not in self.pids(), "the end of the client")
         second.tell("queue 1")
         wait_for_queues(5)
         self.assertEqual(self.refusals(), {"queues": 1})
@@ -137,7 +137,7 @@ class DifferentDevices(WithQuotas):
     def test_a_user_has_so_many_whichever_client_names_them(self) -> None:
         first, second = self.client(uid=ALICE), self.client(uid=ALICE)
         first.tell("device 0000:c0:00.0")
-        wait_until(lambda: self.devices() == 1, "the first device")
+        wait_for(lambda: self.devices() == 1, "the first device")
         second.tell("device 0000:c1:00.0")
         notice = second.tell("notice")
         self.refused(notice, ALICE, "gpus_per_uid")
@@ -145,10 +145,10 @@ class DifferentDevices(WithQuotas):
         self.assertIn(f"0000:c1:00.0: uid {ALICE} is on 1 different GPUs", self.log())
         # One of the user's is no other, and the client is served as before.
         second.tell("device 0000:c0:00.0")
-        wait_until(lambda: " clients: 2 " in self.call("ListClients", on="admin").answers[0], "the same device")
+        wait_for(lambda: " clients: 2 " in self.call("ListClients", on="admin").answers[0], "the same device")
         other = self.client(uid=BOB)
         other.tell("device 0000:c1:00.0")
-        wait_until(lambda: self.devices() == 2, "another's device")
+        wait_for(lambda: self.devices() == 2, "another's device")
 
 
 @needs_root
@@ -172,10 +172,10 @@ class Rates(WithQuotas):
         self.refused(notice, ALICE, "messages_per_s")
         self.assertIn("read more slowly", notice)
         quiet.tell("queue 1")
-        wait_until(lambda: "queues {" in self.call("ListClients", on="admin").answers[0], "another user's message")
+        wait_for(lambda: "queues {" in self.call("ListClients", on="admin").answers[0], "another user's message")
         self.assertEqual(self.one(flooding.pid)["priority_effective"], -1)
         flooding.tell("queue 1")  # behind all of them
-        wait_until(lambda: self.call("ListClients", on="admin").answers[0].count("queues {") == 2, "the last message")
+        wait_for(lambda: self.call("ListClients", on="admin").answers[0].count("queues {") == 2, "the last message")
         self.assertEqual(self.refusals()["messages"], 1)
 
 

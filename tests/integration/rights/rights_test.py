@@ -17,7 +17,7 @@ from typing import Dict, List
 
 import rights_world
 from rights_world import (ALICE, BOB, GPU, INVALID_ARGUMENT, NOT_FOUND, OK, PERMISSION_DENIED, WithDaemon, needs_root,
-                          wait_until)
+                          wait_for)
 
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "explanation", "security-model.md")
 
@@ -199,13 +199,13 @@ class Devices(WithDaemon):
     def test_an_invented_device_is_not_scheduled_and_the_client_hears_why(self) -> None:
         client = self.client(uid=ALICE)
         client.tell("device " + GPU)
-        wait_until(lambda: f"device {GPU}: this machine has no GPU {GPU}" in self.log(), "the refusal")
+        wait_for(lambda: f"device {GPU}: this machine has no GPU {GPU}" in self.log(), "the refusal")
         self.assertNotIn("devices {", self.call("ListClients", on="admin").answers[0])
 
     def test_a_pretended_one_is_for_the_self_test(self) -> None:
         client = self.client(uid=ALICE)
         client.tell("device ffff:01:02.0")
-        wait_until(lambda: "ffff:01:02.0" in self.call("ListClients", on="admin").answers[0], "the device")
+        wait_for(lambda: "ffff:01:02.0" in self.call("ListClients", on="admin").answers[0], "the device")
 
 
 @needs_root
@@ -304,9 +304,9 @@ priority = 7
         client = self.client(uid=ALICE)
         client.tell("device " + GPU)
         self.assertEqual(self.call("Hold", f"selector {{ pid: {client.pid} }}", uid=ALICE).status, OK)
-        wait_until(lambda: client.tell("held") == "yes", "the shut gate")
+        wait_for(lambda: client.tell("held") == "yes", "the shut gate")
         self.assertEqual(self.call("Release", "selector { all: true }", uid=ALICE).status, OK)
-        wait_until(lambda: client.tell("held") == "no", "the open gate")
+        wait_for(lambda: client.tell("held") == "no", "the open gate")
 
 
 @needs_root
@@ -354,14 +354,14 @@ class Selectors(WithDaemon):
         waiting, busy = self.client("hint=1", uid=ALICE), self.client("hint=50", uid=BOB)
         for client in (waiting, busy):
             client.tell("device " + GPU)
-        wait_until(lambda: "state: CLIENT_STATE_IDLE" in self.call("ListClients", on="admin").answers[0], "tracking")
+        wait_for(lambda: "state: CLIENT_STATE_IDLE" in self.call("ListClients", on="admin").answers[0], "tracking")
         busy.tell("busy")
         waiting.tell("busy")
-        wait_until(lambda: waiting.tell("held") == "yes", "the shut gate")
+        wait_for(lambda: waiting.tell("held") == "yes", "the shut gate")
 
         def explained(uid: int, on: str) -> str:
             return self.call("Explain", f"pid: {waiting.pid}", uid=uid, on=on).answers[0]
-        wait_until(lambda: f"pid {busy.pid} (scripted_client" in explained(0, "admin"), "the administrator's view")
+        wait_for(lambda: f"pid {busy.pid} (scripted_client" in explained(0, "admin"), "the administrator's view")
         own = explained(ALICE, "client")
         self.assertIn(f"pid {busy.pid} (priority 50) was busy here", own)
         self.assertNotIn(f"pid {busy.pid} (scripted_client", own)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -10,9 +11,11 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from harness import wait_for  # noqa: E402 pylint: disable=wrong-import-position
 
 XSCHEDD, XSCHEDCTL, CALL, CLIENT = "", "", "", ""
 
@@ -52,17 +55,6 @@ def as_user(uid: int) -> Iterator[None]:
     finally:
         os.seteuid(0)
         os.setegid(0)
-
-
-def wait_until(condition, what: str, seconds: float = 60) -> Any:
-    deadline = time.monotonic() + seconds
-    while True:
-        found = condition()
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what} did not come within {seconds} s")
-        time.sleep(0.02)
 
 
 class Answer(NamedTuple):
@@ -127,7 +119,7 @@ class WithDaemon(unittest.TestCase):
             self.daemon = subprocess.Popen([*self.PREFIX, XSCHEDD, *self.DEVICES, "--runtime-dir", self.folder, "--config", config,
                                             "--log-level", "debug"], stdout=log, stderr=log)
         self.addCleanup(self.end_daemon)
-        wait_until(lambda: "ready version" in self.log() or self.daemon.poll() is not None, "the daemon")
+        wait_for(lambda: "ready version" in self.log() or self.daemon.poll() is not None, "the daemon")
         self.assertIsNone(self.daemon.poll(), "the daemon ended: " + self.log())
 
     def end_daemon(self) -> None:
