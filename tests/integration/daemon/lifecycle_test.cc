@@ -11,6 +11,7 @@
 #include "tests/integration/daemon/admin_calls.h"
 #include "tests/integration/daemon/daemon_process.h"
 #include "tests/integration/daemon/fake_shim.h"
+#include "tests/integration/daemon/high_and_low.h"
 
 using namespace xschedd;
 using namespace xschedd::test;
@@ -105,11 +106,8 @@ TEST_CASE("a wrong configuration at reload keeps the old one") {
 TEST_CASE("a daemon that observes only says so, holds nobody, and enforces after a reload") {
   DaemonProcess daemon("[daemon]\nenforce = false\n");
   REQUIRE(Eventually([&] { return daemon.Log().find("observing only") != std::string::npos; }));
-  FakeShim high(daemon.Dir(), 50);
-  FakeShim low(daemon.Dir(), 0);
-  high.Attach(0, kGpu);
-  low.Attach(0, kGpu);
-  REQUIRE(Eventually([&] { return high.IsTracked(0) && low.IsTracked(0); }));
+  HighAndLow two(daemon.Dir());
+  auto& [high, low] = two;
   low.Report(0, true);
   high.Report(0, true);
   const auto list = [&] {
@@ -144,11 +142,8 @@ TEST_CASE("a daemon that is to spin does so while somebody is tracked, and other
   };
   CHECK(sleeps());
   {
-    FakeShim high(daemon.Dir(), 50);
-    FakeShim low(daemon.Dir(), 0);
-    high.Attach(0, kGpu);
-    low.Attach(0, kGpu);
-    REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+    HighAndLow two(daemon.Dir());
+    auto& [high, low] = two;
     CHECK(spins());
     high.Report(0, true);
     CHECK(Eventually([&] { return low.IsHeld(0); }));
@@ -208,11 +203,8 @@ TEST_CASE("sockets that systemd hands over are used and left in place") {
 
 TEST_CASE("disable opens all gates and takes nobody new, enable undoes it") {
   DaemonProcess daemon;
-  FakeShim high(daemon.Dir(), 50);
-  FakeShim low(daemon.Dir(), 0);
-  high.Attach(0, kGpu);
-  low.Attach(0, kGpu);
-  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+  HighAndLow two(daemon.Dir());
+  auto& [high, low] = two;
   high.Report(0, true);
   REQUIRE(Eventually([&] { return low.IsHeld(0); }));
   grpc::ClientContext context;
@@ -241,11 +233,8 @@ TEST_CASE("disable opens all gates and takes nobody new, enable undoes it") {
 
 TEST_CASE("SIGTERM opens all gates, removes the sockets and exits 0") {
   DaemonProcess daemon;
-  FakeShim high(daemon.Dir(), 50);
-  FakeShim low(daemon.Dir(), 0);
-  high.Attach(0, kGpu);
-  low.Attach(0, kGpu);
-  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+  HighAndLow two(daemon.Dir());
+  auto& [high, low] = two;
   high.Report(0, true);
   REQUIRE(Eventually([&] { return low.IsHeld(0); }));
   CHECK(daemon.Stop() == 0);
@@ -258,11 +247,8 @@ TEST_CASE("SIGTERM opens all gates, removes the sockets and exits 0") {
 
 TEST_CASE("a killed daemon holds nobody for longer than the lease") {
   DaemonProcess daemon;
-  FakeShim high(daemon.Dir(), 50);
-  FakeShim low(daemon.Dir(), 0);
-  high.Attach(0, kGpu);
-  low.Attach(0, kGpu);
-  REQUIRE(Eventually([&] { return high.IsTracked(0); }));
+  HighAndLow two(daemon.Dir());
+  auto& [high, low] = two;
   high.Report(0, true);
   REQUIRE(Eventually([&] { return low.IsHeld(0); }));
   daemon.Signal(SIGKILL);

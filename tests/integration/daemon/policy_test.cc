@@ -7,17 +7,15 @@
 #include "tests/integration/daemon/admin_calls.h"
 #include "tests/integration/daemon/daemon_process.h"
 #include "tests/integration/daemon/fake_shim.h"
+#include "tests/integration/daemon/high_and_low.h"
 
 using namespace xschedd;
 using namespace xschedd::test;
 
 TEST_CASE("a policy change keeps priorities and acts at once") {
   DaemonProcess daemon;
-  FakeShim high(daemon.Dir(), 50);
-  FakeShim low(daemon.Dir(), 0);
-  high.Attach(0, kGpu);
-  low.Attach(0, kGpu);
-  REQUIRE(Eventually([&] { return low.IsTracked(0); }));
+  HighAndLow two(daemon.Dir());
+  auto& [high, low] = two;
   v1::SetPolicyRequest request;
   v1::Policy answer;
   request.set_name("fifo");

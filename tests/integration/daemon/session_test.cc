@@ -10,6 +10,7 @@
 #include "tests/integration/daemon/admin_calls.h"
 #include "tests/integration/daemon/daemon_process.h"
 #include "tests/integration/daemon/fake_shim.h"
+#include "tests/integration/daemon/high_and_low.h"
 
 using namespace xschedd;
 using namespace xschedd::test;
@@ -247,11 +248,8 @@ TEST_CASE("while the daemon is disabled, no session begins") {
 
 TEST_CASE("what the ledger says of a held client shows whether it passes by") {
   DaemonProcess daemon;
-  FakeShim high(daemon.Dir(), 50);
-  FakeShim low(daemon.Dir(), 0);
-  high.Attach(0, kGpu);
-  low.Attach(0, kGpu);
-  REQUIRE(Eventually([&] { return high.IsTracked(0) && low.IsTracked(0); }));
+  HighAndLow two(daemon.Dir());
+  auto& [high, low] = two;
   low.Report(0, true);
   high.Report(0, true);
   REQUIRE(Eventually([&] { return low.IsHeld(0); }));
