@@ -3,8 +3,8 @@
 namespace xschedd {
 
 std::string Text(const Actor& actor) {
-  return (actor.is_admin ? "by uid " : "by its user, uid ") + std::to_string(actor.uid) + " (pid " +
-         std::to_string(actor.pid) + (actor.login_uid ? ", login uid " + std::to_string(*actor.login_uid) : "") + ")";
+  return (actor.is_admin ? "by " : "by its user, ") + Text(PrincipalOf(actor)) + " (pid " + std::to_string(actor.pid) +
+         (actor.login_uid ? ", login uid " + std::to_string(*actor.login_uid) : "") + ")";
 }
 
 std::string Fields(const Actor& actor) {

@@ -5,6 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "daemon/registry/claim.h"
+#include "daemon/registry/principal.h"
+
 namespace xschedd {
 
 // An administrator, or the user that owns the clients.
@@ -14,9 +17,15 @@ struct Actor {
   bool is_admin = true;
   bool may_raise = false;  // MayRaise (registry/roles.h)
   bool may_read_all = false;
-  std::uint64_t claim_socket = 0;               // as in ClientIdentity
+  ClaimPtr claim = {};                          // that applies to its process; null: none
+  std::string place = {};                       // as in Principal, with its claim as it is now; counts only for a user
   std::optional<std::uint32_t> login_uid = {};  // who logged in and became `uid` (sudo); none: unknown
 };
+
+// The user that asks; of an administrator, whose place does not matter, the uid alone.
+inline Principal PrincipalOf(const Actor& actor) {
+  return {actor.uid, actor.is_admin ? std::string() : actor.place};
+}
 
 // "by uid 0 (pid 12)", for events and reasons.
 std::string Text(const Actor& actor);

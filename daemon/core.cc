@@ -55,9 +55,9 @@ Core::Core(boost::asio::io_context& io, ConfigSource source, Config config, Host
 Client& Core::AddClient(NewClient fresh) {
   Identify(fresh.identity);
   Client& client = registry_.Add(std::move(fresh), MonotonicNs());
-  client.claim = ClaimOf(client);
+  SetClaim(client, ClaimOf(client));
   client.own = client.effective = EffectiveOf(client, config_);
-  registry_.MoveToGroup(client, GroupNameOf(client, config_), IsGroupOfClaims(client));
+  registry_.MoveToGroup(client, GroupNameOf(client, config_), GroupNamerOf(client, config_));
   journal_.Connected(client);
   if (client.channel != nullptr) loop_.Watch(client);
   // A new member may change what the rest of its group may do.
@@ -180,7 +180,7 @@ bool Core::UpdateGroup(Client& client) {
   Client* stays = nullptr;
   for (Client* member : client.group->clients)
     if (member != &client) stays = member;
-  if (!registry_.MoveToGroup(client, name, IsGroupOfClaims(client))) return false;
+  if (!registry_.MoveToGroup(client, name, GroupNamerOf(client, config_))) return false;
   if (stays != nullptr) UpdateMembers(*stays->group, "a member has left the group");
   UpdateMembers(*client.group, "a client has joined the group");
   journal_.GroupChanged(client, before);
@@ -211,7 +211,7 @@ std::vector<Effective> Core::EffectiveIf(const std::vector<Client*>& clients,
 
 template <typename Value>
 void Core::SetOverride(const std::vector<Client*>& clients, const Override<Value>& change, const Actor& by) {
-  journal_.Operation(change.operation, clients, by, OwnerOf(by.uid));
+  journal_.Operation(change.operation, clients, by, OwnerOf(PrincipalOf(by)));
   for (Client* client : clients) {
     client->*(by.is_admin ? change.of_admin : change.of_owner) = change.value;
     UpdateEffective(*client, change.why + " " + Text(by), LinesFor(by));
@@ -237,7 +237,7 @@ void Core::SetLatency(const std::vector<Client*>& clients, std::optional<Latency
 }
 
 void Core::SetHold(const std::vector<Client*>& clients, bool hold, const Actor& by) {
-  journal_.Operation(hold ? "hold" : "release", clients, by, OwnerOf(by.uid));
+  journal_.Operation(hold ? "hold" : "release", clients, by, OwnerOf(PrincipalOf(by)));
   for (Client* client : clients) {
     // Even if nothing changes: it may not be saved yet.
     NoteChange(*client, UrgencyFor(by));
@@ -353,9 +353,9 @@ void Core::Stop() {
   loop_.Stop();
 }
 
-void Core::Refused(std::uint32_t uid, const std::string& why) {
+void Core::Refused(const Principal& who, const std::string& why) {
   ++refused_total_;
-  journal_.Refused(OwnerOf(uid), why);
+  journal_.Refused(OwnerOf(who), why);
 }
 
 }  // namespace xschedd

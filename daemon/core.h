@@ -122,8 +122,12 @@ class Core {
   void LookAtClaims(std::uint64_t now_ns);
   const ClaimTable& Claims() const { return claims_; }
   std::size_t ClientsOf(const Claim& claim) const;
-  // That of a process that is no client, or not yet; null: none.
-  ClaimPtr ClaimOfProcess(const ProcessInfo& process) const;
+  // Where a process that has connected runs. `claim_socket`: as in Origin.
+  Origin OriginOf(const PeerIdentity& peer, std::uint64_t claim_socket) const;
+  // The claim that applies to it now; null: none.
+  ClaimPtr ClaimOf(const Origin& origin) const;
+  // Its place now (Principal::place).
+  std::string PlaceNow(const Origin& origin) const;
   // The sockets of claims; closing one that is not open does nothing.
   struct ClaimSocketCalls {
     std::function<Result<void>(const Claim&)> open;  // also where it is open
@@ -155,7 +159,7 @@ class Core {
   void SetOwnerOf(std::function<std::uint32_t(std::uint32_t uid)> owner_of) { owner_of_ = std::move(owner_of); }
 
   // Counts the refusal, and logs it within limits per user, so that no user's flood hides another's.
-  void Refused(std::uint32_t uid, const std::string& why);
+  void Refused(const Principal& who, const std::string& why);
   // The same without a log line.
   void CountRefused() { ++refused_total_; }
   bool IsEnabled() const { return enabled_; }
@@ -200,6 +204,7 @@ class Core {
   template <typename Value>
   void SetOverride(const std::vector<Client*>& clients, const Override<Value>& change, const Actor& by);
   std::uint32_t OwnerOf(std::uint32_t uid) const { return owner_of_ ? owner_of_(uid) : uid; }
+  Principal OwnerOf(const Principal& who) const { return {OwnerOf(who.uid), who.place}; }
   // Recomputes what is in effect for the client and its group, logs it and notifies the scheduler. Returns how many
   // clients changed.
   std::size_t UpdateEffective(Client& client, const std::string& why,

@@ -23,8 +23,23 @@ ClaimPtr Core::ClaimOf(const Client& client) const {
   return claims_.Match(who.cgroup, who.cgroup_lineage);
 }
 
-ClaimPtr Core::ClaimOfProcess(const ProcessInfo& process) const {
-  return claims_.Match(process.cgroup, LineageOfProcess(process.cgroup, process.is_cgroup_exact));
+Origin Core::OriginOf(const PeerIdentity& peer, std::uint64_t claim_socket) const {
+  ProcessInfo process = ReadProcess(peer.pid, peer.pidfd.Get());
+  CgroupLineage lineage = LineageOfProcess(process.cgroup, process.is_cgroup_exact);
+  return {std::move(process.cgroup), std::move(lineage), std::move(process.place), claim_socket};
+}
+
+ClaimPtr Core::ClaimOf(const Origin& origin) const {
+  if (origin.claim_socket != 0) return claims_.FindId(origin.claim_socket);
+  return claims_.Match(origin.cgroup, origin.lineage);
+}
+
+std::string Core::PlaceNow(const Origin& origin) const {
+  const ClaimPtr claim = ClaimOf(origin);
+  return PlaceWithClaim(origin.claim_socket != 0 ? origin.claim_socket
+                        : claim != nullptr       ? claim->id
+                                                 : 0,
+                        origin.place);
 }
 
 CgroupLineage Core::LineageOfProcess(const std::string& cgroup, bool is_exact) const {
@@ -102,7 +117,7 @@ void Core::FollowClaims(const std::string& why) {
   for (const auto& [id, client] : registry_.Clients()) {
     ClaimPtr claim = ClaimOf(*client);
     if (claim == client->claim) continue;
-    client->claim = std::move(claim);
+    SetClaim(*client, std::move(claim));
     client->own = EffectiveOf(*client, config_);
     affected.push_back(client.get());
   }

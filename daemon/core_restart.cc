@@ -31,14 +31,14 @@ Client& Core::RestoreClient(RestoredClient restored) {
   const std::uint64_t since = restored.connected_ns != 0 ? std::min(restored.connected_ns, now) : now;
   Identify(restored.fresh.identity);
   Client& client = registry_.Add(std::move(restored.fresh), since);
-  client.claim = ClaimOf(client);
+  SetClaim(client, ClaimOf(client));
   Apply(restored.set, client);
   client.default_stream_deadline_us = restored.default_stream_deadline_us;
   client.late_total = restored.late_total;
   for (const Queue& queue : restored.queues)
     client.queues.emplace(queue.id, queue);
   client.own = client.effective = EffectiveOf(client, config_);
-  registry_.MoveToGroup(client, GroupNameOf(client, config_), IsGroupOfClaims(client));
+  registry_.MoveToGroup(client, GroupNameOf(client, config_), GroupNamerOf(client, config_));
   for (NewDevice& device : restored.devices) {
     const auto attachment = registry_.Attach(client, std::move(device));
     if (!attachment) continue;  // no daemon writes such an attachment
@@ -65,10 +65,11 @@ void Core::ResumeClient(Client& client, NewClient fresh) {
   who.exe = std::move(fresh.identity.exe);
   who.cgroup = std::move(fresh.identity.cgroup);
   who.is_cgroup_exact = fresh.identity.is_cgroup_exact;
+  who.place = std::move(fresh.identity.place);
   who.claim_socket = fresh.identity.claim_socket;
   Identify(who);
   who.may_raise = fresh.identity.may_raise;
-  client.claim = ClaimOf(client);
+  SetClaim(client, ClaimOf(client));
   client.group_name = std::move(fresh.group_name);
   client.hint = fresh.hints.priority;
   client.hint_weight = fresh.hints.weight;

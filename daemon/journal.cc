@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <string_view>
 #include <utility>
 
 #include "common/clock.h"
@@ -21,16 +22,22 @@ Event EventNow(EventKind kind, std::string text) {
   return event;
 }
 
+// ` place="container 0123456789ab"`; empty for the host.
+std::string PlaceField(const Client& client) {
+  const std::string text = InPlaceText(client.principal->place);
+  return text.empty() ? text : " place=\"" + text.substr(std::string_view(" in ").size()) + "\"";
+}
+
 }  // namespace
 
-bool Journal::TakeLine(std::uint32_t owner, std::string* note) {
+bool Journal::TakeLine(const Principal& owner, std::string* note) {
   const auto left_out = client_lines_.Take(owner, MonotonicNs());
   *note = left_out.value_or(0) == 0 ? "" : " lines_left_out_of_this_user=" + std::to_string(*left_out);
   return left_out.has_value();
 }
 
 bool Journal::TakeDetail(LinesOf lines, const Client& client, std::string* note) {
-  if (lines == LinesOf::kItself) return TakeLine(client.identity.owner, note);
+  if (lines == LinesOf::kItself) return TakeLine(*client.principal, note);
   return detail_lines_.Take(MonotonicNs());
 }
 
@@ -38,20 +45,21 @@ bool Journal::TakeDetail(LinesOf lines, const Client& client, std::string* note)
 
 void Journal::Connected(const Client& client) {
   const ClientIdentity& who = client.identity;
-  if (std::string note; TakeLine(who.owner, &note)) {
+  if (std::string note; TakeLine(*client.principal, &note)) {
     SPDLOG_INFO(
-        "client connected id={} pid={} uid={} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}{}{}",
-        client.id, who.pid, who.uid, who.exe, who.cgroup, client.group->name, client.effective.priority,
-        SourceText(client.effective.source), client.claim == nullptr ? "" : " claim=\"" + client.claim->name + "\"",
+        "client connected id={} pid={} uid={}{} exe=\"{}\" cgroup=\"{}\" group=\"{}\" priority={} source={}{}{}{}",
+        client.id, who.pid, who.uid, PlaceField(client), who.exe, who.cgroup, client.group->name,
+        client.effective.priority, SourceText(client.effective.source),
+        client.claim == nullptr ? "" : " claim=\"" + client.claim->name + "\"",
         client.channel == nullptr ? " shared_memory=no" : "", note);
   }
   events_.Add(ClientEvent(EventKind::kClientConnected, client, MonotonicNs(), who.exe));
 }
 
 void Journal::Disconnected(const Client& client, const std::string& why) {
-  if (std::string note; TakeLine(client.identity.owner, &note)) {
-    SPDLOG_INFO("client gone id={} pid={} uid={} reason=\"{}\"{}", client.id, client.identity.pid, client.identity.uid,
-                why, note);
+  if (std::string note; TakeLine(*client.principal, &note)) {
+    SPDLOG_INFO("client gone id={} pid={} uid={}{} reason=\"{}\"{}", client.id, client.identity.pid,
+                client.identity.uid, PlaceField(client), why, note);
   }
   events_.Add(ClientEvent(EventKind::kClientGone, client, MonotonicNs(), why));
 }
@@ -63,7 +71,7 @@ void Journal::TakenOver(const Client& client) {
 
 void Journal::Reconnected(const Client& client) {
   const ClientIdentity& who = client.identity;
-  if (std::string note; TakeLine(who.owner, &note)) {
+  if (std::string note; TakeLine(*client.principal, &note)) {
     SPDLOG_INFO("client is back id={} pid={} uid={} exe=\"{}\" priority={}{}", client.id, who.pid, who.uid, who.exe,
                 client.effective.priority, note);
   }
@@ -73,7 +81,7 @@ void Journal::Reconnected(const Client& client) {
 void Journal::Attached(const Attachment& attachment, std::uint64_t now_ns) {
   const Device& device = *attachment.device;
   const ClientIdentity& who = attachment.client->identity;
-  if (std::string note; TakeLine(who.owner, &note)) {
+  if (std::string note; TakeLine(*attachment.client->principal, &note)) {
     SPDLOG_INFO("device attached pid={} slot={} device={} name=\"{}\"{}", who.pid, attachment.slot, device.pci_address,
                 device.name, note);
   }
@@ -159,7 +167,7 @@ void Journal::ClaimEnded(const Claim& claim, const std::string& why, std::size_t
 // ---- what somebody did
 
 void Journal::Operation(const std::string& what, const std::vector<Client*>& clients, const Actor& by,
-                        std::uint32_t owner) {
+                        const Principal& owner) {
   std::string note;
   if (!by.is_admin && !TakeLine(owner, &note)) return;
   std::string pids;
@@ -215,7 +223,7 @@ void Journal::Enabled(const Actor& by) {
   events_.Add(EventNow(EventKind::kPolicy, "scheduling enabled " + Text(by)));
 }
 
-void Journal::Refused(std::uint32_t owner, const std::string& why) {
+void Journal::Refused(const Principal& owner, const std::string& why) {
   // A flood of refusals must not push everything else out of the log and the event memory.
   const auto left_out = refusal_lines_.Take(owner, MonotonicNs());
   if (!left_out) return;

@@ -45,8 +45,8 @@ class Journal {
   void ClaimEnded(const Claim& claim, const std::string& why, std::size_t clients);
 
   // ---- what somebody did
-  // One line for all `clients`, limited if a user caused it. `owner`: the user whose limit applies.
-  void Operation(const std::string& what, const std::vector<Client*>& clients, const Actor& by, std::uint32_t owner);
+  // One line for all `clients`, limited if a user caused it. `owner`: whose limit applies.
+  void Operation(const std::string& what, const std::vector<Client*>& clients, const Actor& by, const Principal& owner);
   void PolicySet(const policy::Settings& settings, const Actor& by);
   static void PolicyRestored(const policy::Settings& settings);
   static void GuardIsOff();
@@ -55,14 +55,14 @@ class Journal {
   void Reloaded(const std::string& file, std::size_t clients_changed, std::size_t clients_moved, const Actor& by);
   void Disabled(const Actor& by);
   void Enabled(const Actor& by);
-  void Refused(std::uint32_t owner, const std::string& why);
+  void Refused(const Principal& owner, const std::string& why);
 
   std::uint64_t ClientLinesLeftOut() const { return client_lines_.LeftOutTotal(); }
   std::uint64_t RefusalLinesLeftOut() const { return refusal_lines_.LeftOutTotal(); }
 
  private:
   // Whether the limit allows a line. `note`: appended to the line.
-  bool TakeLine(std::uint32_t owner, std::string* note);
+  bool TakeLine(const Principal& owner, std::string* note);
   bool TakeDetail(LinesOf lines, const Client& client, std::string* note);
 
   EventLog& events_;

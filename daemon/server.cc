@@ -39,9 +39,14 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
                  connection.client_id = 0;
                  GiveBack(connection);
                },
-           .refused = [this](uid_t uid, const std::string& why) { core_.Refused(uid, why); },
+           .refused = [this](const Principal& who, const std::string& why) { core_.Refused(who, why); },
            .equip = [this](Connection& connection, const abi::Layout& layout) { return Equip(connection, layout); },
-           .dropped = [this](Connection& connection) { GiveBack(connection); }}),
+           .dropped = [this](Connection& connection) { GiveBack(connection); },
+           .locate =
+               [this](Connection& connection) {
+                 connection.origin = core_.OriginOf(connection.peer, connection.origin.claim_socket);
+                 connection.who.place = core_.PlaceNow(connection.origin);
+               }}),
       host_{io_, core_, connections_, commands_, quotas_, state_},
       operations_(core_, connections_, quotas_),
       metrics_(io_, core_, connections_, quotas_),

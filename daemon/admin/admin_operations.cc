@@ -60,17 +60,14 @@ Status AdminOperations::ListClients(const Actor& by, const v1::ListClientsReques
 }
 
 void AdminOperations::ChargeFor(const Actor& by, std::size_t clients) {
-  if (!by.is_admin) quotas_.Charge(by.uid, QuotaKind::kCalls, clients / kClientsPerCall);
+  if (!by.is_admin) quotas_.Charge(PrincipalOf(by), QuotaKind::kCalls, clients / kClientsPerCall);
 }
 
 Status AdminOperations::GetCeiling(const Actor& by, const v1::GetCeilingRequest&, v1::GetCeilingResponse& response) {
   const Config& config = core_.Settings();
   OwnCeiling ceiling = OwnCeilingOf(by.uid, by.may_raise, config);
   response.set_why(CeilingText(by.uid, ceiling.is_configured));
-  // The caller's process or, if it has just ended, another one with its pid: harmless, since the call only informs.
-  ClaimPtr claim = core_.Claims().FindId(by.claim_socket);
-  const UniqueFd process(by.claim_socket == 0 ? SystemPeerCalls().open_pidfd(static_cast<pid_t>(by.pid)) : -1);
-  if (process.IsValid()) claim = core_.ClaimOfProcess(ReadProcess(static_cast<pid_t>(by.pid), process.Get()));
+  const ClaimPtr& claim = by.claim;
   if (claim != nullptr) ceiling = WithClaim(ceiling, *claim, by.uid, config);
   if (claim != nullptr && (claim->priority || claim->ceiling || claim->weight || claim->weight_ceiling))
     response.set_why(ClaimText(*claim));
@@ -106,10 +103,10 @@ Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& reque
       .histories = core_.GetScheduler().Records().Histories(),
       .config = core_.Settings(),
       .now_ns = MonotonicNs(),
-      .only_uid = by.is_admin || by.may_read_all ? std::nullopt : std::optional<std::uint32_t>(by.uid),
+      .only_of = by.is_admin || by.may_read_all ? std::nullopt : std::optional<Principal>(PrincipalOf(by)),
       .is_admin = by.is_admin,
   };
-  if (!by.is_admin) quotas_.Charge(by.uid, QuotaKind::kCalls, kExtraCallsForExplain);
+  if (!by.is_admin) quotas_.Charge(PrincipalOf(by), QuotaKind::kCalls, kExtraCallsForExplain);
   const std::vector<Client*> clients = core_.Clients().FindPid(request.pid());
   const PastClient* const past = core_.GetScheduler().Records().Past().Find(request.pid());
   if (clients.empty() && past == nullptr) {
@@ -118,7 +115,8 @@ Status AdminOperations::Explain(const Actor& by, const v1::ExplainRequest& reque
                                        " that ended; xschedctl ps lists the connected clients"};
   }
   const ClientIdentity& who = clients.empty() ? past->identity : clients.back()->identity;
-  if (!by.is_admin && !by.may_read_all && who.uid != by.uid) return NotYours(core_, by, who);
+  const Principal& whose = clients.empty() ? *past->principal : *clients.back()->principal;
+  if (context.only_of && !MayManage(*context.only_of, who.uid, whose)) return NotYours(core_, by, who, whose);
   FillExplanation(clients.empty() ? ExplainClient(*past, request.seconds(), context)
                                   : ExplainClient(*clients.back(), request.seconds(), context),
                   response);

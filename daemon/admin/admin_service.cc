@@ -22,7 +22,8 @@ grpc::Status AdminService::Authorise(Host& host, bool is_admin, const std::strin
   by = {static_cast<std::uint64_t>(connection->peer.pid), connection->peer.uid, is_admin,
         MayRaise(connection->peer, host.core.Groups()), MayReadAll(connection->peer, host.core.Groups())};
   by.login_uid = connection->login_uid;
-  by.claim_socket = connection->claim_socket;
+  by.claim = host.core.ClaimOf(connection->origin);
+  by.place = host.core.PlaceNow(connection->origin);
   if (by.is_admin) return grpc::Status::OK;
   if (!connection->refusal.ok()) return connection->refusal;
   connection->last_call_ns = MonotonicNs();
@@ -30,17 +31,17 @@ grpc::Status AdminService::Authorise(Host& host, bool is_admin, const std::strin
   const auto refuse = [&](grpc::StatusCode code, const std::string& why) {
     // Every refusal is answered; only the first for each call of a connection is logged.
     if (connection->refused_calls.insert(rpc).second) {
-      host.core.Refused(by.uid, ProcessText(by.pid, by.uid) + " called " + rpc + " on client.sock: " + why);
+      host.core.Refused(PrincipalOf(by), ProcessText(by.pid, by.uid) + " called " + rpc + " on client.sock: " + why);
     } else {
       host.core.CountRefused();
     }
     return grpc::Status(code, why);
   };
-  if (!host.quotas.Has(by.uid, QuotaKind::kCalls, connection->last_call_ns)) {
+  if (!host.quotas.Has(PrincipalOf(by), QuotaKind::kCalls, connection->last_call_ns)) {
     host.quotas.CountRefusal(QuotaKind::kCalls);
-    return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED, host.quotas.Reason(by.uid, QuotaKind::kCalls));
+    return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED, host.quotas.Reason(PrincipalOf(by), QuotaKind::kCalls));
   }
-  host.quotas.Charge(by.uid, QuotaKind::kCalls, 1);
+  host.quotas.Charge(PrincipalOf(by), QuotaKind::kCalls, 1);
   const Right right = RightOnClientSocket(rpc);
   if (right == Right::kReaders && !by.may_read_all)
     return refuse(grpc::StatusCode::PERMISSION_DENIED, RefusalText(rpc));
@@ -112,12 +113,13 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
   void Begin(bool is_admin, const std::string& peer, bool replay) {
     if (grpc::Status status = AdminService::Authorise(host_, is_admin, peer, "WatchEvents", by_); !status.ok())
       return End(status);
+    caller_ = PrincipalOf(by_);
     if (!by_.is_admin) {
-      watchers_ = Quotas::Holding(host_.quotas, by_.uid, QuotaKind::kWatchers);
-      memory_ = Quotas::Holding(host_.quotas, by_.uid, QuotaKind::kMemory);
+      watchers_ = Quotas::Holding(host_.quotas, PrincipalOf(by_), QuotaKind::kWatchers);
+      memory_ = Quotas::Holding(host_.quotas, PrincipalOf(by_), QuotaKind::kMemory);
       if (!watchers_.Add()) {
-        const std::string why = host_.quotas.Reason(by_.uid, QuotaKind::kWatchers);
-        host_.core.Refused(by_.uid, ProcessText(by_.pid, by_.uid) + ": " + why);
+        const std::string why = host_.quotas.Reason(PrincipalOf(by_), QuotaKind::kWatchers);
+        host_.core.Refused(PrincipalOf(by_), ProcessText(by_.pid, by_.uid) + ": " + why);
         return End({grpc::StatusCode::RESOURCE_EXHAUSTED, why});
       }
     }
@@ -140,7 +142,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
   // A user sees what happens to its own clients, and what an administrator changes for all.
   bool MayBeShown(const Event& event) const {
     if (by_.is_admin || by_.may_read_all) return true;
-    if (event.client_id != 0) return event.uid == by_.uid;
+    if (event.principal != nullptr) return MayManage(caller_, event.uid, *event.principal);
     return event.kind == EventKind::kPolicy || event.kind == EventKind::kReloaded;
   }
 
@@ -188,6 +190,7 @@ class EventWatcher final : public grpc::ServerWriteReactor<v1::Event>, public Ev
 
   Host& host_;
   Actor by_;
+  Principal caller_;  // as when the call began
   std::shared_ptr<Connection> connection_;
   Quotas::Holding watchers_;
   Quotas::Holding memory_;  // of the events in waiting_

@@ -52,12 +52,12 @@ Status AdminOperations::Select(const Actor& by, const v1::Selector& selector, Se
   }
   // A caller that names a process means exactly that one, and gets the error; one that names a kind of client means its
   // own clients of that kind.
-  if (other != nullptr && !selector.pid().empty()) return NotYours(core_, by, other->identity);
+  if (other != nullptr && !selector.pid().empty()) return NotYours(core_, by, other->identity, *other->principal);
   if (other != nullptr && selected.clients.empty()) {
     return Denied(core_, by,
-                  "uid " + std::to_string(by.uid) + " has no client that matches, and may not change the " +
+                  Text(PrincipalOf(by)) + " has no client that matches, and may not change the " +
                       std::to_string(selected.left_out) +
-                      " of other users on client.sock; ask an administrator (admin.sock)");
+                      " of others on client.sock; ask an administrator (admin.sock)");
   }
   if (selected.clients.empty()) {
     return {StatusCode::NOT_FOUND,

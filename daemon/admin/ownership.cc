@@ -5,14 +5,14 @@
 namespace xschedd {
 
 grpc::Status Denied(Core& core, const Actor& by, const std::string& why) {
-  core.Refused(by.uid, ProcessText(by.pid, by.uid) + ": " + why);
+  core.Refused(PrincipalOf(by), ProcessText(by.pid, by.uid) + ": " + why);
   return {grpc::StatusCode::PERMISSION_DENIED, why};
 }
 
-grpc::Status NotYours(Core& core, const Actor& by, const ClientIdentity& who) {
+grpc::Status NotYours(Core& core, const Actor& by, const ClientIdentity& who, const Principal& whose) {
   return Denied(core, by,
-                "pid " + std::to_string(who.pid) + " is a client of uid " + std::to_string(who.uid) + ", and uid " +
-                    std::to_string(by.uid) +
+                "pid " + std::to_string(who.pid) + " is a client of " + Text(Principal(who.uid, whose.place)) +
+                    ", and " + Text(PrincipalOf(by)) +
                     " may manage only its own on client.sock; ask an administrator (admin.sock)");
 }
 

@@ -44,15 +44,26 @@ bool IsContainerId(std::string_view text) {
   return text.size() >= kShortContainerIdSize && text.size() <= kContainerIdSize && AreHexDigits(text);
 }
 
-bool ContainerMatches(std::string_view wanted, std::string_view cgroup) {
-  if (!IsContainerId(wanted) || CgroupMatches("/user.slice", cgroup)) return false;
+std::vector<std::string_view> ContainersIn(std::string_view cgroup) {
+  std::vector<std::string_view> ids;
   while (!cgroup.empty()) {
     const std::string_view component = cgroup.substr(0, cgroup.find('/'));
-    if (IsUserManager(component)) return false;
-    if (const std::string_view id = ContainerOf(component); !id.empty()) return id.starts_with(wanted);
+    if (const std::string_view id = ContainerOf(component); !id.empty()) ids.push_back(id);
     cgroup.remove_prefix(std::min(component.size() + 1, cgroup.size()));
   }
-  return false;
+  return ids;
+}
+
+bool ContainerMatches(std::string_view wanted, std::string_view cgroup) {
+  if (!IsContainerId(wanted)) return false;
+  const std::vector<std::string_view> ids = ContainersIn(cgroup);
+  if (ids.empty()) return false;
+  const std::string_view above = cgroup.substr(0, static_cast<std::size_t>(ids.front().data() - cgroup.data()));
+  return !IsBelowUsers(above) && ids.front().starts_with(wanted);
+}
+
+bool IsBelowUsers(std::string_view cgroup) {
+  return CgroupMatches("/user.slice", cgroup) || IsNamedByUsers(cgroup);
 }
 
 bool IsNamedByUsers(std::string_view cgroup) {

@@ -10,14 +10,14 @@ namespace xschedd {
 
 AdmissionControl::AdmissionControl(boost::asio::io_context& io) : io_(io), pause_(io) {}
 
-void AdmissionControl::Await(uid_t uid, Turn turn) {
+void AdmissionControl::Await(const Principal& principal, Turn turn) {
   if (stopped_) return;
-  turns_.Add(uid, std::move(turn));
+  turns_.Add(principal, std::move(turn));
   DrainSoon();
 }
 
-void AdmissionControl::Charge(uid_t uid, std::uint64_t cost_ns) {
-  turns_.Charge(uid, cost_ns);
+void AdmissionControl::Charge(const Principal& principal, std::uint64_t cost_ns) {
+  turns_.Charge(principal, cost_ns);
   share_.Spend(cost_ns, MonotonicNs());
 }
 

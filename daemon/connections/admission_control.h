@@ -1,7 +1,7 @@
 // Limits the processor time that client traffic can cost: connections, gRPC frames, messages and calls.
 //
 // gRPC does not order its connections: it reads whatever arrives, on threads that also serve administrators. Client
-// traffic is therefore admitted before gRPC sees it. Users take turns (fair_turns.h), and all of them together get
+// traffic is therefore admitted before gRPC sees it. Principals take turns (fair_turns.h), and all of them together get
 // three tenths of a core; the rest waits in the clients' sockets. Administrators never wait.
 //
 // Costs are estimates in ns of processor time, for the loop and gRPC's threads together. Measured with the churn of
@@ -10,8 +10,6 @@
 // meanwhile).
 // Thread rule: the daemon's one thread.
 #pragma once
-
-#include <sys/types.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -38,10 +36,10 @@ class AdmissionControl {
 
   explicit AdmissionControl(boost::asio::io_context& io);
 
-  // Calls `turn` once, from the loop, when it is this user's turn.
-  void Await(uid_t uid, Turn turn);
+  // Calls `turn` once, from the loop, when it is this principal's turn.
+  void Await(const Principal& principal, Turn turn);
   // Charges for work that an admitted turn caused later and could not report.
-  void Charge(uid_t uid, std::uint64_t cost_ns);
+  void Charge(const Principal& principal, std::uint64_t cost_ns);
   // Drops all waiting turns; none is called afterwards.
   void Stop();
 

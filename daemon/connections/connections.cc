@@ -21,8 +21,10 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// How many connections of one user are kept open to tell them that they are refused.
+// How many connections of one user on the host or in one place are kept open to tell them that they are refused, and
+// of all places of a user together.
 constexpr std::uint32_t kBeingRefused = 16;
+constexpr std::uint32_t kBeingRefusedOfUser = 4 * kBeingRefused;
 // The client's socket, a socket pair, a pidfd, an eventfd, two memory files while they are being sent or are kept for a
 // restart, and one to spare.
 constexpr std::uint64_t kDescriptorsEach = 8;
@@ -70,14 +72,16 @@ void Connections::Accept(UniqueFd socket, bool is_admin, std::uint64_t claim_soc
   ++total_;
   auto connection = std::make_shared<Connection>(io_);
   connection->is_admin = is_admin;
-  connection->claim_socket = claim_socket;
+  connection->origin.claim_socket = claim_socket;
   auto peer = ReadPeer(socket.Get());
   if (!peer) {
     SPDLOG_DEBUG("connection dropped reason=\"{}\"", peer.error().Line());
     return;
   }
   connection->peer = std::move(*peer);
-  connection->owner = quotas_.OwnerOf(connection->peer.uid);
+  connection->who.uid = connection->peer.uid;
+  if (callbacks_.locate && connection->peer.pid > 0) callbacks_.locate(*connection);
+  connection->owner = quotas_.OwnerOf(connection->who);
   connection->login_uid = ReadLoginUid(connection->peer.pid);
   // CheckPeer never refuses an administrator, who must get in when others have used everything up.
   PreambleStatus status = PreambleStatus::kOk;
@@ -85,21 +89,27 @@ void Connections::Accept(UniqueFd socket, bool is_admin, std::uint64_t claim_soc
     Refuse(*connection, refusal->answer.error_message());
     status = refusal->status;
     connection->refusal = std::move(refusal->answer);
-    // The map holds only users with a refused connection open.
-    const auto place = being_refused_.try_emplace(connection->owner, 0).first;
-    std::uint32_t& waiting = place->second;
-    if (waiting >= kBeingRefused || clients_open_ >= capacity_) {
+    if (!MayBeTold(connection->owner) || clients_open_ >= capacity_) {
       // Only a shim understands this answer; a plain gRPC client just sees the connection close.
       SendWelcome(socket.Get(), status, connection->token, nullptr);
-      if (waiting == 0) being_refused_.erase(place);
       return;
     }
-    ++waiting;
+    // The map holds only those with a refused connection open.
+    ++being_refused_[connection->owner];
   }
   if (!is_admin) ++clients_open_;
   AwaitFirstBytes(
       io_, std::move(socket), connection->refusal.ok() ? limits_.first_bytes : limits_.refused,
       [this, connection, status](Result<FirstBytes> first) { OnFirstBytes(connection, status, std::move(first)); });
+}
+
+bool Connections::MayBeTold(const Principal& owner) const {
+  std::uint32_t of_user = 0;
+  for (auto i = being_refused_.lower_bound(owner.uid); i != being_refused_.end() && i->first.uid == owner.uid; ++i) {
+    if (i->first == owner && i->second >= kBeingRefused) return false;
+    of_user += i->second;
+  }
+  return of_user < kBeingRefusedOfUser;
 }
 
 std::optional<Connections::Refusal> Connections::CheckPeer(Connection& connection) {
@@ -114,13 +124,13 @@ std::optional<Connections::Refusal> Connections::CheckPeer(Connection& connectio
   const auto refuse = [](const std::string& why) {
     return Refusal{PreambleStatus::kQuota, {grpc::StatusCode::RESOURCE_EXHAUSTED, why}};
   };
-  if (!quotas_.Has(peer.uid, QuotaKind::kConnects, MonotonicNs())) {
+  if (!quotas_.Has(connection.who, QuotaKind::kConnects, MonotonicNs())) {
     quotas_.CountRefusal(QuotaKind::kConnects);
-    return refuse(quotas_.Reason(peer.uid, QuotaKind::kConnects));
+    return refuse(quotas_.Reason(connection.who, QuotaKind::kConnects));
   }
-  quotas_.Charge(peer.uid, QuotaKind::kConnects, 1);
-  connection.quota = Quotas::Holding(quotas_, peer.uid, QuotaKind::kConnections);
-  if (!connection.quota.Add()) return refuse(quotas_.Reason(peer.uid, QuotaKind::kConnections));
+  quotas_.Charge(connection.who, QuotaKind::kConnects, 1);
+  connection.quota = Quotas::Holding(quotas_, connection.who, QuotaKind::kConnections);
+  if (!connection.quota.Add()) return refuse(quotas_.Reason(connection.who, QuotaKind::kConnections));
   if (clients_open_ < capacity_) return std::nullopt;
   connection.quota.Reset();
   quotas_.CountRefusal(QuotaKind::kConnections);
@@ -214,19 +224,19 @@ void Connections::Adopt(const std::shared_ptr<Connection>& connection, UniqueFd 
 }
 
 void Connections::StartRelay(const std::shared_ptr<Connection>& connection, UniqueFd socket, UniqueFd grpc) {
-  const uid_t uid = connection->owner;
   SocketRelay::Callbacks callbacks;
   callbacks.ended = Ended(connection);
-  callbacks.pause = [this, uid] { return PauseOf(uid); };
-  connection->relay = std::make_shared<SocketRelay>(
-      io_, std::move(socket), std::move(grpc), connection->is_admin ? nullptr : &admission_, uid, std::move(callbacks));
+  callbacks.pause = [this, who = connection->who] { return PauseOf(who); };
+  connection->relay = std::make_shared<SocketRelay>(io_, std::move(socket), std::move(grpc),
+                                                    connection->is_admin ? nullptr : &admission_, connection->owner,
+                                                    std::move(callbacks));
   connection->relay->Start();
 }
 
-std::chrono::milliseconds Connections::PauseOf(uid_t uid) {
+std::chrono::milliseconds Connections::PauseOf(const Principal& who) {
   const std::uint64_t now = MonotonicNs();
-  const bool may_send = quotas_.Has(uid, QuotaKind::kMessages, now) && quotas_.Has(uid, QuotaKind::kMessageBytes, now);
-  return may_send ? std::chrono::milliseconds(0) : quotas_.Pause(uid);
+  const bool may_send = quotas_.Has(who, QuotaKind::kMessages, now) && quotas_.Has(who, QuotaKind::kMessageBytes, now);
+  return may_send ? std::chrono::milliseconds(0) : quotas_.Pause(who);
 }
 
 // Closes a connection without a session once it has made no calls for a while.
@@ -287,9 +297,8 @@ std::shared_ptr<Connection> Connections::Find(const std::string& peer, bool is_a
 }
 
 void Connections::Refuse(const Connection& connection, const std::string& why) {
-  callbacks_.refused(
-      connection.peer.uid,
-      ProcessText(static_cast<std::uint64_t>(connection.peer.pid), connection.peer.uid) + " was refused: " + why);
+  callbacks_.refused(connection.who, ProcessText(static_cast<std::uint64_t>(connection.peer.pid), connection.peer.uid) +
+                                         " was refused: " + why);
 }
 
 void Connections::Forget(Connection& connection) {

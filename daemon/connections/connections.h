@@ -35,9 +35,10 @@ struct Connection {
   explicit Connection(boost::asio::io_context& io) : dead(io), deadline(io) {}
 
   PeerIdentity peer;
-  uid_t owner = 0;                 // the user whose quotas apply (quotas.h)
-  bool is_admin = false;           // accepted on admin.sock
-  std::uint64_t claim_socket = 0;  // the id of the claim on whose socket it was accepted; 0: on another
+  bool is_admin = false;  // accepted on admin.sock
+  Origin origin;
+  Principal who;    // the peer's uid, and its place when it connected: what it does counts for that
+  Principal owner;  // the same for the user whose quotas apply (quotas.h)
   std::optional<uid_t> login_uid;
   // If not OK, the connection stays open only to be refused: every call ends with this status.
   grpc::Status refusal;
@@ -66,11 +67,14 @@ class Connections {
   struct Callbacks {
     std::function<void(int fd, bool is_admin)> adopt;  // gives gRPC its end
     std::function<void(Connection&)> gone;             // called once, before the connection is removed
-    std::function<void(uid_t, const std::string&)> refused;
+    std::function<void(const Principal&, const std::string&)> refused;
     // Gives a shim's connection its shared memory, in this layout.
     std::function<Result<void>(Connection&, const abi::Layout&)> equip;
     // The connection will not be adopted; the memory that it was given still belongs to the process.
     std::function<void(Connection&)> dropped;
+    // Finds out where the peer runs (`origin`, of which claim_socket is set, and the place of `who`). None: on the
+    // host.
+    std::function<void(Connection&)> locate = {};
   };
   // How long a connection may stay without sending anything, without being used, or open only to be refused.
   struct Limits {
@@ -85,7 +89,7 @@ class Connections {
   // If false, new shims are refused with kDraining.
   void AcceptShims(bool takes) { accepts_shims_ = takes; }
 
-  // `socket` is fresh and non-blocking. `claim_socket`: as in Connection.
+  // `socket` is fresh and non-blocking. `claim_socket`: as in Origin.
   void Accept(UniqueFd socket, bool is_admin, std::uint64_t claim_socket = 0);
 
   // `peer`: "fd:N", as ServerContext::peer() says it. Null: already closed, or accepted on the other socket.
@@ -113,10 +117,12 @@ class Connections {
   bool IsOpen(const Connection& connection) const;
   // Returns an action that closes `connection` if it is still open.
   std::function<void()> Ended(const std::shared_ptr<Connection>& connection);
-  // How long this user's sessions must pause because they sent too much; 0: not at all.
-  std::chrono::milliseconds PauseOf(uid_t uid);
+  // How long its sessions must pause because they sent too much; 0: not at all.
+  std::chrono::milliseconds PauseOf(const Principal& who);
   // Why the connection is refused; none: it is accepted.
   std::optional<Refusal> CheckPeer(Connection& connection);
+  // Whether another refused connection of this owner may stay open to be told why.
+  bool MayBeTold(const Principal& owner) const;
   void Refuse(const Connection& connection, const std::string& why);
   void Forget(Connection& connection);
 
@@ -125,10 +131,10 @@ class Connections {
   AdmissionControl admission_;
   Callbacks callbacks_;
   const Limits limits_;
-  std::map<int, std::shared_ptr<Connection>> open_;  // by gRPC's fd
-  std::map<uid_t, std::uint32_t> being_refused_;     // by owner: connections open only to be refused
-  std::uint64_t clients_open_ = 0;                   // on client.sock, open or in handshake
-  std::uint64_t capacity_;                           // the most of these
+  std::map<int, std::shared_ptr<Connection>> open_;   // by gRPC's fd
+  std::map<Principal, std::uint32_t> being_refused_;  // by owner: connections open only to be refused
+  std::uint64_t clients_open_ = 0;                    // on client.sock, open or in handshake
+  std::uint64_t capacity_;                            // the most of these
   std::uint64_t total_ = 0;
   bool accepts_shims_ = true;
   bool closing_ = false;

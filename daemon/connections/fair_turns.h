@@ -1,72 +1,123 @@
-// Start-time fair queueing by user: the next turn goes to the user that has had the least so far. A user that asks for
-// much delays only itself. Newcomers go first, and idle users save up nothing. Thread rule: one owner.
+// Start-time fair queueing by principal: the next turn goes to the user that has had the least so far, and among the
+// places of that user to the one that has had the least. Who asks for much delays only itself, and a user with many
+// places gets no more than one user. Newcomers go first, and nobody saves anything up while idle. Thread rule: one
+// owner.
 #pragma once
 
-#include <sys/types.h>
-
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
+#include "daemon/registry/principal.h"
+
 namespace xschedd {
+
+// Who of those that wait is next: the one that has had the least.
+template <typename Key>
+class FairOrder {
+ public:
+  static constexpr std::size_t kForgetAbove = 1024;
+
+  bool IsEmpty() const { return order_.empty(); }
+  bool Knows(const Key& key) const { return entries_.contains(key); }
+
+  void Wait(const Key& key) {
+    Entry& entry = entries_[key];
+    if (entry.waits) return;
+    entry.waits = true;
+    entry.had = std::max(entry.had, floor_);
+    order_.emplace(entry.had, key);
+  }
+
+  // Somebody must wait.
+  Key First() {
+    floor_ = order_.begin()->first;
+    return order_.begin()->second;
+  }
+
+  // It waits no longer.
+  void Leave(const Key& key) {
+    Entry& entry = entries_[key];
+    order_.erase({entry.had, key});
+    entry.waits = false;
+    if (entries_.size() > kForgetAbove) Forget();
+  }
+
+  // Adds to what it has had, in whatever unit is compared.
+  void Charge(const Key& key, std::uint64_t cost) {
+    Entry& entry = entries_[key];
+    if (entry.waits) order_.erase({entry.had, key});
+    entry.had = std::max(entry.had, floor_) + cost;
+    if (entry.waits) order_.emplace(entry.had, key);
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t had = 0;
+    bool waits = false;
+  };
+
+  // Forgets only those that would start at the floor again.
+  void Forget() {
+    std::erase_if(entries_, [this](const auto& entry) { return !entry.second.waits && entry.second.had <= floor_; });
+  }
+
+  std::map<Key, Entry> entries_;
+  std::set<std::pair<std::uint64_t, Key>> order_;  // those that wait, by what they have had
+  std::uint64_t floor_ = 0;                        // what the last one served had had before
+};
 
 template <typename Item>
 class FairTurns {
  public:
-  bool IsEmpty() const { return order_.empty(); }
+  bool IsEmpty() const { return order_.IsEmpty(); }
 
-  void Add(uid_t uid, Item item) {
-    User& user = users_[uid];
-    if (user.waiting.empty()) {
-      user.had = std::max(user.had, floor_);
-      order_.emplace(user.had, uid);
-    }
-    user.waiting.push_back(std::move(item));
+  void Add(const Principal& principal, Item item) {
+    User& user = users_[principal.uid];
+    user.waiting[principal.place].push_back(std::move(item));
+    user.order.Wait(principal.place);
+    order_.Wait(principal.uid);
   }
 
-  // The next item and its user; none: nothing waits. Each user's items keep their order.
-  std::optional<std::pair<uid_t, Item>> Next() {
-    if (order_.empty()) return std::nullopt;
-    const auto [had, uid] = *order_.begin();
-    floor_ = had;
+  // The next item and whose it is; none: nothing waits. The items of each principal keep their order.
+  std::optional<std::pair<Principal, Item>> Next() {
+    if (order_.IsEmpty()) return std::nullopt;
+    const std::uint32_t uid = order_.First();
     User& user = users_[uid];
-    std::pair<uid_t, Item> next(uid, std::move(user.waiting.front()));
-    user.waiting.pop_front();
-    if (user.waiting.empty()) order_.erase(order_.begin());
-    if (users_.size() > kForgetAbove) Forget();
+    const std::string place = user.order.First();
+    const auto items = user.waiting.find(place);
+    std::pair<Principal, Item> next(Principal(uid, place), std::move(items->second.front()));
+    items->second.pop_front();
+    if (items->second.empty()) {
+      user.waiting.erase(items);
+      user.order.Leave(place);
+    }
+    if (user.waiting.empty()) order_.Leave(uid);
+    if (users_.size() > FairOrder<std::uint32_t>::kForgetAbove) {
+      std::erase_if(users_, [this](const auto& entry) { return !order_.Knows(entry.first); });
+    }
     return next;
   }
 
-  // Adds to what the user has had, in whatever unit users are compared by.
-  void Charge(uid_t uid, std::uint64_t cost) {
-    User& user = users_[uid];
-    const bool waits = !user.waiting.empty();
-    if (waits) order_.erase({user.had, uid});
-    user.had = std::max(user.had, floor_) + cost;
-    if (waits) order_.emplace(user.had, uid);
+  void Charge(const Principal& principal, std::uint64_t cost) {
+    order_.Charge(principal.uid, cost);
+    users_[principal.uid].order.Charge(principal.place, cost);
   }
 
  private:
-  static constexpr std::size_t kForgetAbove = 1024;
-
   struct User {
-    std::uint64_t had = 0;
-    std::deque<Item> waiting;
+    FairOrder<std::string> order;                     // of its places
+    std::map<std::string, std::deque<Item>> waiting;  // by place; none is empty
   };
 
-  // Forgets only users that would start at the floor again.
-  void Forget() {
-    std::erase_if(users_,
-                  [this](const auto& entry) { return entry.second.waiting.empty() && entry.second.had <= floor_; });
-  }
-
-  std::map<uid_t, User> users_;
-  std::set<std::pair<std::uint64_t, uid_t>> order_;  // waiting users, by what they have had
-  std::uint64_t floor_ = 0;                          // what the last user served had had before
+  FairOrder<std::uint32_t> order_;
+  std::map<std::uint32_t, User> users_;
 };
 
 }  // namespace xschedd

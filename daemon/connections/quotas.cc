@@ -11,6 +11,7 @@ namespace {
 constexpr double kBurstSeconds = 4;  // the most that can be saved up
 constexpr std::uint64_t kQuietNs = 10 * policy::kNsPerS;
 constexpr std::size_t kForgetAbove = 1024;
+constexpr std::uint64_t kForgetEveryNs = policy::kNsPerS;
 constexpr std::chrono::milliseconds kShortestPause{10};
 constexpr std::uint64_t kConnectionsPerPauseMs = 10;
 
@@ -49,7 +50,7 @@ std::string_view Text(QuotaKind kind) {
 
 Quotas::Holding::Holding(Holding&& other) noexcept
     : quotas_(std::exchange(other.quotas_, nullptr)),
-      uid_(other.uid_),
+      owner_(std::move(other.owner_)),
       kind_(other.kind_),
       amount_(std::exchange(other.amount_, 0)) {}
 
@@ -57,7 +58,7 @@ Quotas::Holding& Quotas::Holding::operator=(Holding&& other) noexcept {
   if (this == &other) return *this;
   Reset();
   quotas_ = std::exchange(other.quotas_, nullptr);
-  uid_ = other.uid_;
+  owner_ = std::move(other.owner_);
   kind_ = other.kind_;
   amount_ = std::exchange(other.amount_, 0);
   return *this;
@@ -65,13 +66,13 @@ Quotas::Holding& Quotas::Holding::operator=(Holding&& other) noexcept {
 
 bool Quotas::Holding::Add(std::uint64_t amount) {
   if (quotas_ == nullptr) return true;
-  std::uint64_t& held = quotas_->AccountOf(uid_).held[Index(kind_)];
-  const std::uint64_t limit = quotas_->Limit(uid_, kind_);
-  if (held > limit || amount > limit - held) {
+  const Principal all = AllOf(owner_);
+  if (!quotas_->HasRoom(all, kind_, amount) || (all != owner_ && !quotas_->HasRoom(owner_, kind_, amount))) {
     quotas_->CountRefusal(kind_);
     return false;
   }
-  held += amount;
+  quotas_->accounts_[all].held.at(Index(kind_)) += amount;
+  if (all != owner_) quotas_->accounts_[owner_].held.at(Index(kind_)) += amount;
   amount_ += amount;
   return true;
 }
@@ -79,8 +80,11 @@ bool Quotas::Holding::Add(std::uint64_t amount) {
 void Quotas::Holding::Remove(std::uint64_t amount) {
   if (quotas_ == nullptr) return;
   amount = std::min(amount, amount_);
+  if (amount == 0) return;
   amount_ -= amount;
-  quotas_->AccountOf(uid_).held[Index(kind_)] -= amount;
+  const Principal all = AllOf(owner_);
+  quotas_->accounts_[all].held.at(Index(kind_)) -= amount;
+  if (all != owner_) quotas_->accounts_[owner_].held.at(Index(kind_)) -= amount;
 }
 
 void Quotas::Holding::Reset() {
@@ -88,24 +92,40 @@ void Quotas::Holding::Reset() {
   quotas_ = nullptr;
 }
 
-std::uint64_t Quotas::Limit(uid_t uid, QuotaKind kind) const {
+std::uint64_t Quotas::Limit(const Principal& who, QuotaKind kind) const {
   const Words& words = kWords[Index(kind)];
-  const std::uint64_t times = uid == 0 ? limits_.root_times : 1;
-  const std::uint64_t limit = limits_.*words.limit * words.unit * times;
+  const std::uint64_t times = who.uid == 0 ? limits_.root_times : 1;
+  const std::uint64_t single = limits_.*words.limit * words.unit;
+  std::uint64_t limit = single * times;
   // However high the configured limit, one uid gets at most half of what exists.
-  if (kind == QuotaKind::kConnections && capacity_ != 0) return std::min(limit, capacity_ / 2);
-  return kind == QuotaKind::kDevices ? std::min<std::uint64_t>(limit, kMaxAttachments / 2) : limit;
+  if (kind == QuotaKind::kConnections && capacity_ != 0) limit = std::min(limit, capacity_ / 2);
+  if (kind == QuotaKind::kDevices) limit = std::min<std::uint64_t>(limit, kMaxAttachments / 2);
+  // What root has more of is for all its places together.
+  return who.place.empty() ? limit : PlaceLimit(limit, single);
 }
 
-std::uint64_t Quotas::Held(uid_t uid, QuotaKind kind) const {
-  const auto found = accounts_.find(OwnerOf(uid));
+std::uint64_t Quotas::Held(const Principal& who, QuotaKind kind) const {
+  const auto found = accounts_.find(OwnerOf(who));
   return found == accounts_.end() ? 0 : found->second.held.at(Index(kind));
 }
 
-bool Quotas::Has(uid_t uid, QuotaKind kind, std::uint64_t now_ns) {
-  if (accounts_.size() >= kForgetAbove) Forget(now_ns);
-  Rate& rate = RateOf(uid, kind);
-  const auto per_second = static_cast<double>(Limit(uid, kind));
+bool Quotas::HasRoom(const Principal& owner, QuotaKind kind, std::uint64_t amount) const {
+  const auto found = accounts_.find(owner);
+  const std::uint64_t held = found == accounts_.end() ? 0 : found->second.held.at(Index(kind));
+  const std::uint64_t limit = Limit(owner, kind);
+  return held <= limit && amount <= limit - held;
+}
+
+bool Quotas::Has(const Principal& who, QuotaKind kind, std::uint64_t now_ns) {
+  if (accounts_.size() >= kForgetAbove && now_ns >= forgot_ns_ + kForgetEveryNs) Forget(now_ns);
+  const Principal owner = OwnerOf(who);
+  // The user first: one that has nothing left makes no accounts for new places.
+  return HasOwn(AllOf(owner), kind, now_ns) && (owner.place.empty() || HasOwn(owner, kind, now_ns));
+}
+
+bool Quotas::HasOwn(const Principal& owner, QuotaKind kind, std::uint64_t now_ns) {
+  Rate& rate = RateOf(owner, kind);
+  const auto per_second = static_cast<double>(Limit(owner, kind));
   const double full = per_second * kBurstSeconds;
   const double passed =
       rate.last_ns == 0 ? kBurstSeconds : static_cast<double>(now_ns - std::min(now_ns, rate.last_ns)) / 1e9;
@@ -114,33 +134,50 @@ bool Quotas::Has(uid_t uid, QuotaKind kind, std::uint64_t now_ns) {
   return rate.left >= 1;
 }
 
-void Quotas::Charge(uid_t uid, QuotaKind kind, std::uint64_t amount) {
-  RateOf(uid, kind).left -= static_cast<double>(amount);
+void Quotas::Charge(const Principal& who, QuotaKind kind, std::uint64_t amount) {
+  const Principal owner = OwnerOf(who);
+  RateOf(AllOf(owner), kind).left -= static_cast<double>(amount);
+  if (!owner.place.empty()) RateOf(owner, kind).left -= static_cast<double>(amount);
 }
 
-std::chrono::milliseconds Quotas::Pause(uid_t uid) const {
+std::chrono::milliseconds Quotas::Pause(const Principal& who) const {
   // The more connections, the longer: many sessions that retry often would cost what the quota saves.
-  return kShortestPause + std::chrono::milliseconds(Held(uid, QuotaKind::kConnections) / kConnectionsPerPauseMs);
+  return kShortestPause + std::chrono::milliseconds(Held(who, QuotaKind::kConnections) / kConnectionsPerPauseMs);
 }
 
-std::string Quotas::Reason(uid_t uid, QuotaKind kind) const {
+double Quotas::LeftOf(const Principal& owner, QuotaKind kind) const {
+  const auto found = accounts_.find(owner);
+  const auto limit = static_cast<double>(Limit(owner, kind));
+  if (found == accounts_.end()) return limit;
+  if (Index(kind) >= kHeldKinds) return found->second.rates.at(Index(kind) - kHeldKinds).left;
+  return limit - static_cast<double>(found->second.held.at(Index(kind)));
+}
+
+std::string Quotas::Reason(const Principal& who, QuotaKind kind) const {
   const Words& words = kWords[Index(kind)];
-  const std::uint64_t limit = Limit(uid, kind);
-  const uid_t owner = OwnerOf(uid);
-  const std::string who =
-      "uid " + std::to_string(owner) + (owner == uid ? "" : " (with its subordinate uid " + std::to_string(uid) + ")");
+  const Principal owner = OwnerOf(who);
+  // Whichever has less left refuses.
+  const bool is_place = !owner.place.empty() && LeftOf(owner, kind) < LeftOf(AllOf(owner), kind);
+  const Principal at_limit = is_place ? owner : AllOf(owner);
+  const std::uint64_t limit = Limit(at_limit, kind);
+  const std::string text =
+      Text(at_limit) + (owner.uid == who.uid ? "" : " (with its subordinate uid " + std::to_string(who.uid) + ")");
   const std::string remedy = "; " + std::string(words.remedy) + ", or let an administrator raise ";
-  const bool by_capacity = kind == QuotaKind::kConnections && capacity_ != 0 && limit == capacity_ / 2;
+  const bool by_capacity =
+      kind == QuotaKind::kConnections && capacity_ != 0 && Limit(AllOf(owner), kind) == capacity_ / 2;
   std::string key = std::string(words.key) + " in [quota]";
   if (by_capacity) key = "LimitNOFILE of xschedd";
   if (Index(kind) < kHeldKinds) {
-    return who + " has " + std::to_string(Held(uid, kind)) + " " + std::string(words.what) + ", and may have " +
+    const auto found = accounts_.find(at_limit);
+    const std::uint64_t held = found == accounts_.end() ? 0 : found->second.held.at(Index(kind));
+    return text + " has " + std::to_string(held) + " " + std::string(words.what) + ", and may have " +
            std::to_string(limit) + remedy + key;
   }
-  return who + " has used up its " + std::to_string(limit) + " " + std::string(words.what) + remedy + key;
+  return text + " has used up its " + std::to_string(limit) + " " + std::string(words.what) + remedy + key;
 }
 
 void Quotas::Forget(std::uint64_t now_ns) {
+  forgot_ns_ = now_ns;
   std::erase_if(accounts_, [now_ns](const auto& entry) {
     const Account& account = entry.second;
     const auto is_quiet = [now_ns](const Rate& rate) { return rate.last_ns + kQuietNs < now_ns; };

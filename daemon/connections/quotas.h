@@ -1,10 +1,10 @@
 // Limits what each user may have and do on client.sock ([quota] in xschedd.toml). A user is a uid with its subordinate
-// uids (subordinate_uids.h). A user at its quota is refused or read more slowly, and told why; nobody else is affected.
+// uids (subordinate_uids.h). Each of a user's places (registry/principal.h) may have a part of that, and all places
+// together with the host no more than the user: a user gains nothing by having many. Whoever is at a quota is refused
+// or read more slowly, and told why; nobody else is affected.
 // admin.sock has no limits, because an administrator must get in when others have used everything up. Thread rule: the
 // daemon's one thread; must outlive all its holdings.
 #pragma once
-
-#include <sys/types.h>
 
 #include <array>
 #include <chrono>
@@ -16,6 +16,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/connections/subordinate_uids.h"
+#include "daemon/registry/principal.h"
 
 namespace xschedd {
 
@@ -45,7 +46,8 @@ class Quotas {
   class Holding {
    public:
     Holding() = default;
-    Holding(Quotas& quotas, uid_t uid, QuotaKind kind) : quotas_(&quotas), uid_(quotas.OwnerOf(uid)), kind_(kind) {}
+    Holding(Quotas& quotas, const Principal& who, QuotaKind kind)
+        : quotas_(&quotas), owner_(quotas.OwnerOf(who)), kind_(kind) {}
     Holding(Holding&& other) noexcept;
     Holding& operator=(Holding&& other) noexcept;
     ~Holding() { Reset(); }
@@ -57,7 +59,7 @@ class Quotas {
 
    private:
     Quotas* quotas_ = nullptr;
-    uid_t uid_ = 0;  // the owner's at construction
+    Principal owner_;  // as it was at construction
     QuotaKind kind_ = QuotaKind::kConnections;
     std::uint64_t amount_ = 0;
   };
@@ -68,24 +70,28 @@ class Quotas {
   // Existing holdings keep their owner.
   void SetSubordinates(SubordinateUids subordinates) { subordinates_ = std::move(subordinates); }
   // The user that a uid counts as.
-  uid_t OwnerOf(uid_t uid) const { return subordinates_.OwnerOf(uid); }
+  std::uint32_t OwnerOf(std::uint32_t uid) const { return subordinates_.OwnerOf(uid); }
+  Principal OwnerOf(const Principal& who) const { return {OwnerOf(who.uid), who.place}; }
   // How many connections the daemon has descriptors for; one uid gets at most half. 0: unknown.
   void SetCapacity(std::uint64_t connections) { capacity_ = connections; }
 
+  // In all that follows, `who` has the uid of its process.
   // Whether anything is left of a per-second quota.
-  bool Has(uid_t uid, QuotaKind kind, std::uint64_t now_ns);
+  bool Has(const Principal& who, QuotaKind kind, std::uint64_t now_ns);
   // May overdraw; the debt is paid back first.
-  void Charge(uid_t uid, QuotaKind kind, std::uint64_t amount);
+  void Charge(const Principal& who, QuotaKind kind, std::uint64_t amount);
   void CountRefusal(QuotaKind kind) { ++refused_[Index(kind)]; }
 
-  // How long a session of a user with nothing left waits before it tries again.
-  std::chrono::milliseconds Pause(uid_t uid) const;
+  // How long a session with nothing left waits before it tries again.
+  std::chrono::milliseconds Pause(const Principal& who) const;
 
-  std::uint64_t Limit(uid_t uid, QuotaKind kind) const;
-  std::uint64_t Held(uid_t uid, QuotaKind kind) const;  // not for per-second kinds
+  // Of a place: its own; on the host: that of the uid in all.
+  std::uint64_t Limit(const Principal& who, QuotaKind kind) const;
+  std::uint64_t Held(const Principal& who, QuotaKind kind) const;  // not for per-second kinds
   std::uint64_t Refused(QuotaKind kind) const { return refused_[Index(kind)]; }
   // "uid 1000 has 2048 connections, and may have 2048; close some, or ... connections_per_uid in [quota]".
-  std::string Reason(uid_t uid, QuotaKind kind) const;
+  // Says whether the place or the user is at its quota.
+  std::string Reason(const Principal& who, QuotaKind kind) const;
 
  private:
   struct Rate {
@@ -98,15 +104,21 @@ class Quotas {
   };
   static constexpr std::size_t Index(QuotaKind kind) { return static_cast<std::size_t>(kind); }
 
-  Account& AccountOf(uid_t owner) { return accounts_[owner]; }
-  Rate& RateOf(uid_t uid, QuotaKind kind) { return AccountOf(OwnerOf(uid)).rates[Index(kind) - kHeldKinds]; }
-  // Forgets idle uids that hold nothing, so that a user with many uids cannot fill the memory.
+  static Principal AllOf(const Principal& owner) { return owner.uid; }
+  Rate& RateOf(const Principal& owner, QuotaKind kind) { return accounts_[owner].rates[Index(kind) - kHeldKinds]; }
+  // All of these take an owner.
+  bool HasOwn(const Principal& owner, QuotaKind kind, std::uint64_t now_ns);
+  bool HasRoom(const Principal& owner, QuotaKind kind, std::uint64_t amount) const;
+  // How much is left of either kind of quota.
+  double LeftOf(const Principal& owner, QuotaKind kind) const;
+  // Forgets idle accounts that hold nothing, so that a user with many uids or places cannot fill the memory.
   void Forget(std::uint64_t now_ns);
 
   Quota limits_;
   SubordinateUids subordinates_;
   std::uint64_t capacity_ = 0;
-  std::map<uid_t, Account> accounts_;
+  std::map<Principal, Account> accounts_;  // of each place; without a place: of each user in all
+  std::uint64_t forgot_ns_ = 0;
   std::array<std::uint64_t, kQuotaKinds> refused_{};
 };
 

@@ -24,11 +24,11 @@ ssize_t Send(boost::asio::posix::stream_descriptor& to, const char* bytes, std::
 }  // namespace
 
 SocketRelay::SocketRelay(boost::asio::io_context& io, UniqueFd client, UniqueFd grpc, AdmissionControl* admission,
-                         uid_t uid, Callbacks callbacks)
+                         Principal principal, Callbacks callbacks)
     : client_(io, client.Release()),
       grpc_(io, grpc.Release()),
       admission_(admission),
-      uid_(uid),
+      principal_(std::move(principal)),
       callbacks_(std::move(callbacks)),
       pause_(io) {}
 
@@ -47,7 +47,7 @@ void SocketRelay::Stop() {
 void SocketRelay::Charge(std::uint64_t cost_ns) {
   if (admission_ == nullptr) return;
   share_.Spend(cost_ns, MonotonicNs());
-  admission_->Charge(uid_, cost_ns);
+  admission_->Charge(principal_, cost_ns);
 }
 
 void SocketRelay::AwaitClient() {
@@ -64,7 +64,7 @@ void SocketRelay::AwaitTurn() {
   std::chrono::nanoseconds pause(share_.DebtNs(MonotonicNs()));
   if (pause.count() == 0) pause = callbacks_.pause();
   if (pause.count() == 0) {
-    return admission_->Await(uid_, [self = shared_from_this()] { return self->TakeTurn(); });
+    return admission_->Await(principal_, [self = shared_from_this()] { return self->TakeTurn(); });
   }
   pause_.expires_after(pause);
   pause_.async_wait([self = shared_from_this()](const error_code& error) {

@@ -27,8 +27,8 @@ class SocketRelay : public std::enable_shared_from_this<SocketRelay> {
     std::function<std::chrono::milliseconds()> pause;  // how long the user must not send; 0: it may
   };
   // Both sockets are non-blocking. `admission`: null for an administrator, else must outlive this.
-  SocketRelay(boost::asio::io_context& io, UniqueFd client, UniqueFd grpc, AdmissionControl* admission, uid_t uid,
-              Callbacks callbacks);
+  SocketRelay(boost::asio::io_context& io, UniqueFd client, UniqueFd grpc, AdmissionControl* admission,
+              Principal principal, Callbacks callbacks);
 
   void Start();
   // Closes both sockets.
@@ -65,7 +65,7 @@ class SocketRelay : public std::enable_shared_from_this<SocketRelay> {
   Way in_{client_, grpc_, {}};
   Way out_{grpc_, client_, {}};
   AdmissionControl* admission_;
-  uid_t uid_;
+  Principal principal_;
   Callbacks callbacks_;
   ProcessorShare share_{kShare, kMaxCreditNs};
   boost::asio::steady_timer pause_;

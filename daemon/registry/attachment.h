@@ -11,6 +11,7 @@
 #include "daemon/registry/gpu_account.h"
 #include "daemon/registry/history.h"
 #include "daemon/registry/metered.h"
+#include "daemon/registry/principal.h"
 #include "daemon/registry/reason.h"
 
 namespace xschedd {
@@ -22,6 +23,7 @@ struct Attachment {
   Client* client = nullptr;
   Device* device = nullptr;
   std::uint32_t slot = 0;
+  Principal payer;                  // for whom it counts, as it was when it was made (Registry::PayerOf)
   bool is_restored = false;         // from before a restart, and its client has not reported it again yet
   bool busy = false;                // false also for a client that has fallen silent
   bool waits = false;               // busy, and its host waits for the device

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/latency.h"
@@ -18,6 +19,7 @@
 #include "daemon/registry/channel.h"
 #include "daemon/registry/claim.h"
 #include "daemon/registry/hints.h"
+#include "daemon/registry/principal.h"
 #include "daemon/registry/process_key.h"
 #include "daemon/registry/token_bucket.h"
 
@@ -37,10 +39,14 @@ struct Queue {
   bool is_restored = false;       // as in Attachment
 };
 
-// Identifies a group. The same name given by another uid or under another claim is another group.
+// Who gives a client's group its name, and so whose the name is: the client (a name of its uid and place), a rule that
+// users cannot choose to fit (of its uid, on the host and in all places), or claims (of all claims that give it).
+enum class GroupNamer { kClient, kRule, kClaims };
+
+// Identifies a group. The same name given by another uid, or in another place, is another group.
 struct GroupKey {
-  std::optional<std::uint32_t> uid;  // none: claims gave the name, to all their clients
-  std::string claim;                 // the claim's name; empty: the group is of clients without a claim
+  std::optional<std::uint32_t> uid;  // none: claims gave the name, to clients of any principal
+  std::string place;                 // as in Principal; empty also for a rule's name
   std::string name;
 
   auto operator<=>(const GroupKey&) const = default;
@@ -79,6 +85,7 @@ struct ClientIdentity {
   std::uint32_t gid = 0;
   std::string exe;
   std::string cgroup;
+  std::string place;               // apart from claims (ProcessInfo)
   bool is_cgroup_exact = false;    // as in ProcessInfo
   CgroupLineage cgroup_lineage;    // when it connected; empty: not known
   std::uint64_t claim_socket = 0;  // the id of the claim through whose socket it connected; 0: through client.sock
@@ -102,6 +109,7 @@ struct Client {
   Group* group = nullptr;
   std::string group_name;  // as the client gave it; empty: a group of its own
   ClaimPtr claim;          // that applies to it; null: none
+  PrincipalPtr principal;  // `owner` of its identity, and its place; set by SetClaim
   std::string runtime;
   std::string route;
   std::string version;
@@ -140,6 +148,16 @@ struct Client {
   // Whether it has a device and can be gated there.
   bool IsScheduled() const { return channel != nullptr && !attachments.empty(); }
 };
+
+// Gives the client this claim (null: none) and the principal that follows from it.
+inline void SetClaim(Client& client, ClaimPtr claim) {
+  const ClientIdentity& who = client.identity;
+  const std::uint64_t id = who.claim_socket != 0 ? who.claim_socket : claim != nullptr ? claim->id : 0;
+  Principal principal(who.owner, PlaceWithClaim(id, who.place));
+  client.claim = std::move(claim);
+  if (client.principal == nullptr || *client.principal != principal)
+    client.principal = std::make_shared<const Principal>(std::move(principal));
+}
 
 struct NewClient {
   std::uint64_t id = 0;  // its id before a restart; 0: the next free one

@@ -176,12 +176,14 @@ std::vector<std::string> PassthroughOf(const Client& client, const Config& confi
   return entries;
 }
 
-bool IsGroupOfClaims(const Client& client) {
-  return client.claim != nullptr && !client.claim->group.empty();
+GroupNamer GroupNamerOf(const Client& client, const Config& config) {
+  if (client.claim != nullptr && !client.claim->group.empty()) return GroupNamer::kClaims;
+  const Rule* const rule = FirstRule(client, config);
+  return rule != nullptr && rule->join && !rule->IsByChoice() ? GroupNamer::kRule : GroupNamer::kClient;
 }
 
 std::string GroupNameOf(const Client& client, const Config& config) {
-  if (IsGroupOfClaims(client)) return client.claim->group;
+  if (client.claim != nullptr && !client.claim->group.empty()) return client.claim->group;
   const Rule* const rule = FirstRule(client, config);
   if (rule == nullptr || !rule->join) return client.group_name;
   if (*rule->join == kJoinNone) return {};

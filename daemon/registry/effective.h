@@ -67,7 +67,7 @@ std::vector<std::string> PassthroughOf(const Client& client, const Config& confi
 
 // The name of the group that the client belongs to; empty: a group of its own.
 std::string GroupNameOf(const Client& client, const Config& config);
-// Whether its claim gave that name: then clients of every claim that gives the same name share the group.
-bool IsGroupOfClaims(const Client& client);
+// Who gave that name.
+GroupNamer GroupNamerOf(const Client& client, const Config& config);
 
 }  // namespace xschedd

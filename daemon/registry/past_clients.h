@@ -20,6 +20,7 @@ struct PastDevice {
 
 struct PastClient {
   ClientIdentity identity;
+  PrincipalPtr principal;
   Effective effective;
   std::uint64_t ended_ns = 0;
   PassedCounts passed;

@@ -79,6 +79,15 @@ std::optional<ProcessStatus> ReadStatus(pid_t pid) {
   return status.start_ticks != 0 ? std::optional(std::move(status)) : std::nullopt;
 }
 
+Surroundings ReadSurroundings(const std::string& folder) {
+  char target[64];
+  const ssize_t length = ::readlink((folder + "/ns/pid").c_str(), target, sizeof target);
+  // The line may be missing because a process has so many groups that what is read of its status ends before it.
+  return {.cgroup = CgroupIn(HostHierarchy(), ReadSmallFile(folder + "/cgroup")),
+          .is_pid_nested = PidDepthOf(ReadSmallFile(folder + "/status")) != 1,
+          .pid_namespace = length > 0 ? std::string(target, static_cast<std::size_t>(length)) : std::string()};
+}
+
 int PeerPidfd(int socket) {
   int pidfd = -1;
   socklen_t size = sizeof pidfd;
@@ -207,18 +216,30 @@ bool HasExited(int pidfd) {
   return ::poll(&entry, 1, 0) == 1;
 }
 
+std::size_t PidDepthOf(std::string_view status) {
+  constexpr std::string_view kKey = "\nNSpid:";
+  const std::size_t key = status.find(kKey);
+  if (key == std::string_view::npos) return 0;
+  const std::string_view line = status.substr(key + kKey.size(), status.find('\n', key + 1) - key - kKey.size());
+  return static_cast<std::size_t>(std::count(line.begin(), line.end(), '\t'));
+}
+
 ProcessInfo ReadProcess(pid_t pid, int pidfd) {
+  // The daemon's own never change in a way that matters: it is not moved into a container.
+  static const Surroundings daemon = ReadSurroundings("/proc/self");
   const std::string folder = "/proc/" + std::to_string(pid);
   ProcessInfo info;
   char target[PATH_MAX];
   const ssize_t length = ::readlink((folder + "/exe").c_str(), target, sizeof target);
   if (length > 0) info.exe = CleanText({target, static_cast<std::size_t>(length)}, kTextLimit);
-  const std::string cgroups = ReadSmallFile(folder + "/cgroup");
-  const std::optional<std::string> cgroup = CgroupIn(HostHierarchy(), cgroups);
-  info.cgroup = CleanText(cgroup.value_or(""), kTextLimit);
-  info.is_cgroup_exact = cgroup == info.cgroup;
-  if (HasExited(pidfd)) return {};  // what was read may be of a successor of the same pid
-  return info;
+  const Surroundings surroundings = ReadSurroundings(folder);
+  info.cgroup = CleanText(surroundings.cgroup.value_or(""), kTextLimit);
+  info.is_cgroup_exact = surroundings.cgroup == info.cgroup;
+  info.place = PlaceOf(surroundings, daemon, pid);
+  if (!HasExited(pidfd)) return info;
+  ProcessInfo unknown;  // what was read may be of a successor of the same pid
+  unknown.place = PlaceAlone(pid);
+  return unknown;
 }
 
 }  // namespace xschedd

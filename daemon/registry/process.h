@@ -17,6 +17,7 @@
 
 #include "common/result.h"
 #include "common/unique_fd.h"
+#include "daemon/registry/principal.h"
 
 namespace xschedd {
 
@@ -57,8 +58,8 @@ const PeerCalls& SystemPeerCalls();
 // as the other one. It gains no other user's rights: uid, gid and groups come from the socket, and any user can choose
 // exe and group anyway. It could get the cgroup's priority, the device files and, after a restart, the memory of a
 // process of its own user just as well by connecting from that process and passing the socket on. It gains something
-// only where processes of one uid do not trust each other (containers that all run as root), and these already share
-// quotas and rights over each other's clients (docs/explanation/security-model.md, Quotas).
+// only where processes of one uid do not trust each other (containers that all run as root): what passes the socket on
+// then acts in the place (principal.h) of the process that was given the pid, which it cannot choose.
 Result<PeerIdentity> ReadPeer(int socket, const PeerCalls& calls = SystemPeerCalls());
 
 // The 22nd field of /proc/PID/stat, clock ticks since boot; 0: not known.
@@ -75,6 +76,7 @@ struct ProcessInfo {
   std::string exe;               // path; empty if it cannot be read
   std::string cgroup;            // "/user.slice/..."; empty if it cannot be read
   bool is_cgroup_exact = false;  // it is the kernel's whole path (cgroups.h), not changed by CleanText
+  std::string place;             // PlaceOf (principal.h)
 };
 
 // Whether `uid` may stand for several users: the kernel shows all users that the daemon's user namespace does not map
@@ -82,6 +84,9 @@ struct ProcessInfo {
 bool IsNobody(uid_t uid);
 // That uid, from the texts of /proc/self/uid_map and /proc/sys/kernel/overflowuid; none: every user is mapped.
 std::optional<uid_t> NobodyOf(const std::string& uid_map, const std::string& overflow_uid);
+
+// How many pid namespaces the line "NSpid:" of the text of /proc/PID/status names: those of the reader and below.
+std::size_t PidDepthOf(std::string_view status);
 
 // Reads /proc/<pid>, then checks through the pidfd that it was still that process.
 ProcessInfo ReadProcess(pid_t pid, int pidfd);

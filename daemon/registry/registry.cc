@@ -34,17 +34,18 @@ Client& Registry::Add(NewClient fresh, std::uint64_t now_ns) {
   client->channel = fresh.channel;
   client->connected_ns = now_ns;
   Client& added = *client;
+  SetClaim(added, nullptr);
   MoveToGroup(added, added.group_name);
   clients_.emplace(added.id, std::move(client));
   return added;
 }
 
-bool Registry::MoveToGroup(Client& client, const std::string& group_name, bool is_claims) {
+bool Registry::MoveToGroup(Client& client, const std::string& group_name, GroupNamer namer) {
   std::optional<GroupKey> key;
-  if (!group_name.empty() && is_claims) {
-    key = GroupKey{std::nullopt, {}, group_name};
-  } else if (!group_name.empty()) {
-    key = GroupKey{client.identity.uid, client.claim == nullptr ? std::string() : client.claim->name, group_name};
+  if (!group_name.empty()) {
+    key = GroupKey{client.identity.uid, {}, group_name};
+    if (namer == GroupNamer::kClaims) key->uid.reset();
+    if (namer == GroupNamer::kClient) key->place = client.principal->place;
   }
   if (client.group != nullptr && client.group->key == key) return false;
   LeaveGroup(client);
@@ -91,12 +92,8 @@ void Registry::Remove(std::uint64_t client_id) {
 
 void Registry::Detach(Attachment& attachment) {
   Device& device = *attachment.device;
-  const auto owner = device.by_owner.find(attachment.client->identity.owner);
-  if (--owner->second == 0) {
-    const auto devices = device_count_.find(owner->first);
-    if (--devices->second == 0) device_count_.erase(devices);
-    device.by_owner.erase(owner);
-  }
+  Uncount(device, attachment.payer.uid);
+  if (!attachment.payer.place.empty()) Uncount(device, attachment.payer);
   --attachments_;
   std::erase(device.attachments, &attachment);
   if (device.attachments.empty()) devices_.erase(std::string(device.pci_address));
@@ -133,18 +130,22 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh, std::size_
                 "end some clients");
   }
   const ClientIdentity& who = client.identity;
-  if (WouldExceed(who.owner, fresh, limit)) {
+  const Principal payer = PayerOf(client);
+  const bool is_place = !payer.place.empty() && WouldExceed(payer, fresh, PlaceLimit(limit));
+  if (is_place || WouldExceed(payer.uid, fresh, limit)) {
+    const Principal whose = is_place ? payer : Principal(payer.uid);
     const std::string subordinate =
         who.owner == who.uid ? "" : " (with its subordinate uid " + std::to_string(who.uid) + ")";
-    return Fail("uid " + std::to_string(who.owner) + subordinate + " is on " +
-                    std::to_string(device_count_[who.owner]) + " different GPUs, and may be on " +
-                    std::to_string(limit),
+    return Fail(Text(whose) + subordinate + " is on " + std::to_string(device_count_[whose]) +
+                    " different GPUs, and may be on " + std::to_string(is_place ? PlaceLimit(limit) : limit),
                 "end some clients, or let an administrator raise gpus_per_uid in [quota]");
   }
   Device& device = FindOrMakeDevice(fresh);
-  if (++device.by_owner[who.owner] == 1) ++device_count_[who.owner];
+  Count(device, payer.uid);
+  if (!payer.place.empty()) Count(device, payer);
   ++attachments_;
   auto attachment = std::make_unique<Attachment>();
+  attachment->payer = payer;
   attachment->client = &client;
   attachment->device = &device;
   attachment->slot = fresh.slot;
@@ -155,12 +156,29 @@ Result<Attachment*> Registry::Attach(Client& client, NewDevice fresh, std::size_
   return added;
 }
 
-bool Registry::WouldExceed(std::uint32_t owner, const NewDevice& fresh, std::size_t limit) const {
-  const auto devices = device_count_.find(owner);
+Principal Registry::PayerOf(const Client& client) {
+  const Principal& principal = *client.principal;
+  return IsGiven(principal.place) ? principal : Principal(principal.uid);
+}
+
+void Registry::Count(Device& device, const Principal& payer) {
+  if (++device.by_payer[payer] == 1) ++device_count_[payer];
+}
+
+void Registry::Uncount(Device& device, const Principal& payer) {
+  const auto found = device.by_payer.find(payer);
+  if (--found->second != 0) return;
+  device.by_payer.erase(found);
+  const auto devices = device_count_.find(payer);
+  if (--devices->second == 0) device_count_.erase(devices);
+}
+
+bool Registry::WouldExceed(const Principal& payer, const NewDevice& fresh, std::size_t limit) const {
+  const auto devices = device_count_.find(payer);
   if (devices == device_count_.end() || devices->second < limit) return false;
   const auto name = names_.Find(fresh);
   const auto device = name ? devices_.find(*name) : devices_.end();
-  return device == devices_.end() || !device->second->by_owner.contains(owner);
+  return device == devices_.end() || !device->second->by_payer.contains(payer);
 }
 
 Device& Registry::FindOrMakeDevice(const NewDevice& fresh) {

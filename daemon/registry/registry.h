@@ -25,15 +25,16 @@ class Registry {
  public:
   // `channel` must stay until Remove. The client has no devices yet.
   Client& Add(NewClient client, std::uint64_t now_ns);
-  // Moves the client to the group with this name: that of its uid and claim, or (`is_claims`) that of all claims that
-  // give it; empty: a group of its own. False: it is there already. A group that its last member leaves is removed.
-  bool MoveToGroup(Client& client, const std::string& group_name, bool is_claims = false);
+  // Moves the client to the group with this name, which belongs to `namer`; empty: a group of its own. False: it is
+  // there already. A group that its last member leaves is removed.
+  bool MoveToGroup(Client& client, const std::string& group_name, GroupNamer namer = GroupNamer::kClient);
   // Removes the client, and the group and devices that nobody else uses.
   void Remove(std::uint64_t client_id);
 
   // Refuses a slot that is out of range or in use, and a malformed address. Devices are named as in partition_names.h.
   // A slot that was restored after a restart is attached already, and is confirmed if the client reports it as it was.
-  // `limit`: on how many different devices the clients of one user (ClientIdentity::owner) may be.
+  // `limit`: on how many different devices the clients of one user (ClientIdentity::owner) may be. Those in one of the
+  // user's places that only root makes may be on as many as PlaceLimit (principal.h) says.
   Result<Attachment*> Attach(Client& client, NewDevice device, std::size_t limit = kMaxAttachments);
 
   // Refuses an id in use, a slot out of range, and more than `limit` queues. A restored queue is treated as in Attach.
@@ -62,8 +63,12 @@ class Registry {
   void LeaveGroup(Client& client);
   Group& FindOrMakeGroup(const Client& client, const std::optional<GroupKey>& key);
   void Detach(Attachment& attachment);
-  // Whether the user would be on more than `limit` different devices.
-  bool WouldExceed(std::uint32_t owner, const NewDevice& device, std::size_t limit) const;
+  // For whom an attachment of the client counts: places that users can make do not count by themselves.
+  static Principal PayerOf(const Client& client);
+  // Whether it would be on more than `limit` different devices.
+  bool WouldExceed(const Principal& payer, const NewDevice& device, std::size_t limit) const;
+  void Count(Device& device, const Principal& payer);
+  void Uncount(Device& device, const Principal& payer);
   Device& FindOrMakeDevice(const NewDevice& device);
 
   std::uint64_t next_client_ = 1;
@@ -74,7 +79,7 @@ class Registry {
   xschedd::Devices devices_;
   PartitionNames names_;
   std::size_t attachments_ = 0;
-  std::unordered_map<std::uint32_t, std::size_t> device_count_;  // by owner: different devices of its clients
+  std::map<Principal, std::size_t> device_count_;  // different devices of each of Device::by_payer
 };
 
 }  // namespace xschedd

@@ -37,6 +37,7 @@ Event ClientEvent(EventKind kind, const Client& client, std::uint64_t now_ns, st
   event.client_id = client.id;
   event.pid = client.identity.pid;
   event.uid = client.identity.uid;
+  event.principal = client.principal;
   event.claim = client.claim;
   event.priority = client.effective.priority;
   event.weight = client.effective.weight;

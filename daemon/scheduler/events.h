@@ -44,8 +44,9 @@ struct Event {
   std::uint64_t unix_ms = 0;
   std::uint64_t client_id = 0;
   std::uint64_t pid = 0;
-  std::uint32_t uid = 0;  // of the client
-  ClaimPtr claim;         // the client's
+  std::uint32_t uid = 0;   // of the client
+  PrincipalPtr principal;  // the client's; null: the event is about no client
+  ClaimPtr claim;          // the client's
   std::shared_ptr<const std::string> device;
   Reason reason;     // of kHeld and kOpened
   std::string text;  // of all others, when there is something to say

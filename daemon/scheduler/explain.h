@@ -60,8 +60,9 @@ struct ExplainContext {
   const HistoryPool& histories;
   const Config& config;
   std::uint64_t now_ns;
-  // The caller's uid, if it is neither an administrator nor a reader: other users' command lines are not shown then.
-  std::optional<std::uint32_t> only_uid = {};
+  // The caller, if it is neither an administrator nor a reader: command lines of clients that it may not manage are not
+  // shown then.
+  std::optional<Principal> only_of = {};
   bool is_admin = true;  // the caller is an administrator
 };
 

@@ -26,7 +26,8 @@ std::string Short(const std::string& command) {
 std::string Who(const Reason& reason, const ExplainContext& context) {
   std::string command;
   for (const Client* client : context.registry.FindPid(reason.pid))
-    if (!context.only_uid || *context.only_uid == client->identity.uid) command = Short(CommandOf(client->identity));
+    if (!context.only_of || MayManage(*context.only_of, client->identity.uid, *client->principal))
+      command = Short(CommandOf(client->identity));
   if (!command.empty()) command += ", ";
   return fmt::format("pid {} ({}priority {})", reason.pid, command, reason.priority);
 }

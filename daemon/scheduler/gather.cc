@@ -8,7 +8,7 @@ namespace xschedd {
 namespace {
 
 void Clear(Cluster& cluster) {
-  cluster.by_owner.clear();
+  cluster.by_payer.clear();
   cluster.state.devices.clear();
   cluster.state.groups.clear();
   cluster.state.tenants.clear();
@@ -126,7 +126,7 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
       attachment->touched = true;
       cluster.touched.push_back(attachment->index);
       cluster.attachments.push_back(attachment.get());
-      ++cluster.by_owner[client->identity.owner];
+      ++cluster.by_payer[attachment->payer];
       cluster.gates.push_back(attachment->gate);
       cluster.counters.push_back(client->channel->Ledger().GpuTimeCounter(slot));
       cluster.counted_ns.push_back(0);

@@ -17,8 +17,8 @@ namespace xschedd {
 
 struct Cluster {
   policy::State state;
-  std::size_t place = 0;                          // in the gatherer's list
-  std::map<std::uint32_t, std::size_t> by_owner;  // how many of the attachments each user has
+  std::size_t place = 0;                      // in the gatherer's list
+  std::map<Principal, std::size_t> by_payer;  // how many of the attachments each Attachment::payer has
   // Parallel to state.devices, state.groups, state.tenants.
   std::vector<Device*> devices;
   std::vector<Group*> groups;

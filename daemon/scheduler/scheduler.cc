@@ -192,8 +192,8 @@ double Scheduler::DecisionShareOf(const Client& client) {
   for (const auto& [slot, attachment] : client.attachments) {
     const Cluster* const cluster = attachment->device->cluster;
     if (cluster == nullptr) continue;
-    const auto found = cluster->by_owner.find(client.identity.owner);
-    if (found != cluster->by_owner.end()) own += found->second;
+    const auto found = cluster->by_payer.find(attachment->payer);
+    if (found != cluster->by_payer.end()) own += found->second;
     all += cluster->attachments.size();
   }
   return all == 0 ? 1 : static_cast<double>(own) / static_cast<double>(all);

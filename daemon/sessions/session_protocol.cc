@@ -38,11 +38,11 @@ void SessionProtocol::Begin() {
     return End(why);
   }
   connection_->has_session = true;
-  const uid_t uid = connection_->peer.uid;
-  client_ = Quotas::Holding(host_.quotas, uid, QuotaKind::kClients);
-  queues_ = Quotas::Holding(host_.quotas, uid, QuotaKind::kQueues);
-  devices_ = Quotas::Holding(host_.quotas, uid, QuotaKind::kDevices);
-  memory_ = Quotas::Holding(host_.quotas, uid, QuotaKind::kMemory);
+  const Principal& who = connection_->who;
+  client_ = Quotas::Holding(host_.quotas, who, QuotaKind::kClients);
+  queues_ = Quotas::Holding(host_.quotas, who, QuotaKind::kQueues);
+  devices_ = Quotas::Holding(host_.quotas, who, QuotaKind::kDevices);
+  memory_ = Quotas::Holding(host_.quotas, who, QuotaKind::kMemory);
   outbox_.Begin(&memory_);
   stream_.Read(&message_);
 }
@@ -61,8 +61,8 @@ void SessionProtocol::HandleRead(bool ok) {
   if (ended_) return;
   const std::size_t bytes = message_.ByteSizeLong();
   connection_->Charge(cost::kMessageNs);
-  host_.quotas.Charge(connection_->peer.uid, QuotaKind::kMessages, 1);
-  host_.quotas.Charge(connection_->peer.uid, QuotaKind::kMessageBytes, bytes);
+  host_.quotas.Charge(connection_->who, QuotaKind::kMessages, 1);
+  host_.quotas.Charge(connection_->who, QuotaKind::kMessageBytes, bytes);
   NoticeIfSlow();
   // A protobuf message keeps the memory of its largest content.
   if (bytes > kLargeMessage) v1::ClientMessage().Swap(&message_);
@@ -77,7 +77,7 @@ void SessionProtocol::NoticeIfSlow() {
   const std::uint64_t now = MonotonicNs();
   if (last_slow_notice_ns_ != 0 && now - last_slow_notice_ns_ < kSlowNoticeNs) return;
   for (const QuotaKind kind : {QuotaKind::kMessages, QuotaKind::kMessageBytes}) {
-    if (host_.quotas.Has(connection_->peer.uid, kind, now)) continue;
+    if (host_.quotas.Has(connection_->who, kind, now)) continue;
     last_slow_notice_ns_ = now;
     host_.quotas.CountRefusal(kind);
     OverQuota(kind, "; until then its messages are read more slowly");
@@ -85,15 +85,15 @@ void SessionProtocol::NoticeIfSlow() {
 }
 
 std::string SessionProtocol::OverQuota(QuotaKind kind, const std::string& consequence) {
-  std::string why = host_.quotas.Reason(connection_->peer.uid, kind);
-  host_.core.Refused(connection_->peer.uid, "pid " + std::to_string(connection_->peer.pid) + ": " + why + consequence);
+  std::string why = host_.quotas.Reason(connection_->who, kind);
+  host_.core.Refused(connection_->who, "pid " + std::to_string(connection_->peer.pid) + ": " + why + consequence);
   Notice(why + consequence);
   return why;
 }
 
 bool SessionProtocol::HandleHello() {
   const auto refuse = [this](grpc::StatusCode code, const std::string& text) {
-    host_.core.Refused(connection_->peer.uid, PeerName() + ": " + text);
+    host_.core.Refused(connection_->who, PeerName() + ": " + text);
     End({code, text});
     return false;
   };
@@ -124,7 +124,7 @@ bool SessionProtocol::HandleHello() {
   for (const auto& [holding, kind, amount] :
        {std::tuple(&client_, QuotaKind::kClients, std::size_t{1}), std::tuple(&memory_, QuotaKind::kMemory, kept)}) {
     if (!holding->Add(amount)) {
-      return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED, host_.quotas.Reason(connection_->peer.uid, kind));
+      return refuse(grpc::StatusCode::RESOURCE_EXHAUSTED, host_.quotas.Reason(connection_->who, kind));
     }
   }
   Register(hello);
@@ -229,7 +229,7 @@ Result<void> SessionProtocol::AttachDevice(Client& client, NewDevice device) {
   Result<void> attached = host_.core.AttachDevice(client, std::move(device));
   connection_->Charge(std::min(MonotonicNs() - began, kMaxLookNs));
   if (attached) return attached;
-  host_.core.Refused(connection_->peer.uid, PeerName() + ": device " + address + ": " + attached.error().Line());
+  host_.core.Refused(connection_->who, PeerName() + ": device " + address + ": " + attached.error().Line());
   const std::string slot = "device slot " + std::to_string(message_.device_attached().slot());
   if (attached.error().what.starts_with(slot)) return attached;
   return Fail(slot + " is not scheduled: " + attached.error().what, attached.error().remedy);
@@ -263,7 +263,7 @@ void SessionProtocol::Send(v1::DaemonMessage message) {
           {grpc::StatusCode::RESOURCE_EXHAUSTED, "the client does not read its messages; read them as they come"});
     case Outbox::Outcome::kMemory:
       // Later, because the caller may be in the middle of changing the client.
-      const std::string why = host_.quotas.Reason(connection_->peer.uid, QuotaKind::kMemory);
+      const std::string why = host_.quotas.Reason(connection_->who, QuotaKind::kMemory);
       return host_.Post([this, why] { End({grpc::StatusCode::RESOURCE_EXHAUSTED, why}); });
   }
 }

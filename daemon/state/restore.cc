@@ -166,6 +166,7 @@ std::string PersistentState::RestoreClient(const state::Client& saved, std::vect
   restored.fresh.identity.exe = std::move(process.exe);
   restored.fresh.identity.cgroup = std::move(process.cgroup);
   restored.fresh.identity.is_cgroup_exact = process.is_cgroup_exact;
+  restored.fresh.identity.place = std::move(process.place);
   restored.fresh.channel = channel->get();
   returning_.AddWaiting(saved.id(), std::move(*channel), std::move(pidfd));
   channels_.emplace(saved.id(), saved.channel());

@@ -5,15 +5,25 @@
 
 namespace xschedd {
 
-std::optional<std::uint64_t> UidLines::Take(std::uint32_t uid, std::uint64_t now_ns) {
-  if (by_uid_.size() >= kUids && !by_uid_.contains(uid)) {
-    // Forgets the uid whose last line is oldest; it then starts with a full allowance.
-    by_uid_.erase(std::min_element(by_uid_.begin(), by_uid_.end(),
-                                   [](const auto& a, const auto& b) { return a.second.last_ns < b.second.last_ns; }));
+UidLines::Lines& UidLines::LinesOf(const Principal& who, std::uint64_t now_ns) {
+  if (lines_.size() >= kPrincipals && !lines_.contains(who)) {
+    // Forgets the one whose last line is oldest; it then starts with a full allowance.
+    lines_.erase(std::min_element(lines_.begin(), lines_.end(),
+                                  [](const auto& a, const auto& b) { return a.second.last_ns < b.second.last_ns; }));
   }
-  Lines& lines = by_uid_.try_emplace(uid, Lines{TokenBucket(limits_.per_second, limits_.burst)}).first->second;
+  const double part = who.place.empty() ? 1 : 0.5;
+  Lines& lines =
+      lines_.try_emplace(who, Lines{TokenBucket(part * limits_.per_second, part * limits_.burst)}).first->second;
   lines.last_ns = now_ns;
-  if (!lines.bucket.Take(now_ns) || !all_.Take(now_ns)) {
+  return lines;
+}
+
+std::optional<std::uint64_t> UidLines::Take(const Principal& who, std::uint64_t now_ns) {
+  // First what is counted for the user in all: a place cannot be forgotten for it.
+  TokenBucket& of_user = LinesOf(who.uid, now_ns).bucket;
+  Lines& lines = LinesOf(who, now_ns);
+  const bool has_own = who.place.empty() || lines.bucket.Take(now_ns);
+  if (!has_own || !of_user.Take(now_ns) || !all_.Take(now_ns)) {
     ++lines.left_out;
     ++left_out_;
     return std::nullopt;

@@ -1,12 +1,14 @@
 // Limits log lines of one kind per user and in all, so that one user's flood hides nothing of anybody else's.
-// Subordinate uids count as their user (Quotas::OwnerOf). The next line of a user says how many were left out. Thread
-// rule: the daemon's one thread.
+// Subordinate uids count as their user (Quotas::OwnerOf). Each of a user's places (registry/principal.h) has half of
+// the user's lines at most. The next line of the same principal says how many were left out. Thread rule: the daemon's
+// one thread.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 
+#include "daemon/registry/principal.h"
 #include "daemon/registry/token_bucket.h"
 
 namespace xschedd {
@@ -30,12 +32,12 @@ class UidLines {
  public:
   explicit UidLines(const LineLimits& limits) : limits_(limits), all_(limits.all_per_second, limits.all_burst) {}
 
-  // Returns a value if a line about this uid may be logged: how many of its lines were left out before.
-  std::optional<std::uint64_t> Take(std::uint32_t uid, std::uint64_t now_ns);
+  // Returns a value if a line about this principal may be logged: how many of its lines were left out before.
+  std::optional<std::uint64_t> Take(const Principal& who, std::uint64_t now_ns);
   std::uint64_t LeftOutTotal() const { return left_out_; }
 
  private:
-  static constexpr std::size_t kUids = 1'024;
+  static constexpr std::size_t kPrincipals = 1'024;
 
   struct Lines {
     TokenBucket bucket;
@@ -43,8 +45,10 @@ class UidLines {
     std::uint64_t last_ns = 0;
   };
 
+  Lines& LinesOf(const Principal& who, std::uint64_t now_ns);
+
   const LineLimits limits_;
-  std::map<std::uint32_t, Lines> by_uid_;
+  std::map<Principal, Lines> lines_;  // of each place; without a place: of each user in all
   TokenBucket all_;
   std::uint64_t left_out_ = 0;
 };

@@ -86,10 +86,10 @@ void Run(fuzz::Input& input) {
   Quotas quotas{Quota{}};
   boost::asio::io_context io;  // ends before the quotas: its handlers keep connections
   Dialogue told;
-  Connections connections(
-      io, quotas,
-      {[&](int fd, bool) { told.adopted = fd; }, [](Connection&) {},
-       [](uid_t, const std::string& why) { FUZZ_CHECK(fuzz::IsOneLine(why, 512)); }, &fuzz::Equip, [](Connection&) {}});
+  Connections connections(io, quotas,
+                          {[&](int fd, bool) { told.adopted = fd; }, [](Connection&) {},
+                           [](const Principal&, const std::string& why) { FUZZ_CHECK(fuzz::IsOneLine(why, 512)); },
+                           &fuzz::Equip, [](Connection&) {}});
   const std::uint8_t how = input.Byte();
   if ((how & 1) != 0) connections.AcceptShims(false);
   if ((how & 2) != 0) quotas.SetLimits(fuzz::ConnectionsAtMost(how % 3));

@@ -52,10 +52,10 @@ class World {
       : quotas_(SmallQuota().quota),
         core_(io_, {"/nonexistent/xschedd.toml", true, ""}, SmallQuota()),
         state_(io_, core_, store_),
-        connections_(
-            io_, quotas_,
-            {[this](int fd, bool) { adopted_ = fd; }, [this](Connection& c) { Gone(c); },
-             [this](uid_t uid, const std::string& why) { core_.Refused(uid, why); }, &fuzz::Equip, [](Connection&) {}}),
+        connections_(io_, quotas_,
+                     {[this](int fd, bool) { adopted_ = fd; }, [this](Connection& c) { Gone(c); },
+                      [this](const Principal& who, const std::string& why) { core_.Refused(who, why); }, &fuzz::Equip,
+                      [](Connection&) {}}),
         host_{io_, core_, connections_, commands_, quotas_, state_} {}
 
   ~World() {

@@ -146,6 +146,44 @@ TEST_CASE("a heavy user waits, a newcomer does not, and idle users save up nothi
   }
 }
 
+TEST_CASE("the places of a user take turns in the user's turns, however many they are") {
+  FairTurns<char> turns;
+  const Principal one(0, "container 1");
+  const Principal two(0, "container 2");
+  SECTION("two pods of root, of which one asks for much") {
+    for (const char item : {'a', 'b', 'c', 'd'})
+      turns.Add(one, item);
+    for (const char item : {'1', '2'})
+      turns.Add(two, item);
+    CHECK(Order(turns, 10) == "a1b2cd");
+  }
+  SECTION("a hundred places of one user beside another user's one") {
+    for (int i = 0; i < 100; ++i)
+      turns.Add({kAlice, "container " + std::to_string(i)}, 'a');
+    for (int i = 0; i < 4; ++i)
+      turns.Add(kBob, '1');
+    CHECK(Order(turns, 10).substr(0, 8) == "a1a1a1a1");
+  }
+  SECTION("what one pod caused does not delay another") {
+    for (const Principal& pod : {one, two})
+      turns.Add(pod, 'x');
+    turns.Charge(one, 1'000);
+    turns.Charge(one, 1'000);
+    CHECK(turns.Next()->first == two);
+    CHECK(turns.Next()->first == one);
+  }
+  SECTION("places that come and go are forgotten, but a debt is not") {
+    turns.Charge(one, 100);
+    for (int i = 0; i < 5'000; ++i) {
+      turns.Add({0, "container x" + std::to_string(i)}, 'x');
+      turns.Next();
+    }
+    turns.Add(one, 'a');
+    turns.Add(two, '1');
+    CHECK(Order(turns, 10) == "1a");
+  }
+}
+
 TEST_CASE("idle users are forgotten, and waiting users still get their turn") {
   FairTurns<char> turns;
   turns.Charge(kAlice, 10);

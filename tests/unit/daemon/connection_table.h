@@ -27,7 +27,7 @@ struct Table {
       : connections(io, quotas,
                     {.adopt = [this](int fd, bool) { adopted.emplace_back(fd); },
                      .gone = [this](Connection& connection) { gone.push_back(connection.fd); },
-                     .refused = [this](uid_t, const std::string& why) { refused.push_back(why); },
+                     .refused = [this](const Principal&, const std::string& why) { refused.push_back(why); },
                      .equip = [](Connection& connection, const abi::Layout& layout) -> Result<void> {
                        auto channel = Channel::Make(layout);
                        if (!channel) return tl::unexpected(channel.error());

@@ -197,6 +197,7 @@ Event EventOf(EventKind kind, std::uint32_t uid, std::uint64_t client_id) {
   event.kind = kind;
   event.uid = uid;
   event.client_id = client_id;
+  if (client_id != 0) event.principal = std::make_shared<const Principal>(uid, "container 1");
   return event;
 }
 

@@ -29,7 +29,7 @@ struct Services {
         connections(io, quotas,
                     {.adopt = std::move(adopt),
                      .gone = std::move(gone),
-                     .refused = [](uid_t, const std::string&) {},
+                     .refused = [](const Principal&, const std::string&) {},
                      .equip = [](Connection&, const abi::Layout&) -> Result<void> { return {}; },
                      .dropped = [](Connection&) {}}) {}
 

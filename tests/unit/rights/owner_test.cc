@@ -7,8 +7,8 @@ using namespace xschedd;
 
 namespace {
 
-constexpr Actor kAdmin{7, 0, true};
-constexpr Actor kOwner{8, 1000, false};
+const Actor kAdmin{7, 0, true};
+const Actor kOwner{8, 1000, false};
 
 NewClient Make(std::uint64_t pid, const std::string& group = {}) {
   NewClient fresh;

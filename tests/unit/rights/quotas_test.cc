@@ -251,3 +251,77 @@ TEST_CASE("the owner of a subordinate uid is read from a file of ranges, and wro
   CHECK(SubordinateUids::Read(path).OwnerOf(500'009) == 4711);
   CHECK(SubordinateUids::Read(path).OwnerOf(600'009) == 600'009);
 }
+
+TEST_CASE("a place has a part of what its uid has, and all places together no more than the uid") {
+  Quota limits;
+  limits.queues_per_uid = 4;
+  limits.calls_per_s = 10;
+  limits.root_times = 4;
+  Quotas quotas(limits);
+  std::vector<Quotas::Holding> held;
+  const auto take = [&](const Principal& who) { return held.emplace_back(quotas, who, QuotaKind::kQueues).Add(); };
+  const auto taken = [&](const Principal& who) {
+    int count = 0;
+    while (count < 100 && take(who))
+      ++count;
+    return count;
+  };
+  const auto place = [](std::uint32_t uid, int number) {
+    return Principal(uid, "container " + std::to_string(number));
+  };
+  // Root's four times are for all its containers.
+  CHECK(taken(place(0, 1)) == 4);
+  CHECK(quotas.Reason(place(0, 1), QuotaKind::kQueues)
+            .starts_with("uid 0 in container 1 has 4 queues, and may have 4; "));
+  CHECK(taken(place(0, 2)) == 4);
+  CHECK(taken(place(kAlice, 1)) == 2);
+  CHECK(taken(place(kAlice, 2)) == 2);
+  // A thousand places of one user have what one user has.
+  for (int number = 3; number < 1'000; ++number)
+    CHECK(!take(place(kAlice, number)));
+  CHECK(!take(kAlice));
+  CHECK(quotas.Held(kAlice, QuotaKind::kQueues) == 4);
+  CHECK(quotas.Held(place(kAlice, 1), QuotaKind::kQueues) == 2);
+  CHECK(quotas.Reason(place(kAlice, 3), QuotaKind::kQueues).starts_with("uid 1000 has 4 queues, and may have 4; "));
+  CHECK(taken(place(kBob, 1)) == 2);
+  // The host has what its places leave.
+  CHECK(taken(kBob) == 2);
+  held.clear();
+  for (const Principal& who : {place(0, 1), place(kAlice, 1), Principal(kAlice), Principal(0)})
+    CHECK(quotas.Held(who, QuotaKind::kQueues) == 0);
+  CHECK(taken(kAlice) == 4);
+  held.clear();
+
+  const auto calls = [&](const Principal& who) {
+    int count = 0;
+    for (; quotas.Has(who, QuotaKind::kCalls, kSecond); ++count)
+      quotas.Charge(who, QuotaKind::kCalls, 1);
+    return count;
+  };
+  CHECK(calls(place(0, 1)) == 40);
+  CHECK(quotas.Reason(place(0, 1), QuotaKind::kCalls)
+            .starts_with("uid 0 in container 1 has used up its 10 xschedctl calls per second; "));
+  CHECK(calls(place(0, 2)) == 40);
+  CHECK(calls(0) == 80);
+  CHECK(calls(place(0, 3)) == 0);
+  CHECK(quotas.Reason(place(0, 3), QuotaKind::kCalls).starts_with("uid 0 has used up its 40 "));
+  int in_all = 0;
+  for (int number = 0; number < 1'000; ++number)
+    in_all += calls(place(kAlice, number));
+  CHECK(in_all == 40);
+}
+
+TEST_CASE("a place has at most half of its user's lines in the log, and a user with many places no more than one") {
+  const auto logged = [](auto place_of) {
+    UidLines lines(kRefusalLines);
+    int count = 0;
+    for (int i = 0; i < 1'000; ++i)
+      count += lines.Take({0, place_of(i)}, kSecond) ? 1 : 0;
+    // What is left for another pod, and for another user.
+    const bool has_other = lines.Take({0, "container other"}, kSecond).has_value();
+    CHECK(lines.Take(kAlice, kSecond));
+    return std::pair(count, has_other);
+  };
+  CHECK(logged([](int) { return std::string("container one"); }) == std::pair(5, true));
+  CHECK(logged([](int i) { return "container " + std::to_string(i); }) == std::pair(10, false));
+}

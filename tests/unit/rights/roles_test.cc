@@ -12,8 +12,8 @@ using namespace xschedd;
 
 namespace {
 
-constexpr Actor kRoot{.pid = 7, .uid = 0, .is_admin = true};
-constexpr Actor kUser{.pid = 8, .uid = 1000, .is_admin = false};
+const Actor kRoot{.pid = 7, .uid = 0, .is_admin = true};
+const Actor kUser{.pid = 8, .uid = 1000, .is_admin = false};
 
 NewClient MakeClient(std::uint64_t pid, bool may_raise = false) {
   NewClient fresh;
