@@ -12,7 +12,7 @@ namespace xschedd {
 enum class Right {
   kRefused,     // needs admin.sock
   kAnybody,     // reveals nothing about other users
-  kOwnClients,  // sees and changes the clients of the caller's own uid; a reader sees those of everybody
+  kOwnClients,  // sees and changes the caller's own clients (MayManage); a reader sees those of everybody
   kReaders,     // changes nothing and concerns all users: for readers (registry/roles.h)
 };
 

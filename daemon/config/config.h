@@ -58,7 +58,7 @@ struct Ceiling {
   FilePlace place = {};
 };
 
-// What each uid may have and do on client.sock (connections/quotas.h).
+// What each uid, and each place of one, may have and do on client.sock (connections/quotas.h).
 struct Quota {
   std::uint32_t connections_per_uid = 2048;
   std::uint32_t clients_per_uid = 2000;  // fewer than connections, so that xschedctl still gets in

@@ -80,7 +80,9 @@ void Connections::Accept(UniqueFd socket, bool is_admin, std::uint64_t claim_soc
   }
   connection->peer = std::move(*peer);
   connection->who.uid = connection->peer.uid;
-  if (callbacks_.locate && connection->peer.pid > 0) callbacks_.locate(*connection);
+  // Not for a user that is refused anyway: connecting all the time must cost the daemon little.
+  const bool is_welcome = is_admin || quotas_.Has(connection->peer.uid, QuotaKind::kConnects, MonotonicNs());
+  if (callbacks_.locate && connection->peer.pid > 0 && is_welcome) callbacks_.locate(*connection);
   connection->owner = quotas_.OwnerOf(connection->who);
   connection->login_uid = ReadLoginUid(connection->peer.pid);
   // CheckPeer never refuses an administrator, who must get in when others have used everything up.

@@ -79,13 +79,18 @@ std::optional<ProcessStatus> ReadStatus(pid_t pid) {
   return status.start_ticks != 0 ? std::optional(std::move(status)) : std::nullopt;
 }
 
-Surroundings ReadSurroundings(const std::string& folder) {
+// `own_pid_namespace`: the daemon's; empty: not known yet.
+Surroundings ReadSurroundings(const std::string& folder, const std::string& own_pid_namespace) {
+  Surroundings surroundings;
+  surroundings.cgroup = CgroupIn(HostHierarchy(), ReadSmallFile(folder + "/cgroup"));
   char target[64];
   const ssize_t length = ::readlink((folder + "/ns/pid").c_str(), target, sizeof target);
-  // The line may be missing because a process has so many groups that what is read of its status ends before it.
-  return {.cgroup = CgroupIn(HostHierarchy(), ReadSmallFile(folder + "/cgroup")),
-          .is_pid_nested = PidDepthOf(ReadSmallFile(folder + "/status")) != 1,
-          .pid_namespace = length > 0 ? std::string(target, static_cast<std::size_t>(length)) : std::string()};
+  if (length > 0) surroundings.pid_namespace.assign(target, static_cast<std::size_t>(length));
+  // The status costs most, and is seldom needed. Its line may be missing because a process has so many groups that what
+  // is read ends before it.
+  if (surroundings.pid_namespace.empty() || surroundings.pid_namespace != own_pid_namespace)
+    surroundings.is_pid_nested = PidDepthOf(ReadSmallFile(folder + "/status")) != 1;
+  return surroundings;
 }
 
 int PeerPidfd(int socket) {
@@ -226,13 +231,13 @@ std::size_t PidDepthOf(std::string_view status) {
 
 ProcessInfo ReadProcess(pid_t pid, int pidfd) {
   // The daemon's own never change in a way that matters: it is not moved into a container.
-  static const Surroundings daemon = ReadSurroundings("/proc/self");
+  static const Surroundings daemon = ReadSurroundings("/proc/self", "");
   const std::string folder = "/proc/" + std::to_string(pid);
   ProcessInfo info;
   char target[PATH_MAX];
   const ssize_t length = ::readlink((folder + "/exe").c_str(), target, sizeof target);
   if (length > 0) info.exe = CleanText({target, static_cast<std::size_t>(length)}, kTextLimit);
-  const Surroundings surroundings = ReadSurroundings(folder);
+  const Surroundings surroundings = ReadSurroundings(folder, daemon.pid_namespace);
   info.cgroup = CleanText(surroundings.cgroup.value_or(""), kTextLimit);
   info.is_cgroup_exact = surroundings.cgroup == info.cgroup;
   info.place = PlaceOf(surroundings, daemon, pid);

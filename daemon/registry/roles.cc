@@ -24,8 +24,9 @@ RoleGroups FindRoleGroups(const std::string& readers) {
   return {.administrators = GroupId("xschedd"), .readers = readers.empty() ? std::nullopt : GroupId(readers.c_str())};
 }
 
-bool MayReadAll(const PeerIdentity& peer, const RoleGroups& groups) {
-  return IsIn(peer, groups.readers);
+bool MayReadAll(const PeerIdentity& peer, const Origin& origin, const RoleGroups& groups) {
+  const bool is_contained = !origin.place.empty() || origin.claim_socket != 0;
+  return !is_contained && IsIn(peer, groups.readers);
 }
 
 bool MayRaise(const PeerIdentity& peer, const RoleGroups& groups) {

@@ -19,8 +19,9 @@ struct RoleGroups {
 // `readers`: the name of that group; empty: there is none.
 RoleGroups FindRoleGroups(const std::string& readers);
 
-// Whether the process may see everybody's clients: it is a reader, which may change only its own user's.
-bool MayReadAll(const PeerIdentity& peer, const RoleGroups& groups);
+// Whether the process may see everybody's clients: it is a reader, which may change only its own. In a container nobody
+// is one, since its root chooses the groups of the processes in it.
+bool MayReadAll(const PeerIdentity& peer, const Origin& origin, const RoleGroups& groups);
 
 // Whether the process's own hints and settings may raise it where the configuration says nothing: those of root, of the
 // daemon's own user and of administrators may.

@@ -210,7 +210,7 @@ class Run:
                 outcome.passthrough += int(device.get("passthrough", 0))
                 outcome.held_ns += int(device.get("held_ns", 0))
         outcome.actions = scheduler.actions
-        connected = re.findall(r'client connected id=\d+ pid=(\d+) uid=\d+ exe="([^"]*)"', node.daemon_log())
+        connected = re.findall(r'client connected id=\d+ pid=(\d+) uid=\d+(?: place="[^"]*")? exe="([^"]*)"', node.daemon_log())
         outcome.sessions = {pid: exe for pid, exe in connected if not exe.endswith("/neighbour")}
         return outcome
 

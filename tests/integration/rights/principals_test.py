@@ -3,6 +3,7 @@
 Usage: principals_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL RIGHTS_CLIENT [TEST]
 """
 
+import grp
 import os
 import pathlib
 import subprocess
@@ -18,6 +19,9 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "xschedctl"))
 import cgroups  # noqa: E402
 
 VICTIM, HOSTILE = 32 * "a1", 32 * "b2"
+
+# A group that every system has, in place of xschedd-readers.
+READERS = grp.getgrnam("daemon")
 
 # Connects as fast as it can, and says nothing.
 FLOOD = """
@@ -40,7 +44,7 @@ def inside(procs: str) -> List[str]:
 @needs_root
 @unittest.skipIf(cgroups.ROOT is None, cgroups.WHY_NOT)
 class Pods(WithDaemon):
-    CONFIG = "[quota]\nconnects_per_s = 5\nroot_times = 4\n"
+    CONFIG = f'[quota]\nconnects_per_s = 5\nroot_times = 4\n[access]\nreaders = "{READERS.gr_name}"\n'
 
     def setUp(self) -> None:
         super().setUp()
@@ -80,6 +84,13 @@ class Pods(WithDaemon):
         for prefix in (self.victims, []):
             for method in ("Hold", "Release"):
                 self.assertEqual(self.call(method, f"selector {{ pid: {victim.pid} }}", prefix=prefix).status, OK)
+
+    def test_root_of_a_pod_does_not_make_itself_a_reader(self) -> None:
+        victim = self.pod_client(self.victims)
+        for prefix, is_seen in ((self.hostiles, False), ([], True)):
+            seen = self.call("ListClients", uid=0, also_in=[READERS.gr_gid], prefix=prefix)
+            self.assertEqual(seen.status, OK, seen.text)
+            self.assertEqual(f" pid: {victim.pid} " in seen.answers[0], is_seen)
 
     def test_nobody_joins_a_strangers_group_by_its_name(self) -> None:
         victim = self.pod_client(self.victims, "group=job", "hint=-5")

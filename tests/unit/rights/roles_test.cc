@@ -99,9 +99,16 @@ TEST_CASE("uid and groups from the kernel decide which processes may raise, and 
   CHECK(MayRaise(Peer(stranger, 7, {1, 44}), groups));
   CHECK(!MayRaise(Peer(stranger, 7, {1, 45}), groups));
   CHECK(!MayRaise(Peer(stranger, 0), RoleGroups{}));
-  CHECK(MayReadAll(Peer(stranger, 7, {45}), groups));
-  CHECK(!MayReadAll(Peer(stranger, 44), groups));
-  CHECK(!MayReadAll(Peer(stranger, 45), RoleGroups{}));
+  CHECK(MayReadAll(Peer(stranger, 7, {45}), Origin{}, groups));
+  CHECK(!MayReadAll(Peer(stranger, 44), Origin{}, groups));
+  // The root of a container gives its processes what groups it likes.
+  Origin contained;
+  contained.place = "container 1";
+  CHECK(!MayReadAll(Peer(stranger, 7, {45}), contained, groups));
+  contained = Origin();
+  contained.claim_socket = 1;
+  CHECK(!MayReadAll(Peer(stranger, 7, {45}), contained, groups));
+  CHECK(!MayReadAll(Peer(stranger, 45), Origin{}, RoleGroups{}));
   CHECK(!FindRoleGroups("").readers);
   CHECK(!FindRoleGroups("no such group").readers);
 }
