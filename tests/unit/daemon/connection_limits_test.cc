@@ -77,6 +77,33 @@ TEST_CASE("a few refused connections of one user stay open, the rest close at on
   CHECK(table.Find(table.adopted[0].Get())->refusal.ok());
 }
 
+TEST_CASE("refused connections of one container leave room for those of another, but not of any number") {
+  Table table;
+  Quota limits;
+  limits.connections_per_uid = 4;
+  table.quotas.SetLimits(limits);
+  std::vector<UniqueFd> open;
+  const auto connect_many = [&](const std::string& place) {
+    table.place = place;
+    int told_later = 0;
+    for (int i = 0; i < 2 * kBeingRefused; ++i) {
+      UniqueFd peer = table.Connect();
+      char byte;
+      if (::recv(peer.Get(), &byte, 1, MSG_DONTWAIT) >= 0) continue;
+      ++told_later;
+      open.push_back(std::move(peer));
+    }
+    return told_later;
+  };
+  const auto limit = table.quotas.Limit({::geteuid(), "container 1"}, QuotaKind::kConnections);
+  CHECK(connect_many("container 1") == static_cast<int>(limit) + kBeingRefused);
+  CHECK(table.refused.back().find(" in container 1 has " + std::to_string(limit) + " connections") !=
+        std::string::npos);
+  for (const char* place : {"container 2", "container 3", "container 4"})
+    CHECK(connect_many(place) >= kBeingRefused);
+  CHECK(connect_many("container 5") == 0);
+}
+
 TEST_CASE("connections are accepted only while descriptors last") {
   if (!test::CanBecomeUsers()) return;
   const auto table = TableOf(64);  // half of it at eight for each

@@ -34,7 +34,8 @@ struct Table {
                        connection.channel = std::move(*channel);
                        return {};
                      },
-                     .dropped = [](Connection&) {}},
+                     .dropped = [](Connection&) {},
+                     .locate = [this](Connection& connection) { connection.who.place = place; }},
                     // Shorter than a user gets, but long enough for tests on a busy machine.
                     {.unused = std::chrono::seconds(2), .refused = std::chrono::seconds(1)}) {}
   ~Table() { connections.CloseAll(); }
@@ -73,6 +74,7 @@ struct Table {
   std::vector<UniqueFd> adopted;
   std::vector<int> gone;
   std::vector<std::string> refused;
+  std::string place;  // of the next peer that connects
   Connections connections;
 };
 

@@ -163,6 +163,32 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
   }
 }
 
+TEST_CASE("a container is on at most half of the different devices that its uid may be on in all") {
+  Registry registry;
+  const auto attach = [&](const std::string& place, const std::string& address) {
+    NewClient fresh = Make(1, 0);
+    fresh.identity.place = place;
+    Client& client = registry.Add(std::move(fresh), 0);
+    const auto attached = registry.Attach(client, {0, address, "", "", 0, {}}, 4);
+    return attached ? std::string() : attached.error().what;
+  };
+  CHECK(attach("container a", "0000:c1:00.0").empty());
+  CHECK(attach("container a", "0000:c2:00.0").empty());
+  CHECK(attach("container a", "0000:c3:00.0") == "uid 0 in container a is on 2 different GPUs, and may be on 2");
+  CHECK(attach("container a", "0000:c2:00.0").empty());
+  CHECK(attach("container b", "0000:c3:00.0").empty());
+  CHECK(attach("container b", "0000:c4:00.0").empty());
+  CHECK(attach("container c", "0000:c5:00.0") == "uid 0 is on 4 different GPUs, and may be on 4");
+  CHECK(attach("", "0000:c5:00.0") == "uid 0 is on 4 different GPUs, and may be on 4");
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, client] : registry.Clients())
+    ids.push_back(id);
+  for (const std::uint64_t id : ids)
+    registry.Remove(id);
+  for (const char* address : {"0000:c1:00.0", "0000:c2:00.0", "0000:c3:00.0", "0000:c4:00.0"})
+    CHECK(attach("user's container a", address).empty());
+}
+
 TEST_CASE("a user's number of different devices is bounded over all its uids") {
   Registry registry;
   const auto add = [&](std::uint32_t uid, std::uint32_t owner) -> Client& {

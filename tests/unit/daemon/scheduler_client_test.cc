@@ -1,5 +1,8 @@
 // The scheduler and what clients report beyond busy and idle: signs of life, waits, and time slices in force.
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "daemon/scheduler/scheduler.h"
 #include "daemon/scheduler/slice_words.h"
@@ -196,4 +199,20 @@ TEST_CASE("a client that floods its ring is served in portions") {
   world.scheduler.Decide();
   CHECK(!world.registry.Devices().begin()->second->attachments[1]->busy);  // the level, not the records, is the truth
   CHECK(world.scheduler.Counts().decisions < 10);
+}
+
+TEST_CASE(
+    "a client pays for decisions about the clients of its container, and of its user where users name the place") {
+  const auto share_beside = [](const std::string& own, const std::string& others) {
+    World world;
+    const auto client = world.Connect(1, 0, "0000:c1:00.0", abi::Newest(), 0, own);
+    std::vector<std::unique_ptr<Peer>> peers;
+    for (std::uint64_t pid = 2; pid <= 4; ++pid)
+      peers.push_back(world.Connect(pid, 0, "0000:c1:00.0", abi::Newest(), 0, others + std::to_string(pid)));
+    return Scheduler::DecisionShareOf(*client->client);
+  };
+  CHECK(share_beside("container a", "container b") == 0.25);
+  CHECK(share_beside("", "container b") == 0.25);
+  CHECK(share_beside("user's container a", "user's container b") == 1);
+  CHECK(share_beside("pid:[1]", "pid:[2]") == 1);
 }

@@ -40,7 +40,8 @@ class World {
 
   // On one device, as slot 0.
   std::unique_ptr<Peer> Connect(std::uint64_t pid, int priority, const std::string& address = "0000:c1:00.0",
-                                const abi::Layout& layout = abi::Newest(), std::uint32_t owner = 0) {
+                                const abi::Layout& layout = abi::Newest(), std::uint32_t owner = 0,
+                                const std::string& place = {}) {
     auto peer = std::make_unique<Peer>();
     peer->channel = Channel::Make(layout).value();
     peer->board_mapping = MapSharedMemory(peer->channel->BoardFd(), layout.board_bytes, Access::kReadOnly).value();
@@ -53,6 +54,7 @@ class World {
     NewClient fresh;
     fresh.identity.pid = pid;
     fresh.identity.owner = owner;
+    fresh.identity.place = place;
     fresh.channel = peer->channel.get();
     peer->client = &registry.Add(std::move(fresh), fake_now);
     peer->client->effective.priority = priority;
