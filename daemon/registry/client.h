@@ -49,7 +49,7 @@ struct GroupKey {
   std::string place;                 // as in Principal; empty also for a rule's name
   std::string name;
 
-  auto operator<=>(const GroupKey&) const = default;
+  auto operator<=>(const GroupKey&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes it for a 0
 };
 
 struct Group {

@@ -27,7 +27,7 @@ struct Principal {
 
   // Not explicit: a uid alone is the user on the host.
   Principal(std::uint32_t user = 0, std::string where = {}) : uid(user), place(std::move(where)) {}
-  auto operator<=>(const Principal&) const = default;
+  auto operator<=>(const Principal&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes it for a 0
 };
 using PrincipalPtr = std::shared_ptr<const Principal>;
 

@@ -76,7 +76,7 @@ class Pods(WithDaemon):
     def test_root_of_one_pod_manages_nothing_of_another_nor_of_the_host(self) -> None:
         victim = self.pod_client(self.victims, "group=job")
         host = self.client("group=job")
-        self.assertIn(f'uid=0 place="container {VICTIM[:12]}"', self.log())
+        wait_until(lambda: f'uid=0 place="container {VICTIM[:12]}"' in self.log(), "the line in the log")
         for pid in (victim.pid, host.pid):
             self.may_nothing(self.hostiles, pid, f"uid 0 in container {HOSTILE[:12]}")
         self.refused("Hold", 'selector { group: "job" }', self.hostiles, f"uid 0 in container {HOSTILE[:12]}")
