@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Containers that run as one uid are strangers: pods are real cgroups, named as container engines name them.
-Usage: principals_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL RIGHTS_CLIENT [TEST]
+Usage: principals_test.py XSCHEDD XSCHEDCTL RIGHTS_CALL SCRIPTED_CLIENT [TEST]
 """
 
 import grp
@@ -13,7 +13,7 @@ import unittest
 from typing import List
 
 import rights_world
-from rights_world import GPU, OK, PERMISSION_DENIED, Client, WithDaemon, needs_root, wait_until
+from rights_world import GPU, OK, PERMISSION_DENIED, Client, WithDaemon, needs_root, wait_for
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "xschedctl"))
 import cgroups  # noqa: E402
@@ -76,7 +76,7 @@ class Pods(WithDaemon):
     def test_root_of_one_pod_manages_nothing_of_another_nor_of_the_host(self) -> None:
         victim = self.pod_client(self.victims, "group=job")
         host = self.client("group=job")
-        wait_until(lambda: f'uid=0 place="container {VICTIM[:12]}"' in self.log(), "the line in the log")
+        wait_for(lambda: f'uid=0 place="container {VICTIM[:12]}"' in self.log(), "the line in the log")
         for pid in (victim.pid, host.pid):
             self.may_nothing(self.hostiles, pid, f"uid 0 in container {HOSTILE[:12]}")
         self.refused("Hold", 'selector { group: "job" }', self.hostiles, f"uid 0 in container {HOSTILE[:12]}")
@@ -98,7 +98,7 @@ class Pods(WithDaemon):
         stranger = self.pod_client(self.hostiles, "group=job", "hint=9")
         for client in (victim, mate, stranger):
             client.tell("device " + GPU)
-        wait_until(lambda: self.one(mate.pid)["priority_effective"] == -5, "the group's priority")
+        wait_for(lambda: self.one(mate.pid)["priority_effective"] == -5, "the group's priority")
         self.assertEqual(self.one(victim.pid)["priority_effective"], -5)
         self.assertEqual(self.one(stranger.pid)["priority_effective"], 9)
 
@@ -116,7 +116,7 @@ class Pods(WithDaemon):
         def remove() -> None:
             while len(folders) > 1:
                 os.close(folders.pop())
-                wait_until(lambda: self.removed(name, folders[-1]), "the end of a cgroup")
+                wait_for(lambda: self.removed(name, folders[-1]), "the end of a cgroup")
             os.close(folders.pop())
 
         self.addCleanup(remove)
@@ -142,7 +142,7 @@ class Pods(WithDaemon):
         stranger = self.pod_client(self.hostiles, "group=gang")
         for client in (victim, stranger):
             client.tell("device " + GPU)
-        wait_until(lambda: self.one(victim.pid)["priority_effective"] == 20, "the claim's priority")
+        wait_for(lambda: self.one(victim.pid)["priority_effective"] == 20, "the claim's priority")
         self.assertEqual(self.one(stranger.pid)["priority_effective"], 0)
         self.may_nothing(self.hostiles, victim.pid, f"in container {HOSTILE[:12]}")
         self.assertEqual(self.call("Hold", f"selector {{ pid: {victim.pid} }}", prefix=self.victims).status, OK)
@@ -152,7 +152,7 @@ class Pods(WithDaemon):
         flood = subprocess.Popen([*self.hostiles, sys.executable, "-c", FLOOD, path])
         self.addCleanup(flood.wait)
         self.addCleanup(flood.kill)
-        wait_until(lambda: f"uid 0 in container {HOSTILE[:12]} has used up its 5 new connections" in self.log(), "a refusal")
+        wait_for(lambda: f"uid 0 in container {HOSTILE[:12]} has used up its 5 new connections" in self.log(), "a refusal")
         time.sleep(2)  # more than all of root's connections that were saved up
         for _ in range(10):
             answer = self.call("GetPolicy", prefix=self.victims)
