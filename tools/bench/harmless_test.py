@@ -12,7 +12,7 @@ sys.path[:0] = [os.path.join(HERE, "acceptance"), HERE, os.path.join(HERE, "gpu"
 
 import harmless  # noqa: E402
 import sequence  # noqa: E402
-from harmless import HELD, KILLED, TRACKED, Outcome  # noqa: E402
+from harmless import HELD, KILLED, REPRIORITISED, TRACKED, Outcome  # noqa: E402
 
 
 class Sequence(unittest.TestCase):
@@ -83,6 +83,31 @@ class Judging(unittest.TestCase):
         self.assertEqual(Faked.seen, [(way, 1) for way in harmless.WAYS])
         self.assertTrue(section.line.startswith(f"{len(harmless.WAYS)} runs"), section.line)
         self.assertEqual([one.what for one in section.skipped], ["seed 2"])
+
+    def test_a_run_without_xschedd_does_not_count(self):
+        found, skipped = harmless.judged(self.NATIVES, {(TRACKED, 1): Outcome("a", absent="it was no client of the daemon")})
+        self.assertEqual([(one.level, one.what) for one in found],
+                         [("warning", "tracked: 1 of 1 runs not counted, xschedd took no part: it was no client of the daemon")])
+        self.assertTrue(found[0].fix)
+        self.assertFalse(skipped)
+
+    def test_one_that_was_never_held_is_no_fault_if_another_was(self):
+        natives = {seed: [Outcome("a"), Outcome("a")] for seed in (1, 2)}
+        for other, levels in (("", ["ok"]), (harmless.NEVER_HELD, ["warning"])):
+            ours = {(HELD, 1): Outcome("a", absent=harmless.NEVER_HELD), (HELD, 2): Outcome("a", absent=other)}
+            self.assertEqual([one.level for one in harmless.judged(natives, ours)[0]], levels)
+
+    def test_what_the_daemon_says_of_a_run(self):
+        def answer(pid=7, observes_only=False, **device):
+            return {"observes_only": observes_only, "clients": [
+                {"pid": pid, "devices": [{"state": "idle", "submitted": 3, "held_ns": 5, **device}]}]}
+        for way in harmless.WAYS:
+            self.assertEqual(harmless.absence(answer(), 7, way), "")
+            self.assertIn("no client", harmless.absence(answer(pid=8), 7, way))
+            self.assertIn("none of its work", harmless.absence(answer(state="untracked"), 7, way))
+            self.assertIn("observes", harmless.absence(answer(observes_only=True), 7, way))
+            self.assertEqual(harmless.absence(answer(held_ns=0), 7, way) != "", way in (HELD, REPRIORITISED))
+            self.assertEqual(harmless.absence(answer(submitted=0), 7, way) != "", way != KILLED)
 
     def test_time(self):
         self.assertEqual((harmless.whole_s(600), harmless.whole_s(60)), (harmless.MOST_S, 12.0))

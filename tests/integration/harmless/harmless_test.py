@@ -39,6 +39,13 @@ class Harmless(unittest.TestCase):
         named = {one["what"].split(":")[0] for one in (*made["findings"], *made["skipped"])}
         self.assertLessEqual({"tracked", "held", "reprioritised", "daemon killed"}, named)
 
+    def test_a_program_that_xschedd_does_not_have_proves_nothing(self):
+        status, made = section(1, "absent")
+        self.assertEqual((status, made["verdict"]), (0, "partly"), made)
+        self.assertFalse([one for one in made["findings"] if one["level"] != "warning"], made)
+        self.assertIn("it was no client of the daemon", made["findings"][0]["what"])
+        self.assertIn("xschedctl doctor", made["findings"][0]["fix"])
+
     def test_each_harm_is_an_error_with_its_seed(self):
         for broken, what in (("lost", "other data"), ("crash", "ended by signal 6"), ("status", "broken on purpose")):
             status, made = section(1, broken)

@@ -1,7 +1,7 @@
 """Section *harmless*: seeded programs of many kinds of calls (calls_program.py) compute the same with xschedd as without it,
-bit by bit, whatever xschedd does to them.
+bit by bit, whatever xschedd does to them. A run counts only if the daemon says that it took part.
 
-Thread rule: `judged`, `seeds_of` and `whole_s` are pure; `run` starts programs from the main thread.
+Thread rule: `judged`, `absence`, `seeds_of` and `whole_s` are pure; `run` starts programs from the main thread.
 """
 
 import json
@@ -30,12 +30,19 @@ TRACKED, HELD, REPRIORITISED, KILLED = "tracked", "held", "reprioritised", "daem
 NEIGHBOURS = {TRACKED: Program("neighbour", "request", "1x100", LOW), HELD: Program("neighbour", "request", "4x2000", HIGH),
               REPRIORITISED: Program("neighbour", "loop", "4x1200", MIDDLE)}
 WAYS = (TRACKED, HELD, REPRIORITISED, KILLED)
+HOLDING = (HELD, REPRIORITISED)
+
+
+NEVER_HELD = "it was never held"
+REMEDIES = {NEVER_HELD: "`xschedctl config show` has the rules: one may give programs here other priorities than they ask for"}
+REMEDY = "`xschedctl doctor` says what keeps programs from the daemon"
 
 
 @dataclass(frozen=True)
 class Outcome:
     digest: str = ""
     failure: str = ""  # how it ended instead
+    absent: str = ""  # under xschedd: why xschedd took no part, so that it proves nothing
 
 
 def whole_s(left_s: float) -> float:
@@ -59,6 +66,46 @@ def why_not_compared(outcomes: List[Outcome]) -> str:
     return "its results differ without xschedd, too" if len({one.digest for one in outcomes}) > 1 else ""
 
 
+def absence(answer: dict, pid: int, way: str) -> str:
+    """Why xschedd took no part in a run, from `xschedctl ps` at its end; empty: it did."""
+    client = next((one for one in answer["clients"] if one["pid"] == pid), None)
+    if answer["observes_only"]:
+        return "the daemon only observes ([daemon] enforce = false)"
+    if client is None:
+        return "it was no client of the daemon"
+    devices = [one for one in client["devices"] if one["state"] not in ("untracked", "unknown")]
+    # A daemon that was started in the middle may have seen nothing of what came before.
+    if not devices or (way != KILLED and not any(one["submitted"] for one in devices)):
+        return "the daemon saw none of its work"
+    return NEVER_HELD if way in HOLDING and not any(one["held_ns"] for one in devices) else ""
+
+
+def absences(way: str, mine: Dict[int, Outcome]) -> Tuple[List[Finding], List[Skipped]]:
+    """One line for each cause. A program that was quicker than its neighbour's next request is no fault if others were held."""
+    findings, skipped = [], []
+    for cause in sorted({one.absent for one in mine.values() if one.absent}):
+        seeds = [seed for seed, one in mine.items() if one.absent == cause]
+        what = f"{way}: {len(seeds)} of {len(mine)} runs not counted, xschedd took no part: {cause}"
+        if cause == NEVER_HELD and any(not one.absent for one in mine.values()):
+            skipped.append(Skipped(what, "it was done before its neighbour had work"))
+        else:
+            findings.append(Finding("warning", what, REMEDIES.get(cause, REMEDY)))
+    return findings, skipped
+
+
+def read_line(fd: int, limit_s: float) -> str:
+    """Byte by byte, so that nothing of the next line is taken. Empty: none came."""
+    end, line = time.monotonic() + limit_s, b""
+    while not line.endswith(b"\n"):
+        if not select.select([fd], [], [], max(0.0, end - time.monotonic()))[0]:
+            return ""
+        byte = os.read(fd, 1)
+        if not byte:
+            return ""
+        line += byte
+    return line.decode()
+
+
 def judged(natives: Dict[int, List[Outcome]], ours: Dict[Tuple[str, int], Outcome]) -> Tuple[List[Finding], List[Skipped]]:
     """By seed; by way and seed."""
     findings, skipped, expected = [], [], {}
@@ -71,9 +118,12 @@ def judged(natives: Dict[int, List[Outcome]], ours: Dict[Tuple[str, int], Outcom
         mine = {seed: outcome for (one, seed), outcome in ours.items() if one == way and seed in expected}
         wrong = {seed: outcome.failure or "other data than without xschedd" for seed, outcome in mine.items()
                  if outcome.failure or outcome.digest != expected[seed]}
+        absent, quick = absences(way, {seed: outcome for seed, outcome in mine.items() if seed not in wrong})
+        findings, skipped = findings + absent, skipped + quick
+        counted = sum(not outcome.absent for outcome in mine.values())
         findings += [Finding("error", f"{way}: seed {seed}: {what}", again(seed)) for seed, what in wrong.items()]
-        if mine and not wrong:
-            findings.append(Finding("ok", f"{way}: the same data as without xschedd, bit by bit, {len(mine)} program{'s' if len(mine) > 1 else ''} of "
+        if counted and not wrong:
+            findings.append(Finding("ok", f"{way}: the same data as without xschedd, bit by bit, {counted} program{'s' if counted > 1 else ''} of "
                                     f"{sequence.LANES * sequence.LENGTH} calls of {len(sequence.KINDS)} kinds"))
     return findings, skipped
 
@@ -91,14 +141,20 @@ class Programs:
         return self.place.limit_s(max(HANG_S, HANG_FACTOR * self.run_s) if self.run_s else 60.0)
 
     def outcome(self, children: Children, command: List[str], environment: Dict[str, str],
-                meanwhile: Optional[Callable[[Child], None]] = None) -> Outcome:
+                meanwhile: Optional[Callable[[Child], None]] = None, absent: Optional[Callable[[int], str]] = None) -> Outcome:
+        """`meanwhile`: once it has begun. `absent`: asked with its pid when it has its data and is still there."""
         self.number += 1
         begun, limit = time.monotonic(), self.limit_s()
-        child = children.start(f"calls-{self.number}", command, environment, True)
-        output = child.process.stdout
+        child = children.start(f"calls-{self.number}", [*command, "--stay"], environment, True)
+        output, why_absent = child.process.stdout.fileno(), ""
         try:
-            if select.select([output], [], [], limit)[0] and output.readline() and meanwhile is not None:
+            if read_line(output, limit) and meanwhile is not None:
                 meanwhile(child)
+            answer = read_line(output, max(0.1, limit - (time.monotonic() - begun)))
+            if answer and absent is not None:
+                why_absent = absent(child.pid)
+            if answer:
+                child.process.stdin.close()
             try:
                 status = child.process.wait(max(0.1, limit - (time.monotonic() - begun)))
             except subprocess.TimeoutExpired:
@@ -106,7 +162,7 @@ class Programs:
             if status != 0:
                 how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}: {child.log_tail()}"
                 return Outcome(failure=how)
-            return Outcome(json.loads(output.read())["digest"])
+            return Outcome(json.loads(answer)["digest"], absent=why_absent)
         except ValueError:
             return Outcome(failure="it gave no answer")
         finally:
@@ -114,7 +170,19 @@ class Programs:
                 child.process.kill()
             children.stop([child])
             child.process.stdin.close()
-            output.close()
+            child.process.stdout.close()
+
+    def absent(self, way: str, runtime_dir: Optional[str] = None) -> Callable[[int], str]:
+        """The shim reports every few milliseconds, and comes back to a new daemon within seconds."""
+        def ask_daemon(pid: int) -> str:
+            end = time.monotonic() + self.place.limit_s(3)
+            while True:
+                answer = json.loads(self.place.run([*self.place.xschedctl(runtime_dir), "--json", "ps"], 20).stdout)
+                why = absence(answer, pid, way)
+                if not why or time.monotonic() > end:
+                    return why
+                time.sleep(0.1)
+        return ask_daemon
 
     def command(self, seed: int) -> List[str]:
         return [sys.executable, "-B", os.path.join(HERE, "calls_program.py"), str(seed)]
@@ -140,21 +208,19 @@ class Programs:
                 rig.begin([neighbour], 2 * self.limit_s(), loads)  # it goes with its folder's context
             priority = {TRACKED: HIGH, HELD: LOW, REPRIORITISED: HIGH}[way]
             return self.outcome(children, scheduled(self.place, ["--priority", str(priority)], self.command(seed)),
-                                self.place.environment, self.reprioritise if way == REPRIORITISED else None)
+                                self.place.environment, self.reprioritise if way == REPRIORITISED else None, self.absent(way))
 
     def reprioritise(self, child: Child) -> None:
         """As fast as the command can be given, above and below its neighbour."""
         end = time.monotonic() + self.limit_s()
-        while child.process.poll() is None and time.monotonic() < end:
+        while not select.select([child.process.stdout], [], [], 0)[0] and time.monotonic() < end:
             for words in (("--priority", str(LOW)), ("--reset=priority",)):
                 try:
                     ask(self.place, "set", *words, "--pid", str(child.pid))
-                except ToolError:  # it has just ended
-                    if child.process.poll() is None and select.select([child.process.stdout], [], [], 5)[0]:
+                except ToolError:
+                    if select.select([child.process.stdout], [], [], 5)[0]:  # it has just ended
                         return
-                    if child.process.poll() is None:
-                        raise
-                    return
+                    raise
 
     def with_daemon_killed(self, children: Children, seed: int) -> Outcome:
         """A daemon that was started here alone: no other program is its client."""
@@ -175,7 +241,7 @@ class Programs:
             wait_for("the session of an idle program", lambda: json.loads(self.place.run(
                 [*self.place.xschedctl(runtime_dir), "--json", "ps"], 20).stdout)["clients"], [idle], self.place.limit_s(15))
             return self.outcome(children, scheduled(self.place, [], self.command(seed), runtime_dir),
-                                self.place.environment, kill)
+                                self.place.environment, kill, self.absent(KILLED, runtime_dir))
         finally:
             idle.process.stdin.close()
             children.stop([idle])
@@ -205,5 +271,6 @@ def run(place: Place) -> Section:
             except (ToolError, subprocess.TimeoutExpired) as error:
                 findings.append(Finding("error", f"{what}: {' '.join(str(error).split())}", again(seed)))
     found, not_compared = judged(natives, ours)
+    counted = sum(not outcome.absent for outcome in ours.values())
     return judge("harmless", found + findings, not_compared + skipped,
-                 f"{len(ours)} runs under xschedd computed the same, bit by bit, as without it")
+                 f"{counted} runs under xschedd computed the same, bit by bit, as without it")
