@@ -10,9 +10,11 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, "acceptance"), HERE, os.path.join(HERE, "gpu")]
 
+import calls_runs  # noqa: E402
 import harmless  # noqa: E402
 import sequence  # noqa: E402
-from harmless import HELD, KILLED, REPRIORITISED, TRACKED, Outcome  # noqa: E402
+from calls_runs import HELD, KILLED, REPRIORITISED, TRACKED, Outcome  # noqa: E402
+from harmless import Repeated  # noqa: E402
 
 
 class Sequence(unittest.TestCase):
@@ -36,20 +38,44 @@ class Sequence(unittest.TestCase):
 
 class Judging(unittest.TestCase):
     NATIVES = {1: [Outcome("a"), Outcome("a")]}
+    RIGHT = Repeated([], [Outcome("a")] * 3)
 
-    def levels(self, ours, natives=None):
-        found, skipped = harmless.judged(natives or self.NATIVES, ours)
+    def judged(self, ours, natives=None, repeated=None):
+        return harmless.judged(natives or self.NATIVES, ours, {key: repeated or self.RIGHT for key in ours}, ["xschedctl"], {})
+
+    def levels(self, ours, natives=None, repeated=None):
+        found, skipped = self.judged(ours, natives, repeated)
         return [(one.level, one.what.split(":")[0]) for one in found], [one.what for one in skipped]
 
     def test_the_same_data(self):
         self.assertEqual(self.levels({(TRACKED, 1): Outcome("a"), (HELD, 1): Outcome("a")}), ([("ok", TRACKED), ("ok", HELD)], []))
 
     def test_other_data_or_another_end_is_an_error_with_its_seed(self):
-        found, _ = harmless.judged(self.NATIVES, {(HELD, 1): Outcome("b"), (KILLED, 1): Outcome(failure="ended by signal 6")})
+        found, _ = self.judged({(HELD, 1): Outcome("b"), (KILLED, 1): Outcome(failure="ended by signal 6")})
         self.assertEqual([one.level for one in found], ["error", "error"])
-        self.assertEqual(found[0].what, "held: seed 1: other data than without xschedd")
+        self.assertEqual(found[0].what, "held: seed 1: other data than without xschedd; wrong in 1 of 1 runs under xschedd, in 0 of 3 "
+                         "without it beside the same neighbour")
         self.assertIn("ended by signal 6", found[1].what)
-        self.assertIn("calls_program.py 1;", found[0].fix)
+        self.assertIn("xschedctl acceptance --sections harmless --repeat held:1 ;", found[0].fix)
+        self.assertIn("--repeat daemon-killed:1 ;", found[1].fix)
+        self.assertEqual([harmless.parsed(harmless.token(way, 7)) for way in harmless.WAYS], [(way, 7) for way in harmless.WAYS])
+
+    def test_what_happens_natively_beside_the_neighbour_is_not_blamed_on_xschedd(self):
+        crashed = Outcome(failure="ended by signal 11")
+        found, _ = self.judged({(HELD, 1): crashed}, None, Repeated([Outcome("a"), crashed], [Outcome("a"), crashed, Outcome("b")]))
+        self.assertEqual((len(found), found[0].level), (1, "warning"))
+        self.assertIn("wrong in 2 of 3 runs under xschedd, in 2 of 3 without it beside the same neighbour: not xschedd's", found[0].what)
+        found, _ = self.judged({(HELD, 1): crashed}, None, Repeated())
+        self.assertEqual(found[0].level, "warning")
+        self.assertIn("more --minutes", found[0].fix)
+
+    def test_the_command_that_repeats_it(self):
+        said = harmless.again(HELD, 3, ["/opt/x y/xschedctl", "--runtime-dir", "/r"], {
+            "HIP_VISIBLE_DEVICES": "1", "SOFTGPU_NAME": "a b", "SECRET": "no", "CUDA_VISIBLE_DEVICES": ""})
+        self.assertTrue(said.startswith("to repeat it: env HIP_VISIBLE_DEVICES=1 'SOFTGPU_NAME=a b' '/opt/x y/xschedctl' --runtime-dir /r "
+                                        "acceptance --sections harmless --repeat held:3 ;"), said)
+        for words in ("", "held", "other:1", "held:x"):
+            self.assertRaises(ValueError, harmless.parsed, words)
 
     def test_what_differs_or_fails_natively_is_not_compared(self):
         natives = {1: [Outcome("a"), Outcome("b")], 2: [Outcome("a"), Outcome(failure="no")], 3: [Outcome("c"), Outcome("c")]}
@@ -65,7 +91,8 @@ class Judging(unittest.TestCase):
         class Faked:
             run_s, seen = 1.0, []
             left_s = limit_s = staticmethod(lambda *_: 25.0)
-            why_no_daemon = ""
+            why_no_daemon = repeat = ""
+            allow = xschedctl_given = staticmethod(lambda *_: ["xschedctl"])
 
             def __init__(self, *_):
                 self.number = 0
@@ -85,7 +112,7 @@ class Judging(unittest.TestCase):
         self.assertEqual([one.what for one in section.skipped], ["seed 2"])
 
     def test_a_run_without_xschedd_does_not_count(self):
-        found, skipped = harmless.judged(self.NATIVES, {(TRACKED, 1): Outcome("a", absent="it was no client of the daemon")})
+        found, skipped = self.judged({(TRACKED, 1): Outcome("a", absent="it was no client of the daemon")})
         self.assertEqual([(one.level, one.what) for one in found],
                          [("warning", "tracked: 1 of 1 runs not counted, xschedd took no part: it was no client of the daemon")])
         self.assertTrue(found[0].fix)
@@ -95,19 +122,44 @@ class Judging(unittest.TestCase):
         natives = {seed: [Outcome("a"), Outcome("a")] for seed in (1, 2)}
         for other, levels in (("", ["ok"]), (harmless.NEVER_HELD, ["warning"])):
             ours = {(HELD, 1): Outcome("a", absent=harmless.NEVER_HELD), (HELD, 2): Outcome("a", absent=other)}
-            self.assertEqual([one.level for one in harmless.judged(natives, ours)[0]], levels)
+            self.assertEqual([one.level for one in self.judged(ours, natives)[0]], levels)
 
     def test_what_the_daemon_says_of_a_run(self):
         def answer(pid=7, observes_only=False, **device):
             return {"observes_only": observes_only, "clients": [
                 {"pid": pid, "devices": [{"state": "idle", "submitted": 3, "held_ns": 5, **device}]}]}
         for way in harmless.WAYS:
-            self.assertEqual(harmless.absence(answer(), 7, way), "")
-            self.assertIn("no client", harmless.absence(answer(pid=8), 7, way))
-            self.assertIn("none of its work", harmless.absence(answer(state="untracked"), 7, way))
-            self.assertIn("observes", harmless.absence(answer(observes_only=True), 7, way))
-            self.assertEqual(harmless.absence(answer(held_ns=0), 7, way) != "", way in (HELD, REPRIORITISED))
-            self.assertEqual(harmless.absence(answer(submitted=0), 7, way) != "", way != KILLED)
+            self.assertEqual(calls_runs.absence(answer(), 7, way), "")
+            self.assertIn("no client", calls_runs.absence(answer(pid=8), 7, way))
+            self.assertIn("none of its work", calls_runs.absence(answer(state="untracked"), 7, way))
+            self.assertIn("observes", calls_runs.absence(answer(observes_only=True), 7, way))
+            self.assertEqual(calls_runs.absence(answer(held_ns=0), 7, way) != "", way in (HELD, REPRIORITISED))
+            self.assertEqual(calls_runs.absence(answer(submitted=0), 7, way) != "", way != KILLED)
+
+    def test_what_went_wrong_is_repeated_with_and_without_xschedd(self):
+        class Faked:
+            run_s, why_no_daemon, repeat, beside_is_wrong = 1.0, "", "held:2", False
+            left_s = limit_s = staticmethod(lambda *_: 25.0)
+            allow = xschedctl_given = staticmethod(lambda *_: ["xschedctl"])
+
+            def __init__(self, *_):
+                self.runs = 0
+
+            def native(self, _):
+                return Outcome("a")
+
+            def beside(self, way, seed):
+                return Outcome("b" if Faked.beside_is_wrong and (way, seed) == (HELD, 2) else "a")
+
+            def ours(self, way, seed):
+                self.runs += 1
+                return Outcome("a" if self.runs < 4 and (way, seed) == (HELD, 2) else "c")  # not at once
+
+        for Faked.beside_is_wrong, verdict, counts in ((False, "no", "in 0 of 3"), (True, "partly", "in 3 of 3")):
+            with unittest.mock.patch.object(harmless, "Programs", Faked):
+                section = harmless.run(Faked())
+            self.assertEqual((section.verdict, len(section.findings)), (verdict, 1))
+            self.assertIn("wrong in 3 of 3 runs under xschedd, " + counts, section.findings[0].what)
 
     def test_time(self):
         self.assertEqual((harmless.whole_s(600), harmless.whole_s(60)), (harmless.MOST_S, 12.0))

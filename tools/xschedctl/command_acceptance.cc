@@ -18,6 +18,8 @@ struct AcceptanceOptions {
   double minutes = 10;
   std::string output;
   std::string resumed;
+  std::string sections;
+  std::string repeat;
   bool only_quiet = false;
   bool beside_others = false;
   bool show_host = false;
@@ -55,6 +57,8 @@ Outcome<ExitCode> Acceptance(const AcceptanceOptions& options, const GlobalOptio
   add("--runtime-dir", global.runtime_dir);
   add("--output", options.output);
   add("--continue", options.resumed);
+  add("--sections", options.sections);
+  add("--repeat", options.repeat);
   if (options.only_quiet) words.emplace_back("--quiet-check");
   if (options.beside_others) words.emplace_back("--beside-others");
   if (options.show_host) words.emplace_back("--show-host");
@@ -82,6 +86,8 @@ Command AddAcceptance(CommandSyntax& program, const GlobalOptions& global) {
   command.AddOption("--output,-o", options->output, "the report's folder (default: acceptance-HOST-DATE, here)");
   command.AddOption("--continue", options->resumed, "go on with this report: only what it does not have",
                     {.value = OptionForm::Value::kExistingFolder});
+  command.AddOption("--sections", options->sections, "only these, separated by commas: sound, harmless, works, worth");
+  command.AddOption("--repeat", options->repeat, "only this run of harmless, WAY:SEED, as a report names it");
   command.AddFlag("--quiet-check", options->only_quiet, "only say whether the GPUs are idle");
   command.AddFlag("--beside-others", options->beside_others, "go on where a GPU is in use");
   command.AddFlag("--show-host", options->show_host, "write the host's name; without, a hash of it");

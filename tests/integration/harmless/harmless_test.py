@@ -21,11 +21,11 @@ def setUpModule():
     unittest.addModuleCleanup(pathlib.Path(f"/dev/shm/softgpu.{DEVICE}").unlink, missing_ok=True)
 
 
-def section(minutes, broken=""):
+def section(minutes, broken="", *more):
     with tempfile.TemporaryDirectory(prefix="xschedd-harmless-") as folder:
         report = os.path.join(folder, "report")
         said = subprocess.run([RUN, "--name", DEVICE, "--", sys.executable, SCRIPT, "--xschedctl", CTL,
-                               "--minutes", str(minutes), "--sections", "harmless", "--output", report], text=True,
+                               "--minutes", str(minutes), "--sections", "harmless", "--output", report, *more], text=True,
                               env={**os.environ, "XSCHEDD_ACCEPTANCE_BREAK": broken}, capture_output=True, timeout=250, check=False)
         with open(os.path.join(report, "results.json"), encoding="utf-8") as file:
             return said.returncode, json.load(file)["sections"][0]
@@ -48,15 +48,25 @@ class Harmless(unittest.TestCase):
 
     def test_each_harm_is_an_error_with_its_seed(self):
         for broken, what in (("lost", "other data"), ("crash", "ended by signal 6"), ("status", "broken on purpose")):
-            status, made = section(1, broken)
+            status, made = section(1, broken, "--repeat", "tracked:1")
             errors = [one for one in made["findings"] if one["level"] == "error"]
             self.assertEqual((status, made["verdict"]), (1, "no"), made)
             self.assertIn(what, errors[0]["what"])
             self.assertIn("seed 1", errors[0]["what"])
-            self.assertIn("to repeat it", errors[0]["fix"])
+            self.assertIn("in 0 of 3 without it", errors[0]["what"])
+
+    def test_the_command_that_repeats_a_finding_is_typed_as_it_is(self):
+        _, made = section(1, "status", "--repeat", "tracked:1")
+        error = next(one for one in made["findings"] if one["level"] == "error")
+        command = error["fix"].split("to repeat it: ", 1)[1].split(" ; ")[0]
+        with tempfile.TemporaryDirectory(prefix="xschedd-harmless-") as folder:
+            said = subprocess.run(command, shell=True, cwd=folder, text=True, env={"PATH": os.environ["PATH"]}, capture_output=True,
+                                  timeout=250, check=False)
+        self.assertEqual(said.returncode, 1, said)
+        self.assertIn(error["what"].split(";")[0], said.stdout)
 
     def test_a_hang_is_an_error(self):
-        status, made = section(1.5, "hang")
+        status, made = section(1.5, "hang", "--repeat", "tracked:1")
         self.assertEqual(status, 1)
         self.assertIn("came to no end", made["line"])
 

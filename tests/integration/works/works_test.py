@@ -49,7 +49,7 @@ class Report(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(prefix="xschedd-works-")
         cls.addClassCleanup(cls.folder.cleanup)
         cls.report = os.path.join(cls.folder.name, "report")
-        cls.said = acceptance(cls.report, "--sections", "works", "worth", minutes=1)
+        cls.said = acceptance(cls.report, "--sections", "works,worth", minutes=1)
         with open(os.path.join(cls.report, "results.json"), encoding="utf-8") as file:
             cls.results = json.load(file)
         cls.sections = {section["name"]: section for section in cls.results["sections"]}

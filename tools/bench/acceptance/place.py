@@ -36,6 +36,8 @@ class Place:
         self.environment.update(LEAVES_NOTHING, TMPDIR=folder)  # ROCm's compiler leaves folders behind where it is killed
         self.probe = [sys.executable, "-B", os.path.join(HERE, "probe.py")]
         self.runtime_dir, self.why_no_daemon = runtime_dir, ""
+        self.repeat = ""  # the one run of harmless that is asked for
+        self._given = [xschedctl, *(["--runtime-dir", runtime_dir] if runtime_dir else [])]
         self.measured: Dict[str, list] = {}  # what a section leaves for those behind it
         status = self._status()
         self.has_system_daemon = status == 0
@@ -53,6 +55,10 @@ class Place:
     def xschedctl(self, runtime_dir: Optional[str] = None) -> List[str]:
         chosen = self.runtime_dir if runtime_dir is None else runtime_dir
         return [self._ctl, *(["--runtime-dir", chosen] if chosen else [])]
+
+    def xschedctl_given(self) -> List[str]:
+        """As who started acceptance has given it, whatever daemon answers."""
+        return self._given
 
     def run(self, command: List[str], limit_s: float, environment: Optional[Dict[str, str]] = None) -> subprocess.CompletedProcess:
         """A command that dies with us, with its output as text."""

@@ -1,0 +1,211 @@
+"""Runs the programs of *harmless*: natively, natively beside a neighbour, and under xschedd in each way.
+
+Thread rule: `absence` is pure; the rest starts programs from the main thread.
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Optional
+
+from benchlib.processes import Child, Children, ToolError, wait_for
+from place import Place
+from scenarios import Load, Program
+from scenes import HIGH, LOW, MIDDLE
+from turns import NATIVE, OURS, NotHere, TurnsRig, ask, program_environment, scheduled
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+HANG_S, HANG_FACTOR = 15.0, 10.0  # what nobody needs who goes on, and how many times as long as natively
+TRACKED, HELD, REPRIORITISED, KILLED = "tracked", "held", "reprioritised", "daemon killed"
+NEIGHBOURS = {TRACKED: Program("neighbour", "request", "1x100", LOW), HELD: Program("neighbour", "request", "4x2000", HIGH),
+              REPRIORITISED: Program("neighbour", "loop", "4x1200", MIDDLE)}
+WAYS = (TRACKED, HELD, REPRIORITISED, KILLED)
+HOLDING = (HELD, REPRIORITISED)
+NEVER_HELD = "it was never held"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    digest: str = ""
+    failure: str = ""  # how it ended instead
+    absent: str = ""  # under xschedd: why xschedd took no part, so that it proves nothing
+
+
+def absence(answer: dict, pid: int, way: str) -> str:
+    """Why xschedd took no part in a run, from `xschedctl ps` at its end; empty: it did."""
+    client = next((one for one in answer["clients"] if one["pid"] == pid), None)
+    if answer["observes_only"]:
+        return "the daemon only observes ([daemon] enforce = false)"
+    if client is None:
+        return "it was no client of the daemon"
+    devices = [one for one in client["devices"] if one["state"] not in ("untracked", "unknown")]
+    # A daemon that was started in the middle may have seen nothing of what came before.
+    if not devices or (way != KILLED and not any(one["submitted"] for one in devices)):
+        return "the daemon saw none of its work"
+    return NEVER_HELD if way in HOLDING and not any(one["held_ns"] for one in devices) else ""
+
+
+def read_line(fd: int, limit_s: float) -> str:
+    """Byte by byte, so that nothing of the next line is taken. Empty: none came."""
+    end, line = time.monotonic() + limit_s, b""
+    while not line.endswith(b"\n"):
+        if not select.select([fd], [], [], max(0.0, end - time.monotonic()))[0]:
+            return ""
+        byte = os.read(fd, 1)
+        if not byte:
+            return ""
+        line += byte
+    return line.decode()
+
+
+class Programs:
+    def __init__(self, place: Place, stop_at_s: float):
+        self.place, self.stop_at_s, self.run_s = place, stop_at_s, 0.0
+        self.number = 0
+
+    def left_s(self) -> float:
+        return self.place.left_s() - self.stop_at_s
+
+    def allow(self, seconds: float) -> None:
+        """So much more from now on, as far as there is any."""
+        self.stop_at_s = max(0.0, min(self.stop_at_s, self.place.left_s()) - seconds)
+
+    def limit_s(self) -> float:
+        """Native programs may take what is left, others what is surely too long."""
+        return self.place.limit_s(max(HANG_S, HANG_FACTOR * self.run_s) if self.run_s else 60.0)
+
+    def outcome(self, children: Children, command: List[str], environment: Dict[str, str],
+                meanwhile: Optional[Callable[[Child], None]] = None, absent: Optional[Callable[[int], str]] = None) -> Outcome:
+        """`meanwhile`: once it has begun. `absent`: asked with its pid when it has its data and is still there."""
+        self.number += 1
+        begun, limit = time.monotonic(), self.limit_s()
+        child = children.start(f"calls-{self.number}", [*command, "--stay"], environment, True)
+        output, why_absent = child.process.stdout.fileno(), ""
+        try:
+            if read_line(output, limit) and meanwhile is not None:
+                meanwhile(child)
+            answer = read_line(output, max(0.1, limit - (time.monotonic() - begun)))
+            if answer and absent is not None:
+                why_absent = absent(child.pid)
+            if answer:
+                child.process.stdin.close()
+            try:
+                status = child.process.wait(max(0.1, limit - (time.monotonic() - begun)))
+            except subprocess.TimeoutExpired:
+                return Outcome(failure=f"it came to no end within {limit:.0f} s")
+            if status != 0:
+                how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}: {child.log_tail()}"
+                return Outcome(failure=how)
+            return Outcome(json.loads(answer)["digest"], absent=why_absent)
+        except ValueError:
+            return Outcome(failure="it gave no answer")
+        finally:
+            if child.process.poll() is None:
+                child.process.kill()
+            children.stop([child])
+            child.process.stdin.close()
+            child.process.stdout.close()
+
+    def absent(self, way: str, runtime_dir: Optional[str] = None) -> Callable[[int], str]:
+        """The shim reports every few milliseconds, and comes back to a new daemon within seconds."""
+        def ask_daemon(pid: int) -> str:
+            end = time.monotonic() + self.place.limit_s(3)
+            while True:
+                answer = json.loads(self.place.run([*self.place.xschedctl(runtime_dir), "--json", "ps"], 20).stdout)
+                why = absence(answer, pid, way)
+                if not why or time.monotonic() > end:
+                    return why
+                time.sleep(0.1)
+        return ask_daemon
+
+    def command(self, seed: int) -> List[str]:
+        return [sys.executable, "-B", os.path.join(HERE, "calls_program.py"), str(seed)]
+
+    def native(self, seed: int) -> Outcome:
+        begun = time.monotonic()
+        with Children(self.place.folder) as children:
+            outcome = self.outcome(children, self.command(seed), program_environment(self.place))
+        self.run_s = max(self.run_s, time.monotonic() - begun)
+        return outcome
+
+    def ours(self, way: str, seed: int) -> Outcome:
+        with Children(self.place.folder) as children:
+            if way == KILLED:
+                return self.with_daemon_killed(children, seed)
+            rig = TurnsRig(self.place, children, OURS)
+            self.start_neighbour(rig, way)
+            priority = {TRACKED: HIGH, HELD: LOW, REPRIORITISED: HIGH}[way]
+            return self.outcome(children, scheduled(self.place, ["--priority", str(priority)], self.command(seed)),
+                                self.place.environment, self.reprioritise if way == REPRIORITISED else None, self.absent(way))
+
+    def start_neighbour(self, rig: TurnsRig, way: str) -> None:
+        """It goes with its folder's context."""
+        neighbour = rig.start(NEIGHBOURS[way])
+        rig.wait_ready()
+        if way == TRACKED:
+            return
+        if rig.way == OURS:
+            ask(self.place, "set", "--latency", "strict", "--pid", str(neighbour.child.pid))
+        # Held again and again, not without end: beside a loop nobody below it would come to an end.
+        rig.begin([neighbour], 2 * self.limit_s(), {neighbour.name: Load(20, "periodic")} if way == HELD else {})
+
+    def beside(self, way: str, seed: int) -> Outcome:
+        """Without xschedd, beside the neighbour that it has there."""
+        environment = program_environment(self.place)
+        try:
+            with Children(self.place.folder) as children:
+                if way != KILLED:
+                    self.start_neighbour(TurnsRig(self.place, children, NATIVE), way)
+                    return self.outcome(children, self.command(seed), environment)
+                idle = children.start("idle", [*self.place.probe, "--stay"], environment, True)
+                try:
+                    read_line(idle.process.stdout.fileno(), self.place.limit_s(60))
+                    return self.outcome(children, self.command(seed), environment)
+                finally:
+                    idle.process.stdin.close()
+                    children.stop([idle])
+                    idle.process.stdout.close()
+        except (NotHere, ToolError) as error:
+            return Outcome(failure=str(error))
+
+    def reprioritise(self, child: Child) -> None:
+        """As fast as the command can be given, above and below its neighbour."""
+        end = time.monotonic() + self.limit_s()
+        while not select.select([child.process.stdout], [], [], 0)[0] and time.monotonic() < end:
+            for words in (("--priority", str(LOW)), ("--reset=priority",)):
+                try:
+                    ask(self.place, "set", *words, "--pid", str(child.pid))
+                except ToolError:
+                    if select.select([child.process.stdout], [], [], 5)[0]:  # it has just ended
+                        return
+                    raise
+
+    def with_daemon_killed(self, children: Children, seed: int) -> Outcome:
+        """A daemon that was started here alone: no other program is its client."""
+        folder = os.path.join(self.place.folder, "killed")
+        os.makedirs(folder, 0o700, exist_ok=True)
+        daemon = self.place.start_daemon(children, folder)
+
+        def kill(_: Child) -> None:
+            time.sleep(0.05 * (seed % 4))
+            daemon.process.send_signal(signal.SIGKILL)
+            daemon.process.wait()
+            self.place.start_daemon(children, folder)
+
+        runtime_dir = os.path.join(folder, "run")
+        program = scheduled(self.place, ["--priority", str(LOW)], [*self.place.probe, "--stay"], runtime_dir)
+        idle = children.start("idle", program, self.place.environment, True)
+        try:
+            wait_for("the session of an idle program", lambda: json.loads(self.place.run(
+                [*self.place.xschedctl(runtime_dir), "--json", "ps"], 20).stdout)["clients"], [idle], self.place.limit_s(15))
+            return self.outcome(children, scheduled(self.place, [], self.command(seed), runtime_dir),
+                                self.place.environment, kill, self.absent(KILLED, runtime_dir))
+        finally:
+            idle.process.stdin.close()
+            children.stop([idle])
+            idle.process.stdout.close()
