@@ -30,6 +30,13 @@ class Sequence(unittest.TestCase):
             self.assertEqual({step.stream for step in made}, set(range(sequence.STREAMS)))
             self.assertEqual(len(made), sequence.LENGTH)
 
+    def test_the_launch_that_is_lost_on_purpose_changes_the_data(self):
+        for seed in range(1, 20):
+            made = sequence.steps(seed, 0)
+            at = sequence.last_visible_kernel(made)
+            self.assertEqual(made[at].kind, "kernel")
+            self.assertFalse([one for one in made[at + 1:] if one.buffer == made[at].buffer and one.kind.startswith("to device")])
+
     def test_what_is_never_allowed(self):
         for step in (step for seed in range(20) for step in sequence.steps(seed, 0)):
             self.assertNotEqual(step.buffer, step.other)

@@ -24,6 +24,12 @@ class Step:
     number: int  # what the data depends on
 
 
+def last_visible_kernel(made: List[Step]) -> int:
+    """The number of the last launch whose data is not replaced as a whole afterwards: without it alone the result is another."""
+    return next(at for at in reversed(range(len(made))) if made[at].kind == "kernel" and not any(
+        step.buffer == made[at].buffer and step.kind.startswith("to device") for step in made[at + 1:]))
+
+
 def steps(seed: int, lane: int) -> List[Step]:
     """Each kind at least once."""
     chance = random.Random(seed * LANES + lane)

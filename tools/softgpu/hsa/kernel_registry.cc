@@ -37,12 +37,33 @@ uint64_t spin_cost(const softgpu_dispatch* dispatch) {
   return microseconds * 1000;
 }
 
+// softgpu_mix(uint32_t* data, uint32_t salt, uint32_t rounds): each work item does value = value * 1664525 + (salt ^
+// item) on its word so many times, for tests whether each launch has happened, in order. All rounds are one
+// multiplication and one addition: value * factor + (salt ^ item) * sum.
+void mix(const softgpu_dispatch* dispatch) {
+  struct {
+    uint32_t* data;
+    uint32_t salt;
+    uint32_t rounds;
+  } arguments{};
+  std::memcpy(&arguments, dispatch->kernarg, sizeof arguments);
+  uint32_t factor = 1;
+  uint32_t sum = 0;
+  for (uint32_t round = 0; round < arguments.rounds; ++round) {
+    sum = sum * 1'664'525u + 1;
+    factor *= 1'664'525u;
+  }
+  for (uint32_t item = 0; item < dispatch->grid_size[0]; ++item)
+    arguments.data[item] = arguments.data[item] * factor + (arguments.salt ^ item) * sum;
+}
+
 // softgpu_fault(uint64_t microseconds): the same, followed by a fault from which the device cannot continue.
 constexpr softgpu_kernel kFault = {"softgpu_fault", nullptr, spin_cost};
 
 constexpr softgpu_kernel kBuiltIn[] = {
     {"softgpu_spin_us", nullptr, spin_cost},
     {"_Z15softgpu_spin_usm", nullptr, spin_cost},  // the same without extern "C"
+    {"softgpu_mix", mix, nullptr},
 };
 
 void add_table(const softgpu_kernel_table* table, const char* origin) {
