@@ -112,7 +112,8 @@ class Judging(unittest.TestCase):
                 self.seen.append((way, seed))
                 return Outcome("a")
 
-        with unittest.mock.patch.object(harmless, "Programs", Faked):
+        with unittest.mock.patch.object(harmless, "Programs", Faked), \
+                unittest.mock.patch.object(harmless.library_runs, "run", lambda *_: harmless.library_runs.Libraries()):
             section = harmless.run(Faked())
         self.assertEqual(Faked.seen, [(way, 1) for way in harmless.WAYS])
         self.assertTrue(section.line.startswith(f"{len(harmless.WAYS)} runs"), section.line)

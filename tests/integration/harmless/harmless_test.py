@@ -37,7 +37,18 @@ class Harmless(unittest.TestCase):
         self.assertEqual((status, made["verdict"]), (0, "yes"), made)
         self.assertFalse([one for one in made["findings"] if one["level"] != "ok"])
         named = {one["what"].split(":")[0] for one in (*made["findings"], *made["skipped"])}
-        self.assertLessEqual({"tracked", "held", "reprioritised", "daemon killed"}, named)
+        self.assertLessEqual({"tracked", "held", "reprioritised", "daemon killed", "graphs, each thread's default stream", "rocBLAS",
+                              "hipBLASLt", "MIOpen", "cuBLAS", "cuBLASLt", "cuDNN", "PyTorch"}, named)
+
+    def test_libraries_that_are_here_are_compared_and_the_others_named(self):
+        status, made = section(3, "", "--repeat", "tracked:runtime")
+        self.assertEqual((status, made["verdict"]), (0, "yes"), made)
+        self.assertEqual([row["values"] for row in made["tables"][0]["rows"]], [[2, 1, 1]], made)
+        status, made = section(3, "wrong", "--repeat", "tracked:runtime")
+        self.assertEqual((status, made["verdict"]), (1, "no"), made)
+        self.assertIn("in 0 of 3 without it", made["line"])
+        status, made = section(3, "", "--repeat", "tracked:cublas")
+        self.assertEqual((status, made["verdict"], len(made["skipped"])), (0, "unknown", 1), made)
 
     def test_a_program_that_xschedd_does_not_have_proves_nothing(self):
         status, made = section(1, "absent")

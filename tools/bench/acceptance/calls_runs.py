@@ -123,7 +123,10 @@ class Programs:
                 time.sleep(0.1)
         return ask_daemon
 
-    def command(self, seed: int) -> List[str]:
+    def command(self, seed: object) -> List[str]:
+        """`seed`: of calls_program.py, or a library's name, for library_program.py."""
+        if isinstance(seed, str):
+            return [sys.executable, "-B", os.path.join(HERE, "library_program.py"), seed]
         return [sys.executable, "-B", os.path.join(HERE, "calls_program.py"), str(seed)]
 
     def native(self, seed: int) -> Outcome:

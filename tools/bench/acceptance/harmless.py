@@ -10,12 +10,14 @@ import shlex
 import shutil
 import subprocess
 from dataclasses import dataclass, field
-from typing import Dict, List, Mapping, Tuple
+from typing import Dict, List, Mapping, Tuple, Union
 
+import libraries
+import library_runs
 import sequence
 from benchlib.processes import ToolError
 from calls_runs import NEVER_HELD, WAYS, Outcome, Programs
-from frame import NO_TIME, REPORT_IT, Finding, Section, Skipped, judge
+from frame import NO_TIME, REPORT_IT, Finding, Section, Skipped, Table, judge
 from place import NoDaemon, Place
 from turns import NotHere
 
@@ -29,6 +31,9 @@ REMEDY = "`xschedctl doctor` says what keeps programs from the daemon"
 CHOOSING = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "ROCR_VISIBLE_DEVICES",
             "XSCHEDD_ACCEPTANCE_BREAK")
 CHOOSING_PREFIX = "SOFTGPU_"
+
+
+Seed = Union[int, str]  # of a program of calls; the name of a library
 
 
 @dataclass
@@ -48,20 +53,21 @@ def seeds_of(seconds: float, run_s: float) -> List[int]:
     return list(range(1, 1 + max(1, min(MOST_SEEDS, int(seconds / (2 * run_s * len(WAYS) + 2 * run_s))))))
 
 
-def token(way: str, seed: int) -> str:
+def token(way: str, seed: Seed) -> str:
     return f"{way.replace(' ', '-')}:{seed}"
 
 
-def parsed(words: str) -> Tuple[str, int]:
+def parsed(words: str) -> Tuple[str, Seed]:
     """`words` as `token` makes them; a ValueError says what they are instead."""
     name, _, seed = words.partition(":")
     way = next((one for one in WAYS if token(one, 0) == f"{name}:0"), None)
-    if way is None or not seed.isdecimal():
-        raise ValueError(f"--repeat {words}: no run of harmless; it is {', '.join(token(one, 1) for one in WAYS)} or another number")
-    return way, int(seed)
+    if way is None or not (seed.isdecimal() or seed in libraries.NAMES):
+        raise ValueError(f"--repeat {words}: no run of harmless; it is {', '.join(token(one, 1) for one in WAYS)}, another number, or "
+                         f"the name of a library: {', '.join(libraries.NAMES)}")
+    return way, int(seed) if seed.isdecimal() else seed
 
 
-def again(way: str, seed: int, xschedctl: List[str], environment: Mapping[str, str]) -> str:
+def again(way: str, seed: Seed, xschedctl: List[str], environment: Mapping[str, str]) -> str:
     """The command that repeats it, as it can be typed."""
     chosen = [f"{name}={value}" for name, value in sorted(environment.items())
               if value and (name in CHOOSING or name.startswith(CHOOSING_PREFIX))]
@@ -138,7 +144,23 @@ def judged(natives: Dict[int, List[Outcome]], ours: Dict[Tuple[str, int], Outcom
     return findings, skipped
 
 
-def tried(programs: Programs, way: str, seed: int) -> Outcome:
+def judged_libraries(made: library_runs.Libraries, repeated: Dict[Tuple[str, Seed], Repeated], xschedctl: List[str],
+                     environment: Mapping[str, str]) -> Tuple[List[Finding], List[Table]]:
+    findings, rows = [], []
+    for (way, name), outcome in made.ours.items():
+        said, expected = libraries.NAMES[name], made.natives[name][0].digest
+        its = repeated.get((way, name), Repeated())
+        rows.append(library_runs.row_of(name, made.natives[name], [outcome, *its.ours]))
+        if what := wrong(outcome, expected):
+            findings.append(blamed(f"{said}: {what}", expected, its, again(way, name, xschedctl, environment)))
+        elif outcome.absent:
+            findings.append(Finding("warning", f"{said}: not counted, xschedd took no part: {outcome.absent}", REMEDY))
+        else:
+            findings.append(Finding("ok", f"{said}: the same results as without xschedd, bit by bit"))
+    return findings, [Table("Libraries", library_runs.COLUMNS, rows)] if rows else []
+
+
+def tried(programs: Programs, way: str, seed: Seed) -> Outcome:
     try:
         return programs.ours(way, seed)
     except (ToolError, subprocess.TimeoutExpired) as error:
@@ -147,7 +169,7 @@ def tried(programs: Programs, way: str, seed: int) -> Outcome:
         return Outcome(failure=" ".join(str(error).split()))
 
 
-def repeat(programs: Programs, way: str, seed: int) -> Repeated:
+def repeat(programs: Programs, way: str, seed: Seed) -> Repeated:
     """While there is time; without xschedd first, because without that nobody can be blamed."""
     made = Repeated()
     for _ in range(NATIVE_REPEATS):
@@ -164,6 +186,8 @@ def run(place: Place) -> Section:
         return judge("harmless", [], [Skipped("all programs", f"there was no daemon: {place.why_no_daemon}")], "")
     left = place.left_s()
     chosen = parsed(place.repeat) if place.repeat else None
+    if chosen and isinstance(chosen[1], str):
+        return with_libraries(place, Programs(place, 0.0), [chosen[1]], judge("harmless", [], [], ""), 0)
     programs = Programs(place, left - (left if chosen else whole_s(left)))
     first = chosen[1] if chosen else 1
     natives, ours, skipped = {first: [programs.native(first) for _ in range(2)]}, {}, []
@@ -192,5 +216,21 @@ def run(place: Place) -> Section:
     repeated = {key: repeat(programs, *key) for key in bad_first}
     found, not_compared = judged(natives, ours, repeated, typed(place.xschedctl_given()), os.environ)
     counted = sum(not outcome.absent for outcome in ours.values())
-    return judge("harmless", found, not_compared + skipped,
+    section = judge("harmless", found, not_compared + skipped, "")
+    return section if chosen else with_libraries(place, programs, list(libraries.NAMES), section, counted)
+
+
+def with_libraries(place: Place, programs: Programs, names: List[str], section: Section, counted: int) -> Section:
+    """`counted`: runs before these."""
+    left = place.left_s()
+    programs.stop_at_s = left - library_runs.part_s(left)
+    made = library_runs.run(programs, names, tried)
+    bad = [key for key, outcome in made.ours.items() if wrong(outcome, made.natives[key[1]][0].digest)]
+    programs.allow(REPEATS_S if bad else 0)
+    repeated = {key: repeat(programs, *key) for key in bad}
+    found, tables = judged_libraries(made, repeated, typed(place.xschedctl_given()), os.environ)
+    counted += sum(not outcome.absent for outcome in made.ours.values())
+    done = judge("harmless", section.findings + found, section.skipped + made.skipped,
                  f"{counted} runs under xschedd computed the same, bit by bit, as without it")
+    done.tables = tables
+    return done

@@ -33,7 +33,7 @@ class Place:
         self._ctl, self._children, self._budget = xschedctl, children, budget
         self.root, self.folder = root, folder
         self.environment: Dict[str, str] = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        self.environment.update(LEAVES_NOTHING, TMPDIR=folder)  # ROCm's compiler leaves folders behind where it is killed
+        self.environment.update(LEAVES_NOTHING, TMPDIR=folder, MIOPEN_USER_DB_PATH=folder, MIOPEN_CUSTOM_CACHE_DIR=folder)  # ROCm's compiler leaves folders behind where it is killed
         self.probe = [sys.executable, "-B", os.path.join(HERE, "probe.py")]
         self.runtime_dir, self.why_no_daemon = runtime_dir, ""
         self.repeat = ""  # the one run of harmless that is asked for
