@@ -23,6 +23,7 @@ sys.path[:0] = [HERE]
 
 import kernels  # noqa: E402
 import sequence  # noqa: E402
+from breaks import BROKEN, leave_xschedd  # noqa: E402
 from probe import NoGpu, call  # noqa: E402
 
 WORDS, BLOCK, ROUNDS = 1 << 14, 256, 2000
@@ -30,8 +31,6 @@ BYTES, HALF = WORDS * 4, WORDS * 2
 MIX = b"softgpu_mix"  # the software GPU computes it, too
 HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 STREAM_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)  # ROCm 5.2 has only these
-# For tests only: absent, lost, crash, status, hang. Of a program with the shim.
-BROKEN = os.environ.get("XSCHEDD_ACCEPTANCE_BREAK", "") if "xschedd" in os.environ.get("LD_PRELOAD", "") else ""
 
 # Neither lost nor doubled nor in another order without another result.
 HIP_TEXT = f"""
@@ -242,9 +241,7 @@ class Lane:
 
 
 def main() -> int:
-    if BROKEN == "absent" and "XSCHEDD_DISABLE" not in os.environ:
-        os.environ["XSCHEDD_DISABLE"] = "1"
-        os.execv(sys.executable, [sys.executable, *sys.argv])
+    leave_xschedd()
     calls = Calls(kernels.open_gpu())
     lanes = [Lane(calls, int(sys.argv[1]), number) for number in range(sequence.LANES)]
     print("begun", flush=True)
