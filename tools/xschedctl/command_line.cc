@@ -116,6 +116,8 @@ Outcome<std::function<Outcome<ExitCode>()>> CommandLine::Parse(const std::vector
     commands.push_back(std::move(command));
   for (Command& command : AddClaim(syntax_, global_))
     commands.push_back(std::move(command));
+  for (Command& command : AddSlurm(syntax_, global_))
+    commands.push_back(std::move(command));
   commands.push_back(AddRun(syntax_, global_, rest_));
   for (const auto add : {AddPs,      AddTop,        AddSet,           AddHold,   AddRelease,    AddEvents, AddTrace,
                          AddExplain, AddStats,      AddMetrics,       AddReload, AddDisable,    AddEnable, AddDrain,

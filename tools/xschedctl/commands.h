@@ -37,6 +37,7 @@ Command AddHold(CommandSyntax& program, const GlobalOptions& global);
 Command AddRelease(CommandSyntax& program, const GlobalOptions& global);
 std::vector<Command> AddConfig(CommandSyntax& program, const GlobalOptions& global);
 std::vector<Command> AddClaim(CommandSyntax& program, const GlobalOptions& global);
+std::vector<Command> AddSlurm(CommandSyntax& program, const GlobalOptions& global);
 std::vector<Command> AddPolicy(CommandSyntax& program, const GlobalOptions& global);
 Command AddEvents(CommandSyntax& program, const GlobalOptions& global);
 Command AddTrace(CommandSyntax& program, const GlobalOptions& global);

@@ -1,0 +1,256 @@
+/* libxschedd-spank.so: Slurm's plugin. Adds --gpu-priority to srun, sbatch and salloc. In slurmstepd, as root, it has
+ * `xschedctl slurm begin` put a claim before the tasks of a step with GPUs or shards start, gives the tasks the shim,
+ * and has `xschedctl slurm end` remove the claim. All decisions are xschedctl's: this file must be compiled for each
+ * release of Slurm, and slurmstepd is no place for gRPC. Nothing here fails a job: every hook returns success, and what
+ * goes wrong is one line in the job's standard error.
+ *
+ * In plugstack.conf: `optional libxschedd-spank.so [xschedctl=FILE] [path=FOLDERS] [limits=FILE] [limit_ms=N]`.
+ *
+ * Thread rule: Slurm calls the hooks of a process one after the other. */
+/* clang-format off */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "child.h"
+
+/* spank.h of some releases needs these before it. */
+#include <stdint.h>
+
+#include <slurm/spank.h>
+/* clang-format on */
+
+SPANK_PLUGIN(xschedd, 1)
+
+/* Slurm's numbers for what are not numbered steps; spank.h has no names for them. */
+static const uint32_t STEP_BATCH = 0xfffffffb, STEP_EXTERN = 0xfffffffc, STEP_INTERACTIVE = 0xfffffffa;
+enum { MOST_LIMIT_MS = 10000, MOST_WISH = 64 };
+
+static struct {
+  char xschedctl[PATH_MAX];
+  char path[1024];       /* where squeue is searched */
+  char limits[PATH_MAX]; /* empty: xschedctl's own default */
+  int limit_ms;
+} settings = {"/usr/bin/xschedctl", "/usr/local/bin:/usr/bin:/bin", "", 2000};
+
+static char wish[MOST_WISH + 1]; /* of --gpu-priority */
+static int has_begun;            /* this step's claim is to be removed */
+static char cgroup[PATH_MAX];    /* the tasks' own, if Slurm has none that the daemon sees */
+static char answer[8192];        /* lines of `slurm begin` that are still to be shown to the user */
+
+static int is_number_or_word(const char* text) {
+  char* end = NULL;
+  long number = 0;
+  if (strcmp(text, "low") == 0 || strcmp(text, "normal") == 0 || strcmp(text, "high") == 0) return 1;
+  errno = 0;
+  number = strtol(text, &end, 10);
+  return end != text && *end == '\0' && errno == 0 && number >= -100 && number <= 100;
+}
+
+/* Where a job is only submitted, its log is not seen yet, so that the terminal has the line, too. */
+static int on_option(int value, const char* text, int remote) {
+  (void)value;
+  snprintf(wish, sizeof wish, "%s", text == NULL ? "" : text);
+  if (!remote && spank_context() == S_CTX_ALLOCATOR && !is_number_or_word(wish))
+    slurm_error("xschedd: --gpu-priority=%s is not low, normal, high or a number from -100 to 100; it has no effect",
+                wish);
+  return 0;
+}
+
+static struct spank_option gpu_priority = {
+    "gpu-priority", "N", "GPU priority: low, normal, high, or -100 to 100; the partition may limit it", 1, 0,
+    on_option};
+
+static void read_settings(int count, char** words) {
+  for (int i = 0; i < count; ++i) {
+    const char* word = words[i];
+    if (strncmp(word, "xschedctl=/", 11) == 0) {
+      snprintf(settings.xschedctl, sizeof settings.xschedctl, "%s", word + 10);
+    } else if (strncmp(word, "path=", 5) == 0) {
+      snprintf(settings.path, sizeof settings.path, "%s", word + 5);
+    } else if (strncmp(word, "limits=", 7) == 0) {
+      snprintf(settings.limits, sizeof settings.limits, "%s", word + 7);
+    } else if (strncmp(word, "limit_ms=", 9) == 0) {
+      long number = strtol(word + 9, NULL, 10);
+      if (number > 0 && number <= MOST_LIMIT_MS) settings.limit_ms = (int)number;
+    } else if (spank_context() == S_CTX_SLURMD) {
+      slurm_error("xschedd: plugstack.conf: \"%s\" is no setting; it has no effect", word);
+    }
+  }
+}
+
+int slurm_spank_init(spank_t spank, int count, char** words) {
+  read_settings(count, words);
+  spank_option_register(spank, &gpu_priority);
+  return ESPANK_SUCCESS;
+}
+
+/* slurmd sets these from the job's credential after it has taken the user's environment, so no user can remove them. */
+static int has_gpus(spank_t spank) {
+  static const char* const indices[] = {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"};
+  static const char* const counts[] = {"SLURM_GPUS_ON_NODE", "SLURM_SHARDS_ON_NODE"};
+  char value[4096];
+  for (size_t i = 0; i < sizeof indices / sizeof *indices; ++i)
+    if (spank_getenv(spank, indices[i], value, sizeof value) == ESPANK_SUCCESS && value[0] != '\0') return 1;
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
+    if (spank_getenv(spank, counts[i], value, sizeof value) == ESPANK_SUCCESS && atoi(value) > 0) return 1;
+  return 0;
+}
+
+static void step_name(uint32_t step, char* text, size_t size) {
+  if (step == STEP_BATCH || step == STEP_EXTERN || step == STEP_INTERACTIVE)
+    snprintf(text, size, "%s", step == STEP_BATCH ? "batch" : step == STEP_EXTERN ? "extern" : "interactive");
+  else
+    snprintf(text, size, "%u", step);
+}
+
+/* Runs `xschedctl slurm VERB` for this step. What it printed is in `text`; what kept it from ending is appended. */
+static void run_xschedctl(spank_t spank, const char* verb, char* text, size_t size) {
+  char job[16], step[16], uid[16], path[sizeof settings.path + 8], conf[PATH_MAX + 16];
+  uint32_t job_id = 0, step_id = 0;
+  uid_t user = 0;
+  int status = 0, error = 0, is_begin = strcmp(verb, "begin") == 0;
+  const char* slurm_conf = getenv("SLURM_CONF");
+  char *arguments[16], *environment[4];
+  size_t n = 0, e = 0;
+  if (spank_get_item(spank, S_JOB_ID, &job_id) != ESPANK_SUCCESS ||
+      spank_get_item(spank, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS ||
+      spank_get_item(spank, S_JOB_UID, &user) != ESPANK_SUCCESS) {
+    snprintf(text, size, "trouble Slurm does not say which job this is\n");
+    return;
+  }
+  snprintf(job, sizeof job, "%u", job_id);
+  step_name(step_id, step, sizeof step);
+  snprintf(uid, sizeof uid, "%u", (unsigned)user);
+  arguments[n++] = settings.xschedctl;
+  arguments[n++] = (char*)"slurm";
+  arguments[n++] = (char*)verb;
+  arguments[n++] = (char*)"--job";
+  arguments[n++] = job;
+  arguments[n++] = (char*)"--step";
+  arguments[n++] = step;
+  if (is_begin) {
+    arguments[n++] = (char*)"--uid";
+    arguments[n++] = uid;
+    if (settings.limits[0] != '\0') {
+      arguments[n++] = (char*)"--limits";
+      arguments[n++] = settings.limits;
+    }
+  }
+  char option[MOST_WISH + 32];
+  if (is_begin && wish[0] != '\0') {
+    snprintf(option, sizeof option, "--gpu-priority=%s", wish);
+    arguments[n++] = option;
+  }
+  arguments[n] = NULL;
+  snprintf(path, sizeof path, "PATH=%s", settings.path);
+  environment[e++] = path;
+  environment[e++] = (char*)"LC_ALL=C";
+  if (slurm_conf != NULL && strlen(slurm_conf) < PATH_MAX) {
+    snprintf(conf, sizeof conf, "SLURM_CONF=%s", slurm_conf);
+    environment[e++] = conf;
+  }
+  environment[e] = NULL;
+  error = child_run(arguments, environment, settings.limit_ms, text, size, &status);
+  size_t length = strlen(text);
+  if (length > 0 && text[length - 1] != '\n' && length + 1 < size) text[length++] = '\n', text[length] = '\0';
+  if (error == ETIMEDOUT)
+    snprintf(text + length, size - length, "trouble %s took longer than %d ms; the job runs without a GPU priority\n",
+             settings.xschedctl, settings.limit_ms);
+  else if (error != 0)
+    snprintf(text + length, size - length, "trouble cannot run %s: %s; the job runs without a GPU priority\n",
+             settings.xschedctl, strerror(error));
+  else if (status != 0 && length == 0)
+    snprintf(text, size, "trouble %s ended with %d; the job runs without a GPU priority\n", settings.xschedctl, status);
+}
+
+/* The shim before what the user preloads already. */
+static void add_preload(spank_t spank, const char* shim) {
+  static char old[64 * 1024], all[sizeof old + PATH_MAX + 2];
+  spank_err_t found = spank_getenv(spank, "LD_PRELOAD", old, sizeof old);
+  if (found == ESPANK_NOSPACE || (found == ESPANK_SUCCESS && strstr(old, shim) != NULL)) return;
+  if (found != ESPANK_SUCCESS || old[0] == '\0')
+    snprintf(all, sizeof all, "%s", shim);
+  else
+    snprintf(all, sizeof all, "%s:%s", shim, old);
+  spank_setenv(spank, "LD_PRELOAD", all, 1);
+}
+
+/* Takes the line's word off if it is this; the line's rest, or NULL. */
+static const char* after(const char* line, const char* word) {
+  size_t length = strlen(word);
+  return strncmp(line, word, length) == 0 && line[length] == ' ' ? line + length + 1 : NULL;
+}
+
+/* Root, in the step's cgroup where Slurm makes one, before anything of the job runs. The job's standard error is not
+ * connected yet. */
+int slurm_spank_init_post_opt(spank_t spank, int count, char** words) {
+  char text[sizeof answer];
+  (void)count;
+  (void)words;
+  if (spank_context() != S_CTX_REMOTE || !has_gpus(spank)) return ESPANK_SUCCESS;
+  has_begun = 1;
+  run_xschedctl(spank, "begin", text, sizeof text);
+  for (char* line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    const char* value = NULL;
+    if ((value = after(line, "preload")) != NULL) {
+      add_preload(spank, value);
+    } else if ((value = after(line, "cgroup")) != NULL) {
+      snprintf(cgroup, sizeof cgroup, "%s", value);
+    } else {
+      size_t length = strlen(answer);
+      snprintf(answer + length, sizeof answer - length, "%s\n", line);
+    }
+  }
+  return ESPANK_SUCCESS;
+}
+
+/* The first hook whose messages the user sees. What is the same on every node, only the first says. */
+int slurm_spank_user_init(spank_t spank, int count, char** words) {
+  uint32_t node = 0;
+  (void)count;
+  (void)words;
+  if (spank_get_item(spank, S_JOB_NODEID, &node) != ESPANK_SUCCESS) node = 0;
+  for (char* line = strtok(answer, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    const char* value = after(line, "say");
+    if (value == NULL) {
+      value = after(line, "trouble");
+      slurm_spank_log("xschedd: %s", value != NULL ? value : line);
+    } else if (node == 0) {
+      slurm_spank_log("xschedd: %s", value);
+    }
+  }
+  return ESPANK_SUCCESS;
+}
+
+/* In the process that becomes the task, as root. */
+int slurm_spank_task_init_privileged(spank_t spank, int count, char** words) {
+  char file[PATH_MAX + 16];
+  (void)spank;
+  (void)count;
+  (void)words;
+  if (cgroup[0] == '\0') return ESPANK_SUCCESS;
+  snprintf(file, sizeof file, "%s/cgroup.procs", cgroup);
+  int fd = open(file, O_WRONLY | O_CLOEXEC);
+  if (fd < 0 || write(fd, "0", 1) != 1)
+    slurm_spank_log("xschedd: cannot enter the cgroup %s: %s; the task runs without a GPU priority", cgroup,
+                    strerror(errno));
+  if (fd >= 0) close(fd);
+  return ESPANK_SUCCESS;
+}
+
+int slurm_spank_exit(spank_t spank, int count, char** words) {
+  char text[1024];
+  (void)count;
+  (void)words;
+  if (!has_begun || spank_context() != S_CTX_REMOTE) return ESPANK_SUCCESS;
+  has_begun = 0;
+  run_xschedctl(spank, "end", text, sizeof text);
+  if (text[0] != '\0') slurm_info("xschedd: %s", text); /* into slurmd's log: the job has ended */
+  return ESPANK_SUCCESS;
+}

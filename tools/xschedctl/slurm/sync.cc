@@ -1,0 +1,96 @@
+#include "tools/xschedctl/slurm/sync.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "daemon/registry/cgroups.h"
+#include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/slurm/ask_slurm.h"
+#include "tools/xschedctl/slurm/step.h"
+#include "tools/xschedctl/table.h"
+
+namespace xschedd::ctl {
+namespace {
+
+std::string Label(const v1::Claim& claim, const std::string& name) {
+  const auto found = claim.labels().find(name);
+  return found == claim.labels().end() ? std::string() : found->second;
+}
+
+// None: it is not a claim of `slurm begin`.
+std::optional<std::uint32_t> JobOf(const v1::Claim& claim) {
+  if (!claim.name().starts_with(kStepClaimPrefix)) return std::nullopt;
+  const std::string text = Label(claim, "job");
+  std::uint32_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return id;
+}
+
+// The ids of jobs that have claims, each once.
+std::vector<std::uint32_t> JobsOf(const v1::ListClaimsResponse& claims) {
+  std::vector<std::uint32_t> ids;
+  for (const v1::Claim& claim : claims.claims())
+    if (const auto id = JobOf(claim)) ids.push_back(*id);
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+// Fails only if the daemon is gone: a claim may end, with its step, before it is changed.
+Outcome<void> Remove(AdminClient& client, const v1::Claim& claim) {
+  v1::DeleteClaimRequest request;
+  request.set_name(claim.name());
+  const auto answer = client.Call(request);
+  if (!answer && answer.error().code == ExitCode::kNoDaemon) return tl::unexpected<Failure>(answer.error());
+  if (answer) Print(Harmless(claim.name()) + ": removed; its job or step has ended\n");
+  return {};
+}
+
+Outcome<void> PutAgain(AdminClient& client, const v1::Claim& claim, const SlurmJob& job, int priority) {
+  v1::PutClaimRequest request;
+  *request.mutable_claim() = claim;
+  request.mutable_claim()->set_priority(priority);
+  if (!job.partition.empty()) (*request.mutable_claim()->mutable_labels())["partition"] = job.partition;
+  const auto answer = client.Call(request);
+  if (!answer && answer.error().code == ExitCode::kNoDaemon) return tl::unexpected<Failure>(answer.error());
+  if (answer) {
+    Print(Harmless(claim.name()) + ": GPU priority " + std::to_string(claim.priority()) + " -> " +
+          std::to_string(priority) + "\n");
+  }
+  return {};
+}
+
+}  // namespace
+
+Outcome<ExitCode> SyncClaims(AdminClient& client, const SlurmLimits& limits) {
+  const auto claims = client.Call(v1::ListClaimsRequest());
+  if (!claims) return tl::unexpected<Failure>(claims.error());
+  const std::vector<std::uint32_t> ids = JobsOf(*claims);
+  if (ids.empty()) return ExitCode::kOk;
+  const Result<std::vector<SlurmJob>> answer = AskSlurm(ids);
+  if (!answer) return tl::unexpected<Failure>({ExitCode::kRefused, answer.error()});
+  std::map<std::uint32_t, SlurmJob> jobs;
+  for (const SlurmJob& job : *answer)
+    jobs[job.id] = job;
+  for (const v1::Claim& claim : claims->claims()) {
+    const std::optional<std::uint32_t> id = JobOf(claim);
+    if (!id) continue;
+    const auto job = jobs.find(*id);
+    const bool is_live = job != jobs.end() && job->second.IsLive();
+    Outcome<void> done;
+    if (RemoveIfLeft(HostHierarchy().root + claim.cgroup()) || !is_live) {
+      done = Remove(client, claim);
+    } else if (const int priority = PriorityOf(limits, job->second, Label(claim, kWishLabel)).value;
+               priority != claim.priority()) {
+      done = PutAgain(client, claim, job->second, priority);
+    }
+    if (!done) return tl::unexpected<Failure>(done.error());
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace xschedd::ctl

@@ -1,0 +1,19 @@
+// `xschedctl slurm sync`: what `scontrol update job` changed becomes the jobs' claims'. Thread rule: main thread.
+#pragma once
+
+#include <cstddef>
+
+#include "tools/xschedctl/admin_client.h"
+#include "tools/xschedctl/slurm/limits.h"
+
+namespace xschedd::ctl {
+
+// The label of a claim that has what the user asked for.
+inline constexpr char kWishLabel[] = "gpu-priority";
+inline constexpr std::size_t kMaxWishBytes = 64;
+
+// Puts again the claims of steps whose priority is another now, removes those of jobs that have ended, and prints a
+// line for each. Changes nothing where Slurm does not answer.
+Outcome<ExitCode> SyncClaims(AdminClient& client, const SlurmLimits& limits);
+
+}  // namespace xschedd::ctl
