@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Containers of podman as clients: what the CDI device gives them, priorities, claims, restarts.
 
-Run by `podman` in `booted`; the argument is the cgroup below which containers are made. The clients are the packages'
+Run by `run` in `booted`; the argument is the cgroup below which containers are made. The clients are the packages'
 self-test client, in an image with only a C library and busybox. Each step needs the one before it and waits for conditions.
 The last line is `N passed, N failed`.
 """

@@ -9,7 +9,7 @@ packages_build=(
   gcc g++ binutils meson ninja-build pkgconf dpkg-dev ca-certificates
   libgrpc++-dev libgrpc-dev protobuf-compiler-grpc protobuf-compiler libprotobuf-dev libabsl-dev
   libc-ares-dev zlib1g-dev libspdlog-dev libfmt-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
-  libexpected-dev libncurses-dev libboost-dev catch2 hipcc libamdhip64-dev libhsa-runtime-dev rocm-device-libs
+  libexpected-dev libncurses-dev libboost-dev libslurm-dev catch2 hipcc libamdhip64-dev libhsa-runtime-dev rocm-device-libs
   python3 procps systemd
 )
 # What the tests also need.

@@ -30,11 +30,13 @@ static void close_from(int first) {
 }
 
 static void become(char* const arguments[], char* const environment[], int output) {
-  struct sigaction standard = {.sa_handler = SIG_DFL};
+  struct sigaction standard = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
   sigset_t none;
   setpgid(0, 0);
   for (int number = 1; number < NSIG; ++number)
     sigaction(number, &standard, NULL);
+  /* At the end of a step, Slurm ends what slurmstepd has started. */
+  sigaction(SIGTERM, &ignored, NULL);
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   int input = open("/dev/null", O_RDONLY);

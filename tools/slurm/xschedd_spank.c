@@ -159,14 +159,15 @@ static void run_xschedctl(spank_t spank, const char* verb, char* text, size_t si
   error = child_run(arguments, environment, settings.limit_ms, text, size, &status);
   size_t length = strlen(text);
   if (length > 0 && text[length - 1] != '\n' && length + 1 < size) text[length++] = '\n', text[length] = '\0';
+  const char* effect = is_begin ? "; the job runs without a GPU priority" : "";
   if (error == ETIMEDOUT)
-    snprintf(text + length, size - length, "trouble %s took longer than %d ms; the job runs without a GPU priority\n",
-             settings.xschedctl, settings.limit_ms);
+    snprintf(text + length, size - length, "trouble %s took longer than %d ms%s\n", settings.xschedctl,
+             settings.limit_ms, effect);
   else if (error != 0)
-    snprintf(text + length, size - length, "trouble cannot run %s: %s; the job runs without a GPU priority\n",
-             settings.xschedctl, strerror(error));
+    snprintf(text + length, size - length, "trouble cannot run %s: %s%s\n", settings.xschedctl, strerror(error),
+             effect);
   else if (status != 0 && length == 0)
-    snprintf(text, size, "trouble %s ended with %d; the job runs without a GPU priority\n", settings.xschedctl, status);
+    snprintf(text, size, "trouble %s ended with %d%s\n", settings.xschedctl, status, effect);
 }
 
 /* The shim before what the user preloads already. */

@@ -82,6 +82,10 @@ TEST_CASE("a child that takes too long is killed with what it started, and what 
   CHECK((state.empty() || state == "Z\n" || state == "X\n"));
 }
 
+TEST_CASE("a child goes on after SIGTERM") {
+  CHECK(Shell("kill -TERM $$; echo after").text == "after\n");
+}
+
 TEST_CASE("a child that closes its output and goes on is killed, too") {
   CHECK(Shell("exec >/dev/null 2>&1; sleep 1000", 200).error == ETIMEDOUT);
 }
