@@ -264,7 +264,7 @@ class Fleet:
         return said
 
     def a_node_full_of_claims_is_one_line(self):
-        run("sh", "-c", f"for i in $(seq {MOST_CLAIMS}); do xschedctl claim put full-$i --cgroup /system.slice >&2 || exit 1; done")
+        run("sh", "-c", f"for i in $(seq {MOST_CLAIMS}); do xschedctl claim put full-$i --socket >&2 || exit 1; done")
         said = self.runs_and_says(1, "as many as xschedd keeps")
         run("sh", "-c", f"for i in $(seq {MOST_CLAIMS}); do xschedctl claim rm full-$i >&2 || exit 1; done")
         return said
