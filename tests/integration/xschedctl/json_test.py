@@ -23,7 +23,8 @@ except ImportError:
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCHEMAS = ROOT / "tools/xschedctl/schema"
 # Commands without an answer of their own in JSON, and why.
-WITHOUT = {"top": "a picture", "completion": "a script", "cdi": "of CDI's own form", "support-bundle": "an archive"}
+WITHOUT = {"top": "a picture", "completion": "a script", "cdi": "of CDI's own form", "support-bundle": "an archive",
+           "slurm": "lines for a plugin"}
 
 
 def schema(kind):
