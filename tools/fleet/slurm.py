@@ -226,7 +226,7 @@ class Fleet:
         expect(groups == {f"slurm-{job}.batch": "", f"slurm-{job}.0": f"slurm-{job}.0"}, f"groups: {groups}")
         expect({claim["priority"] for claim in claims().values()} == {35}, f"priorities: {claims()}")
         keeper.ask("")
-        wait_for(lambda: clients(), "a rank is a client")
+        wait_for(lambda: len(clients()) == 2, "both ranks are clients")
         expect({client["group"] for client in clients()} == {f"slurm-{job}.0"}, f"groups: {clients()}")
         run("scancel", job)
         keeper.end()

@@ -25,6 +25,8 @@ priority = -20
 priority = 40
 [account.guests]
 ceiling = 10
+[account.staff]
+ceiling = 90
 [[by_slurm_priority]]
 at_least = 1000
 priority = 15
@@ -99,6 +101,8 @@ TEST_CASE("QOS goes before the partition, and the lowest ceiling counts") {
   CHECK(PriorityOf(Limits(), job, "").value == 10);
   CHECK(PriorityOf(Limits(), job, "50").value == 10);
   CHECK(PriorityOf(Limits(), job, "50").remark.find("account \"guests\"") != std::string::npos);
+  job.account = "staff";
+  CHECK(PriorityOf(Limits(), job, "80").value == 50);
 }
 
 TEST_CASE("Slurm's nice lowers a priority, and does not raise it above the ceiling") {
