@@ -25,6 +25,9 @@
 #include <slurm/spank.h>
 /* clang-format on */
 
+/* glibc has no snprintf_s.
+ * NOLINTBEGIN(clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling) */
+
 SPANK_PLUGIN(xschedd, 1)
 
 /* Slurm's numbers for what are not numbered steps; spank.h has no names for them. */
@@ -255,3 +258,5 @@ int slurm_spank_exit(spank_t spank, int count, char** words) {
   if (text[0] != '\0') slurm_info("xschedd: %s", text); /* into slurmd's log: the job has ended */
   return ESPANK_SUCCESS;
 }
+
+/* NOLINTEND(clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling) */

@@ -99,6 +99,7 @@ Result<Answer> Run(std::vector<std::string> words) {
   ::posix_spawn_file_actions_adddup2(&actions, writing.Get(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, writing.Get(), STDERR_FILENO);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words)
     arguments.push_back(word.data());
   arguments.push_back(nullptr);
