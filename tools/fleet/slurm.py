@@ -204,7 +204,8 @@ class Fleet:
         run("systemctl", "kill", "--signal=KILL", "xschedd.service")
         wait_for(lambda: run("systemctl", "is-active", "xschedd.service", status=None) == "active", "the daemon is back")
         wait_for(lambda: self.priority(self.high_job) == (50, "claim"), "the job's client is back with its claim")
-        for program in (self.low, self.high):
+        # The one that is held rests when the other does.
+        for program in (self.high, self.low):
             expect(program.ask("rest") == "0", "it does not rest")
 
     def a_claim_ends_with_its_step(self):

@@ -75,7 +75,7 @@ std::string CgroupForStep(const SlurmStep& step) {
   }
   if (const std::optional<std::string> cgroup = CgroupOfSlurm(path, step)) return *cgroup;
   RemoveLeftIn(HostHierarchy().root + path);
-  const std::string cgroup = CgroupOfOurs(path, step);
+  std::string cgroup = CgroupOfOurs(path, step);
   const std::string directory = HostHierarchy().root + cgroup;
   if (const Result<void> made = MakeCgroup(directory); !made) {
     Tell("trouble", made.error().Line() + "; the GPU priority has no effect");
