@@ -121,6 +121,9 @@ class Core {
   // Ends those that are over at this time, or whose cgroup is gone. Otherwise called every second.
   void LookAtClaims(std::uint64_t now_ns);
   const ClaimTable& Claims() const { return claims_; }
+  // What their clients have used up to now, also of claims that have ended.
+  const ClaimAccounts& SettledAccounts();
+  const ClaimAccounts& Accounts() const { return scheduler_.Records().Metrics().Claims(); }
   std::size_t ClientsOf(const Claim& claim) const;
   // Where a process that has connected runs. `claim_socket`: as in Origin.
   Origin OriginOf(const PeerIdentity& peer, std::uint64_t claim_socket) const;
@@ -143,8 +146,9 @@ class Core {
   // The policy in the files, whatever has been set since.
   const policy::Settings& FilePolicy() const { return file_policy_; }
   void RestorePolicy(const policy::Settings& settings);
-  // Before its clients. False: it is over, or is no claim.
-  bool RestoreClaim(Claim claim);
+  // Before its clients. `account`: what they had used. False: it is over, or is no claim.
+  bool RestoreClaim(Claim claim, ClaimAccount account);
+  void RestoreEndedClaim(ClaimAccount account);
   // Nothing is decided before RestoreDone.
   Client& RestoreClient(RestoredClient restored);
   void RestoreDone();
@@ -227,6 +231,9 @@ class Core {
   void FollowClaims(const std::string& why);
   // Looks at them again when the first may be over.
   void AwaitClaims();
+  // Brings the accounts of some clients' claims up to now, and now and then has them saved.
+  void AccountForClaims(std::uint64_t now_ns);
+  void EndAccount(const Claim& claim, const std::string& why);
 
   void NoteChange(Urgency urgency) {
     if (observer_ != nullptr) observer_->Changed(urgency);
@@ -248,7 +255,9 @@ class Core {
   ClaimTable claims_;
   ClaimSocketCalls claim_sockets_;
   boost::asio::steady_timer claims_timer_;
-  std::uint64_t claims_due_ns_ = 0;  // when the timer ends; 0: it does not run
+  std::uint64_t claims_due_ns_ = 0;     // when the timer ends; 0: it does not run
+  std::uint64_t accounted_client_ = 0;  // the last one by AccountForClaims
+  std::uint64_t accounts_saved_ns_ = 0;
   bool is_stopped_ = false;
   EventLog events_;
   Journal journal_;

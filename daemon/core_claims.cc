@@ -14,6 +14,11 @@ namespace {
 // How late a claim may end behind its cgroup. Nobody is left in that.
 constexpr std::uint64_t kLookNs = policy::kNsPerS;
 
+// How much of its claims' usage a daemon that is killed may lose, on a node where one look reaches all clients.
+constexpr std::uint64_t kSaveAccountsNs = 5 * policy::kNsPerS;
+// Of how many clients' devices one look reads the ledgers, so that it delays no decision.
+constexpr std::size_t kAccountedPerLook = 128;
+
 }  // namespace
 
 ClaimPtr Core::ClaimOf(const Client& client) const {
@@ -60,6 +65,7 @@ Result<Core::PutClaimResult> Core::PutClaim(Claim claim, const Actor& by, bool d
   if (!dry_run) put = claims_.Add(std::move(claim), cgroups_, MonotonicNs());
   if (!dry_run && claim_sockets_.close && !put->claim->has_socket) claim_sockets_.close(*put->claim);
   if (dry_run) return PutClaimResult{put->claim, put->is_new};
+  Metrics().Claims().Put(put->claim, UnixMs());
   FollowClaims(ClaimText(*put->claim) + " was put " + Text(by));
   if (put->is_changed) journal_.ClaimPut(*put->claim, put->is_new, ClientsOf(*put->claim), by);
   NoteClaim(put->claim->id, Urgency::kNow);
@@ -74,13 +80,48 @@ ClaimPtr Core::DeleteClaim(const std::string& name, const Actor& by) {
 }
 
 void Core::EndClaims(const std::vector<ClaimPtr>& ended, const std::string& why, Urgency urgency) {
+  if (ended.empty()) return;
+  const std::uint64_t now = MonotonicNs();
+  for (const auto& [id, client] : registry_.Clients()) {
+    const auto is_its = [&client = client](const ClaimPtr& claim) { return claim->id == client->claim->id; };
+    if (client->claim != nullptr && std::any_of(ended.begin(), ended.end(), is_its)) Metrics().Settle(*client, now);
+  }
   for (const ClaimPtr& claim : ended) {
-    journal_.ClaimEnded(*claim, why, ClientsOf(*claim));
+    EndAccount(*claim, why);
     NoteClaim(claim->id, urgency);
     if (claim_sockets_.close) claim_sockets_.close(*claim);
   }
-  if (ended.empty()) return;
   FollowClaims((ended.size() == 1 ? ClaimText(*ended.front()) : std::string("its claim")) + " has ended: " + why);
+}
+
+void Core::EndAccount(const Claim& claim, const std::string& why) {
+  const std::uint64_t forgotten = Metrics().Claims().End(claim, why, UnixMs());
+  if (forgotten != 0) NoteClaim(forgotten, Urgency::kSoon);
+  if (const ClaimAccount* const account = Accounts().Find(claim.id)) journal_.ClaimEnded(*account, ClientsOf(claim));
+}
+
+const ClaimAccounts& Core::SettledAccounts() {
+  const std::uint64_t now = MonotonicNs();
+  for (const auto& [id, client] : registry_.Clients())
+    if (client->claim != nullptr) Metrics().Settle(*client, now);
+  return Accounts();
+}
+
+void Core::AccountForClaims(std::uint64_t now_ns) {
+  std::size_t read = 0;
+  const auto& clients = registry_.Clients();
+  for (std::size_t i = 0; i < clients.size() && read < kAccountedPerLook; ++i) {
+    auto next = clients.upper_bound(accounted_client_);
+    if (next == clients.end()) next = clients.begin();
+    accounted_client_ = next->first;
+    if (next->second->claim == nullptr) continue;
+    Metrics().Settle(*next->second, now_ns);
+    read += next->second->attachments.size();
+  }
+  if (now_ns - accounts_saved_ns_ < kSaveAccountsNs) return;
+  accounts_saved_ns_ = now_ns;
+  for (const std::uint64_t claim : Metrics().Claims().TakeChanged())
+    NoteClaim(claim, Urgency::kSoon);
 }
 
 void Core::LookAtClaims(std::uint64_t now_ns) {
@@ -100,7 +141,9 @@ void Core::AwaitClaims() {
   claims_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     claims_due_ns_ = 0;
-    LookAtClaims(MonotonicNs());
+    const std::uint64_t look = MonotonicNs();
+    LookAtClaims(look);
+    AccountForClaims(look);
     AwaitClaims();
   });
 }
@@ -113,10 +156,13 @@ std::size_t Core::ClientsOf(const Claim& claim) const {
 }
 
 void Core::FollowClaims(const std::string& why) {
+  const std::uint64_t now = MonotonicNs();
   std::vector<Client*> affected;
   for (const auto& [id, client] : registry_.Clients()) {
     ClaimPtr claim = ClaimOf(*client);
     if (claim == client->claim) continue;
+    // What it did so far is of the claim that it had.
+    Metrics().Settle(*client, now);
     SetClaim(*client, std::move(claim));
     client->own = EffectiveOf(*client, config_);
     affected.push_back(client.get());
@@ -130,14 +176,26 @@ void Core::FollowClaims(const std::string& why) {
   loop_.DecideNow();
 }
 
-bool Core::RestoreClaim(Claim claim) {
+bool Core::RestoreClaim(Claim claim, ClaimAccount account) {
   const std::uint64_t id = claim.id;
+  if (Check(claim) && id != 0) {
+    if (account.began_unix_ms == 0) account.began_unix_ms = UnixMs();  // an earlier release did not save it
+    account.claim = std::make_shared<const Claim>(claim);
+    Metrics().Claims().Restore(std::move(account));
+  }
   const bool is_restored = claims_.Restore(std::move(claim), cgroups_, MonotonicNs());
   if (const ClaimPtr restored = claims_.FindId(id); is_restored && restored->has_socket && claim_sockets_.open) {
     if (const auto opened = claim_sockets_.open(*restored); !opened) journal_.NoClaimSocket(*restored, opened.error());
   }
   if (is_restored && claims_.All().size() == 1) AwaitClaims();
+  if (const ClaimAccount* const known = Accounts().Find(id); known != nullptr && claims_.FindId(id) == nullptr)
+    EndAccount(*ClaimPtr(known->claim), "its time ran out, or its cgroup went, while no daemon ran");
   return is_restored;
+}
+
+void Core::RestoreEndedClaim(ClaimAccount account) {
+  claims_.Reserve(account.claim->id);
+  Metrics().Claims().Restore(std::move(account));
 }
 
 }  // namespace xschedd

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -158,10 +159,20 @@ void Journal::NoClaimSocket(const Claim& claim, const Error& error) {
                error.Line());
 }
 
-void Journal::ClaimEnded(const Claim& claim, const std::string& why, std::size_t clients) {
-  SPDLOG_INFO("claim ended name=\"{}\" of=\"{}\" cgroup=\"{}\" clients={} reason=\"{}\"", claim.name, LabelText(claim),
-              claim.cgroup, clients, why);
-  events_.Add(EventNow(EventKind::kClaim, ClaimText(claim) + " has ended: " + why));
+void Journal::ClaimEnded(const ClaimAccount& account, std::size_t clients) {
+  const Claim& claim = *account.claim;
+  const Usage& usage = account.usage;
+  std::string labels;
+  for (const auto& [name, value] : claim.labels)
+    labels += (labels.empty() ? "" : ",") + name + "=" + value;
+  SPDLOG_INFO(
+      "claim ended name=\"{}\" of=\"{}\" cgroup=\"{}\" clients={} gpu_time_ms={} held_ms={} launches={} "
+      "untracked_ms={} "
+      "lasted_ms={} labels=\"{}\" reason=\"{}\"",
+      claim.name, LabelText(claim), claim.cgroup, clients, usage.gpu_ns / policy::kNsPerMs,
+      usage.held_ns / policy::kNsPerMs, usage.launches, usage.untracked_ns / policy::kNsPerMs,
+      account.ended_unix_ms - std::min(account.began_unix_ms, account.ended_unix_ms), labels, account.end_reason);
+  events_.Add(EventNow(EventKind::kClaim, ClaimText(claim) + " has ended: " + account.end_reason));
 }
 
 // ---- what somebody did

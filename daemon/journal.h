@@ -13,6 +13,7 @@
 #include "daemon/registry/registry.h"
 #include "daemon/registry/token_bucket.h"
 #include "daemon/scheduler/events.h"
+#include "daemon/telemetry/claim_accounts.h"
 #include "daemon/telemetry/uid_lines.h"
 
 namespace xschedd {
@@ -42,7 +43,7 @@ class Journal {
   // ---- claims; `clients`: how many have it now
   void ClaimPut(const Claim& claim, bool is_new, std::size_t clients, const Actor& by);
   static void NoClaimSocket(const Claim& claim, const Error& error);
-  void ClaimEnded(const Claim& claim, const std::string& why, std::size_t clients);
+  void ClaimEnded(const ClaimAccount& account, std::size_t clients);
 
   // ---- what somebody did
   // One line for all `clients`, limited if a user caused it. `owner`: whose limit applies.

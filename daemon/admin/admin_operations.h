@@ -26,10 +26,12 @@ class AdminOperations {
   grpc::Status Hold(const Actor& by, const v1::HoldRequest& request, v1::ChangeResponse& response);
   grpc::Status Release(const Actor& by, const v1::ReleaseRequest& request, v1::ChangeResponse& response);
   grpc::Status GetCeiling(const Actor& by, const v1::GetCeilingRequest& request, v1::GetCeilingResponse& response);
-  // Claims: only root puts and deletes them; any administrator lists them.
+  // Claims: only root puts and deletes them; any administrator lists them and their usage.
   grpc::Status PutClaim(const Actor& by, const v1::PutClaimRequest& request, v1::PutClaimResponse& response);
   grpc::Status DeleteClaim(const Actor& by, const v1::DeleteClaimRequest& request, v1::DeleteClaimResponse& response);
   grpc::Status ListClaims(const Actor& by, const v1::ListClaimsRequest& request, v1::ListClaimsResponse& response);
+  grpc::Status ReportClaims(const Actor& by, const v1::ReportClaimsRequest& request,
+                            v1::ReportClaimsResponse& response);
   grpc::Status GetPolicy(const Actor& by, const v1::GetPolicyRequest& request, v1::Policy& response);
   grpc::Status SetPolicy(const Actor& by, const v1::SetPolicyRequest& request, v1::Policy& response);
   grpc::Status GetStats(const Actor& by, const v1::GetStatsRequest& request, v1::Stats& response);

@@ -33,6 +33,7 @@ class AdminService final : public v1::Admin::CallbackService {
   XSCHEDD_UNARY(PutClaim, PutClaimRequest, PutClaimResponse)
   XSCHEDD_UNARY(DeleteClaim, DeleteClaimRequest, DeleteClaimResponse)
   XSCHEDD_UNARY(ListClaims, ListClaimsRequest, ListClaimsResponse)
+  XSCHEDD_UNARY(ReportClaims, ReportClaimsRequest, ReportClaimsResponse)
   XSCHEDD_UNARY(GetPolicy, GetPolicyRequest, Policy)
   XSCHEDD_UNARY(SetPolicy, SetPolicyRequest, Policy)
   XSCHEDD_UNARY(GetStats, GetStatsRequest, Stats)

@@ -103,4 +103,16 @@ Status AdminOperations::ListClaims(const Actor&, const v1::ListClaimsRequest& re
   return Status::OK;
 }
 
+Status AdminOperations::ReportClaims(const Actor&, const v1::ReportClaimsRequest& request,
+                                     v1::ReportClaimsResponse& response) {
+  for (const ClaimAccount* account : core_.SettledAccounts().Sorted(request.name()))
+    FillClaimReport(*account, core_.ClientsOf(*account->claim), *response.add_claims());
+  if (!request.name().empty() && response.claims().empty()) {
+    return {StatusCode::NOT_FOUND, "there is no claim \"" + CleanText(request.name(), kMaxClaimNameBytes) +
+                                       "\", nor was it among the last " + std::to_string(kMaxEndedClaims) +
+                                       " that ended; xschedctl claim report shows all"};
+  }
+  return Status::OK;
+}
+
 }  // namespace xschedd

@@ -113,6 +113,20 @@ void FillClaim(const Claim& claim, std::size_t clients, std::uint64_t now_ns, v1
   out.set_clients(static_cast<std::uint32_t>(clients));
 }
 
+void FillClaimReport(const ClaimAccount& account, std::size_t clients, v1::ClaimReport& out) {
+  out.set_name(account.claim->name);
+  for (const auto& [name, value] : account.claim->labels)
+    (*out.mutable_labels())[name] = value;
+  out.set_began_unix_ms(account.began_unix_ms);
+  out.set_ended_unix_ms(account.ended_unix_ms);
+  out.set_end_reason(account.end_reason);
+  out.set_gpu_time_ns(account.usage.gpu_ns);
+  out.set_held_ns(account.usage.held_ns);
+  out.set_launches(account.usage.launches);
+  out.set_untracked_ns(account.usage.untracked_ns);
+  out.set_clients(static_cast<std::uint32_t>(clients));
+}
+
 void FillClient(const Client& client, const Scheduler& scheduler, std::uint64_t now_ns, v1::Client& out) {
   const ClientIdentity& who = client.identity;
   out.set_id(client.id);

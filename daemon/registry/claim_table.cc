@@ -48,7 +48,7 @@ Result<ClaimTable::Put> ClaimTable::Add(Claim claim, const CgroupInodeOf& inode_
   }
   if (dry_run) return put;
   if (before != nullptr) Erase(*before);
-  next_id_ = std::max(next_id_, put.claim->id + 1);
+  Reserve(put.claim->id);
   by_name_[put.claim->name] = put.claim;
   by_id_[put.claim->id] = put.claim;
   if (!put.claim->cgroup.empty()) by_cgroup_[put.claim->cgroup] = put.claim;
@@ -56,7 +56,7 @@ Result<ClaimTable::Put> ClaimTable::Add(Claim claim, const CgroupInodeOf& inode_
 }
 
 bool ClaimTable::Restore(Claim claim, const CgroupInodeOf& inode_of, std::uint64_t now_ns) {
-  next_id_ = std::max(next_id_, claim.id + 1);
+  Reserve(claim.id);
   const bool is_over = claim.expires_ns != 0 && claim.expires_ns <= now_ns;
   const bool is_known = by_id_.contains(claim.id) || by_name_.contains(claim.name) || by_cgroup_.contains(claim.cgroup);
   if (!Check(claim) || claim.id == 0 || is_over || is_known || by_name_.size() >= kMaxClaims) return false;

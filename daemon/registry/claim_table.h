@@ -2,6 +2,7 @@
 // the inodes of cgroups) and reads no clock and no file itself. Thread rule: one owner.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -25,6 +26,8 @@ class ClaimTable {
   Result<Put> Add(Claim claim, const CgroupInodeOf& inode_of, std::uint64_t now_ns, bool dry_run = false);
   // Adds a claim that was saved before a restart. False: it is not valid, or has ended.
   bool Restore(Claim claim, const CgroupInodeOf& inode_of, std::uint64_t now_ns);
+  // Gives this id to no other claim.
+  void Reserve(std::uint64_t id) { next_id_ = std::max(next_id_, id + 1); }
   // Null: there is none with this name.
   ClaimPtr Remove(const std::string& name);
   // Removes those whose time has run out.

@@ -16,7 +16,19 @@ struct Usage {
   std::uint64_t became_busy = 0;
   std::uint64_t became_idle = 0;
   std::uint64_t late = 0;
+  std::uint64_t untracked_ns = 0;  // for which it was untracked: GPU time and launches of it are not known
+
+  bool operator==(const Usage&) const = default;
 };
+
+inline constexpr std::uint64_t Usage::*kUsageParts[] = {&Usage::gpu_ns,      &Usage::held_ns, &Usage::launches,
+                                                        &Usage::completions, &Usage::passed,  &Usage::became_busy,
+                                                        &Usage::became_idle, &Usage::late,    &Usage::untracked_ns};
+
+inline void AddUsage(const Usage& from, Usage& to) {
+  for (const auto part : kUsageParts)
+    to.*part += from.*part;
+}
 
 inline constexpr std::uint32_t kNoAccount = 0xffff'ffff;
 
@@ -29,6 +41,8 @@ struct Metered {
   std::uint64_t became_busy = 0;
   std::uint64_t became_idle = 0;
   std::uint64_t late = 0;
+  std::uint64_t untracked_ns = 0;
+  std::uint64_t untracked_since_ns = 0;  // 0: it is tracked
 };
 
 }  // namespace xschedd

@@ -1,9 +1,9 @@
 #include "daemon/scheduler/events.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "common/clock.h"
 
 namespace xschedd {
 
@@ -13,9 +13,7 @@ std::string Event::ReasonText() const {
 }
 
 void EventLog::Add(Event event) {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  event.unix_ms = static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+  event.unix_ms = UnixMs();
   for (EventSink* sink : sinks_)
     sink->OnEvent(event);
   if (events_.size() == kRemembered) events_.pop_front();

@@ -24,6 +24,9 @@ void Recorder::NotePhase(Attachment& attachment, std::uint64_t now_ns) {
   }
   const Phase before = attachment.history.Current();
   if (!attachment.history.Change(histories_, phase, attachment.reason, attachment.MomentAt(now_ns))) return;
+  if ((before == Phase::kUntracked) != (phase == Phase::kUntracked)) {
+    meter_.SetTracked(attachment, phase != Phase::kUntracked, now_ns);
+  }
   const bool waited = before == Phase::kHeld;
   if (waited && (phase == Phase::kRunning || phase == Phase::kUntracked)) {
     events_.Add(DeviceEvent(EventKind::kOpened, attachment, now_ns));

@@ -17,6 +17,7 @@ PersistentState::PersistentState(boost::asio::io_context& io, Core& core, Descri
 
 void PersistentState::Freeze() {
   if (frozen_) return;
+  core_.SettledAccounts();
   saver_.Finish(AllParts());
   frozen_ = true;
   returning_.Stop();
@@ -80,8 +81,8 @@ StateSaver::PartIds PersistentState::AllParts() const {
     all.insert(id);
   for (const state::Client& client : returning_.Absent())
     all.insert(client.id());
-  for (const auto& [name, claim] : core_.Claims().All())
-    all.insert(kClaimParts + claim->id);
+  for (const auto& [id, account] : core_.Accounts().All())
+    all.insert(kClaimParts + id);
   return all;
 }
 
@@ -102,7 +103,7 @@ std::string PersistentState::SerialisePart(std::uint64_t part) const {
   } else if (part == kPartitions) {
     FillPartitions(core_.Clients().Names().Known(), saved);
   } else if (part >= kClaimParts) {
-    if (const ClaimPtr claim = core_.Claims().FindId(part - kClaimParts)) *saved.add_claims() = ToSaved(*claim);
+    FillClaimPart(core_, part - kClaimParts, saved);
   } else if (const Client* const client = core_.Clients().Find(part)) {
     const auto channel = channels_.find(part);
     *saved.add_clients() = ToSaved(*client, channel != channels_.end() ? std::optional(channel->second) : std::nullopt);

@@ -100,8 +100,11 @@ void PersistentState::RestorePolicy(const state::SavedState& saved) {
 // Comes before RestoreClients, since claims apply to clients.
 void PersistentState::RestoreClaims(const state::SavedState& saved) {
   std::size_t restored = 0;
+  for (const state::EndedClaim& ended : saved.ended_claims()) {
+    if (auto account = FromSaved(ended)) core_.RestoreEndedClaim(std::move(*account));
+  }
   for (const state::Claim& claim : saved.claims())
-    restored += core_.RestoreClaim(FromSaved(claim)) ? 1 : 0;
+    restored += core_.RestoreClaim(FromSaved(claim), FromSaved(claim.usage())) ? 1 : 0;
   if (saved.claims_size() == 0) return;
   SPDLOG_INFO("claims taken over claims={} ended_meanwhile={}", restored,
               static_cast<std::size_t>(saved.claims_size()) - restored);

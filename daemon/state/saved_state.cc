@@ -174,6 +174,64 @@ Claim FromSaved(const state::Claim& saved) {
   return claim;
 }
 
+state::ClaimUsage ToSaved(const ClaimAccount& account) {
+  state::ClaimUsage saved;
+  saved.set_gpu_ns(account.usage.gpu_ns);
+  saved.set_held_ns(account.usage.held_ns);
+  saved.set_launches(account.usage.launches);
+  saved.set_untracked_ns(account.usage.untracked_ns);
+  saved.set_began_unix_ms(account.began_unix_ms);
+  return saved;
+}
+
+ClaimAccount FromSaved(const state::ClaimUsage& saved) {
+  ClaimAccount account;
+  account.usage.gpu_ns = saved.gpu_ns();
+  account.usage.held_ns = saved.held_ns();
+  account.usage.launches = saved.launches();
+  account.usage.untracked_ns = saved.untracked_ns();
+  account.began_unix_ms = saved.began_unix_ms();
+  return account;
+}
+
+state::EndedClaim ToSavedEnded(const ClaimAccount& account) {
+  state::EndedClaim saved;
+  saved.set_id(account.claim->id);
+  saved.set_name(account.claim->name);
+  for (const auto& [name, value] : account.claim->labels)
+    (*saved.mutable_labels())[name] = value;
+  *saved.mutable_usage() = ToSaved(account);
+  saved.set_ended_unix_ms(account.ended_unix_ms);
+  saved.set_end_order(account.end_order);
+  saved.set_end_reason(account.end_reason);
+  return saved;
+}
+
+std::optional<ClaimAccount> FromSaved(const state::EndedClaim& saved) {
+  Claim claim;
+  claim.id = saved.id();
+  claim.name = saved.name();
+  claim.labels = {saved.labels().begin(), saved.labels().end()};
+  claim.has_socket = true;  // for Check: it has no cgroup any more
+  if (!Check(claim) || claim.id == 0 || saved.end_order() == 0) return std::nullopt;
+  ClaimAccount account = FromSaved(saved.usage());
+  account.claim = std::make_shared<const Claim>(std::move(claim));
+  account.ended_unix_ms = saved.ended_unix_ms();
+  account.end_order = saved.end_order();
+  account.end_reason = CleanText(saved.end_reason(), kMaxEndReasonBytes);
+  return account;
+}
+
+void FillClaimPart(const Core& core, std::uint64_t id, state::SavedState& saved) {
+  const ClaimAccount* const account = core.Accounts().Find(id);
+  if (const ClaimPtr claim = core.Claims().FindId(id)) {
+    *saved.add_claims() = ToSaved(*claim);
+    if (account != nullptr) *saved.mutable_claims()->rbegin()->mutable_usage() = ToSaved(*account);
+  } else if (account != nullptr && account->end_order != 0) {
+    *saved.add_ended_claims() = ToSavedEnded(*account);
+  }
+}
+
 state::Policy ToSaved(const policy::Settings& settings) {
   state::Policy saved;
   saved.set_name(std::string(policy::Text(settings.name)));

@@ -26,12 +26,18 @@ inline constexpr std::size_t kMaxSavedClientBytes =
 inline constexpr std::size_t kMaxSavedPartitionBytes =
     (17 + 5) + (kMaxNameBytes + 2);  // as if each had an address of its own
 inline constexpr std::size_t kMaxSavedHeadBytes = 4'096;
+inline constexpr std::size_t kMaxSavedLabelsBytes = kMaxLabelBytes + kMaxLabels * 10;
+inline constexpr std::size_t kMaxSavedUsageBytes = 5 * kSavedNumberBytes + 3;
 inline constexpr std::size_t kMaxSavedClaimBytes = 10 * kSavedNumberBytes + (kMaxClaimNameBytes + 3) +
                                                    (kMaxClaimCgroupBytes + 3) + (kMaxGroupNameBytes + 3) +
-                                                   kMaxLabelBytes + kMaxLabels * 10 + 10;
+                                                   kMaxSavedLabelsBytes + kMaxSavedUsageBytes + 10;
+inline constexpr std::size_t kMaxSavedEndedClaimBytes = 3 * kSavedNumberBytes + (kMaxClaimNameBytes + 3) +
+                                                        (kMaxEndReasonBytes + 3) + kMaxSavedLabelsBytes +
+                                                        kMaxSavedUsageBytes;
 inline constexpr std::size_t kMaxSavedBytes =
     kMaxClients * kMaxSavedClientBytes + kMaxAttachments * kMaxSavedDeviceBytes +
-    kMaxPartitions * kMaxSavedPartitionBytes + kMaxClaims * kMaxSavedClaimBytes + kMaxSavedHeadBytes;
+    kMaxPartitions * kMaxSavedPartitionBytes + kMaxClaims * kMaxSavedClaimBytes +
+    kMaxEndedClaims * kMaxSavedEndedClaimBytes + kMaxSavedHeadBytes;
 static_assert(kMaxSavedBytes <= StateFile::kCapacity);
 
 // `channel`: the id of its memory in the descriptor store.
@@ -40,6 +46,15 @@ RestoredClient FromSaved(const state::Client& saved);
 
 state::Claim ToSaved(const Claim& claim);
 Claim FromSaved(const state::Claim& saved);
+state::ClaimUsage ToSaved(const ClaimAccount& account);
+// Without its claim.
+ClaimAccount FromSaved(const state::ClaimUsage& saved);
+state::EndedClaim ToSavedEnded(const ClaimAccount& account);
+// None: no daemon writes this.
+std::optional<ClaimAccount> FromSaved(const state::EndedClaim& saved);
+// The claim with this id, with what its clients have used; as one that has ended where it has; nothing where it is
+// forgotten.
+void FillClaimPart(const Core& core, std::uint64_t claim, state::SavedState& saved);
 
 state::Policy ToSaved(const policy::Settings& settings);
 // None: this release does not have the policy. A value out of range becomes the default.

@@ -22,10 +22,6 @@ static_assert(std::size(kLatencyBounds) <= TimeHistogram::kMaxBounds);
 constexpr std::size_t kLabelLimit = 64;
 constexpr std::uint32_t kOtherPlace = 0;
 
-constexpr std::uint64_t Usage::*kUsageParts[] = {&Usage::gpu_ns,      &Usage::held_ns, &Usage::launches,
-                                                 &Usage::completions, &Usage::passed,  &Usage::became_busy,
-                                                 &Usage::became_idle, &Usage::late};
-
 // Growth since `base`, at most `most`.
 std::uint64_t Grown(std::uint64_t now, std::uint64_t base, std::uint64_t most) {
   return std::min(now - std::min(base, now), most);
@@ -39,6 +35,8 @@ Usage UsageOf(const Attachment& attachment, std::uint64_t now_ns) {
   usage.became_busy = metered.became_busy;
   usage.became_idle = metered.became_idle;
   usage.late = metered.late;
+  usage.untracked_ns = metered.untracked_ns;
+  if (metered.untracked_since_ns != 0) usage.untracked_ns += now_ns - std::min(now_ns, metered.untracked_since_ns);
   if (attachment.client->channel == nullptr) return usage;
   const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
   const std::uint64_t passed_ns = now_ns - std::min(now_ns, metered.begun_ns);
@@ -48,11 +46,6 @@ Usage UsageOf(const Attachment& attachment, std::uint64_t now_ns) {
   usage.completions = Grown(ledger.completed, metered.base.completions, most);
   usage.passed = Grown(ledger.passthrough, metered.base.passed, most);
   return usage;
-}
-
-void Add(const Usage& from, Usage& to) {
-  for (const auto part : kUsageParts)
-    to.*part += from.*part;
 }
 
 }  // namespace
@@ -117,7 +110,7 @@ bool Meter::FoldOne() {
     const ClassAccount folded =
         std::exchange(accounts_[i], ClassAccount(kNoAccount, 0));  // freed first: FindAccount may reuse it
     ClassAccount& other = accounts_[FindAccount(kOtherPlace, klass)];
-    Add(folded.total, other.total);
+    AddUsage(folded.total, other.total);
     other.holds.Add(folded.holds);
   }
   return true;
@@ -160,6 +153,7 @@ ClassAccount& Meter::AccountOf(Attachment& attachment) {
 void Meter::Attached(Attachment& attachment, std::uint64_t now_ns) {
   Metered& metered = attachment.metered;
   metered.begun_ns = now_ns;
+  metered.untracked_since_ns = attachment.gate.tracked ? 0 : now_ns;
   metered.base.held_ns = attachment.HeldNsAt(now_ns);
   if (attachment.client->channel == nullptr) return;
   const LedgerSnapshot ledger = attachment.client->channel->Ledger().Read(attachment.slot);
@@ -171,6 +165,14 @@ void Meter::Attached(Attachment& attachment, std::uint64_t now_ns) {
 
 void Meter::HoldEnded(Attachment& attachment, std::uint64_t held_ns) {
   AccountOf(attachment).holds.Observe(held_ns);
+}
+
+void Meter::SetTracked(Attachment& attachment, bool is_tracked, std::uint64_t now_ns) {
+  Metered& metered = attachment.metered;
+  if (is_tracked && metered.untracked_since_ns != 0) {
+    metered.untracked_ns += now_ns - std::min(now_ns, metered.untracked_since_ns);
+  }
+  if (is_tracked || metered.untracked_since_ns == 0) metered.untracked_since_ns = is_tracked ? 0 : now_ns;
 }
 
 void Meter::Close(Client& client, std::uint64_t now_ns) {
@@ -188,13 +190,20 @@ void Meter::Gone(Device& device) {
 void Meter::Settle(Attachment& attachment, std::uint64_t now_ns) {
   const Usage usage = UsageOf(attachment, now_ns);
   Usage& counted = attachment.metered.counted;
-  Usage& total = AccountOf(attachment).total;
+  Usage fresh;
   for (const auto part : kUsageParts) {
     // A ledger that goes back, which no honest one does, counts as unchanged.
     if (usage.*part <= counted.*part) continue;
-    total.*part += usage.*part - counted.*part;
+    fresh.*part = usage.*part - counted.*part;
     counted.*part = usage.*part;
   }
+  AddUsage(fresh, AccountOf(attachment).total);
+  if (attachment.client->claim != nullptr && fresh != Usage()) claims_.Add(*attachment.client->claim, fresh);
+}
+
+void Meter::Settle(Client& client, std::uint64_t now_ns) {
+  for (const auto& [slot, attachment] : client.attachments)
+    Settle(*attachment, now_ns);
 }
 
 // ---- present state -------------------------------------------------------------------------------------------------

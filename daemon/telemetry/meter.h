@@ -21,6 +21,7 @@
 
 #include "daemon/policy/benefit.h"
 #include "daemon/registry/registry.h"
+#include "daemon/telemetry/claim_accounts.h"
 #include "daemon/telemetry/histogram.h"
 
 namespace xschedd {
@@ -82,6 +83,9 @@ class Meter {
   void HoldEnded(Attachment& attachment, std::uint64_t held_ns);
   void Decided(Device& device) { ++devices_[PlaceOf(device)].decisions; }
   void DecidedAfter(Device& device, std::uint64_t latency_ns) { devices_[PlaceOf(device)].latency.Observe(latency_ns); }
+  void SetTracked(Attachment& attachment, bool is_tracked, std::uint64_t now_ns);
+  // Adds what the client did since the last time. Call it before the client's claim changes.
+  void Settle(Client& client, std::uint64_t now_ns);
   // Call before a client changes class or leaves: what it did so far belongs to its present class.
   void Close(Client& client, std::uint64_t now_ns);
   // The last client of the device has left.
@@ -97,6 +101,9 @@ class Meter {
   const std::vector<std::string>& Classes() const { return classes_; }
   // Unused ones have kNoAccount as device.
   const std::vector<ClassAccount>& Accounts() const { return accounts_; }
+  // As of the last Settle or count of each client.
+  ClaimAccounts& Claims() { return claims_; }
+  const ClaimAccounts& Claims() const { return claims_; }
 
  private:
   void Settle(Attachment& attachment, std::uint64_t now_ns);
@@ -112,6 +119,7 @@ class Meter {
   std::vector<DeviceAccount> devices_;
   std::vector<std::string> classes_;
   std::vector<ClassAccount> accounts_;
+  ClaimAccounts claims_;
 };
 
 }  // namespace xschedd

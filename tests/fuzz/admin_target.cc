@@ -44,6 +44,10 @@ void Show(const v1::ListClaimsResponse& answer) {
   FUZZ_CHECK(fuzz::IsShowable(ctl::RenderClaims(answer, kStyle)));
   FUZZ_CHECK(!nlohmann::json::parse(ctl::Line(ctl::ToJson(answer, "/run")), nullptr, false).is_discarded());
 }
+void Show(const v1::ReportClaimsResponse& answer) {
+  FUZZ_CHECK(fuzz::IsShowable(ctl::RenderReport(answer, kStyle)));
+  FUZZ_CHECK(!nlohmann::json::parse(ctl::Line(ctl::ToJson(answer)), nullptr, false).is_discarded());
+}
 void Show(const v1::PutClaimResponse& answer) {
   FUZZ_CHECK(fuzz::IsShowable(ctl::RenderPut(answer, false, "/run")));
 }
@@ -110,7 +114,8 @@ class World {
           if (op < 64) Call(input, &AdminOperations::Reload);
           if (op >= 64 && op < 192) Call(input, &AdminOperations::PutClaim);
           if (op >= 192 && op < 224) Call(input, &AdminOperations::DeleteClaim);
-          if (op >= 224) Call(input, &AdminOperations::ListClaims);
+          if (op >= 224 && op < 240) Call(input, &AdminOperations::ListClaims);
+          if (op >= 240) Call(input, &AdminOperations::ReportClaims);
           break;
         case 11:
           if (op < 32) Call(input, &AdminOperations::Disable);

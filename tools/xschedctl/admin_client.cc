@@ -164,6 +164,10 @@ Outcome<v1::ListClaimsResponse> AdminClient::Call(const v1::ListClaimsRequest& r
   return CallBy(*connection_, &v1::Admin::Stub::ListClaims, request);
 }
 
+Outcome<v1::ReportClaimsResponse> AdminClient::Call(const v1::ReportClaimsRequest& request) {
+  return CallBy(*connection_, &v1::Admin::Stub::ReportClaims, request);
+}
+
 Outcome<v1::Policy> AdminClient::Call(const v1::GetPolicyRequest& request) {
   return CallBy(*connection_, &v1::Admin::Stub::GetPolicy, request);
 }

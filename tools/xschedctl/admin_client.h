@@ -56,6 +56,7 @@ class AdminClient {
   Outcome<v1::PutClaimResponse> Call(const v1::PutClaimRequest& request);
   Outcome<v1::DeleteClaimResponse> Call(const v1::DeleteClaimRequest& request);
   Outcome<v1::ListClaimsResponse> Call(const v1::ListClaimsRequest& request);
+  Outcome<v1::ReportClaimsResponse> Call(const v1::ReportClaimsRequest& request);
   Outcome<v1::Policy> Call(const v1::GetPolicyRequest& request);
   Outcome<v1::Policy> Call(const v1::SetPolicyRequest& request);
   Outcome<v1::Stats> Call(const v1::GetStatsRequest& request);

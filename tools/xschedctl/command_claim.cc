@@ -1,4 +1,4 @@
-// `xschedctl claim put|list|rm`: what a fleet's engine, or a plugin for one, says about a job.
+// `xschedctl claim put|list|report|rm`: what a fleet's engine, or a plugin for one, says about a job.
 #include <memory>
 #include <vector>
 
@@ -154,6 +154,20 @@ Command AddList(CommandSyntax& claim, const GlobalOptions& global) {
           }};
 }
 
+Command AddReport(CommandSyntax& claim, const GlobalOptions& global) {
+  CommandSyntax& command = claim.AddCommand("report", "Show what claims have used, also of those that have ended");
+  auto name = std::make_shared<std::string>();
+  command.AddOption("name", *name, "only claims of this name");
+  return {&command, [=, &global] {
+            v1::ReportClaimsRequest request;
+            request.set_name(*name);
+            return AskAndShow(
+                request, global, "claim-report",
+                [&](const auto& answer) { return RenderReport(answer, global.Style()); },
+                [&](const auto& answer) { return ToJson(answer); });
+          }};
+}
+
 Command AddRm(CommandSyntax& claim, const GlobalOptions& global) {
   CommandSyntax& command = claim.AddCommand("rm", "Remove a claim; rules, users and hints apply again; needs root");
   auto options = std::make_shared<ClaimOptions>();
@@ -176,7 +190,7 @@ std::vector<Command> AddClaim(CommandSyntax& program, const GlobalOptions& globa
   CommandSyntax& claim =
       program.AddCommand("claim", "Set priority, ceiling and weight of a job or container before it starts");
   claim.RequireCommand();
-  return {AddPut(claim, global), AddList(claim, global), AddRm(claim, global)};
+  return {AddPut(claim, global), AddList(claim, global), AddReport(claim, global), AddRm(claim, global)};
 }
 
 }  // namespace xschedd::ctl

@@ -26,15 +26,25 @@ Json GivenOrNull(bool is_given, Value value) {
 }
 
 // Sorted by name: a protobuf map has no order.
-std::map<std::string, std::string> SortedLabels(const v1::Claim& claim) {
+template <typename Labelled>
+std::map<std::string, std::string> SortedLabels(const Labelled& claim) {
   return {claim.labels().begin(), claim.labels().end()};
 }
 
-std::string LabelsText(const v1::Claim& claim) {
+template <typename Labelled>
+std::string LabelsText(const Labelled& claim) {
   std::string text;
   for (const auto& [name, value] : SortedLabels(claim))
     text += (text.empty() ? "" : ",") + name + "=" + value;
   return GivenWord(text);
+}
+
+template <typename Labelled>
+Json LabelsJson(const Labelled& claim) {
+  Json labels = Json::object();
+  for (const auto& [name, value] : SortedLabels(claim))
+    labels[name] = value;
+  return labels;
 }
 
 std::string ClientsNow(const v1::Claim& claim) {
@@ -75,6 +85,25 @@ std::string RenderClaims(const v1::ListClaimsResponse& answer, const TextStyle& 
   return table.Render(style);
 }
 
+std::string RenderReport(const v1::ReportClaimsResponse& answer, const TextStyle& style) {
+  Table table({{.header = "CLAIM"},
+               {.header = "GPU-TIME", .right = true},
+               {.header = "HELD", .right = true},
+               {.header = "LAUNCHES", .right = true, .rank = 3},
+               {.header = "UNTRACKED", .right = true, .rank = 2},
+               {.header = "CLIENTS", .right = true, .rank = 4},
+               {.header = "BEGAN", .rank = 5},
+               {.header = "ENDED", .rank = 1},
+               {.header = "LABELS", .flexible = true}});
+  for (const v1::ClaimReport& claim : answer.claims()) {
+    table.Add({claim.name(), Duration(claim.gpu_time_ns()), Duration(claim.held_ns()),
+               fmt::format("{}", claim.launches()), Duration(claim.untracked_ns()), fmt::format("{}", claim.clients()),
+               DateTime(claim.began_unix_ms()), claim.ended_unix_ms() == 0 ? "-" : DateTime(claim.ended_unix_ms()),
+               LabelsText(claim)});
+  }
+  return table.Render(style);
+}
+
 std::string RenderPut(const v1::PutClaimResponse& answer, bool dry_run, const std::string& folder) {
   if (dry_run) {
     return fmt::format("would put {}{}\n(dry run: nothing was changed)\n", TitleOf(answer.claim()),
@@ -96,9 +125,6 @@ std::string RenderRemoved(const v1::DeleteClaimResponse& answer, bool dry_run) {
 }
 
 Json ToJson(const v1::Claim& claim, const std::string& folder) {
-  Json labels = Json::object();
-  for (const auto& [name, value] : SortedLabels(claim))
-    labels[name] = value;
   return {{"name", claim.name()},
           {"cgroup", claim.cgroup()},
           {"cgroup_inode", claim.cgroup_inode()},
@@ -109,7 +135,7 @@ Json ToJson(const v1::Claim& claim, const std::string& folder) {
           {"weight_ceiling", GivenOrNull(claim.has_weight_ceiling(), claim.weight_ceiling())},
           {"latency", GivenOrNull(!claim.latency().empty(), claim.latency())},
           {"group", claim.group()},
-          {"labels", labels},
+          {"labels", LabelsJson(claim)},
           {"ttl_ms", claim.ttl_ms()},
           {"expires_in_ms", claim.expires_in_ms()},
           {"clients", claim.clients()}};
@@ -119,6 +145,23 @@ Json ToJson(const v1::ListClaimsResponse& answer, const std::string& folder) {
   Json json = {{"claims", Json::array()}};
   for (const v1::Claim& claim : answer.claims())
     json["claims"].push_back(ToJson(claim, folder));
+  return json;
+}
+
+Json ToJson(const v1::ReportClaimsResponse& answer) {
+  Json json = {{"claims", Json::array()}};
+  for (const v1::ClaimReport& claim : answer.claims()) {
+    json["claims"].push_back({{"name", claim.name()},
+                              {"labels", LabelsJson(claim)},
+                              {"began_unix_ms", claim.began_unix_ms()},
+                              {"ended_unix_ms", GivenOrNull(claim.ended_unix_ms() != 0, claim.ended_unix_ms())},
+                              {"end_reason", claim.end_reason()},
+                              {"gpu_time_ns", claim.gpu_time_ns()},
+                              {"held_ns", claim.held_ns()},
+                              {"launches", claim.launches()},
+                              {"untracked_ns", claim.untracked_ns()},
+                              {"clients", claim.clients()}});
+  }
   return json;
 }
 

@@ -57,6 +57,14 @@ std::string ClockTime(std::uint64_t unix_ms) {
   return fmt::format("{:02}:{:02}:{:02}.{:03}", local.tm_hour, local.tm_min, local.tm_sec, unix_ms % 1000);
 }
 
+std::string DateTime(std::uint64_t unix_ms) {
+  const auto seconds = static_cast<time_t>(unix_ms / 1000);
+  tm local{};
+  localtime_r(&seconds, &local);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1, local.tm_mday,
+                     local.tm_hour, local.tm_min, local.tm_sec);
+}
+
 Result<std::uint64_t> ParseNumber(std::string_view text, std::string_view what, std::uint64_t largest) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

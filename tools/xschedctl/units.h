@@ -1,5 +1,5 @@
 // Numbers as people write and read them: durations and counts with units, clock times. Thread rule: pure functions, but
-// for ClockTime, which reads the time zone.
+// for ClockTime and DateTime, which read the time zone.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,9 @@ std::string Share(std::uint64_t part, std::uint64_t whole);
 
 // "14:03:22.123", local time.
 std::string ClockTime(std::uint64_t unix_ms);
+
+// "2026-11-25 14:03:22", local time.
+std::string DateTime(std::uint64_t unix_ms);
 
 // A plain decimal number: a pid, a uid. Fails on signs, blanks and anything after it. `what` names it in the error.
 Result<std::uint64_t> ParseNumber(std::string_view text, std::string_view what, std::uint64_t largest);

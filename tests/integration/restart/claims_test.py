@@ -83,6 +83,54 @@ class ClaimSockets(Restart):
         self.logged("a claim has no socket: its container is not scheduled name=\"web-1\"")
         self.assertEqual(self.client(second)["priority_effective"], 20)
 
+    def report(self, *words):
+        return json.loads(self.ctl("--json", "claim", "report", *words))["claims"]
+
+    def in_claim(self, name):
+        self.ctl("claim", "put", name, "--socket", "--label", "job=17")
+        tenant = Tenant(str(pathlib.Path(self.folder, "claims", name)), 0, ())
+        self.addCleanup(tenant.close)
+        wait_for(lambda: any(client["pid"] == str(tenant.pid) and client["devices"] for client in self.clients()), "it is listed")
+        return tenant
+
+    def test_what_a_claim_has_used_is_kept_over_its_clients_its_end_and_restarts(self):
+        first, second = self.in_claim("job-17"), self.in_claim("job-18")
+        first.ask("use 1000 5")
+        first.close()
+        wait_for(lambda: self.client(first) is None, "it is gone")
+        second.ask("use 2000 7")
+        used = lambda name: [(claim["gpu_time_ns"], claim["launches"]) for claim in self.report(name)]
+        self.assertEqual((used("job-17"), used("job-18")), ([(1000, 5)], [(2000, 7)]))
+        # Nobody has asked for this one's figures before the daemon ends.
+        second.ask("use 30 1")
+        self.manager.restart()
+        self.assertEqual((used("job-17"), used("job-18")), ([(1000, 5)], [(2030, 8)]))
+        self.assertEqual(second.ask("connect"), "ok")
+        second.ask("use 400 1")
+        self.ctl("claim", "rm", "job-18")
+        self.logged('claim ended name="job-18" of="job 17" cgroup="" clients=1 gpu_time_ms=0 held_ms=0 launches=9')
+        second.ask("use 50000 100")
+        ended = self.report("job-18")
+        self.assertEqual(used("job-18"), [(2430, 9)])
+        self.assertIn("removed by", ended[0]["end_reason"])
+        self.assertEqual(ended[0]["labels"], {"job": "17"})
+        self.saved_when("removed by")
+        self.kill()
+        self.assertEqual(self.report("job-18"), [{**ended[0], "clients": 0}])
+        self.assertEqual([claim["name"] for claim in self.report()], ["job-17", "job-18"])
+        # A name that is used again is another claim.
+        self.ctl("claim", "put", "job-18", "--socket")
+        self.assertEqual([claim["ended_unix_ms"] is None for claim in self.report("job-18")], [True, False])
+        self.assertEqual(used("job-18"), [(0, 0), (2430, 9)])
+
+    def test_a_killed_daemon_loses_only_seconds(self):
+        tenant = self.in_claim("job-17")
+        tenant.ask("use 1000 5")
+        usage = b"\x08\xe8\x07\x18\x05"  # state.proto's ClaimUsage
+        wait_for(lambda: usage in self.saved(), "the usage is saved without being asked for")
+        self.kill()
+        self.assertGreaterEqual(self.report("job-17")[0]["launches"], 5)
+
 
 if __name__ == "__main__":
     unittest.main()

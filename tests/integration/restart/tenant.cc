@@ -2,6 +2,7 @@
 //   tenant RUNTIME_DIR HINT PCI_ADDRESS
 // Reads a word a line and answers each with a line:
 //   busy, idle    reports it; "ok"
+//   use NS N      N launches, and so much GPU time more; "ok"
 //   look          "held=H tracked=T bound=B board=INODE ledger=INODE id=CLIENT"; bound: held, and the lease not over
 //   bound NS      waits until the gate is held by a lease that goes on after NS; the time at which it was seen, in ns
 //   connect       another session in place of this one; "ok", or why not
@@ -81,6 +82,11 @@ int main(int argc, char** argv) {
     if (word == "busy" || word == "idle") {
       is_busy = word == "busy";
       shim->Report(0, is_busy);
+      Answer("ok");
+    } else if (word == "use") {
+      char* rest = line + word.size();
+      shim->RawLedger()->devices[0].gpu_time_ns += std::strtoull(rest, &rest, 10);
+      shim->RawLedger()->devices[0].submitted += std::strtoull(rest, nullptr, 10);
       Answer("ok");
     } else if (word == "look") {
       Answer(Look(*shim));

@@ -32,6 +32,7 @@ REQUESTS = {
     "WatchEvents": "replay: true",
     "Explain": "pid: %d",
     "PutClaim": "claim { name: \"a\" cgroup: \"/no/such/cgroup\" }", "DeleteClaim": "name: \"a\"", "ListClaims": "",
+    "ReportClaims": "",
 }
 # What they answer to that where the caller may.
 ANSWERS = {"PutClaim": INVALID_ARGUMENT, "DeleteClaim": NOT_FOUND}
@@ -135,7 +136,8 @@ class Group(WithDaemon):
         self.assertEqual(self.call("GetStats", uid=ALICE, on="admin").connect_error, errno.EACCES)
 
     def test_members_see_claims_and_root_alone_puts_and_removes_them(self) -> None:
-        self.assertEqual(self.call("ListClaims", uid=self.MEMBER, on="admin").status, OK)
+        for method in ("ListClaims", "ReportClaims"):
+            self.assertEqual(self.call(method, uid=self.MEMBER, on="admin").status, OK)
         for method in ("PutClaim", "DeleteClaim"):
             answer = self.call(method, REQUESTS[method], uid=self.MEMBER, on="admin")
             self.assertEqual(answer.status, PERMISSION_DENIED)

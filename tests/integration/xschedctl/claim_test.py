@@ -34,7 +34,7 @@ class Wrong(WithDaemon):
         self.fails(2, *put, "a", "--cgroup", "/x", "--ttl", "5", says=("5",))
         self.fails(2, *put, "a", "--cgroup", "/x", "--ttl", "0", says=("--ttl",))
         self.fails(2, *put, "a", says=("--cgroup PATH or --socket",))
-        for words in (["claim", "rm", "nobody"], ["claim", "list", "nobody"]):
+        for words in (["claim", "rm", "nobody"], ["claim", "list", "nobody"], ["claim", "report", "nobody"]):
             self.fails(5, *words, says=('there is no claim "nobody"',))
         self.assertEqual(self.json("claim", "list")["claims"], [])
 

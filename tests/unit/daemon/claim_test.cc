@@ -380,5 +380,20 @@ TEST_CASE("claims are restored after a restart, unless they have ended") {
   REQUIRE(Check(largest));
   state::SavedState saved;
   *saved.add_claims() = ToSaved(largest);
+  ClaimAccount account;
+  account.claim = std::make_shared<const Claim>(largest);
+  for (const auto part : kUsageParts)
+    account.usage.*part = ~std::uint64_t{0};
+  account.began_unix_ms = account.ended_unix_ms = account.end_order = ~std::uint64_t{0};
+  account.end_reason = std::string(kMaxEndReasonBytes, 'r');
+  *saved.mutable_claims(0)->mutable_usage() = ToSaved(account);
   CHECK(saved.SerializeAsString().size() <= kMaxSavedClaimBytes);
+  state::SavedState ended;
+  *ended.add_ended_claims() = ToSavedEnded(account);
+  CHECK(ended.SerializeAsString().size() <= kMaxSavedEndedClaimBytes);
+  const std::optional<ClaimAccount> kept = FromSaved(ended.ended_claims(0));
+  REQUIRE(kept);
+  CHECK(kept->claim->labels == largest.labels);
+  CHECK(kept->usage.launches == account.usage.launches);
+  CHECK(kept->end_reason == account.end_reason);
 }

@@ -133,6 +133,82 @@ TEST_CASE("a client's work still counts after it has left") {
   CHECK(Find(world, kGpu, "low")->present.clients == Present().clients);
 }
 
+TEST_CASE("each claim has an account of what its clients used while they had it") {
+  World world;
+  Meter& meter = world.scheduler.Records().Metrics();
+  const auto claim = [&](std::uint64_t id, const std::string& name) {
+    Claim made;
+    made.id = id;
+    made.name = name;
+    const auto shared = std::make_shared<const Claim>(made);
+    meter.Claims().Put(shared, 1'000);
+    return shared;
+  };
+  const ClaimPtr one = claim(1, "one");
+  const ClaimPtr two = claim(2, "two");
+  const auto low = Connect(world, 2, -1, kGpu);  // alone, and so untracked
+  low->client->claim = one;
+  fake_now += 3 * policy::kNsPerMs;
+  const auto high = Connect(world, 1, 50, kGpu);
+  high->client->claim = two;
+  world.Report(*low, true);
+  world.Report(*high, true);
+  low->ledger->Device(0).submitted = 4;
+  low->ledger->Device(0).gpu_time_ns = 1'000;
+  fake_now += 5 * policy::kNsPerMs;
+  CountAll(world);
+  low->ledger->Device(0).submitted = 6;
+  meter.Settle(*low->client, fake_now);
+  low->client->claim = two;
+  low->ledger->Device(0).submitted = 7;
+  fake_now += 1 * policy::kNsPerMs;
+  world.Disconnect(*low);
+  const Usage& of_one = meter.Claims().Find(1)->usage;
+  CHECK(of_one.launches == 6);
+  CHECK(of_one.gpu_ns == 1'000);
+  CHECK(of_one.held_ns == 5 * policy::kNsPerMs);
+  CHECK(of_one.untracked_ns == 3 * policy::kNsPerMs);
+  CHECK(meter.Claims().Find(2)->usage.launches == 1);
+  CHECK(meter.Claims().TakeChanged() == std::set<std::uint64_t>{1, 2});
+  CHECK(meter.Claims().TakeChanged().empty());
+}
+
+TEST_CASE("of claims that have ended the last ones are kept, and their accounts do not change") {
+  ClaimAccounts accounts;
+  const auto put = [&](std::uint64_t id) {
+    Claim claim;
+    claim.id = id;
+    claim.name = "again";
+    accounts.Put(std::make_shared<const Claim>(claim), id);
+    return claim;
+  };
+  Usage usage;
+  usage.launches = 2;
+  for (std::uint64_t id = 1; id <= kMaxEndedClaims; ++id) {
+    const Claim claim = put(id);
+    accounts.Add(claim, usage);
+    CHECK(accounts.End(claim, "removed", 7) == 0);
+    accounts.Add(claim, usage);
+    CHECK(accounts.End(claim, "again", 8) == 0);
+  }
+  const Claim lasts = put(kMaxEndedClaims + 1);
+  CHECK(accounts.End(put(kMaxEndedClaims + 2), "removed", 9) == 1);
+  CHECK(accounts.Find(1) == nullptr);
+  const auto sorted = accounts.Sorted("again");
+  REQUIRE(sorted.size() == kMaxEndedClaims + 1);
+  CHECK(sorted[0]->claim->id == lasts.id);
+  CHECK(sorted[1]->claim->id == kMaxEndedClaims + 2);
+  CHECK(sorted.back()->claim->id == 2);
+  CHECK(sorted.back()->usage.launches == 2);
+  CHECK(sorted.back()->end_reason == "removed");
+  CHECK(accounts.Sorted("other").empty());
+  ClaimAccounts restored;
+  for (const auto& [id, account] : accounts.All())
+    restored.Restore(account);
+  CHECK(restored.Sorted("").front()->claim->id == lasts.id);
+  CHECK(restored.End(lasts, "removed", 10) == 2);
+}
+
 TEST_CASE("devices are bounded, those in use stay, and totals lose nothing") {
   World world;
   const auto stays = Connect(world, 1, 0, kGpu);
