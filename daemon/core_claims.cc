@@ -67,7 +67,7 @@ Result<Core::PutClaimResult> Core::PutClaim(Claim claim, const Actor& by, bool d
   if (dry_run) return PutClaimResult{put->claim, put->is_new};
   Metrics().Claims().Put(put->claim, UnixMs());
   FollowClaims(ClaimText(*put->claim) + " was put " + Text(by));
-  if (put->is_changed) journal_.ClaimPut(*put->claim, put->is_new, ClientsOf(*put->claim), by);
+  if (put->is_changed) journal_.ClaimPut(put->claim, put->is_new, ClientsOf(*put->claim), by);
   NoteClaim(put->claim->id, Urgency::kNow);
   AwaitClaims();
   return PutClaimResult{put->claim, put->is_new};

@@ -141,7 +141,14 @@ void Journal::Hold(const Client& client, bool hold, const Actor& by) {
 
 // ---- claims
 
-void Journal::ClaimPut(const Claim& claim, bool is_new, std::size_t clients, const Actor& by) {
+void Journal::AddClaimEvent(const ClaimPtr& claim, const std::string& what) {
+  Event event = EventNow(EventKind::kClaim, ClaimText(*claim) + " " + what);
+  event.claim = claim;
+  events_.Add(std::move(event));
+}
+
+void Journal::ClaimPut(const ClaimPtr& put, bool is_new, std::size_t clients, const Actor& by) {
+  const Claim& claim = *put;
   const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string("-"); };
   const std::string verb = is_new ? "put" : "changed";
   SPDLOG_INFO(
@@ -151,7 +158,7 @@ void Journal::ClaimPut(const Claim& claim, bool is_new, std::size_t clients, con
       verb, claim.name, LabelText(claim), claim.cgroup, number(claim.priority), number(claim.ceiling),
       number(claim.weight), claim.latency ? LatencyText(*claim.latency) : "-", claim.group,
       claim.ttl_ns / policy::kNsPerMs, claim.has_socket ? "yes" : "no", clients, Fields(by));
-  events_.Add(EventNow(EventKind::kClaim, ClaimText(claim) + " was " + verb + " " + Text(by)));
+  AddClaimEvent(put, "was " + verb + " " + Text(by));
 }
 
 void Journal::NoClaimSocket(const Claim& claim, const Error& error) {
@@ -172,7 +179,7 @@ void Journal::ClaimEnded(const ClaimAccount& account, std::size_t clients) {
       claim.name, LabelText(claim), claim.cgroup, clients, usage.gpu_ns / policy::kNsPerMs,
       usage.held_ns / policy::kNsPerMs, usage.launches, usage.untracked_ns / policy::kNsPerMs,
       account.ended_unix_ms - std::min(account.began_unix_ms, account.ended_unix_ms), labels, account.end_reason);
-  events_.Add(EventNow(EventKind::kClaim, ClaimText(claim) + " has ended: " + account.end_reason));
+  AddClaimEvent(account.claim, "has ended: " + account.end_reason);
 }
 
 // ---- what somebody did

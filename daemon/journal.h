@@ -41,7 +41,7 @@ class Journal {
   void Hold(const Client& client, bool hold, const Actor& by);
 
   // ---- claims; `clients`: how many have it now
-  void ClaimPut(const Claim& claim, bool is_new, std::size_t clients, const Actor& by);
+  void ClaimPut(const ClaimPtr& claim, bool is_new, std::size_t clients, const Actor& by);
   static void NoClaimSocket(const Claim& claim, const Error& error);
   void ClaimEnded(const ClaimAccount& account, std::size_t clients);
 
@@ -65,6 +65,8 @@ class Journal {
   // Whether the limit allows a line. `note`: appended to the line.
   bool TakeLine(const Principal& owner, std::string* note);
   bool TakeDetail(LinesOf lines, const Client& client, std::string* note);
+
+  void AddClaimEvent(const ClaimPtr& claim, const std::string& what);
 
   EventLog& events_;
   UidLines refusal_lines_{kRefusalLines};

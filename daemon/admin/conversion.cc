@@ -201,7 +201,12 @@ void FillEvent(const Event& event, v1::Event& out) {
   out.set_reason(event.ReasonText());
   out.set_priority(event.priority);
   out.set_weight(event.weight);
-  if (event.claim != nullptr) out.set_claim(event.claim->name);
+  if (event.claim != nullptr) {
+    out.set_claim(event.claim->name);
+    out.set_claim_text(LabelText(*event.claim));
+    for (const auto& [name, value] : event.claim->labels)
+      (*out.mutable_labels())[name] = value;
+  }
   if (event.kind != EventKind::kHeld) return;
   out.set_rule(std::string(RuleName(event.reason.why)));
   out.set_for_pid(event.reason.pid);

@@ -88,6 +88,7 @@ bool MetricsCollector::Step() {
   if (counted_) return WriteNext();
   if (!CountNext()) {
     core_.Metrics().End();
+    core_.Metrics().Claims().ChooseSeries(UnixMs());
     CountUnscheduled();
     counted_ = true;
   }

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "daemon/build_config.h"
+#include "daemon/registry/process.h"
 #include "daemon/telemetry/log.h"
 #include "daemon/telemetry/meter.h"
 
@@ -21,6 +22,10 @@ using Place = std::size_t;
 
 constexpr char kDevice[] = "device";  // the PCI address
 constexpr char kClass[] = "class";
+constexpr char kClaim[] = "claim";
+// No claim has this name: it does not begin with a letter or a digit.
+constexpr char kOtherClaims[] = "_other";
+constexpr std::size_t kClaimLabelBytes = 64;
 constexpr std::string_view kPhaseNames[kPhases] = {"untracked", "idle", "running", "held", "silent"};
 
 const Meter& MeterOf(const Sources& from) {
@@ -53,6 +58,22 @@ Row RowAt(const Sources& from, Place place) {
                          account.present.clients == Present().clients;
   if (is_unused) return {};
   return {&account, meter.Devices()[account.device].id, meter.Classes()[account.klass]};
+}
+
+// `write` gets the name and the usage of each claim that has a series, and of all others together.
+template <typename Write>
+void ForClaims(const Sources& from, const Write& write) {
+  const ClaimAccounts& claims = MeterOf(from).Claims();
+  for (const std::uint64_t id : claims.Series()) {
+    const ClaimAccount& account = *claims.Find(id);
+    write(account.claim->name, account.in_series);
+  }
+  if (claims.IsUsed()) write(kOtherClaims, claims.Rest());
+}
+
+std::string LabelOf(const Claim& claim, const char* name) {
+  const auto found = claim.labels.find(name);
+  return found == claim.labels.end() ? std::string() : CleanText(found->second, kClaimLabelBytes);
 }
 
 // When the daemon started, in s of the current wall clock.
@@ -216,6 +237,46 @@ constexpr MetricWriter kWriters[] = {
        if (!from.unscheduled) return;
        for (const auto& [device, count] : *from.unscheduled)
          out.Sample({{kDevice, device}}, count);
+     }},
+
+    // ---- claims
+    {{"xschedd_claim", MetricType::kInfo, "", "The labels of a claim that has a series of its own."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       for (const std::uint64_t id : MeterOf(from).Claims().Series()) {
+         const Claim& claim = *MeterOf(from).Claims().Find(id)->claim;
+         out.Sample({{kClaim, claim.name},
+                     {"namespace", LabelOf(claim, "namespace")},
+                     {"pod", LabelOf(claim, "pod")},
+                     {"job", LabelOf(claim, "job")},
+                     {"step", LabelOf(claim, "step")},
+                     {"user", LabelOf(claim, "user")}},
+                    1u);
+       }
+     }},
+    {{"xschedd_claim_gpu_time_seconds", MetricType::kCounter, "seconds",
+      "GPU time that the clients of the claim have used on all devices while they were tracked."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       ForClaims(from, [&](std::string_view claim, const Usage& usage) {
+         out.Seconds({{kClaim, claim}}, usage.gpu_ns);
+       });
+     }},
+    {{"xschedd_claim_held_time_seconds", MetricType::kCounter, "seconds",
+      "Time for which the clients of the claim had work and a shut gate."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       ForClaims(from, [&](std::string_view claim, const Usage& usage) {
+         out.Seconds({{kClaim, claim}}, usage.held_ns);
+       });
+     }},
+    {{"xschedd_claim_launches", MetricType::kCounter, "",
+      "Launches of the clients of the claim while they were tracked."},
+     Each::kOnce,
+     [](const Sources& from, Place, Exposition& out) {
+       ForClaims(from, [&](std::string_view claim, const Usage& usage) {
+         out.Sample({{kClaim, claim}}, usage.launches);
+       });
      }},
 
     // ---- classes of clients on devices

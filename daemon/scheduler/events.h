@@ -46,7 +46,7 @@ struct Event {
   std::uint64_t pid = 0;
   std::uint32_t uid = 0;   // of the client
   PrincipalPtr principal;  // the client's; null: the event is about no client
-  ClaimPtr claim;          // the client's
+  ClaimPtr claim;          // the client's; of kClaim the one that it is about
   std::shared_ptr<const std::string> device;
   Reason reason;     // of kHeld and kOpened
   std::string text;  // of all others, when there is something to say

@@ -8,14 +8,18 @@ namespace xschedd {
 
 void ClaimAccounts::Put(const ClaimPtr& claim, std::uint64_t unix_ms) {
   ClaimAccount& account = accounts_[claim->id];
-  if (account.claim == nullptr) account.began_unix_ms = unix_ms;
+  const bool is_new = account.claim == nullptr;
+  if (is_new) account.began_unix_ms = unix_ms;
   account.claim = claim;
+  is_used_ = true;
+  if (is_new && (series_.size() < kClaimSeries || HasSeries(claim->name))) BeginSeries(account);
 }
 
 void ClaimAccounts::Add(const Claim& claim, const Usage& usage) {
   const auto found = accounts_.find(claim.id);
   if (found == accounts_.end() || found->second.end_order != 0) return;
   AddUsage(usage, found->second.usage);
+  AddUsage(usage, series_.contains(claim.id) ? found->second.in_series : rest_);
   changed_.insert(claim.id);
 }
 
@@ -31,6 +35,7 @@ std::uint64_t ClaimAccounts::End(const Claim& claim, const std::string& why, std
   const std::uint64_t oldest = ended_.begin()->second;
   ended_.erase(ended_.begin());
   accounts_.erase(oldest);
+  series_.erase(oldest);
   changed_.erase(oldest);
   return oldest;
 }
@@ -41,6 +46,9 @@ void ClaimAccounts::Restore(ClaimAccount account) {
   if (has_ended && (ended_.size() >= kMaxEndedClaims || ended_.contains(account.end_order))) return;
   const auto [place, is_new] = accounts_.try_emplace(id, std::move(account));
   if (is_new && has_ended) ended_.emplace(place->second.end_order, id);
+  if (!is_new || has_ended) return;
+  is_used_ = true;
+  if (series_.size() < kClaimSeries) BeginSeries(place->second);
 }
 
 const ClaimAccount* ClaimAccounts::Find(std::uint64_t claim) const {
@@ -59,6 +67,58 @@ std::vector<const ClaimAccount*> ClaimAccounts::Sorted(const std::string& name) 
     return key(a) < key(b);
   });
   return sorted;
+}
+
+bool ClaimAccounts::HasSeries(const std::string& name) const {
+  return std::any_of(series_.begin(), series_.end(),
+                     [&](std::uint64_t id) { return accounts_.at(id).claim->name == name; });
+}
+
+void ClaimAccounts::BeginSeries(ClaimAccount& account) {
+  const bool is_first = account.in_series == Usage();
+  for (const auto& [id, earlier] : accounts_) {
+    if (id == account.claim->id || earlier.claim->name != account.claim->name) continue;
+    series_.erase(id);
+    // By id: each one of the name goes on from the one before, so the last one that had a series has all of it.
+    if (is_first && earlier.in_series != Usage()) account.in_series = earlier.in_series;
+  }
+  series_.insert(account.claim->id);
+}
+
+ClaimAccount* ClaimAccounts::Least() {
+  ClaimAccount* least = nullptr;
+  for (const std::uint64_t id : series_) {
+    ClaimAccount& account = accounts_.at(id);
+    if (account.end_order != 0) continue;
+    if (least == nullptr || account.usage.gpu_ns < least->usage.gpu_ns) least = &account;
+  }
+  return least;
+}
+
+ClaimAccount* ClaimAccounts::Most() {
+  ClaimAccount* most = nullptr;
+  for (auto& [id, account] : accounts_) {
+    if (account.end_order != 0 || series_.contains(id)) continue;
+    if (most == nullptr || account.usage.gpu_ns > most->usage.gpu_ns) most = &account;
+  }
+  return most;
+}
+
+void ClaimAccounts::ChooseSeries(std::uint64_t unix_ms) {
+  std::erase_if(series_, [&](std::uint64_t id) {
+    const ClaimAccount& account = accounts_.at(id);
+    return account.end_order != 0 && unix_ms >= account.ended_unix_ms + kSeriesKeptMs;
+  });
+  for (std::size_t i = 0; i < kClaimSeries; ++i) {
+    ClaimAccount* const most = Most();
+    if (most == nullptr) return;
+    if (series_.size() >= kClaimSeries) {
+      const ClaimAccount* const least = Least();
+      if (least == nullptr || most->usage.gpu_ns <= 2 * least->usage.gpu_ns) return;
+      series_.erase(least->claim->id);
+    }
+    BeginSeries(*most);
+  }
 }
 
 std::set<std::uint64_t> ClaimAccounts::TakeChanged() {

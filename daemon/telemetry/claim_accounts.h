@@ -1,7 +1,13 @@
-// What the clients of each claim have used, while it lasts and after its end: for `claim report` and the log.
+// What the clients of each claim have used, while it lasts and after its end: for `claim report`, the log and metrics.
 //
 // The meter adds what it settles for a client to the account of the claim that the client has then. Of claims that have
-// ended the last kMaxEndedClaims are kept; the oldest is forgotten first. Thread rule: the daemon's one thread.
+// ended the last kMaxEndedClaims are kept; the oldest is forgotten first.
+//
+// In metrics at most kClaimSeries claims have a series of their own; what is used under the others is added to the
+// rest. A claim has a series from its first put if there is room, or once it has used more than twice the GPU time of
+// the one with the least, whose place it takes. It keeps it until then, or kSeriesKeptMs beyond its end, so that its
+// last value is read. What was counted in one place is never moved to another, so no counter goes back, and a name that
+// is used again goes on with its series. Thread rule: the daemon's one thread.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +24,8 @@ namespace xschedd {
 
 inline constexpr std::size_t kMaxEndedClaims = 1'024;
 inline constexpr std::size_t kMaxEndReasonBytes = 128;
+inline constexpr std::size_t kClaimSeries = 20;
+inline constexpr std::uint64_t kSeriesKeptMs = 5 * 60 * 1'000;
 
 struct ClaimAccount {
   ClaimPtr claim;  // as last put
@@ -26,6 +34,7 @@ struct ClaimAccount {
   std::uint64_t ended_unix_ms = 0;
   std::uint64_t end_order = 0;  // grows from one end to the next; 0: the claim lasts
   std::string end_reason;
+  Usage in_series;  // the part that was used while the claim, or an earlier one of its name, had a series
 };
 
 class ClaimAccounts {
@@ -49,10 +58,27 @@ class ClaimAccounts {
   // The claims to which something was added since the last call.
   std::set<std::uint64_t> TakeChanged();
 
+  // Decides which claims have a series from now on.
+  void ChooseSeries(std::uint64_t unix_ms);
+  // The claims that have one, and what was used under all others.
+  const std::set<std::uint64_t>& Series() const { return series_; }
+  const Usage& Rest() const { return rest_; }
+  // Whether there has been a claim.
+  bool IsUsed() const { return is_used_; }
+
  private:
+  // Of those that last and have a series, or have none: the one with the least or the most GPU time; null: none.
+  ClaimAccount* Least();
+  ClaimAccount* Most();
+  bool HasSeries(const std::string& name) const;
+  void BeginSeries(ClaimAccount& account);
+
   Accounts accounts_;
   std::map<std::uint64_t, std::uint64_t> ended_;  // claims by ClaimAccount::end_order
   std::set<std::uint64_t> changed_;
+  std::set<std::uint64_t> series_;
+  Usage rest_;
+  bool is_used_ = false;
 };
 
 }  // namespace xschedd

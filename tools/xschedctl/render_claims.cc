@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
+#include "tools/xschedctl/labels.h"
 #include "tools/xschedctl/units.h"
 
 namespace xschedd::ctl {
@@ -23,28 +22,6 @@ std::string GivenWord(const std::string& text) {
 template <typename Value>
 Json GivenOrNull(bool is_given, Value value) {
   return is_given ? Json(value) : Json();
-}
-
-// Sorted by name: a protobuf map has no order.
-template <typename Labelled>
-std::map<std::string, std::string> SortedLabels(const Labelled& claim) {
-  return {claim.labels().begin(), claim.labels().end()};
-}
-
-template <typename Labelled>
-std::string LabelsText(const Labelled& claim) {
-  std::string text;
-  for (const auto& [name, value] : SortedLabels(claim))
-    text += (text.empty() ? "" : ",") + name + "=" + value;
-  return GivenWord(text);
-}
-
-template <typename Labelled>
-Json LabelsJson(const Labelled& claim) {
-  Json labels = Json::object();
-  for (const auto& [name, value] : SortedLabels(claim))
-    labels[name] = value;
-  return labels;
 }
 
 std::string ClientsNow(const v1::Claim& claim) {
@@ -80,7 +57,7 @@ std::string RenderClaims(const v1::ListClaimsResponse& answer, const TextStyle& 
                GivenNumber(claim.has_weight_ceiling(), claim.weight_ceiling()), GivenWord(claim.latency()),
                GivenWord(claim.group()), fmt::format("{}", claim.clients()),
                claim.expires_in_ms() == 0 ? "-" : Duration(claim.expires_in_ms() * kNsPerMs),
-               claim.has_socket() ? "yes" : "no", LabelsText(claim), GivenWord(claim.cgroup())});
+               claim.has_socket() ? "yes" : "no", GivenWord(LabelsText(claim.labels())), GivenWord(claim.cgroup())});
   }
   return table.Render(style);
 }
@@ -99,7 +76,7 @@ std::string RenderReport(const v1::ReportClaimsResponse& answer, const TextStyle
     table.Add({claim.name(), Duration(claim.gpu_time_ns()), Duration(claim.held_ns()),
                fmt::format("{}", claim.launches()), Duration(claim.untracked_ns()), fmt::format("{}", claim.clients()),
                DateTime(claim.began_unix_ms()), claim.ended_unix_ms() == 0 ? "-" : DateTime(claim.ended_unix_ms()),
-               LabelsText(claim)});
+               GivenWord(LabelsText(claim.labels()))});
   }
   return table.Render(style);
 }
@@ -135,7 +112,7 @@ Json ToJson(const v1::Claim& claim, const std::string& folder) {
           {"weight_ceiling", GivenOrNull(claim.has_weight_ceiling(), claim.weight_ceiling())},
           {"latency", GivenOrNull(!claim.latency().empty(), claim.latency())},
           {"group", claim.group()},
-          {"labels", LabelsJson(claim)},
+          {"labels", LabelsJson(claim.labels())},
           {"ttl_ms", claim.ttl_ms()},
           {"expires_in_ms", claim.expires_in_ms()},
           {"clients", claim.clients()}};
@@ -152,7 +129,7 @@ Json ToJson(const v1::ReportClaimsResponse& answer) {
   Json json = {{"claims", Json::array()}};
   for (const v1::ClaimReport& claim : answer.claims()) {
     json["claims"].push_back({{"name", claim.name()},
-                              {"labels", LabelsJson(claim)},
+                              {"labels", LabelsJson(claim.labels())},
                               {"began_unix_ms", claim.began_unix_ms()},
                               {"ended_unix_ms", GivenOrNull(claim.ended_unix_ms() != 0, claim.ended_unix_ms())},
                               {"end_reason", claim.end_reason()},

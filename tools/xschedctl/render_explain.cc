@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "tools/xschedctl/labels.h"
 #include "tools/xschedctl/render_text.h"
 #include "tools/xschedctl/table.h"
 #include "tools/xschedctl/units.h"
@@ -90,6 +91,8 @@ std::string RenderExplain(std::uint64_t pid, const v1::ExplainResponse& answer, 
   std::string text;
   if (!answer.command().empty()) text += fmt::format("pid {}: {}\n", pid, Harmless(answer.command()));
   text += Harmless(answer.summary()) + "\n";
+  if (answer.claim().labels_size() > 0)
+    text += "labels of its claim: " + Harmless(LabelsText(answer.claim().labels())) + "\n";
   if (!answer.benefit().empty()) text += Harmless(answer.benefit()) + "\n";
   if (answer.devices_size() > 0) text += "\n" + RenderTimes(answer, style);
   if (answer.causes_size() > 0) text += "\n" + RenderCauses(answer, style);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 
 #include "daemon/config/settings_message.h"
+#include "tools/xschedctl/labels.h"
 #include "tools/xschedctl/names.h"
 
 namespace xschedd::ctl {
@@ -57,8 +57,7 @@ Json BenefitJson(const v1::Benefit& benefit) {
 template <typename Message>
 Json ClaimJson(const Message& of) {
   if (!of.has_claim()) return {};
-  const std::map<std::string, std::string> labels(of.claim().labels().begin(), of.claim().labels().end());
-  return {{"name", of.claim().name()}, {"text", of.claim().text()}, {"labels", labels}};
+  return {{"name", of.claim().name()}, {"text", of.claim().text()}, {"labels", LabelsJson(of.claim().labels())}};
 }
 
 Json ToJson(const v1::Client& client, const DeviceMemory* memory) {
@@ -171,13 +170,21 @@ Json ToJson(const v1::Policy& policy) {
 }
 
 Json ToJson(const v1::Event& event) {
-  return {{"time_ns", event.time_ns()},   {"unix_ms", event.unix_ms()},
-          {"kind", Name(event.kind())},   {"client_id", event.client_id()},
-          {"pid", event.pid()},           {"device", event.device()},
-          {"priority", event.priority()}, {"weight", event.weight()},
-          {"count", event.count()},       {"claim", event.claim()},
-          {"reason", event.reason()},     {"rule", event.rule()},
-          {"for_pid", event.for_pid()},   {"for_priority", event.for_priority()}};
+  return {{"time_ns", event.time_ns()},
+          {"unix_ms", event.unix_ms()},
+          {"kind", Name(event.kind())},
+          {"client_id", event.client_id()},
+          {"pid", event.pid()},
+          {"device", event.device()},
+          {"priority", event.priority()},
+          {"weight", event.weight()},
+          {"count", event.count()},
+          {"claim", event.claim()},
+          {"labels", LabelsJson(event.labels())},
+          {"reason", event.reason()},
+          {"rule", event.rule()},
+          {"for_pid", event.for_pid()},
+          {"for_priority", event.for_priority()}};
 }
 
 Json ToJson(const v1::Stats& stats) {

@@ -76,6 +76,9 @@ std::string RenderPolicy(const v1::Policy& policy) {
 std::string RenderEvent(const v1::Event& event) {
   std::string line = fmt::format("{}  {:<15}", ClockTime(event.unix_ms()), Name(event.kind()));
   if (event.pid() != 0) line += fmt::format("  pid {}", event.pid());
+  if (event.pid() != 0 && !event.claim().empty()) {
+    line += fmt::format(" ({})", event.claim_text().empty() ? event.claim() : event.claim_text());
+  }
   if (!event.device().empty()) line += "  " + event.device();
   if (event.kind() == v1::EVENT_KIND_WEIGHT) line += fmt::format("  weight {}", event.weight());
   if (event.kind() == v1::EVENT_KIND_PRIORITY) line += fmt::format("  priority {}", event.priority());

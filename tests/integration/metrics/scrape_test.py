@@ -188,6 +188,31 @@ class Values(WithMetrics):
         self.assertGreater(seen.one("xschedd_metrics_collection_seconds"), 0)
 
 
+class Claims(WithMetrics):
+    def test_what_each_claim_used_is_by_its_name_and_what_the_others_used_together(self) -> None:
+        self.assertEqual(self.scrape().all("xschedd_claim_launches_total"), [])
+        for i in range(22):
+            self.assertEqual(self.ctl("claim", "put", f"c{i}", "--socket", "--label", "namespace=ml", "--label", f"pod=web-{i}").returncode, 0)
+        clients, counts = [], {"c3": 5, "c20": 7, "c21": 9}
+        for name, count in counts.items():
+            client = self.client(where=os.path.join(self.folder, "claims", name))
+            client.tell(f"device {GPU}")
+            clients.append((client, count))
+        self.attached(len(counts))
+        for client, count in clients:
+            client.tell(f"launches {count}")
+        seen = self.scrape()
+        self.assertEqual(len(seen.all("xschedd_claim_launches_total")), 21)
+        self.assertEqual(seen.one("xschedd_claim_launches_total", claim="c3"), 5)
+        self.assertEqual(seen.one("xschedd_claim_launches_total", claim="_other"), 16)
+        self.assertEqual(sum(seen.all("xschedd_claim_launches_total")), sum(seen.all("xschedd_launches_total")))
+        self.assertEqual(len(seen.all("xschedd_claim_info")), 20)
+        self.assertEqual(seen.one("xschedd_claim_info", claim="c3", namespace="ml", pod="web-3"), 1)
+        self.assertEqual(seen.one("xschedd_claim_gpu_time_seconds_total", claim="c3"), 0)
+        self.assertEqual(self.ctl("claim", "rm", "c3").returncode, 0)
+        self.assertEqual(self.scrape().one("xschedd_claim_launches_total", claim="c3"), 5)
+
+
 class Classes(WithMetrics):
     RULE = f'[[rule]]\nuid = {os.geteuid()}\nexe = "scripted_client"\nclass = "%s"\n'
     CONFIG = WithMetrics.CONFIG + RULE % "batch-jobs"
@@ -417,6 +442,8 @@ class Documents(WithMetrics):
         return found
 
     def exposed(self) -> Dict[str, Tuple[str, str, Set[str]]]:
+        self.assertEqual(self.ctl("claim", "put", "job-17", "--socket", "--label", "namespace=ml", "--label", "pod=web", "--label", "job=17",
+                                  "--label", "step=0", "--label", "user=alice").returncode, 0)
         clients = [self.client(f"hint={hint}") for hint in (-5, 5)]
         for client in clients:
             client.tell(f"device {GPU}")

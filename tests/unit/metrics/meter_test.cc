@@ -2,6 +2,10 @@
 #include "daemon/telemetry/meter.h"
 
 #include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "tests/catch.h"
 #include "tests/unit/daemon/world.h"
@@ -207,6 +211,83 @@ TEST_CASE("of claims that have ended the last ones are kept, and their accounts 
     restored.Restore(account);
   CHECK(restored.Sorted("").front()->claim->id == lasts.id);
   CHECK(restored.End(lasts, "removed", 10) == 2);
+}
+
+TEST_CASE("at most so many claims have a series, and no counter of one goes back") {
+  ClaimAccounts accounts;
+  std::uint64_t next = 1;
+  std::map<std::string, std::uint64_t> seen;  // launches by the name of a series; "": the rest
+  std::uint64_t used = 0;
+  const auto look = [&] {
+    std::map<std::string, std::uint64_t> now{{"", accounts.Rest().launches}};
+    for (const std::uint64_t id : accounts.Series()) {
+      const ClaimAccount& account = *accounts.Find(id);
+      CHECK(now.emplace(account.claim->name, account.in_series.launches).second);
+    }
+    CHECK(now.size() <= kClaimSeries + 1);
+    for (const auto& [name, launches] : now) {
+      CHECK(launches >= seen[name]);
+      seen[name] = launches;
+    }
+    std::uint64_t sum = 0;
+    for (const auto& [name, launches] : seen)
+      sum += launches;
+    CHECK(sum == used);
+  };
+  const auto put = [&](const std::string& name) {
+    Claim claim;
+    claim.id = next++;
+    claim.name = name;
+    accounts.Put(std::make_shared<const Claim>(claim), 0);
+    look();
+    return claim;
+  };
+  const auto use = [&](const Claim& claim, std::uint64_t gpu_ns) {
+    Usage usage;
+    usage.gpu_ns = gpu_ns;
+    usage.launches = 1;
+    ++used;
+    accounts.Add(claim, usage);
+    look();
+  };
+  const auto has = [&](const Claim& claim) { return accounts.Series().contains(claim.id); };
+  CHECK_FALSE(accounts.IsUsed());
+  std::vector<Claim> claims;
+  for (std::size_t i = 0; i < kClaimSeries; ++i) {
+    claims.push_back(put("c" + std::to_string(i)));
+    use(claims.back(), 1'000 + i);
+  }
+  CHECK(accounts.IsUsed());
+  const Claim late = put("late");
+  CHECK_FALSE(has(late));
+  use(late, 2'000);
+  accounts.ChooseSeries(1);
+  CHECK_FALSE(has(late));  // not more than twice what the one with the least has
+  use(late, 1);
+  accounts.ChooseSeries(2);
+  look();
+  CHECK((has(late) && !has(claims[0])));
+  use(claims[0], 10'000);
+  accounts.ChooseSeries(3);
+  look();
+  CHECK((has(claims[0]) && !has(claims[1])));
+  use(claims[0], 1);
+  // One that has ended keeps its series for some time, and one that takes its name at once goes on with it.
+  accounts.End(late, "", 1'000);
+  accounts.End(claims[0], "", 1'000);
+  accounts.ChooseSeries(1'000 + kSeriesKeptMs - 1);
+  CHECK((has(late) && has(claims[0])));
+  const Claim again = put("late");
+  CHECK((has(again) && !has(late)));
+  use(again, 1);
+  accounts.ChooseSeries(1'000 + kSeriesKeptMs);
+  look();
+  CHECK((!has(claims[0]) && has(claims[1])));
+  accounts.End(again, "", 2'000);
+  accounts.ChooseSeries(2'000 + kSeriesKeptMs);
+  const Claim third = put("late");
+  use(third, 1);
+  CHECK((has(third) && accounts.Find(third.id)->in_series.launches == seen["late"]));
 }
 
 TEST_CASE("devices are bounded, those in use stay, and totals lose nothing") {

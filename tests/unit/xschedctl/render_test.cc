@@ -156,6 +156,12 @@ TEST_CASE("an event is one line: when, what, who, where, why") {
   event.set_reason("pid 4712 (priority 50) is busy");
   CHECK(RenderEvent(event) ==
         "01:46:40.007  held             pid 4711  0000:c1:00.0  pid 4712 (priority 50) is busy\n");
+  event.set_claim("slurm-17");
+  CHECK(RenderEvent(event).find("  pid 4711 (slurm-17)  0000:c1:00.0  ") != std::string::npos);
+  event.set_claim_text("job 17.0");
+  (*event.mutable_labels())["job"] = "17";
+  CHECK(RenderEvent(event).find("  pid 4711 (job 17.0)  0000:c1:00.0  ") != std::string::npos);
+  CHECK(Line(ToJson(event)).find(R"("claim":"slurm-17","labels":{"job":"17"})") != std::string::npos);
   v1::Event lost;
   lost.set_kind(v1::EVENT_KIND_LOST);
   lost.set_count(12);

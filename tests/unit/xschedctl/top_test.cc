@@ -6,6 +6,7 @@
 #include "tests/catch.h"
 #include "tools/xschedctl/top/holds.h"
 #include "tools/xschedctl/top/model.h"
+#include "tools/xschedctl/top/screen_text.h"
 #include "tools/xschedctl/top/view.h"
 
 namespace xschedd::ctl {
@@ -77,6 +78,27 @@ std::string Text(const std::vector<TopLine>& lines) {
   for (const TopLine& line : lines)
     text += line.text + "\n";
   return text;
+}
+
+TEST_CASE("top shows whose claim a client has where any has one, and finds it by its labels") {
+  TopModel model;
+  v1::ListClientsResponse answer = Answer(kS, {{.pid = 1}, {.pid = 2}, {.pid = 3}});
+  model.Add(answer);
+  CHECK(TableLines(model.Rows(TopSort::kPid, false, ""), TopSort::kPid, false, 200)[0].find("CLAIM") ==
+        std::string::npos);
+  v1::ClientClaim& job = *answer.mutable_clients(0)->mutable_claim();
+  job.set_name("slurm-17.0");
+  job.set_text("job 17.0");
+  (*job.mutable_labels())["partition"] = "Night";
+  answer.mutable_clients(1)->mutable_claim()->set_name("plain");
+  model.Add(answer);
+  const auto rows = model.Rows(TopSort::kPid, false, "");
+  CHECK((rows[0].claim == "job 17.0" && rows[1].claim == "plain" && rows[2].claim.empty()));
+  const auto lines = TableLines(rows, TopSort::kPid, false, 200);
+  CHECK(lines[0].find(" CLAIM ") != std::string::npos);
+  CHECK(lines[1].find(" job 17.0 ") != std::string::npos);
+  for (const char* filter : {"job 17.0", "slurm-17", "partition=night"})
+    CHECK(Pids(model.Rows(TopSort::kPid, false, filter)) == std::vector<std::uint64_t>{1});
 }
 
 }  // namespace

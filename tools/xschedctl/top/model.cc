@@ -46,7 +46,7 @@ std::string Lower(std::string text) {
 bool Fits(const TopRow& row, const std::string& lower_filter) {
   if (lower_filter.empty()) return true;
   const std::string all = std::to_string(row.pid) + '\n' + std::to_string(row.uid) + '\n' + row.state + '\n' +
-                          row.device + '\n' + row.group + '\n' + row.command;
+                          row.device + '\n' + row.group + '\n' + row.claim + '\n' + row.labels + row.command;
   return Lower(all).find(lower_filter) != std::string::npos;
 }
 
@@ -156,6 +156,12 @@ std::vector<TopRow> TopModel::Rows(TopSort sort, bool reverse, const std::string
     row.weight = client.weight();
     row.hold = client.hold();
     row.group = client.group();
+    if (client.has_claim()) {
+      row.claim = client.claim().text().empty() ? client.claim().name() : client.claim().text();
+      row.labels = client.claim().name() + '\n';
+    }
+    for (const auto& [name, value] : client.claim().labels())
+      row.labels += name + '=' + value + '\n';
     row.command = WithoutFolder(client.command().empty() ? client.exe() : client.command());
     row.state = "no device";
     if (client.devices().empty() && Fits(row, wanted)) rows.push_back(row);

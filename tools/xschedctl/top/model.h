@@ -32,6 +32,8 @@ struct TopRow {
   std::optional<std::uint64_t> p99_hold_ns;
   std::uint32_t in_flight = 0;
   std::optional<std::uint64_t> memory;  // bytes
+  std::string claim;   // the job or pod, else the claim's name; empty: it has none
+  std::string labels;  // of the claim, for the filter
   std::string group;
   std::string command;
 };
@@ -68,9 +70,9 @@ class TopModel {
   std::size_t Clients() const { return IsEmpty() ? 0 : static_cast<std::size_t>(answers_.back().clients_size()); }
 
   std::vector<TopDevice> Devices() const;
-  // Rows whose pid, command, group, user, device or state contains `filter`, ignoring case. Numbers are sorted
-  // descending, words and pids ascending, `reverse` the other way; unknown values come last; ties are sorted by pid and
-  // device.
+  // Rows whose pid, command, group, claim or a label of it, user, device or state contains `filter`, ignoring case.
+  // Numbers are sorted descending, words and pids ascending, `reverse` the other way; unknown values come last; ties
+  // are sorted by pid and device.
   std::vector<TopRow> Rows(TopSort sort, bool reverse, const std::string& filter) const;
 
  private:
