@@ -39,6 +39,7 @@ namespace xschedd::policy {
 // What makes a policy.
 struct Rules {
   StandingFunction* standing = nullptr;    // nullptr: equal priorities are equal ranks
+  UseFunction* use = nullptr;              // nullptr: standings do not depend on owners
   Why why = Why::kPriority;                // given to groups held for one of their own priority
   Share::Use share = Share::Use::kNobody;  // which groups of a rank are kept to shares
 };
@@ -130,6 +131,8 @@ class Arbiter {
   };
 
   void Survey(const Rules& rules);
+  Candidate CandidateOf(std::uint32_t group) const;
+  void AddUpOwners(const Rules& rules);
   void Attach(std::uint32_t group, Rank potential, bool ranked);
   void FindTracked();
   void Remember(std::uint32_t group);
@@ -242,6 +245,14 @@ class Arbiter {
   std::vector<Place> interleaved_;
   std::vector<std::uint64_t> awaited_;   // clients, each once
   std::vector<std::uint8_t> overtaken_;  // by tenant: an attached group can overtake it
+  // What groups that have work have used, for Candidate::others_use_ns.
+  struct OwnerUse {
+    std::uint64_t ns = 0;
+    std::uint32_t groups = 0;
+  };
+  std::vector<OwnerUse> owner_use_;       // by owner
+  std::vector<OwnerUse> own_use_;         // by group: its part in that
+  std::vector<std::uint32_t> neighbour_;  // by device: scratch of AddUpOwners
 };
 
 }  // namespace xschedd::policy

@@ -31,6 +31,7 @@ void Arbiter::Survey(const Rules& rules) {
   overtaken_.assign(state_->tenants.size(), 0);
   groups_.assign(state_->groups.size(), GroupView{});
   decision_->memory.assign(state_->groups.size(), GroupMemory{});
+  AddUpOwners(rules);
   for (std::uint32_t index = 0; index < groups_.size(); ++index) {
     const Group& group = state_->groups[index];
     if (group.hold) continue;
@@ -47,11 +48,48 @@ void Arbiter::Survey(const Rules& rules) {
     }
     Standing standing;
     if (rules.standing != nullptr) {
-      standing = rules.standing({*state_, group, tenants, view.busy, now_ns_}, decision_->memory[index]);
+      Candidate candidate = CandidateOf(index);
+      if (rules.use != nullptr && group.owner != kNoOwner) {
+        candidate.others_use_ns = owner_use_[group.owner].ns - own_use_[index].ns;
+        candidate.others_busy = owner_use_[group.owner].groups - own_use_[index].groups;
+      }
+      standing = rules.standing(candidate, decision_->memory[index]);
     }
     view.rank = {group.priority, standing.level};
     view.next_look_ns = standing.next_look_ns;
     Attach(index, {group.priority, standing.potential}, standing.ranked);
+  }
+}
+
+Candidate Arbiter::CandidateOf(std::uint32_t group) const {
+  const auto tenants = roster_.TenantsOf(group);
+  const bool is_busy = std::any_of(tenants.begin(), tenants.end(), [&](auto i) { return state_->tenants[i].busy; });
+  return {.state = *state_, .group = state_->groups[group], .tenants = tenants, .busy = is_busy, .now_ns = now_ns_};
+}
+
+// What an owner's groups use together. One that is alone on its devices is untracked, and its use unknown.
+void Arbiter::AddUpOwners(const Rules& rules) {
+  if (rules.use == nullptr) return;
+  constexpr std::uint32_t kSeveral = kNobody - 1;
+  neighbour_.assign(state_->devices.size(), kNobody);
+  for (const Tenant& tenant : state_->tenants) {
+    if (state_->groups[tenant.group].hold) continue;
+    std::uint32_t& first = neighbour_[tenant.device];
+    if (first != tenant.group) first = first == kNobody ? tenant.group : kSeveral;
+  }
+  owner_use_.clear();
+  own_use_.assign(groups_.size(), OwnerUse{});
+  for (std::uint32_t index = 0; index < groups_.size(); ++index) {
+    const Group& group = state_->groups[index];
+    if (group.hold || group.owner == kNoOwner) continue;
+    if (owner_use_.size() <= group.owner) owner_use_.resize(group.owner + 1);
+    const Candidate candidate = CandidateOf(index);
+    const bool has_neighbours = std::any_of(candidate.tenants.begin(), candidate.tenants.end(),
+                                            [&](auto i) { return neighbour_[state_->tenants[i].device] == kSeveral; });
+    if (!candidate.busy || !has_neighbours) continue;
+    own_use_[index] = {rules.use(candidate), 1};
+    owner_use_[group.owner].ns += own_use_[index].ns;
+    ++owner_use_[group.owner].groups;
   }
 }
 

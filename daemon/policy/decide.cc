@@ -8,6 +8,7 @@ namespace xschedd::policy {
 
 // Each is in its policy's file, whose header gives the whole promise.
 StandingFunction DeadlineStanding, FairStanding, LaxityStanding;
+UseFunction FairUse;
 
 namespace {
 
@@ -23,8 +24,8 @@ constexpr PolicyRow kPolicies[] = {
     {"priority", "equals run side by side; where their weights differ, they get GPU time by weight, as in share",
      "divide anything among equals of one weight", Rules{.share = Share::Use::kUnequalWeights}},
     {"share",
-     "GPU time by weight: within 2 points over any second, for clients that always have work; the others run beside "
-     "the one that is held",
+     "GPU time by weight, between owners first and then between the groups of each: within 2 points over any second, "
+     "for clients that always have work; the others run beside the one that is held",
      "give back what was not used while idle; divide GPU memory or bandwidth; cut a kernel short",
      Rules{.share = Share::Use::kAlways}},
     {"deadline", "the earliest deadline runs first; late work keeps its place and is never dropped",
@@ -34,10 +35,10 @@ constexpr PolicyRow kPolicies[] = {
      "help a client of which nothing is known yet: it is urgent at once",
      Rules{.standing = LaxityStanding, .why = Why::kDeadline}},
     {"fair",
-     "the group with the least GPU time runs first, in four levels: short jobs overtake long ones without announcing "
-     "it",
+     "the owner with the least GPU time runs first, and of each owner's groups the one with the least, in four levels: "
+     "short jobs overtake long ones without announcing it",
      "protect long jobs from a stream of short ones, except by the guard",
-     Rules{.standing = FairStanding, .why = Why::kFair}},
+     Rules{.standing = FairStanding, .use = FairUse, .why = Why::kFair}},
     {"fifo", "all clients are open and untracked, as without xschedd; only xschedctl hold still holds one",
      "anything else", std::nullopt},
 };

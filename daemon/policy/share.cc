@@ -66,6 +66,7 @@ bool Share::Survey(Use use) {
     class_of_[i] = *link;
     Class& entry = classes_[*link];
     entry.several = entry.several || entry.first_group != tenant.group;
+    entry.several_owners = entry.several_owners || !HaveOneOwner(entry.first_group, tenant.group);
     entry.min_weight = std::min(entry.min_weight, group.weight);
     entry.max_weight = std::max(entry.max_weight, group.weight);
     entry.kept = !group.hold && entry.several && (use == Use::kAlways || entry.min_weight != entry.max_weight);
@@ -81,6 +82,7 @@ bool Share::Survey(Use use) {
     member.busy = member.busy || tenant.busy;
     member.present = member.present || present_[i] != 0;
   }
+  Weigh();
   return true;
 }
 
@@ -105,7 +107,7 @@ void Share::CollectUse(std::uint32_t group) {
     entry.waited = entry.waited || memory.state == Was::kHeld || memory.state == Was::kWaiting;
     if (memory.state != Was::kOpen || entry.weighed == group) continue;
     entry.weighed = group;
-    entry.open_weight += state_->groups[group].weight;
+    entry.open_weight += WasParts(group);
   }
 }
 
@@ -130,14 +132,15 @@ void Share::Charge(std::uint32_t group) {
       if (!entry.waited) missed = std::min(missed, memory.missed_ns);
       most_missed = std::max(most_missed.value_or(0), std::min(missed, patience));
       if (missed <= patience) continue;
-      charge = std::max(charge, service + (missed - patience) * view.weight / entry.open_weight);
+      const double part = static_cast<double>(WasParts(group)) / static_cast<double>(entry.open_weight);
+      charge = std::max(charge, service + static_cast<std::uint64_t>(static_cast<double>(missed - patience) * part));
     }
     member.missed_ns = most_missed.value_or(memory.missed_ns);
   } else {
     // A turn may be shorter than the patience, and what was missed in it may yet be measured.
     member.missed_ns = memory.missed_ns - std::min(memory.missed_ns, service);
   }
-  member.virtual_ns = memory.virtual_ns + static_cast<double>(charge) / view.weight;
+  member.virtual_ns = memory.virtual_ns + static_cast<double>(charge) / InWeights(WasParts(group));
 
   const bool left_just_now = memory.left_ns != 0 && now_ns_ - memory.left_ns <= slack_ns_;
   member.known = memory.priority == view.priority && (memory.state != Was::kAway || left_just_now);
@@ -179,7 +182,7 @@ void Share::Start(std::uint32_t group) {
     if (least) level = std::max(level.value_or(*least), *least);
   }
   if (member.known) {
-    if (level) member.virtual_ns = std::max(member.virtual_ns, *level - static_cast<double>(slack_ns_) / view.weight);
+    if (level) member.virtual_ns = std::max(member.virtual_ns, *level - static_cast<double>(slack_ns_) / Weight(group));
   } else {
     member.missed_ns = 0;
     member.virtual_ns = level.value_or(0);
@@ -187,12 +190,11 @@ void Share::Start(std::uint32_t group) {
 }
 
 double Share::Lead(std::uint32_t group, std::uint32_t of) const {
-  return (groups_[group].virtual_ns - groups_[of].virtual_ns) * state_->groups[group].weight;
+  return (groups_[group].virtual_ns - groups_[of].virtual_ns) * Weight(group);
 }
 
 double Share::Order(std::uint32_t group, bool has_turn) const {
-  const Group& view = state_->groups[group];
-  return groups_[group].virtual_ns - (has_turn ? static_cast<double>(slack_ns_) / view.weight : 0);
+  return groups_[group].virtual_ns - (has_turn ? static_cast<double>(slack_ns_) / Weight(group) : 0);
 }
 
 bool Share::IsAhead(std::uint32_t group) {
@@ -221,11 +223,11 @@ bool Share::IsAhead(std::uint32_t group) {
   if (!member.ahead) return false;
   // An idle group's lead is cut once it is busy: until then others are compared with it, in any order.
   if (greatest > most && member.busy) {
-    member.virtual_ns = groups_[behind].virtual_ns + most / view.weight;
+    member.virtual_ns = groups_[behind].virtual_ns + most / Weight(group);
     greatest = most;
   }
   // It is level at the earliest after the other had the device to itself for this long.
-  const double wait = greatest / view.weight * state_->groups[behind].weight;
+  const double wait = greatest / Weight(group) * Weight(behind);
   member.held_look_ns = now_ns_ + std::max(kShortestLookNs, static_cast<std::uint64_t>(wait) + 1);
   return true;
 }
@@ -258,7 +260,7 @@ std::optional<std::uint64_t> Share::Room(std::uint32_t tenant) const {
   std::optional<double> behind = entry.away;
   if (other != kNone) behind = std::min(behind.value_or(groups_[other].virtual_ns), groups_[other].virtual_ns);
   if (!behind) return std::nullopt;
-  const double lead = (groups_[group].virtual_ns - *behind) * state_->groups[group].weight;
+  const double lead = (groups_[group].virtual_ns - *behind) * Weight(group);
   const double slack = static_cast<double>(slack_ns_);
   // In steps, so that not every kernel changes the window.
   const std::uint64_t step = slack_ns_ / 8;
@@ -276,6 +278,7 @@ void Share::Finish(std::uint32_t group, Why blocked, ShareMemory& next, std::uin
   const ShareMemory& before = view.memory.share;
   if (!member.busy) IsAhead(group);
   next.virtual_ns = member.virtual_ns;
+  next.weight = member.weight;
   next.seen_ns = now_ns_;
   next.priority = view.priority;
   next.ahead = member.ahead;

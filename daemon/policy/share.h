@@ -1,6 +1,10 @@
 // Weighted shares of GPU time inside a priority class. Only a group ahead of its share is held: all others run side by
 // side, so that the device stays concurrent.
 //
+//   - Owners first: where groups of several owners are of one class on a device, an owner counts with the greatest
+//     weight of its groups that have work there, and that is divided among these by their weights. So the weight in
+//     force of a group is smaller beside others of its owner (share_weights.cc), and two processes are no reason for
+//     twice the GPU. Below, "weight" is the weight in force.
 //   - Each group has a virtual time: GPU time (service.h) / weight. A group that leads the one furthest behind on a
 //     common device by more than share_slack_us of its own GPU time is held until it leads no longer. The one furthest
 //     behind is never held, so of two gangs that need two devices one always runs on both.
@@ -75,11 +79,17 @@ class Share {
     std::uint32_t min_weight = 0;
     std::uint32_t max_weight = 0;
     bool several = false;
+    bool several_owners = false;
     bool kept = false;
+    // While an owner is weighed: its first group, and what its groups with work here weigh.
+    std::uint32_t weighed_owner = kNone;
+    std::uint32_t counted = kNone;  // the last group that was added
+    std::uint64_t owner_sum = 0;
+    std::uint64_t owner_most = 0;
     // Since the last decision:
     bool waited = false;            // a group was held by its share, or for another's turn
     std::uint64_t used_ns = 0;      // GPU time of all its groups
-    std::uint64_t open_weight = 0;  // of groups that were open
+    std::uint64_t open_weight = 0;  // of groups that were open, in parts
     std::uint32_t weighed = kNone;  // the group last added to open_weight
     // The least virtual times of groups that competed, and of those that were blocked or briefly away.
     std::optional<double> competing = std::nullopt;
@@ -99,13 +109,30 @@ class Share {
     bool known = false;    // keeps its virtual time
     bool ahead = false;
     bool admitted = false;
+    std::uint64_t weight = 0;  // in force, in parts
     double virtual_ns = 0;
     std::uint64_t missed_ns = 0;
     std::uint64_t held_for = 0;
     std::uint64_t held_look_ns = 0;
   };
 
+  // Weights in force are whole numbers of such parts, so that sums do not depend on the order.
+  static constexpr std::uint64_t kWeightParts = 1'024;
+
   bool Survey(Use use);
+  bool HaveOneOwner(std::uint32_t group, std::uint32_t other) const;
+  void Weigh();
+  void WeighOwner(std::uint32_t first);
+  bool IsCountedIn(std::uint32_t group, std::uint32_t entry) const;
+  double Weight(std::uint32_t group) const { return InWeights(groups_[group].weight); }
+  // In force since the last decision.
+  std::uint64_t WasParts(std::uint32_t group) const {
+    const std::uint64_t was = state_->groups[group].memory.share.weight;
+    return was != 0 ? was : groups_[group].weight;
+  }
+  static double InWeights(std::uint64_t parts) {
+    return static_cast<double>(parts) / static_cast<double>(kWeightParts);
+  }
   bool IsAhead(std::uint32_t group);
   void CollectUse(std::uint32_t group);
   void Charge(std::uint32_t group);
@@ -128,6 +155,8 @@ class Share {
   std::vector<std::uint32_t> class_of_;     // by tenant
   std::vector<std::uint8_t> present_;       // by tenant, as in Member
   std::vector<Member> groups_;
+  std::vector<std::uint32_t> first_of_owner_;  // by owner: a group
+  std::vector<std::uint32_t> next_of_owner_;   // by group: another one of its owner
 };
 
 }  // namespace xschedd::policy

@@ -33,7 +33,13 @@ struct Candidate {
   std::span<const std::uint32_t> tenants;  // indices into State::tenants
   bool busy;                               // at least one of them
   std::uint64_t now_ns;
+  // What the other groups of its owner that have work have used, and how many they are, if the policy asks for it.
+  std::uint64_t others_use_ns = 0;
+  std::uint32_t others_busy = 0;
 };
+
+// What counts of a busy group's use for its owner.
+using UseFunction = std::uint64_t(const Candidate& candidate);
 
 // `next`: the group's memory for the next decision. A policy writes only its own part, which is empty before.
 using StandingFunction = Standing(const Candidate& candidate, GroupMemory& next);

@@ -49,6 +49,7 @@ struct ShareMemory {
     kOpen,
   };
   double virtual_ns = 0;        // GPU time divided by weight, since it last came back
+  std::uint64_t weight = 0;     // in force until the next decision, in parts (share.h); 0: none was
   std::uint64_t missed_ns = 0;  // while it was open and others waited: time without measured GPU time so far
   std::uint64_t seen_ns = 0;    // the time of the last decision that charged it
   std::uint64_t left_ns = 0;    // when it went away; 0: it never had work, or is not away
@@ -63,6 +64,7 @@ inline constexpr int kFairLevels = 4;
 // What fair.cc keeps of a group.
 struct FairMemory {
   std::uint64_t attained_ns = 0;  // GPU time, less the time for which it was idle since
+  std::uint64_t owner_ns = 0;     // the same of all groups of its owner that have work, and of this one
   std::uint64_t counted_ns = 0;   // the time of the last decision that counted
   bool busy = false;              // at that time
   bool operator==(const FairMemory&) const = default;
@@ -170,8 +172,11 @@ struct GroupMemory {
   bool operator==(const GroupMemory&) const = default;
 };
 
+inline constexpr std::uint32_t kNoOwner = ~0u;
+
 struct Group {
   std::uint64_t id = 0;                   // grows with arrival
+  std::uint32_t owner = kNoOwner;         // a number from 0 on, the same for all of one owner; kNoOwner: itself
   int priority = 0;                       // in effect for all its clients
   std::uint32_t weight = kWeightDefault;  // likewise
   bool hold = false;                      // until release: one client on hold holds its group

@@ -1,10 +1,13 @@
 #include "daemon/scheduler/explain.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <string>
 
 #include "daemon/scheduler/benefit_words.h"
 #include "daemon/scheduler/explain_words.h"
+#include "daemon/scheduler/share_owner.h"
 #include "daemon/scheduler/slice_words.h"
 
 namespace xschedd {
@@ -50,7 +53,19 @@ class Explainer {
   void AddNeighbours(const Device& neighbourhood, const Client* self) {
     ExplainedDevice& device = result_.devices.back();
     device.gpu_all_ns = device.gpu_level_ns = device.account.gpu_ns;
-    device.weight_level = subject_.effective.weight;
+    // As policy/share.h weighs them: an owner has the greatest weight of its clients, divided among these.
+    struct Owner {
+      std::uint64_t sum = 0;
+      std::uint64_t most = 0;
+    };
+    std::map<std::string, Owner> owners;
+    const auto add = [&owners](const Effective& effective, std::uint32_t user) -> Owner& {
+      Owner& owner = owners[ShareOwnerOf(effective.claim, user)];
+      owner.sum += effective.weight;
+      owner.most = std::max<std::uint64_t>(owner.most, effective.weight);
+      return owner;
+    };
+    const Owner& own = add(subject_.effective, subject_.identity.owner);
     for (const Attachment* other : neighbourhood.attachments) {
       if (other->client == self) continue;
       const Account account = other->history.Since(context_.histories, device.account.from_ns, other->MomentAt(end_ns_),
@@ -58,8 +73,12 @@ class Explainer {
       device.gpu_all_ns += account.gpu_ns;
       if (other->client->effective.priority != subject_.effective.priority || Busy(account) == 0) continue;
       device.gpu_level_ns += account.gpu_ns;
-      device.weight_level += other->client->effective.weight;
+      add(other->client->effective, other->client->identity.owner);
     }
+    std::uint64_t all = 0;
+    for (const auto& [name, owner] : owners)
+      all += owner.most;
+    device.weight_level = all * own.sum / own.most;
   }
 
   // For the last added device.

@@ -17,7 +17,8 @@ struct ExplainedDevice {
   Account account;
   // Its neighbours; all 0 for a client that has ended, whose neighbours are no longer known.
   std::uint64_t gpu_all_ns = 0;  // of all clients on the device now, in the same time
-  // Of all clients of its priority that had work meanwhile, including this one: its weight applies among them.
+  // Of all clients of its priority that had work meanwhile, including this one. Its weight
+  // by weight_level is the part of it that is due to it, owners first.
   std::uint64_t gpu_level_ns = 0;
   std::uint64_t weight_level = 0;
   std::string slice = {};  // its time slice in force, in words (slice_words.h); empty: the driver's own

@@ -4,11 +4,14 @@
 #include <limits>
 #include <utility>
 
+#include "daemon/scheduler/share_owner.h"
+
 namespace xschedd {
 namespace {
 
 void Clear(Cluster& cluster) {
   cluster.by_payer.clear();
+  cluster.owners.clear();
   cluster.state.devices.clear();
   cluster.state.groups.clear();
   cluster.state.tenants.clear();
@@ -116,6 +119,10 @@ void Gatherer::VisitGroup(Cluster& cluster, Group& group) {
   view.memory = group.memory;
   for (Client* client : group.clients) {
     if (!client->IsScheduled()) continue;
+    if (view.owner == policy::kNoOwner) {
+      const auto number = static_cast<std::uint32_t>(cluster.owners.size());
+      view.owner = cluster.owners.emplace(ShareOwnerOf(*client), number).first->second;
+    }
     view.priority = std::max(view.priority, client->effective.priority);
     view.weight = std::max(view.weight, client->effective.weight);
     view.hold = view.hold || client->IsOnHold();

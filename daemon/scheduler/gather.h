@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "daemon/registry/registry.h"
@@ -17,8 +18,9 @@ namespace xschedd {
 
 struct Cluster {
   policy::State state;
-  std::size_t place = 0;                      // in the gatherer's list
-  std::map<Principal, std::size_t> by_payer;  // how many of the attachments each Attachment::payer has
+  std::size_t place = 0;                        // in the gatherer's list
+  std::map<Principal, std::size_t> by_payer;    // how many of the attachments each Attachment::payer has
+  std::map<std::string, std::uint32_t> owners;  // their numbers in state.groups, by share_owner.h
   // Parallel to state.devices, state.groups, state.tenants.
   std::vector<Device*> devices;
   std::vector<Group*> groups;

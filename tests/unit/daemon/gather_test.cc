@@ -1,10 +1,13 @@
 // What policies are given: GPU time, bursts, deadlines, weights.
 #include "daemon/scheduler/gather.h"
 
+#include <map>
 #include <random>
 
 #include "daemon/registry/gpu_account.h"
+#include "daemon/scheduler/share_owner.h"
 #include "tests/catch.h"
+#include "tests/unit/daemon/explained.h"
 #include "tests/unit/daemon/world.h"
 
 using namespace xschedd;
@@ -21,6 +24,59 @@ const policy::State& StateOf(World& world, Gatherer& gatherer) {
 }
 
 }  // namespace
+
+TEST_CASE("an owner is a job, a pod, a user or a claim, or without a claim a user of this machine") {
+  const auto owner = [](const ClaimLabels& labels, const std::string& name = "c", std::uint32_t uid = 7) {
+    Client client;
+    client.identity.owner = uid;
+    Claim claim;
+    claim.name = name;
+    claim.labels = labels;
+    if (!name.empty()) client.claim = std::make_shared<const Claim>(claim);
+    return ShareOwnerOf(client);
+  };
+  CHECK(owner({{"job", "17"}, {"step", "0"}}, "a") == owner({{"job", "17"}, {"step", "1"}, {"user", "x"}}, "b"));
+  CHECK(owner({{"job", "17"}}) != owner({{"job", "18"}}));
+  CHECK(owner({{"pod", "web"}, {"namespace", "ml"}}, "a") == owner({{"pod", "web"}, {"namespace", "ml"}}, "b"));
+  CHECK(owner({{"pod", "web"}, {"namespace", "ml"}}) != owner({{"pod", "web"}, {"namespace", "ci"}}));
+  CHECK(owner({{"user", "x"}}, "a") == owner({{"user", "x"}}, "b"));
+  CHECK(owner({}, "a") != owner({}, "b"));
+  CHECK(owner({}, "a", 1) == owner({}, "a", 2));
+  CHECK(owner({}, "", 1) != owner({}, "", 2));
+  CHECK(owner({}, "", 1) == owner({}, "", 1));
+}
+
+TEST_CASE("groups of one owner have one number, and of others another") {
+  World world;
+  const auto one = world.Connect(1, 0, "0000:c1:00.0", abi::Newest(), 1000);
+  const auto two = world.Connect(2, 0, "0000:c1:00.0", abi::Newest(), 1000);
+  const auto other = world.Connect(3, 0, "0000:c1:00.0", abi::Newest(), 1001);
+  Gatherer gatherer;
+  const policy::State& state = StateOf(world, gatherer);
+  std::map<std::uint64_t, std::uint32_t> owners;
+  for (const policy::Tenant& tenant : state.tenants)
+    owners[tenant.client] = state.groups[tenant.group].owner;
+  CHECK(owners.at(one->client->id) == owners.at(two->client->id));
+  CHECK(owners.at(one->client->id) != owners.at(other->client->id));
+}
+
+TEST_CASE("explain says what part is due to a client, between owners first") {
+  World world;
+  const auto one = world.Connect(1, 0, "0000:c1:00.0", abi::Newest(), 1000);
+  const auto two = world.Connect(2, 0, "0000:c1:00.0", abi::Newest(), 1000);
+  const auto other = world.Connect(3, 0, "0000:c1:00.0", abi::Newest(), 1001);
+  const auto important = world.Connect(4, 50, "0000:c1:00.0", abi::Newest(), 1001);  // so that all are tracked
+  const auto due = [&](const Peer& peer) {
+    const double weight = peer.client->effective.weight;
+    return weight / static_cast<double>(Explain(world, peer, 0).devices.at(0).weight_level);
+  };
+  for (const auto* peer : {&one, &two, &other})
+    world.Report(**peer, true);
+  fake_now += kNsPerMs;
+  CHECK(due(*one) == 0.25);
+  CHECK(due(*two) == 0.25);
+  CHECK(due(*other) == 0.5);
+}
 
 TEST_CASE("GPU time is the counter's growth, at most the time that passed") {
   struct Step {

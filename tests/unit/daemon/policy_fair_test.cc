@@ -89,6 +89,50 @@ TEST_CASE("fair: a tenant of requests stays on the first level, whatever it has 
   CHECK(world.state.groups[1].memory.fair.attained_ns == 840 * kNsPerMs);  // no more is remembered
 }
 
+TEST_CASE("fair: the owner whose groups have had least together runs first, then the group that has had least") {
+  struct {
+    std::vector<std::uint32_t> owners;
+    std::vector<std::uint64_t> had_ms;
+    const char* expected;
+  } const rows[] = {
+      {{0, 0, 1}, {12, 12, 19}, "HHo"},
+      {{kNoOwner, kNoOwner, kNoOwner}, {12, 12, 19}, "ooo"},
+      {{0, 0, 1}, {9, 9, 19}, "ooo"},
+      // Inside one owner, and between owners of one level, by their own.
+      {{0, 0, 0}, {12, 12, 25}, "ooH"},
+      {{0, 0, 1}, {21, 12, 25}, "HoH"},
+      {{0, 0, 1}, {60, 60, 99}, "HHo"},
+  };
+  for (const auto& row : rows) {
+    World world(1);
+    world.state.settings.name = Name::kFair;
+    for (std::size_t i = 0; i < row.owners.size(); ++i) {
+      world.Add(i + 1, 0, 0, true);
+      world.state.groups[i].owner = row.owners[i];
+    }
+    world.At(kNow);
+    for (std::size_t i = 0; i < row.owners.size(); ++i)
+      world.state.tenants[i].ran_ns = row.had_ms[i] * kNsPerMs;
+    INFO("row " << &row - rows);
+    CHECK(Letters(world.At(kNow + kNsPerS)) == row.expected);
+  }
+}
+
+TEST_CASE("fair: a group that has no work does not count for its owner") {
+  World world(1);
+  world.state.settings.name = Name::kFair;
+  for (const std::uint64_t group : {1, 2, 3})
+    world.Add(group, 0, 0, true);
+  world.state.groups[0].owner = world.state.groups[1].owner = 0;
+  world.state.groups[2].owner = 1;
+  world.At(kNow);
+  world.state.tenants[0].ran_ns = world.state.tenants[1].ran_ns = 12 * kNsPerMs;
+  CHECK(Letters(world.At(kNow + 24 * kNsPerMs)) == "HHo");
+  world.state.tenants[1].busy = false;
+  world.state.tenants[1].idle_since_ns = kNow + 24 * kNsPerMs;
+  CHECK(Letters(world.At(kNow + 24 * kNsPerMs)) == "oHo");
+}
+
 TEST_CASE("fair: windows, tracking and priority") {
   FairWorld world;
   world.After(20, 20, 0);

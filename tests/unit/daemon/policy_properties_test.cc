@@ -71,14 +71,14 @@ Wrong Conserves(const State& state, const Decision& decision, std::uint64_t now)
   return nullptr;
 }
 
-int FairLevel(const State& state, const GroupMemory& memory) {
+int FairLevel(const State& state, std::uint64_t attained_ns) {
   std::uint64_t quantum = state.settings.fair_quantum_ms * kNsPerMs;
   std::uint64_t threshold = 0;
   int level = 0;
   while (level + 1 < kFairLevels) {
     threshold += quantum;
     quantum *= 4;
-    if (memory.fair.attained_ns < threshold) break;
+    if (attained_ns < threshold) break;
     ++level;
   }
   return level;
@@ -105,10 +105,28 @@ Place PlaceOf(const State& state, const Decision& decision, std::uint32_t group)
       if (decision.memory[group].urgent_ns != 0) return {2, -static_cast<std::int64_t>(latest_start)};
       return {has_ordinary ? 1 : 0, 0};
     case Name::kFair:
-      return {-FairLevel(state, decision.memory[group]), 0};
+      return {-FairLevel(state, decision.memory[group].fair.owner_ns),
+              -FairLevel(state, decision.memory[group].fair.attained_ns)};
     default:
       return {};
   }
+}
+
+// What fair says of an owner is what its groups have used together.
+Wrong Owners(const State& state, const Decision& decision) {
+  if (state.settings.name != Name::kFair) return nullptr;
+  for (std::uint32_t group = 0; group < state.groups.size(); ++group) {
+    if (state.groups[group].hold || !Tracked(state, decision, group)) continue;
+    std::uint64_t sum = decision.memory[group].fair.attained_ns;
+    for (std::uint32_t other = 0; other < state.groups.size(); ++other) {
+      const Group& view = state.groups[other];
+      const bool is_its = other != group && view.owner != kNoOwner && view.owner == state.groups[group].owner;
+      if (is_its && !view.hold && IsBusy(state, other) && Tracked(state, decision, other))
+        sum += decision.memory[other].fair.attained_ns;
+    }
+    if (sum != decision.memory[group].fair.owner_ns) return "an owner has another sum than its groups";
+  }
+  return nullptr;
 }
 
 // Work is urgent from when its slack is the margin, and never before unless it goes on from work that was.
@@ -288,6 +306,7 @@ void RunTrace(Name name, std::uint32_t seed, std::set<Why>& reasons, Waits::Reac
         name == Name::kFifo ? nullptr : Inversions(state, decision, trace.now_ns),
         Reasons(state, decision),
         Urgency(state, decision, trace.now_ns),
+        Owners(state, decision),
         waits.After(state, decision, trace.now_ns, reached),
         step % 4 == 0 ? OrderMatters(trace, decision) : nullptr,
     });

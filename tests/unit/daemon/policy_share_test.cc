@@ -1,5 +1,6 @@
 // Shares: as tables, and over seconds on a model device (policy_device.h).
 #include <cmath>
+#include <random>
 
 #include "tests/unit/daemon/policy_device.h"
 #include "tests/unit/daemon/policy_world.h"
@@ -342,6 +343,95 @@ TEST_CASE("share: on a device with a limit, sharers take turns even with no grou
   INFO("worst second " << shares.worst_points << " points, used " << shares.least_used);
   CHECK(shares.worst_points < 3);  // a turn of 25 ms is 2.5 points
   CHECK(shares.least_used > 0.98);
+}
+
+namespace {
+
+// Percent of eight seconds that each of some groups with endless work had of one device; `loads` by group.
+std::vector<double> PartsOf(const std::vector<std::uint32_t>& owners, const std::vector<std::uint32_t>& weights,
+                            const std::vector<Load>& loads, std::uint32_t concurrent) {
+  State state;
+  state.settings.name = Name::kShare;
+  state.devices.push_back({concurrent});
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    state.groups.push_back({.id = i + 1, .owner = owners[i], .weight = weights[i]});
+    state.tenants.push_back({.client = (i + 1) * 100, .group = static_cast<std::uint32_t>(i)});
+  }
+  ModelDevices model(state, loads, kNow);
+  model.Run(kNow + 8 * kNsPerS, [](const ModelDevices&) {});
+  double all = 0;
+  std::vector<double> parts;
+  for (std::size_t i = 0; i < owners.size(); ++i)
+    all += static_cast<double>(model.UsedNs(i));
+  for (std::size_t i = 0; i < owners.size(); ++i)
+    parts.push_back(100 * static_cast<double>(model.UsedNs(i)) / all);
+  return parts;
+}
+
+}  // namespace
+
+TEST_CASE("share: owners first, then the groups of each") {
+  struct {
+    std::vector<std::uint32_t> owners;
+    std::vector<std::uint32_t> weights;
+    std::vector<double> expected;
+  } const rows[] = {
+      {{0, 0, 1}, {100, 100, 100}, {25, 25, 50}},
+      {{0, 0, 0, 0, 1}, {100, 100, 100, 100, 100}, {12.5, 12.5, 12.5, 12.5, 50}},
+      // An owner counts with the greatest weight of its groups.
+      {{0, 0, 1}, {300, 100, 100}, {56.25, 18.75, 25}},
+      {{0, 0, 1}, {50, 50, 100}, {16.7, 16.7, 66.7}},
+      {{0, 0, 1, kNoOwner}, {100, 100, 100, 100}, {16.7, 16.7, 33.3, 33.3}},
+      // With one owner, and without any, by weight alone.
+      {{0, 0, 0}, {100, 100, 200}, {25, 25, 50}},
+      {{kNoOwner, kNoOwner, kNoOwner}, {100, 100, 200}, {25, 25, 50}},
+  };
+  for (const std::uint32_t concurrent : {0u, 1u}) {
+    for (const auto& row : rows) {
+      std::vector<Load> loads(row.owners.size(), {.kernel_ns = 100 * kUs});
+      loads.back().kernel_ns = 1'200 * kUs;
+      const std::vector<double> parts = PartsOf(row.owners, row.weights, loads, concurrent);
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        INFO("row " << &row - rows << " group " << i << " has " << parts[i] << " %, limit " << concurrent);
+        CHECK(std::abs(parts[i] - row.expected[i]) < 1.5);
+      }
+    }
+  }
+}
+
+TEST_CASE("share: every owner has the same part, and every group of it, however many there are", "[properties]") {
+  for (std::uint32_t seed = 1; seed <= Seeds(40); ++seed) {
+    std::mt19937 random(seed);
+    const auto owners = static_cast<std::uint32_t>(2 + random() % 3);
+    std::vector<std::uint32_t> of;
+    std::vector<Load> loads;
+    std::vector<double> groups(owners);
+    for (std::uint32_t owner = 0; owner < owners; ++owner) {
+      for (auto left = 1 + random() % 4; left > 0; --left) {
+        of.push_back(owner);
+        loads.push_back({.kernel_ns = (100 + random() % 900) * kUs});
+        ++groups[owner];
+      }
+    }
+    const std::vector<double> parts = PartsOf(of, std::vector<std::uint32_t>(of.size(), 100), loads, random() % 2);
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      const double due = 100.0 / owners / groups[of[i]];
+      INFO("seed " << seed << " group " << i << " of owner " << of[i] << ": " << parts[i] << " %, due " << due);
+      CHECK(std::abs(parts[i] - due) < 2);
+    }
+  }
+}
+
+TEST_CASE("share: a second process that seldom works neither costs its owner its part nor gives it much more") {
+  const std::vector<std::uint32_t> owners{0, 0, 1};
+  const Load endless{.kernel_ns = 100 * kUs};
+  for (const std::uint64_t pause_us : {300, 2'000, 20'000}) {
+    const Load seldom{.kernel_ns = 100 * kUs, .burst = 5, .pause_ns = pause_us * kUs};
+    const auto parts = PartsOf(owners, {100, 100, 100}, {endless, seldom, endless}, 0);
+    INFO("pauses of " << pause_us << " us: " << parts[0] << " + " << parts[1] << " beside " << parts[2]);
+    CHECK(parts[2] > 40);
+    CHECK(parts[2] < 53);
+  }
 }
 
 TEST_CASE("share: ratios over any second, on a device that is always busy") {

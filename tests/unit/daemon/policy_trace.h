@@ -14,7 +14,7 @@ namespace xschedd::policy::test {
 
 class Trace {
  public:
-  Trace(Name name, std::uint32_t seed) : random_(seed), behaviour_(seed) {
+  Trace(Name name, std::uint32_t seed) : random_(seed), behaviour_(seed), owners_(seed) {
     Settings& settings = state.settings;
     settings.name = name;
     settings.linger_us = Chance(2) ? 0 : static_cast<std::uint32_t>(Between(50, 5'000));
@@ -82,6 +82,7 @@ class Trace {
 
   void AddGroup() {
     Group group{.id = next_group_++, .priority = static_cast<int>(Below(3)) * 10};
+    if (const std::uint32_t owner = owners_() % 4; owner != 0) group.owner = owner - 1;
     if (weights_ && Chance(2)) group.weight = static_cast<std::uint32_t>(Between(1, 4)) * 50;
     const auto index = static_cast<std::uint32_t>(state.groups.size());
     state.groups.push_back(group);
@@ -230,6 +231,7 @@ class Trace {
   static constexpr std::size_t kMostGroups = 8;
   std::mt19937 random_;
   std::mt19937 behaviour_;  // of those who are beside others
+  std::mt19937 owners_;
   std::vector<Work> work_;
   std::vector<Gate> gates_;
   std::uint64_t pace_ = 1;  // how slow all is

@@ -40,8 +40,12 @@ inline bool KeptToShare(const State& state, std::uint32_t group) {
                      [&](const Tenant& tenant) { return tenant.group == group && IsKept(state, name, tenant); });
 }
 
-inline double Ratio(std::uint32_t weight, std::uint32_t to) {
-  return static_cast<double>(weight) / to;
+// Of weights in force, as far as both are kept to a share.
+inline double Ratio(const State& state, const Decision& decision, std::uint32_t group, std::uint32_t to) {
+  const auto in_force = [&](std::uint32_t index) { return decision.memory[index].share.weight; };
+  if (in_force(group) != 0 && in_force(to) != 0)
+    return static_cast<double>(in_force(group)) / static_cast<double>(in_force(to));
+  return static_cast<double>(state.groups[group].weight) / state.groups[to].weight;
 }
 
 // How long a group that is kept to a share may wait for the turns of `others`.
@@ -110,8 +114,8 @@ class Waits {
         }
         const std::uint64_t turns = (wait.line.size() + wait.changes_in_line) * state.settings.turn_ms * kNsPerMs;
         wait.kept = wait.kept || KeptToShare(state, index);
-        for (const Group& other : state.groups)
-          wait.weightiest = std::max(wait.weightiest, Ratio(other.weight, state.groups[index].weight));
+        for (std::uint32_t other = 0; other < state.groups.size(); ++other)
+          wait.weightiest = std::max(wait.weightiest, Ratio(state, decision, other, index));
         if (!wait.kept && in_line_ns > turns) return "waited for too many turns";
         if (wait.kept && in_line_ns > SharersNs(state.settings, wait.line.size() - 1, wait.weightiest))
           return "waited for too many turns of those who share";

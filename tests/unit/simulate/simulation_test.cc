@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "tests/unit/simulate/workloads.h"
 #include "tools/bench/simulate/arrival_source.h"
@@ -200,6 +201,21 @@ TEST_CASE("time slices: who runs beside another is measured to have had its slic
   };
   CHECK(part(1) == Approx(0.75).margin(0.05));
   CHECK(part(0) > part(1) + 0.02);
+}
+
+TEST_CASE("share: clients of one owner have one part together") {
+  const Workload workload = Read(R"(
+    {"workload": "t", "seconds": 20}
+    {"client": "a", "owner": "alice", "count": 3, "arrivals": {"kind": "saturating", "depth": 8}, "kernels": [{"us": 500}]}
+    {"client": "b", "owner": "bob", "arrivals": {"kind": "saturating", "depth": 8}, "kernels": [{"us": 500}]}
+  )");
+  Parameters parameters;
+  parameters.settings.name = xschedd::policy::Name::kShare;
+  const Results results = Simulate(workload, parameters);
+  CHECK(GpuPart(results, 0) / (GpuPart(results, 0) + GpuPart(results, 1)) == Approx(0.5).margin(0.02));
+  std::ostringstream written;
+  WriteWorkload(workload, written);
+  CHECK(Read(written.str()).clients[2].owner == "alice");
 }
 
 TEST_CASE("priority: the important one waits for what is on the device, and for no more") {

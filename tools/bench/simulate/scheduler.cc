@@ -81,6 +81,10 @@ void Scheduler::Connect(const Workload& workload) {
       group = static_cast<std::uint32_t>(state.groups.size());
       state.groups.push_back({.id = group_of[lane.client] + 1u, .priority = client.priority, .weight = client.weight});
     }
+    if (!client.owner.empty() && state.groups[group].owner == policy::kNoOwner) {
+      const auto number = static_cast<std::uint32_t>(component.owners.size());
+      state.groups[group].owner = component.owners.emplace(client.owner, number).first->second;
+    }
     state.groups[group].priority = std::max(state.groups[group].priority, client.priority);
     state.groups[group].weight = std::max(state.groups[group].weight, client.weight);
     lane.tenant = static_cast<std::uint32_t>(state.tenants.size());

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "daemon/policy/decide.h"
@@ -66,8 +68,9 @@ class Scheduler {
   };
   struct Component {
     policy::State state;
-    std::vector<std::uint32_t> lanes;  // of each tenant
-    std::vector<Account> accounts;     // of each tenant
+    std::map<std::string, std::uint32_t> owners;  // their numbers in state.groups
+    std::vector<std::uint32_t> lanes;             // of each tenant
+    std::vector<Account> accounts;                // of each tenant
     std::uint64_t next_look_ns = policy::kNever;
     std::uint64_t look_event_ns = policy::kNever;  // the earliest kLook on its way
     bool is_touched = false;                       // a kDecide is on its way

@@ -91,12 +91,29 @@ class Simulation {
       std::vector<double> due(results_.classes.size(), 0.0);
       double all = 0;
       bool is_saturated = true;
+      // An owner has the greatest weight of its clients, divided among them.
+      struct Owner {
+        double sum = 0;
+        double most = 0;
+      };
+      std::map<std::string, Owner> owners;
+      const auto owner_of = [&](const Lane& lane) -> Owner& {
+        const ClientSpec& spec = *clients_[lane.client].spec;
+        return owners[spec.owner.empty() ? "client " + std::to_string(lane.client) : "owner " + spec.owner];
+      };
       for (const Lane& lane : lanes_) {
         if (lane.device != device) continue;
-        const Client& client = clients_[lane.client];
-        is_saturated = is_saturated && client.spec->arrivals.kind == ArrivalKind::kSaturating;
-        due[client.class_index] += client.spec->weight;
-        all += client.spec->weight;
+        const ClientSpec& spec = *clients_[lane.client].spec;
+        is_saturated = is_saturated && spec.arrivals.kind == ArrivalKind::kSaturating;
+        owner_of(lane).sum += spec.weight;
+        owner_of(lane).most = std::max<double>(owner_of(lane).most, spec.weight);
+      }
+      for (const Lane& lane : lanes_) {
+        if (lane.device != device) continue;
+        const Owner& owner = owner_of(lane);
+        const double part = clients_[lane.client].spec->weight * owner.most / owner.sum;
+        due[clients_[lane.client].class_index] += part;
+        all += part;
       }
       if (!is_saturated || all == 0) continue;
       for (double& part : due)

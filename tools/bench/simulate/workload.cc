@@ -198,6 +198,7 @@ class Reader {
     spec.name = fields.Text("client", "");
     spec.class_name = fields.Text("class", spec.name);
     spec.group = fields.Text("group", "");
+    spec.owner = fields.Text("owner", "");
     spec.priority = static_cast<int>(fields.Number("priority", 0, -100, 100));
     spec.weight = static_cast<std::uint32_t>(fields.Number("weight", 100, 1, 10'000));
     spec.deadline_ns = FromMs(fields.Number("deadline_ms", 0, 0, 3.6e6));
@@ -362,6 +363,7 @@ void WriteWorkload(const Workload& workload, std::ostream& output) {
                  {"streams", client.streams},
                  {"arrivals", WriteArrivals(client.arrivals)}};
     if (!client.group.empty()) line["group"] = client.group;
+    if (!client.owner.empty()) line["owner"] = client.owner;
     if (client.deadline_ns != 0) line["deadline_ms"] = static_cast<double>(client.deadline_ns) / 1e6;
     if (client.barrier) line["barrier"] = true;
     if (client.spread != 0) line["spread"] = client.spread;

@@ -56,6 +56,7 @@ struct ClientSpec {
   std::string name;
   std::string class_name;  // a line of the table
   std::string group;       // empty: a group of its own
+  std::string owner;       // of shares by level; empty: itself
   std::vector<std::uint32_t> devices;
   int priority = 0;
   std::uint32_t weight = 100;

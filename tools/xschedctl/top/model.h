@@ -32,8 +32,8 @@ struct TopRow {
   std::optional<std::uint64_t> p99_hold_ns;
   std::uint32_t in_flight = 0;
   std::optional<std::uint64_t> memory;  // bytes
-  std::string claim;   // the job or pod, else the claim's name; empty: it has none
-  std::string labels;  // of the claim, for the filter
+  std::string claim;                    // the job or pod, else the claim's name; empty: it has none
+  std::string labels;                   // of the claim, for the filter
   std::string group;
   std::string command;
 };

@@ -1,0 +1,19 @@
+#include "daemon/scheduler/share_owner.h"
+
+namespace xschedd {
+
+std::string ShareOwnerOf(const ClaimPtr& claim, std::uint32_t uid) {
+  if (claim == nullptr) return "uid " + std::to_string(uid);
+  const ClaimLabels& labels = claim->labels;
+  const auto value = [&](const char* name) {
+    const auto found = labels.find(name);
+    return found == labels.end() ? std::string() : found->second;
+  };
+  // All steps of a job, and all containers of a pod.
+  if (const std::string job = value("job"); !job.empty()) return "job " + job;
+  if (const std::string pod = value("pod"); !pod.empty()) return "pod " + value("namespace") + "/" + pod;
+  if (const std::string user = value("user"); !user.empty()) return "user " + user;
+  return "claim " + claim->name;
+}
+
+}  // namespace xschedd
