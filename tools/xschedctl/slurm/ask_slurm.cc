@@ -23,7 +23,7 @@ namespace xschedd::ctl {
 namespace {
 
 constexpr std::uint64_t kLimitNs = 1'000'000'000;  // a job's start waits for it
-constexpr std::uint64_t kNsPerMs = 1'000'000;
+constexpr std::uint64_t kMsInNs = 1'000'000;
 constexpr std::size_t kMaxAnswerBytes = 4 << 20;
 // JobID is the number without the array's; each field ends with "|", which no name in Slurm's configuration has.
 constexpr char kFields[] = "JobID:|,Partition:|,QOS:|,Account:|,Nice:|,PriorityLong:|,State:|";
@@ -75,7 +75,7 @@ bool ReadUntilEnd(int fd, std::string& text) {
     const std::uint64_t now = MonotonicNs();
     if (now >= end) return false;
     pollfd poll{fd, POLLIN, 0};
-    if (::poll(&poll, 1, static_cast<int>((end - now) / kNsPerMs) + 1) <= 0) continue;
+    if (::poll(&poll, 1, static_cast<int>((end - now) / kMsInNs) + 1) <= 0) continue;
     const ssize_t count = ::read(fd, buffer.data(), buffer.size());
     if (count == 0 || (count < 0 && errno != EINTR)) return true;
     if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
