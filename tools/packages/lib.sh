@@ -15,7 +15,7 @@ packages_build=(
 # What the tests also need.
 packages_tests=(
   tmux valgrind shellcheck libjemalloc2 libtcmalloc-minimal4
-  python3-setuptools python3-wheel python3-venv python3-jsonschema python3-prometheus-client mypy mandoc zsh
+  python3-setuptools python3-wheel python3-venv python3-jsonschema python3-prometheus-client python3-yaml mypy mandoc zsh
 )
 packages_lint=(clang-format clang-tidy shellcheck git)
 packages_fuzz=(clang llvm libclang-rt-dev)

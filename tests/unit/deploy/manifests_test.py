@@ -1,0 +1,253 @@
+"""deploy/kubernetes beside the rest of this project: what the objects name is there, and rights are those of the unit.
+
+XSCHEDD in the environment names a daemon, which then reads the configuration; kubectl, where it is installed, puts the
+folders together.
+
+usage: manifests_test.py [SOURCE_ROOT]
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import unittest
+
+import yaml
+
+from manifests import FOLDER, ROOT, containers, documents, find, objects, pod_of
+
+NODE = find("DaemonSet", "xschedd")
+POD = pod_of(NODE)["spec"]
+TABLE = find("ConfigMap", "xschedd-priorities")["data"]
+# What the plugin reads; also the list that the policies and the example are compared with.
+ANNOTATIONS = {"xschedd.io/priority", "xschedd.io/weight", "xschedd.io/group", "xschedd.io/latency"}
+# What is here without being ours: kinds of others by the version of their API.
+APIS = {"Namespace": "v1", "ServiceAccount": "v1", "ConfigMap": "v1", "DaemonSet": "apps/v1", "Deployment": "apps/v1",
+        "NetworkPolicy": "networking.k8s.io/v1", "PriorityClass": "scheduling.k8s.io/v1", "PodMonitor": "monitoring.coreos.com/v1",
+        **{f"{kind}AdmissionPolicy{of}": "admissionregistration.k8s.io/v1" for kind in ("Validating", "Mutating")
+           for of in ("", "Binding")}}
+
+
+def read(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def container(name):
+    return next(one for one in containers(NODE) if one["name"] == name)
+
+
+def unit(key):
+    return re.search(rf"^{key}=(.*)$", read("systemd/xschedd.service.in"), re.MULTILINE).group(1)
+
+
+class Objects(unittest.TestCase):
+    def test_each_document_is_an_object_of_a_known_kind(self):
+        for path, one in documents():
+            with self.subTest(path.name):
+                if path.name == "kustomization.yaml":
+                    self.assertEqual((one["kind"], one["apiVersion"]), ("Kustomization", "kustomize.config.k8s.io/v1beta1"))
+                else:
+                    self.assertEqual(one["apiVersion"], APIS.get(one["kind"]))
+                    self.assertRegex(one["metadata"]["name"], r"^[a-z0-9][-a-z0-9]*$")
+
+    def test_each_file_is_in_a_kustomization_and_each_named_file_is_there(self):
+        named = set()
+        for path, one in documents():
+            if path.name == "kustomization.yaml":
+                files = [*one["resources"], *(file for made in one.get("configMapGenerator", ()) for file in made["files"])]
+                named |= {path, *(path.parent / file for file in files)}
+        self.assertEqual(named, {path for path in FOLDER.rglob("*") if path.is_file()})
+
+    def test_each_volume_is_mounted_and_each_mount_has_a_volume(self):
+        mounted = {mount["name"] for one in containers(NODE) for mount in one["volumeMounts"]}
+        self.assertEqual(mounted, {volume["name"] for volume in POD["volumes"]})
+        self.assertEqual({volume["configMap"]["name"] for volume in POD["volumes"] if "configMap" in volume},
+                         {"xschedd"})  # made by the kustomization
+
+    def test_selectors_select(self):
+        labels = pod_of(NODE)["metadata"]["labels"]
+        for selector in (NODE["spec"]["selector"], find("NetworkPolicy", "xschedd")["spec"]["podSelector"],
+                         find("PodMonitor", "xschedd")["spec"]["selector"]):
+            self.assertEqual(selector["matchLabels"], labels)
+        for one in objects():
+            if one["kind"] == "Deployment":
+                self.assertEqual(one["spec"]["selector"]["matchLabels"], pod_of(one)["metadata"]["labels"])
+
+
+class Rights(unittest.TestCase):
+    def test_the_daemon_has_the_capabilities_of_the_unit_and_others_none(self):
+        for one in containers(NODE):
+            given = one["securityContext"]["capabilities"]
+            self.assertEqual(given["drop"], ["ALL"])
+            wanted = unit("CapabilityBoundingSet").split() if one["name"] == "xschedd" else []
+            self.assertEqual(sorted("CAP_" + name for name in given.get("add", ())), sorted(wanted), one["name"])
+
+    def test_nothing_can_be_written_or_gained(self):
+        for one in containers(NODE):
+            self.assertIs(one["securityContext"]["readOnlyRootFilesystem"], True)
+            self.assertIs(one["securityContext"]["allowPrivilegeEscalation"], False)
+            self.assertNotIn("privileged", one["securityContext"])
+        self.assertEqual(POD["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
+        self.assertIs(POD["hostPID"], True)
+        self.assertFalse({"hostNetwork", "hostIPC"} & set(POD))
+
+    def test_memory_is_limited_as_in_the_unit_and_processor_time_is_not(self):
+        limits = container("xschedd")["resources"]["limits"]
+        self.assertEqual(limits, {"memory": unit("MemoryMax") + "i"})
+
+    def test_the_account_has_no_rights_and_no_token(self):
+        self.assertEqual([one["kind"] for one in objects() if "Role" in one["kind"]], [])
+        self.assertIs(find("ServiceAccount", POD["serviceAccountName"])["automountServiceAccountToken"], False)
+        self.assertIs(POD["automountServiceAccountToken"], False)
+
+    def test_only_these_folders_of_the_host_are_mounted(self):
+        paths = {volume["name"]: volume["hostPath"]["path"] for volume in POD["volumes"] if "hostPath" in volume}
+        self.assertEqual(paths, {"sockets": "/run/xschedd", "shim": "/var/lib/xschedd/shim", "nri": "/var/run/nri"})
+        self.assertEqual([mount["name"] for mount in container("install-shim")["volumeMounts"]], ["shim"])
+        self.assertNotIn("shim", [mount["name"] for mount in container("xschedd")["volumeMounts"]])
+        runtime_dir = re.search(r'kDefaultRuntimeDir(?:\[\])? ?[={] ?"(.*?)"', read("common/runtime_dir.h")).group(1)
+        self.assertEqual(paths["sockets"], runtime_dir)
+        for name in ("xschedd", "xschedd-nri"):
+            self.assertIn({"name": "sockets", "mountPath": runtime_dir}, container(name)["volumeMounts"])
+        for one in objects():  # the example's pods mount nothing of ours
+            if one["kind"] == "Deployment":
+                self.assertNotIn("volumes", pod_of(one)["spec"])
+
+
+class Names(unittest.TestCase):
+    def test_the_image_is_the_one_that_is_built(self):
+        version = re.search(r"^  version: '(.*)',", read("meson.build"), re.MULTILINE).group(1)
+        self.assertEqual({one["image"] for one in containers(NODE)}, {f"localhost/xschedd:{version}"})
+
+    def test_the_options_are_the_daemons(self):
+        program, *words = container("xschedd")["command"]
+        self.assertEqual(program, "/usr/sbin/xschedd")
+        known = set(re.findall(r'syntax\.Add(?:Option|Flag)\("(--[a-z-]+)"', read("daemon/main.cc")))
+        self.assertIn("--config", known)
+        for word in words:
+            self.assertTrue(word in known or word == "/etc/xschedd/xschedd.toml", word)
+
+    def test_programs_are_of_the_image(self):
+        self.assertEqual(container("install-shim")["command"][0], "/usr/lib/xschedd/install-shim")
+        self.assertTrue(os.access(ROOT / "tools/image/install-shim", os.X_OK))
+
+    def test_configuration_has_only_keys_of_the_daemon(self):
+        def keys(toml, prefix=""):
+            return {name for key, value in toml.items() for name in
+                    (keys(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key})}
+        ours = keys(tomllib.loads(read("deploy/kubernetes/config/xschedd.toml")))
+        self.assertTrue(ours)
+        self.assertLessEqual(ours, keys(tomllib.loads(read("daemon/xschedd.toml"))))
+
+    def test_the_daemon_takes_the_configuration(self):
+        if "XSCHEDD" not in os.environ:
+            self.skipTest("XSCHEDD names no daemon")
+        subprocess.run([os.environ["XSCHEDD"], "--check-config", "--config", FOLDER / "config/xschedd.toml"], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def test_the_port_of_the_metrics_is_one(self):
+        address = tomllib.loads(read("deploy/kubernetes/config/xschedd.toml"))["metrics"]["address"]
+        port = int(re.search(r'kDefaultMetricsAddress = "127\.0\.0\.1:(\d+)"', read("daemon/config/listen_address.h")).group(1))
+        daemon = container("xschedd")
+        self.assertEqual(address, f"0.0.0.0:{port}")
+        self.assertEqual(daemon["ports"], [{"name": "metrics", "containerPort": port}])
+        self.assertEqual(daemon["livenessProbe"]["httpGet"], {"path": "/metrics", "port": "metrics"})
+        self.assertEqual(find("NetworkPolicy", "xschedd")["spec"]["ingress"], [{"ports": [{"port": port, "protocol": "TCP"}]}])
+        (endpoint,) = find("PodMonitor", "xschedd")["spec"]["podMetricsEndpoints"]
+        self.assertEqual((endpoint["port"], endpoint["path"]), ("metrics", "/metrics"))
+
+    def test_annotations_are_the_plugins(self):
+        found = set()
+        for path in [*FOLDER.rglob("*.yaml"), ROOT / "docs/how-to/kubernetes.md"]:
+            found |= set(re.findall(r"xschedd\.io/[a-z]+", path.read_text(encoding="utf-8")))
+        found -= {"xschedd.io/node"}  # the label of nodes
+        found -= {"xschedd.io/container"}  # the end of priority.xschedd.io/container.NAME
+        self.assertLessEqual(found, ANNOTATIONS)
+        self.assertIn("xschedd.io/priority", found)
+
+    def test_the_node_and_the_policy_have_the_same_ceilings(self):
+        rows = tomllib.loads(read("deploy/kubernetes/config/nri.toml"))["ceiling"]
+        self.assertEqual({f"ceiling.{row.get('namespace', '_default')}": str(row["priority"]) for row in rows},
+                         {key: value for key, value in TABLE.items() if key.startswith("ceiling.")})
+
+    def test_the_example_is_let_in_and_differs(self):
+        asked = {}
+        for one in objects():
+            if one["kind"] == "Deployment":
+                self.assertLessEqual(set(pod_of(one)["metadata"]["annotations"]), ANNOTATIONS)
+                asked[one["metadata"]["name"]] = int(pod_of(one)["metadata"]["annotations"]["xschedd.io/priority"])
+        self.assertGreater(asked["serve"], asked["batch"])
+        self.assertLessEqual(asked["serve"], int(TABLE["ceiling.serving"]))
+        self.assertEqual(asked, {"serve": int(TABLE["class.xschedd-high"]), "batch": int(TABLE["class.xschedd-low"])})
+        self.assertTrue(find("Namespace", "serving"))
+
+
+class Kustomize(unittest.TestCase):
+    def test_kubectl_puts_each_folder_together(self):
+        if not shutil.which("kubectl"):
+            self.skipTest("kubectl is not installed (Debian: kubernetes-client)")
+        made = []
+        for path in FOLDER.rglob("kustomization.yaml"):
+            said = subprocess.run(["kubectl", "kustomize", path.parent], capture_output=True, text=True, check=False)
+            self.assertEqual(said.returncode, 0, said.stderr)
+            made += yaml.safe_load_all(said.stdout)
+        names = sorted((one["kind"], one["metadata"]["name"]) for one in objects())
+        self.assertEqual(sorted((one["kind"], one["metadata"]["name"]) for one in made), sorted([*names, ("ConfigMap", "xschedd")]))
+        config = next(one for one in made if (one["kind"], one["metadata"]["name"]) == ("ConfigMap", "xschedd"))
+        self.assertEqual(set(config["data"]), {"xschedd.toml", "nri.toml"})
+        for one in made:
+            if one["kind"] in ("DaemonSet", "ServiceAccount", "NetworkPolicy", "PodMonitor", "ConfigMap"):
+                self.assertEqual(one["metadata"]["namespace"], "xschedd")
+
+
+class InstallShim(unittest.TestCase):
+    NAMES = ("libxschedd-client.so", "libxschedd-shim.so")
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="xschedd-shim-")
+        self.addCleanup(folder.cleanup)
+        self.image, self.host = (os.path.join(folder.name, name) for name in ("image", "host"))
+        os.mkdir(self.image)
+        self.program = shutil.copy(ROOT / "tools/image/install-shim", self.image)
+
+    def install(self, version):
+        for name in self.NAMES:
+            with open(os.path.join(self.image, name), "w", encoding="ascii") as file:
+                file.write(f"{name} {version}\n")
+        return subprocess.run([self.program, self.host], capture_output=True, text=True, check=True).stdout
+
+    def read(self, name):
+        with open(os.path.join(self.host, name), encoding="ascii") as file:
+            return file.read()
+
+    def test_an_upgrade_replaces_files_and_keeps_the_folder_and_what_is_open(self):
+        self.install(1)
+        folder = os.stat(self.host).st_ino
+        with open(os.path.join(self.host, self.NAMES[1]), encoding="ascii") as used:
+            self.assertEqual(self.install(2).count("is new"), 2)
+            self.assertEqual(used.read(), f"{self.NAMES[1]} 1\n")
+        self.assertEqual(os.stat(self.host).st_ino, folder)
+        self.assertEqual(sorted(os.listdir(self.host)), sorted(self.NAMES))
+        for name in self.NAMES:
+            self.assertEqual(self.read(name), f"{name} 2\n")
+            self.assertEqual(os.stat(os.path.join(self.host, name)).st_mode & 0o777, 0o755)
+
+    def test_the_same_version_changes_nothing(self):
+        self.install(1)
+        before = [os.stat(os.path.join(self.host, name)).st_ino for name in self.NAMES]
+        self.assertEqual(self.install(1), "")
+        self.assertEqual([os.stat(os.path.join(self.host, name)).st_ino for name in self.NAMES], before)
+
+    def test_what_a_stopped_run_left_is_removed(self):
+        self.install(1)
+        with open(os.path.join(self.host, ".new-libxschedd-shim.so"), "w", encoding="ascii") as file:
+            file.write("half")
+        self.install(1)
+        self.assertEqual(sorted(os.listdir(self.host)), sorted(self.NAMES))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
