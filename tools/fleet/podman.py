@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Containers of podman as clients: what the CDI device gives them, priorities, claims, restarts.
+"""Containers of podman as clients: what the CDI device gives them, priorities, claims, restarts; the image and
+the manifests for Kubernetes.
 
 Run by `run` in `booted`; the argument is the cgroup below which containers are made. The clients are the packages'
 self-test client, in an image with only a C library and busybox. Each step needs the one before it and waits for conditions.
@@ -97,7 +98,7 @@ class Fleet:
     # ---- steps, in this order
     def prepare(self):
         run("apt-get", "update", "-q")
-        run("sh", "-c", "apt-get install -y -q --no-install-recommends podman crun busybox-static /opt/test/packages/*.deb")
+        run("sh", "-c", "apt-get install -y -q --no-install-recommends podman crun busybox-static kubernetes-client /opt/test/packages/*.deb")
         run("sed", "-i", "s/^software_gpu = false/software_gpu = true/", "/etc/xschedd/xschedd.toml")
         run("systemctl", "restart", SERVICE)
         run("bash", "-ec", CONFIGURATION)
@@ -185,10 +186,34 @@ class Fleet:
         expect(not left, f"containers are left: {left}")
         return f"{MANY} containers"
 
+    def the_image_runs_with_the_rights_of_the_manifests(self):
+        """Loaded from the archive: the daemon's version, and the shim for other containers."""
+        self.podman.ask("load", "-q", "-i", "/opt/test/xschedd.oci.tar")
+        image = self.podman.ask("images", "--noheading", "--format", "{{.Repository}}:{{.Tag}}", "localhost/xschedd").split()
+        expect(len(image) == 1, f"images: {image}")
+        words = ("run", "--rm", "--network=none", f"--cgroup-parent=/{self.cgroup}", "--read-only", "--cap-drop=all")
+        said = self.podman.ask(*words, "--cap-add=SYS_PTRACE", "--cap-add=DAC_READ_SEARCH", *image, "/usr/sbin/xschedd", "--version")
+        expect(said.startswith("xschedd "), said)
+        run("mkdir", "/tmp/shim")
+        for lines in (2, 0):  # the second time there is nothing to do
+            put = self.podman.ask(*words, "-v", "/tmp/shim:/host/shim", *image, "/usr/lib/xschedd/install-shim", "/host/shim")
+            expect(put.count("is new") == lines, put)
+        expect(run("sh", "-c", "LD_PRELOAD=/tmp/shim/libxschedd-shim.so ls /tmp/shim").split() ==
+               ["libxschedd-client.so", "libxschedd-shim.so"], "the shim was not installed whole")
+        return f"{image[0]}, {said}"
+
+    def kubectl_of_this_release_puts_the_manifests_together(self):
+        folders = run("sh", "-c", "cd /opt/test/kubernetes && find . -name kustomization.yaml -printf '%h '").split()
+        expect(len(folders) > 3, f"folders: {folders}")
+        for folder in folders:
+            expect("kind:" in run("kubectl", "kustomize", f"/opt/test/kubernetes/{folder}"), f"{folder} has no object")
+        return f"{len(folders)} folders, " + run("kubectl", "version", "--client", "--short")
+
     STEPS = (prepare, a_container_without_the_device_is_untouched, the_device_gives_its_mounts_and_a_variable,
              a_container_is_a_client, the_less_important_is_held, priorities_change_live,
              a_claim_of_its_cgroup_counts_at_once_and_ends_with_it, a_ceiling_binds_what_a_container_asks_for,
-             a_restart_of_the_daemon_strands_no_container, nor_does_a_socket_that_is_made_again, many_come_and_go)
+             a_restart_of_the_daemon_strands_no_container, nor_does_a_socket_that_is_made_again, many_come_and_go,
+             the_image_runs_with_the_rights_of_the_manifests, kubectl_of_this_release_puts_the_manifests_together)
 
 
 if __name__ == "__main__":

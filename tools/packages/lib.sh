@@ -21,6 +21,7 @@ packages_lint=(clang-format clang-tidy shellcheck git)
 packages_fuzz=(clang llvm libclang-rt-dev)
 packages_package=(debhelper dh-python pybuild-plugin-pyproject python3-setuptools lintian git)
 packages_dist=(zstd binutils rpm)
+packages_image=(python3 busybox-static libc-bin)
 packages_package_test=(debootstrap systemd-container util-linux)
 packages_surface=(g++ binutils python3)
 
