@@ -17,7 +17,7 @@ def documents():
 
 
 def objects():
-    return [document for path, document in documents() if path.name != "kustomization.yaml"]
+    return [document for path, document in documents() if path.name not in ("kustomization.yaml", "patch.yaml")]
 
 
 def find(kind, name):

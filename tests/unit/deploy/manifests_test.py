@@ -57,7 +57,7 @@ class Objects(unittest.TestCase):
         named = set()
         for path, one in documents():
             if path.name == "kustomization.yaml":
-                files = [*one["resources"], *(file for made in one.get("configMapGenerator", ()) for file in made["files"])]
+                files = [*one.get("resources", ()), *one.get("patchesStrategicMerge", ()), *(file for made in one.get("configMapGenerator", ()) for file in made["files"])]
                 named |= {path, *(path.parent / file for file in files)}
         self.assertEqual(named, {path for path in FOLDER.rglob("*") if path.is_file()})
 
@@ -106,7 +106,7 @@ class Rights(unittest.TestCase):
     def test_only_these_folders_of_the_host_are_mounted(self):
         paths = {volume["name"]: volume["hostPath"]["path"] for volume in POD["volumes"] if "hostPath" in volume}
         self.assertEqual(paths, {"sockets": "/run/xschedd", "shim": "/var/lib/xschedd/shim", "nri": "/var/run/nri"})
-        self.assertEqual([mount["name"] for mount in container("install-shim")["volumeMounts"]], ["shim"])
+        self.assertEqual(container("install-shim")["volumeMounts"], [{"name": "shim", "mountPath": container("install-shim")["command"][1]}])
         self.assertNotIn("shim", [mount["name"] for mount in container("xschedd")["volumeMounts"]])
         runtime_dir = re.search(r'kDefaultRuntimeDir(?:\[\])? ?[={] ?"(.*?)"', read("common/runtime_dir.h")).group(1)
         self.assertEqual(paths["sockets"], runtime_dir)
@@ -138,18 +138,18 @@ class Names(unittest.TestCase):
         def keys(toml, prefix=""):
             return {name for key, value in toml.items() for name in
                     (keys(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key})}
-        ours = keys(tomllib.loads(read("deploy/kubernetes/config/xschedd.toml")))
+        ours = keys(tomllib.loads(read("deploy/kubernetes/node/config/xschedd.toml")))
         self.assertTrue(ours)
         self.assertLessEqual(ours, keys(tomllib.loads(read("daemon/xschedd.toml"))))
 
     def test_the_daemon_takes_the_configuration(self):
         if "XSCHEDD" not in os.environ:
             self.skipTest("XSCHEDD names no daemon")
-        subprocess.run([os.environ["XSCHEDD"], "--check-config", "--config", FOLDER / "config/xschedd.toml"], check=True,
+        subprocess.run([os.environ["XSCHEDD"], "--check-config", "--config", FOLDER / "node/config/xschedd.toml"], check=True,
                        stdout=subprocess.DEVNULL)
 
     def test_the_port_of_the_metrics_is_one(self):
-        address = tomllib.loads(read("deploy/kubernetes/config/xschedd.toml"))["metrics"]["address"]
+        address = tomllib.loads(read("deploy/kubernetes/node/config/xschedd.toml"))["metrics"]["address"]
         port = int(re.search(r'kDefaultMetricsAddress = "127\.0\.0\.1:(\d+)"', read("daemon/config/listen_address.h")).group(1))
         daemon = container("xschedd")
         self.assertEqual(address, f"0.0.0.0:{port}")
@@ -164,14 +164,32 @@ class Names(unittest.TestCase):
         for path in [*FOLDER.rglob("*.yaml"), ROOT / "docs/how-to/kubernetes.md"]:
             found |= set(re.findall(r"xschedd\.io/[a-z]+", path.read_text(encoding="utf-8")))
         found -= {"xschedd.io/node"}  # the label of nodes
-        found -= {"xschedd.io/container"}  # the end of priority.xschedd.io/container.NAME
         self.assertLessEqual(found, ANNOTATIONS)
         self.assertIn("xschedd.io/priority", found)
 
     def test_the_node_and_the_policy_have_the_same_ceilings(self):
-        rows = tomllib.loads(read("deploy/kubernetes/config/nri.toml"))["ceiling"]
-        self.assertEqual({f"ceiling.{row.get('namespace', '_default')}": str(row["priority"]) for row in rows},
+        plugin = tomllib.loads(read("deploy/kubernetes/node/config/nri.toml"))
+        rows = {"_default": plugin["default"], **plugin["namespace"]}
+        self.assertEqual({f"ceiling.{name}": str(row["ceiling"]) for name, row in rows.items()},
                          {key: value for key, value in TABLE.items() if key.startswith("ceiling.")})
+
+    def test_the_plugin_is_there_and_knows_the_keys(self):
+        folder = ROOT / "tools/nri"
+        if not folder.exists():
+            self.skipTest("xschedd-nri is not in this tree")
+        self.assertIn("executable('xschedd-nri'", read("tools/nri/meson.build"))
+        self.assertEqual(container("xschedd-nri")["command"], ["/usr/sbin/xschedd-nri"])
+        known = {key for keys in re.findall(r"OnlyKeys\([^{]*\{([^}]*)\}", read("tools/nri/settings.cc"))
+                 for key in re.findall(r'"(\w+)"', keys)}
+        plugin = tomllib.loads(read("deploy/kubernetes/node/config/nri.toml"))
+        used = {*plugin, *plugin["default"], *(key for row in plugin["namespace"].values() for key in row)}
+        self.assertLessEqual(used, known)
+
+    def test_the_plugin_finds_the_shim_where_it_is_put(self):
+        shim = tomllib.loads(read("deploy/kubernetes/node/config/nri.toml"))["shim"]
+        folder = next(volume["hostPath"]["path"] for volume in POD["volumes"] if volume["name"] == "shim")
+        self.assertEqual(shim, f"{folder}/libxschedd-shim.so")
+        self.assertIn({"name": "shim", "mountPath": folder, "readOnly": True}, container("xschedd-nri")["volumeMounts"])
 
     def test_the_example_is_let_in_and_differs(self):
         asked = {}
@@ -191,6 +209,8 @@ class Kustomize(unittest.TestCase):
             self.skipTest("kubectl is not installed (Debian: kubernetes-client)")
         made = []
         for path in FOLDER.rglob("kustomization.yaml"):
+            if path.parent.name == "on-packages":
+                continue
             said = subprocess.run(["kubectl", "kustomize", path.parent], capture_output=True, text=True, check=False)
             self.assertEqual(said.returncode, 0, said.stderr)
             made += yaml.safe_load_all(said.stdout)
@@ -201,6 +221,20 @@ class Kustomize(unittest.TestCase):
         for one in made:
             if one["kind"] in ("DaemonSet", "ServiceAccount", "NetworkPolicy", "PodMonitor", "ConfigMap"):
                 self.assertEqual(one["metadata"]["namespace"], "xschedd")
+
+
+    def test_on_nodes_with_the_package_only_the_daemon_is_left_out(self):
+        if not shutil.which("kubectl"):
+            self.skipTest("kubectl is not installed (Debian: kubernetes-client)")
+        pods = []
+        for folder in (FOLDER / "node", FOLDER / "on-packages"):
+            said = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, check=True).stdout
+            pods += [pod_of(one)["spec"] for one in yaml.safe_load_all(said) if one["kind"] == "DaemonSet"]
+        with_daemon, without = pods
+        del with_daemon["hostPID"]
+        with_daemon["containers"] = [one for one in with_daemon["containers"] if one["name"] != "xschedd"]
+        self.assertEqual([one["name"] for one in without["containers"]], ["xschedd-nri"])
+        self.assertEqual(without, with_daemon)
 
 
 class InstallShim(unittest.TestCase):
