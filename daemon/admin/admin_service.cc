@@ -20,7 +20,7 @@ grpc::Status AdminService::Authorise(Host& host, bool is_admin, const std::strin
   const std::shared_ptr<Connection> connection = host.connections.Find(peer, is_admin);
   if (connection == nullptr) return {grpc::StatusCode::UNAVAILABLE, "the connection is closed already"};
   by = {static_cast<std::uint64_t>(connection->peer.pid), connection->peer.uid, is_admin,
-        MayRaise(connection->peer, host.core.Groups()),
+        MayRaise(connection->peer, connection->origin, host.core.Groups()),
         MayReadAll(connection->peer, connection->origin, host.core.Groups())};
   by.login_uid = connection->login_uid;
   by.claim = host.core.ClaimOf(connection->origin);

@@ -89,7 +89,7 @@ struct ClientIdentity {
   bool is_cgroup_exact = false;    // as in ProcessInfo
   CgroupLineage cgroup_lineage;    // when it connected; empty: not known
   std::uint64_t claim_socket = 0;  // the id of the claim through whose socket it connected; 0: through client.sock
-  bool may_raise = false;          // root, the daemon's own user, or in group xschedd (registry/roles.h)
+  bool may_raise = false;          // as MayRaise says (registry/roles.h)
   std::string command;
   ProcessKey key;
 };

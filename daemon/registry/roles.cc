@@ -18,6 +18,10 @@ bool IsIn(const PeerIdentity& peer, std::optional<gid_t> group) {
   return peer.gid == *group || std::find(peer.groups.begin(), peer.groups.end(), *group) != peer.groups.end();
 }
 
+bool IsContained(const Origin& origin) {
+  return !origin.place.empty() || origin.claim_socket != 0;
+}
+
 }  // namespace
 
 RoleGroups FindRoleGroups(const std::string& readers) {
@@ -25,11 +29,11 @@ RoleGroups FindRoleGroups(const std::string& readers) {
 }
 
 bool MayReadAll(const PeerIdentity& peer, const Origin& origin, const RoleGroups& groups) {
-  const bool is_contained = !origin.place.empty() || origin.claim_socket != 0;
-  return !is_contained && IsIn(peer, groups.readers);
+  return !IsContained(origin) && IsIn(peer, groups.readers);
 }
 
-bool MayRaise(const PeerIdentity& peer, const RoleGroups& groups) {
+bool MayRaise(const PeerIdentity& peer, const Origin& origin, const RoleGroups& groups) {
+  if (IsContained(origin)) return false;
   return peer.uid == 0 || peer.uid == ::geteuid() || IsIn(peer, groups.administrators);
 }
 

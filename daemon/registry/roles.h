@@ -24,7 +24,7 @@ RoleGroups FindRoleGroups(const std::string& readers);
 bool MayReadAll(const PeerIdentity& peer, const Origin& origin, const RoleGroups& groups);
 
 // Whether the process's own hints and settings may raise it where the configuration says nothing: those of root, of the
-// daemon's own user and of administrators may.
-bool MayRaise(const PeerIdentity& peer, const RoleGroups& groups);
+// daemon's own user and of administrators may, outside of containers. Most containers run as root, and are strangers.
+bool MayRaise(const PeerIdentity& peer, const Origin& origin, const RoleGroups& groups);
 
 }  // namespace xschedd

@@ -59,13 +59,13 @@ class Explainer {
       std::uint64_t most = 0;
     };
     std::map<std::string, Owner> owners;
-    const auto add = [&owners](const Effective& effective, std::uint32_t user) -> Owner& {
-      Owner& owner = owners[ShareOwnerOf(effective.claim, user)];
+    const auto add = [&owners](const Effective& effective, const ClientIdentity& who) -> Owner& {
+      Owner& owner = owners[ShareOwnerOf(effective.claim, who)];
       owner.sum += effective.weight;
       owner.most = std::max<std::uint64_t>(owner.most, effective.weight);
       return owner;
     };
-    const Owner& own = add(subject_.effective, subject_.identity.owner);
+    const Owner& own = add(subject_.effective, subject_.identity);
     for (const Attachment* other : neighbourhood.attachments) {
       if (other->client == self) continue;
       const Account account = other->history.Since(context_.histories, device.account.from_ns, other->MomentAt(end_ns_),
@@ -73,7 +73,7 @@ class Explainer {
       device.gpu_all_ns += account.gpu_ns;
       if (other->client->effective.priority != subject_.effective.priority || Busy(account) == 0) continue;
       device.gpu_level_ns += account.gpu_ns;
-      add(other->client->effective, other->client->identity.owner);
+      add(other->client->effective, other->client->identity);
     }
     std::uint64_t all = 0;
     for (const auto& [name, owner] : owners)

@@ -2,8 +2,10 @@
 
 namespace xschedd {
 
-std::string ShareOwnerOf(const ClaimPtr& claim, std::uint32_t uid) {
-  if (claim == nullptr) return "uid " + std::to_string(uid);
+std::string ShareOwnerOf(const ClaimPtr& claim, const ClientIdentity& who) {
+  // A container of a user's own is none of another owner, or it would be a way to a larger part.
+  if (claim == nullptr)
+    return "uid " + std::to_string(who.owner) + (IsGiven(who.place) ? " in " + who.place : std::string());
   const ClaimLabels& labels = claim->labels;
   const auto value = [&](const char* name) {
     const auto found = labels.find(name);

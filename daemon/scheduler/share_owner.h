@@ -10,10 +10,10 @@
 namespace xschedd {
 
 // Equal for clients of one owner: of one job, pod or user by the labels of their claims, else of one claim; without a
-// claim, of one user (ClientIdentity::owner).
-std::string ShareOwnerOf(const ClaimPtr& claim, std::uint32_t uid);
+// claim, of one user (ClientIdentity::owner) on the host or in one container that root has made.
+std::string ShareOwnerOf(const ClaimPtr& claim, const ClientIdentity& who);
 inline std::string ShareOwnerOf(const Client& client) {
-  return ShareOwnerOf(client.claim, client.identity.owner);
+  return ShareOwnerOf(client.claim, client.identity);
 }
 
 }  // namespace xschedd

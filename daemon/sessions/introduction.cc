@@ -56,7 +56,7 @@ NewClient Introduce(Connection& connection, const v1::Hello& hello, const RoleGr
   fresh.identity.is_cgroup_exact = process.is_cgroup_exact;
   fresh.identity.place = std::move(process.place);
   fresh.identity.claim_socket = connection.origin.claim_socket;
-  fresh.identity.may_raise = MayRaise(peer, groups);
+  fresh.identity.may_raise = MayRaise(peer, connection.origin, groups);
   fresh.identity.key = ReadProcessKey(peer.pid, pidfd);
   fresh.group_name = CleanText(hello.group(), kMaxGroupNameBytes);
   fresh.hints = HintsOf(hello);

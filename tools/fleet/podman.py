@@ -121,17 +121,18 @@ class Fleet:
         expect(said.splitlines()[0] == "client.sock" and said.count("Read-only file system") == 2, said)
 
     def a_container_is_a_client(self):
-        """With its pid on the host, its own cgroup, and the priority from its environment."""
+        """With its pid on the host, its own cgroup, and the priority from its environment, which raises no container."""
         self.high = self.podman.client("high", *CDI, "-e", "XSCHEDD_PRIORITY=20")
         client = self.of("high")
         expect(client, f"no client has the container's cgroup: {self.clients()}")
-        expect(client["priority_effective"] == 20 and client["priority_source"] == "hint", f"its hint has no effect: {client}")
+        expect((client["priority_hint"], client["priority_effective"]) == (20, 0), f"it has raised itself: {client}")
         inside = run("cat", f"/proc/{client['pid']}/cmdline")
         expect("self-test-client" in inside, f"its pid is not the one on the host: {inside}")
 
     def the_less_important_is_held(self):
         run("xschedctl", "set", self.of("high")["pid"], "--latency", "strict")
-        self.low = self.podman.client("low", *CDI)
+        self.low = self.podman.client("low", *CDI, "-e", "XSCHEDD_PRIORITY=-20")
+        expect(self.of("low")["priority_effective"] == -20, f"its hint has no effect: {self.of('low')}")
         for program in (self.low, self.high):
             expect(program.ask("work") == "0", "it cannot work")
         wait_for(lambda: self.state("low") == "held", "the less important container is held")

@@ -44,6 +44,13 @@ TEST_CASE("an owner is a job, a pod, a user or a claim, or without a claim a use
   CHECK(owner({}, "a", 1) == owner({}, "a", 2));
   CHECK(owner({}, "", 1) != owner({}, "", 2));
   CHECK(owner({}, "", 1) == owner({}, "", 1));
+  const auto in = [](const std::string& place) {
+    Client client;
+    client.identity.place = place;
+    return ShareOwnerOf(client);
+  };
+  CHECK(in("container " + std::string(64, 'a')) != in("container " + std::string(64, 'b')));
+  CHECK(in("container " + std::string(64, 'a')) != in(""));
 }
 
 TEST_CASE("groups of one owner have one number, and of others another") {

@@ -93,21 +93,24 @@ TEST_CASE("a configured ceiling allows raising as well as limiting it") {
 TEST_CASE("uid and groups from the kernel decide which processes may raise, and which may read") {
   const RoleGroups groups{.administrators = 44, .readers = 45};
   const uid_t stranger = ::geteuid() + 1000;
-  CHECK(MayRaise(Peer(0, 0), groups));
-  CHECK(MayRaise(Peer(::geteuid(), 7), groups));
-  CHECK(MayRaise(Peer(stranger, 44), groups));
-  CHECK(MayRaise(Peer(stranger, 7, {1, 44}), groups));
-  CHECK(!MayRaise(Peer(stranger, 7, {1, 45}), groups));
-  CHECK(!MayRaise(Peer(stranger, 0), RoleGroups{}));
+  CHECK(MayRaise(Peer(0, 0), Origin{}, groups));
+  CHECK(MayRaise(Peer(::geteuid(), 7), Origin{}, groups));
+  CHECK(MayRaise(Peer(stranger, 44), Origin{}, groups));
+  CHECK(MayRaise(Peer(stranger, 7, {1, 44}), Origin{}, groups));
+  CHECK(!MayRaise(Peer(stranger, 7, {1, 45}), Origin{}, groups));
+  CHECK(!MayRaise(Peer(stranger, 0), Origin{}, RoleGroups{}));
   CHECK(MayReadAll(Peer(stranger, 7, {45}), Origin{}, groups));
   CHECK(!MayReadAll(Peer(stranger, 44), Origin{}, groups));
   // The root of a container gives its processes what groups it likes.
   Origin contained;
   contained.place = "container 1";
   CHECK(!MayReadAll(Peer(stranger, 7, {45}), contained, groups));
+  CHECK(!MayRaise(Peer(0, 0), contained, groups));
+  CHECK(!MayRaise(Peer(stranger, 44), contained, groups));
   contained = Origin();
   contained.claim_socket = 1;
   CHECK(!MayReadAll(Peer(stranger, 7, {45}), contained, groups));
+  CHECK(!MayRaise(Peer(0, 0), contained, groups));
   CHECK(!MayReadAll(Peer(stranger, 45), Origin{}, RoleGroups{}));
   CHECK(!FindRoleGroups("").readers);
   CHECK(!FindRoleGroups("no such group").readers);
