@@ -92,15 +92,19 @@ class Pods(WithDaemon):
             self.assertEqual(seen.status, OK, seen.text)
             self.assertEqual(f" pid: {victim.pid} " in seen.answers[0], is_seen)
 
+    def test_root_in_a_container_does_not_raise_itself(self) -> None:
+        for prefix, priority in ((self.victims, 0), ([], 20)):
+            self.assertEqual(self.one(self.pod_client(prefix, "hint=20").pid)["priority_effective"], priority)
+
     def test_nobody_joins_a_strangers_group_by_its_name(self) -> None:
         victim = self.pod_client(self.victims, "group=job", "hint=-5")
         mate = self.pod_client(self.victims, "group=job", "hint=-7")
-        stranger = self.pod_client(self.hostiles, "group=job", "hint=9")
+        stranger = self.pod_client(self.hostiles, "group=job", "hint=-3")
         for client in (victim, mate, stranger):
             client.tell("device " + GPU)
         wait_for(lambda: self.one(mate.pid)["priority_effective"] == -5, "the group's priority")
         self.assertEqual(self.one(victim.pid)["priority_effective"], -5)
-        self.assertEqual(self.one(stranger.pid)["priority_effective"], 9)
+        self.assertEqual(self.one(stranger.pid)["priority_effective"], -3)
 
     def test_a_cgroup_named_like_anothers_container_is_still_its_own(self) -> None:
         victim = self.pod_client(self.victims)
