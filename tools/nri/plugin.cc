@@ -1,0 +1,203 @@
+#include "tools/nri/plugin.h"
+
+#include <unistd.h>
+
+#include <vector>
+
+#include "common/runtime_dir.h"
+#include "tools/xschedctl/preload.h"
+
+namespace xschedd::nri {
+namespace {
+
+constexpr std::chrono::seconds kRetry{1};
+constexpr std::chrono::milliseconds kNothingToDo{60'000};
+constexpr std::string_view kPreloadVariable = "LD_PRELOAD=";
+
+constexpr std::int32_t Bit(api::Event event) {
+  return std::int32_t{1} << (static_cast<int>(event) - 1);
+}
+constexpr std::int32_t kEvents = Bit(api::CREATE_CONTAINER) | Bit(api::STOP_CONTAINER) | Bit(api::REMOVE_CONTAINER) |
+                                 Bit(api::STOP_POD_SANDBOX) | Bit(api::REMOVE_POD_SANDBOX);
+
+template <typename Message, typename Action>
+Answer With(const std::string& payload, const Action& action) {
+  Message request;
+  if (!request.ParseFromString(payload)) return {Answer::kInvalidArgument, "the request cannot be read", {}};
+  Answer answer;
+  action(request).SerializeToString(&answer.payload);
+  return answer;
+}
+
+api::Event EventOf(std::string_view method) {
+  if (method == "StopContainer") return api::STOP_CONTAINER;
+  if (method == "RemoveContainer") return api::REMOVE_CONTAINER;
+  if (method == "StopPodSandbox") return api::STOP_POD_SANDBOX;
+  if (method == "RemovePodSandbox") return api::REMOVE_POD_SANDBOX;
+  return api::UNKNOWN;
+}
+
+std::string PreloadOf(const api::Container& container) {
+  for (const std::string& variable : container.env())
+    if (variable.rfind(kPreloadVariable, 0) == 0) return variable.substr(kPreloadVariable.size());
+  return {};
+}
+
+}  // namespace
+
+Plugin::Plugin(NodePaths paths, Claims& claims, Say say)
+    : paths_(std::move(paths)), claims_(claims), say_(std::move(say)) {}
+
+Answer Plugin::Handle(std::string_view method, const std::string& payload) {
+  if (method == "Configure") {
+    synced_.clear();
+    return With<api::ConfigureRequest>(payload, [](const auto&) {
+      api::ConfigureResponse response;
+      response.set_events(kEvents);
+      return response;
+    });
+  }
+  if (method == "Synchronize")
+    return With<api::SynchronizeRequest>(payload, [&](const auto& request) { return Synchronize(request); });
+  if (method == "CreateContainer") {
+    return With<api::ContainerRequest>(payload,
+                                       [&](const auto& request) { return Create(request.pod(), request.container()); });
+  }
+  if (method == "StateChange") {
+    return With<api::StateChangeEvent>(payload, [&](const auto& request) {
+      HandleEvent(request.event(), request.pod(), request.container());
+      return api::Empty();
+    });
+  }
+  if (method == "Shutdown") return {};
+  const api::Event event = EventOf(method);
+  if (event == api::UNKNOWN) return {Answer::kUnimplemented, "xschedd-nri has no such call", {}};
+  return With<api::ContainerRequest>(payload, [&](const auto& request) {
+    HandleEvent(event, request.pod(), request.container());
+    return api::Empty();
+  });
+}
+
+// Read anew for each container, so that a change (a ConfigMap's, too) counts for the next one.
+const Settings& Plugin::CurrentSettings() {
+  auto settings = LoadSettings(paths_.settings);
+  const std::string fault = settings ? "" : settings.error().Line();
+  if (fault != settings_fault_ && !fault.empty()) say_(fault + "; what counted before still does");
+  settings_fault_ = fault;
+  if (settings) settings_ = std::move(*settings);
+  return settings_;
+}
+
+api::CreateContainerResponse Plugin::Create(const api::PodSandbox& pod, const api::Container& container) {
+  api::CreateContainerResponse response;
+  const Settings& settings = CurrentSettings();
+  const Plan plan = Translate(pod, container, settings);
+  for (const std::string& line : plan.lines)
+    say_(line);
+  if (!plan.touches) return response;
+  const auto let_through = [&](const std::string& why) {
+    say_(ContainerText(pod, container) + " starts without xschedd: " + why);
+    return response;
+  };
+  if (plan.claim.name().empty()) return let_through("its id is none that a claim can be named by");
+  const std::string& shim = settings.shim.empty() ? paths_.shim : settings.shim;
+  if (shim.empty() || ::access(shim.c_str(), R_OK) != 0)
+    return let_through("the shim is not there: " + (shim.empty() ? std::string(ctl::kShimName) : shim));
+  const Result<std::string> preload = ctl::ComposePreload(shim, PreloadOf(container));
+  if (!preload) return let_through(preload.error().Line());
+  if (const Result<void> put = claims_.Put(plan.claim); !put) {
+    // It may have been put all the same.
+    ended_.insert(plan.claim.name());
+    return let_through(put.error().Line());
+  }
+  ended_.erase(plan.claim.name());
+  live_[container.id()] = pod.id();
+  Adjust(container, plan.claim.name(), shim, *preload, *response.mutable_adjust());
+  return response;
+}
+
+// As the CDI specification has them, but the socket is the claim's.
+void Plugin::Adjust(const api::Container& container, const std::string& claim, const std::string& shim,
+                    const std::string& preload, api::ContainerAdjustment& adjustment) const {
+  const auto mount = [&](const std::string& source, const std::string& destination) {
+    // What is mounted there, as by a hostPath or a CDI device, gives way.
+    for (const api::Mount& there : container.mounts())
+      if (there.destination() == destination) adjustment.add_mounts()->set_destination("-" + destination);
+    api::Mount& added = *adjustment.add_mounts();
+    added.set_source(source);
+    added.set_destination(destination);
+    added.set_type("bind");
+    for (const char* const option : {"ro", "nosuid", "nodev", "bind"})
+      added.add_options(option);
+  };
+  const std::string folder = shim.substr(0, shim.rfind('/'));
+  mount(paths_.runtime_dir + "/" + kClaimsFolderName + "/" + claim, kDefaultRuntimeDir);
+  mount(folder, folder);
+  api::KeyValue& variable = *adjustment.add_env();
+  variable.set_key("LD_PRELOAD");
+  variable.set_value(preload);
+}
+
+api::SynchronizeResponse Plugin::Synchronize(const api::SynchronizeRequest& request) {
+  for (const api::Container& container : request.containers())
+    if (container.state() != api::CONTAINER_STOPPED) synced_[container.id()] = container.pod_sandbox_id();
+  api::SynchronizeResponse response;
+  response.set_more(request.more());
+  if (request.more()) return response;
+  live_ = std::move(synced_);
+  synced_.clear();
+  must_compare_ = true;
+  return response;
+}
+
+void Plugin::EndContainer(const std::string& id) {
+  if (live_.erase(id) == 0) return;
+  if (const std::string name = ClaimName(id); !name.empty()) ended_.insert(name);
+}
+
+void Plugin::EndPod(const std::string& id) {
+  std::vector<std::string> containers;
+  for (const auto& [container, pod] : live_)
+    if (pod == id) containers.push_back(container);
+  for (const std::string& container : containers)
+    EndContainer(container);
+}
+
+void Plugin::HandleEvent(api::Event event, const api::PodSandbox& pod, const api::Container& container) {
+  if (event == api::STOP_CONTAINER || event == api::REMOVE_CONTAINER) EndContainer(container.id());
+  if (event == api::STOP_POD_SANDBOX || event == api::REMOVE_POD_SANDBOX) EndPod(pod.id());
+}
+
+// Afterwards, `live_` has only containers with claims, and the claims of others have ended.
+bool Plugin::CompareWithDaemon() {
+  const auto names = claims_.Names();
+  if (!names) return false;
+  const std::set<std::string> there(names->begin(), names->end());
+  std::set<std::string> wanted;
+  for (auto it = live_.begin(); it != live_.end();) {
+    const std::string name = ClaimName(it->first);
+    it = there.count(name) != 0 ? std::next(it) : live_.erase(it);
+    wanted.insert(name);
+  }
+  for (const std::string& name : there)
+    if (name.rfind(kClaimPrefix, 0) == 0 && wanted.count(name) == 0) ended_.insert(name);
+  must_compare_ = false;
+  return true;
+}
+
+std::chrono::milliseconds Plugin::Work(std::chrono::steady_clock::time_point now) {
+  if (!must_compare_ && ended_.empty()) return kNothingToDo;
+  if (now < next_try_) return std::chrono::ceil<std::chrono::milliseconds>(next_try_ - now);
+  bool is_done = false;
+  if (must_compare_) {
+    is_done = CompareWithDaemon();
+  } else {
+    const std::string name = *ended_.begin();
+    is_done = claims_.Delete(name).has_value();
+    if (is_done) ended_.erase(name);
+  }
+  if (!is_done) next_try_ = now + kRetry;
+  return std::chrono::milliseconds{0};
+}
+
+}  // namespace xschedd::nri

@@ -1,0 +1,70 @@
+// What the plugin does with the engine's calls: a claim, its mounts and LD_PRELOAD for a container that is created, and
+// the claim's end when the container is gone. It answers each call soon, and never refuses a container: what cannot be
+// done is said in a line, and the container is as without xschedd. Thread rule: one thread.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "nri.pb.h"
+#include "tools/nri/claims.h"
+#include "tools/nri/settings.h"
+#include "tools/nri/translate.h"
+
+namespace xschedd::nri {
+
+// Of ttrpc: a status as gRPC numbers them, and the response.
+struct Answer {
+  enum Code { kOk = 0, kInvalidArgument = 3, kResourceExhausted = 8, kUnimplemented = 12 };
+  Code code = kOk;
+  std::string message;
+  std::string payload;
+};
+
+// Where things are on the node.
+struct NodePaths {
+  std::string runtime_dir;
+  std::string settings;
+  std::string shim;  // empty: none was found
+};
+
+class Plugin {
+ public:
+  using Say = std::function<void(const std::string& line)>;
+  Plugin(NodePaths paths, Claims& claims, Say say);
+
+  // A call of the service nri.pkg.api.v1alpha1.Plugin.
+  Answer Handle(std::string_view method, const std::string& payload);
+
+  // Between calls: does one of the things that no call waits for, such as deleting a claim. Returns how long there is
+  // nothing to do.
+  std::chrono::milliseconds Work(std::chrono::steady_clock::time_point now);
+
+ private:
+  api::CreateContainerResponse Create(const api::PodSandbox& pod, const api::Container& container);
+  void Adjust(const api::Container& container, const std::string& claim, const std::string& shim,
+              const std::string& preload, api::ContainerAdjustment& adjustment) const;
+  api::SynchronizeResponse Synchronize(const api::SynchronizeRequest& request);
+  void EndContainer(const std::string& id);
+  void EndPod(const std::string& id);
+  void HandleEvent(api::Event event, const api::PodSandbox& pod, const api::Container& container);
+  const Settings& CurrentSettings();
+  bool CompareWithDaemon();
+
+  NodePaths paths_;
+  Claims& claims_;
+  Say say_;
+  Settings settings_;
+  std::string settings_fault_;                 // what was said last
+  std::map<std::string, std::string> live_;    // the pod of each container that has, or may have, a claim
+  std::map<std::string, std::string> synced_;  // the same, of a list that has not arrived whole
+  std::set<std::string> ended_;                // claims to delete
+  bool must_compare_ = false;                  // claims of containers that are gone may be left
+  std::chrono::steady_clock::time_point next_try_{};
+};
+
+}  // namespace xschedd::nri

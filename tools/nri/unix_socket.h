@@ -1,0 +1,16 @@
+// Connecting to a Unix socket by its path, without waiting. Thread rule: pure system calls.
+#pragma once
+
+#include <string>
+
+#include "common/result.h"
+#include "common/unique_fd.h"
+
+namespace xschedd::nri {
+
+enum class UnixSocket { kBlocking, kNonBlocking };
+
+// The socket blocks, or does not, after it is connected.
+Result<UniqueFd> ConnectUnix(const std::string& path, UnixSocket mode);
+
+}  // namespace xschedd::nri
