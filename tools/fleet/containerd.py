@@ -13,8 +13,11 @@ import signal
 import subprocess
 import sys
 
-import cri
-from machine import expect, run, run_steps, wait_for
+sys.path.insert(0, "/opt/test/tests/fault")
+
+import cri  # noqa: E402
+from machine import expect, run, run_steps, wait_for  # noqa: E402
+from service_manager import ServiceManager  # noqa: E402
 
 FOLDER = "/usr/lib/x86_64-linux-gnu/xschedd"
 SHIM = f"{FOLDER}/libxschedd-shim.so"
@@ -23,11 +26,12 @@ CLIENT = f"{FOLDER}/self-test/self-test-client {FOLDER}/self-test/libamdhip64.so
 COMMAND = ("sh", "-c", f"mkfifo /tmp/in; {CLIENT} <>/tmp/in >/tmp/out")
 CONNECTED = "2"  # XSCHEDD_STATE_CONNECTED of xschedd.h
 IMAGE = "localhost/small:1"
+LIBRARIES = {"LD_LIBRARY_PATH": "/opt/libraries"}
 CLAIMS = pathlib.Path("/run/xschedd/claims")
 MANY = 40
 
 CONFIGURATION = r"""
-mkdir -p /etc/containerd /etc/xschedd /run/xschedd /tmp/pods
+mkdir -p /etc/containerd /etc/xschedd /tmp/pods
 printf '[namespace.ml]\nceiling = 50\n[namespace.batch]\nceiling = -10\n' >/etc/xschedd/nri.toml
 # This root may not raise a process's chance to be killed; its files are in no overlay; a pod's own process sleeps, too.
 containerd config default | sed "s/restrict_oom_score_adj = false/restrict_oom_score_adj = true/
@@ -71,7 +75,7 @@ class Service:
     def __init__(self, *command, libraries=False):
         self.command, self.process = command, None
         self.log_path = pathlib.Path(f"/tmp/{pathlib.Path(command[0]).name}.log")
-        self.environment = {**os.environ, **({"LD_LIBRARY_PATH": "/opt/libraries"} if libraries else {})}
+        self.environment = {**os.environ, **(LIBRARIES if libraries else {})}
 
     def start(self):
         with self.log_path.open("ab") as log:
@@ -92,10 +96,13 @@ def xschedctl(*words, status=0):
 class Fleet:
     def __init__(self, cgroup):
         self.cgroup = cgroup
-        self.daemon = Service("/usr/sbin/xschedd", "--software-gpu", libraries=True)
+        # There is no systemd; this keeps the daemon's state across its restarts as systemd would.
+        pathlib.Path("/run/xschedd").mkdir(exist_ok=True)
+        self.daemon = ServiceManager("/run/xschedd", ["/usr/sbin/xschedd", "--software-gpu"], log="/tmp/xschedd.log",
+                                     environment=LIBRARIES, watchdog=False)
         self.plugin = Service("/usr/sbin/xschedd-nri", libraries=True)
         self.containerd = Service("/usr/bin/containerd")
-        self.runtime = self.high = self.low = self.kept = None
+        self.runtime = self.high = self.low = None
         self.served = 0
 
     def claims(self):
@@ -231,6 +238,7 @@ class Fleet:
         wait_for(lambda: "the container engine closed the connection" in self.plugin.log(), "the plugin has noticed")
         self.has(self.low, 40)
         self.containerd.start()
+        self.runtime.connect()
         self.await_plugin()
         after = self.client("after", {"xschedd.io/priority": "7"})
         self.has(after, 7)
@@ -240,23 +248,25 @@ class Fleet:
         expect(len(self.claims()) == 2, f"claims: {self.claims()}")
 
     def a_restart_of_the_daemon_strands_no_pod(self):
-        self.daemon.stop(signal.SIGKILL)
-        self.daemon.start()
-        wait_for(lambda: xschedctl("version", status=None) and CLAIMS.exists(), "the daemon is back")
+        self.daemon.kill(signal.SIGKILL)
+        self.daemon.wait_ready(2)
         wait_for(lambda: self.of(self.low) is not None and self.of(self.high) is not None, "the clients connect again")
         self.has(self.low, 40)
         for pod in (self.low, self.high):
             expect(self.ask(pod, "work") == "0" and self.ask(pod, "rest") == "0", f"{pod.name} cannot work")
 
     def without_a_daemon_pods_start_all_the_same(self):
-        self.daemon.process.send_signal(signal.SIGSTOP)
-        stopped = cri.Pod(self.runtime, "stopped", "ml", {"xschedd.io/priority": "5"})
-        expect("LD_PRELOAD" not in stopped.run("env"), "it was touched")
+        self.daemon.kill(signal.SIGSTOP)
+        def is_touched(name):
+            pod = cri.Pod(self.runtime, name, "ml", {"xschedd.io/priority": "5"})
+            environment = pod.run("env")
+            self.end(pod)
+            return "LD_PRELOAD" in environment
+        expect(not is_touched("stopped"), "it was touched")
         self.said("pod ml/stopped, container main starts without xschedd: the daemon at /run/xschedd/admin.sock did not answer")
-        self.daemon.process.send_signal(signal.SIGCONT)
+        self.daemon.kill(signal.SIGCONT)
+        wait_for(lambda: is_touched("again"), "pods get their claims again")
         wait_for(lambda: len(self.claims()) == 2, "what the daemon did late is undone")
-        self.end(stopped)
-        return self.plugin.log().count("starts without xschedd")
 
     def many_come_and_go(self):
         for number in range(MANY):
@@ -279,6 +289,6 @@ if __name__ == "__main__":
     fleet = Fleet(sys.argv[1])
     status = run_steps(fleet)
     if status != 0:
-        for service in (fleet.plugin, fleet.daemon, fleet.containerd):
-            print(f"---- {service.log_path}\n" + "\n".join(service.log().splitlines()[-25:]), file=sys.stderr)
+        for log in ("xschedd-nri", "xschedd", "containerd"):
+            print(f"---- {log}\n" + run("tail", "-n", "25", f"/tmp/{log}.log", status=None), file=sys.stderr)
     sys.exit(status)

@@ -26,12 +26,15 @@ LIMIT_S = 120
 
 
 class Runtime:
-    """containerd, which may be restarted: each call waits until it listens."""
+    """containerd. Each call waits until it listens."""
 
     def __init__(self, cgroup, image):
-        self.cgroup, self.image = cgroup, image
-        self.channel = grpc.insecure_channel(f"unix://{SOCKET}")
-        self.stub = api_pb2_grpc.RuntimeServiceStub(self.channel)
+        self.cgroup, self.image, self.stub = cgroup, image, None
+        self.connect()
+
+    def connect(self):
+        """Anew: a channel does not see at once that containerd was restarted."""
+        self.stub = api_pb2_grpc.RuntimeServiceStub(grpc.insecure_channel(f"unix://{SOCKET}"))
 
     def call(self, name, request):
         return getattr(self.stub, name)(request, timeout=LIMIT_S, wait_for_ready=True)

@@ -61,6 +61,17 @@ class Unit(WithFolder):
         said = self.analyze("verify", str(self.target), str(self.unit), *(str(path) for path in sorted(self.folder.glob("*.socket"))))
         self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "", ""))
 
+    def test_the_plugin(self) -> None:
+        lines = UNIT.with_name("xschedd-nri.service").read_text(encoding="utf-8").splitlines()
+        folder = self.folder / "plugin"
+        folder.mkdir()
+        unit = folder / "xschedd-nri.service"
+        # As installed, but starting a program that is there.
+        unit.write_text("\n".join(f"ExecStart={XSCHEDD}" if line.startswith("ExecStart=") else line for line in lines), encoding="utf-8")
+        said = self.analyze("verify", "--man=no", str(unit))
+        self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "", ""))
+        said = self.analyze("security", "--offline=true", f"--threshold={int(MOST_EXPOSURE * 10)}", str(unit))
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
 
     def test_the_target_stops_all_and_starts_what_is_needed(self) -> None:
         def values(unit: pathlib.Path, key: str) -> set[str]:

@@ -1,7 +1,7 @@
 """Compares the manual pages with what they describe: each option, command, exit status, configuration key and environment
 variable is in its page, and the page has no others. Also checks the pages with mandoc and man, if these are installed.
 
-usage: man_test.py XSCHEDCTL XSCHEDD SOURCE_ROOT MESON BUILD_ROOT
+usage: man_test.py XSCHEDCTL XSCHEDD XSCHEDD_NRI SOURCE_ROOT MESON BUILD_ROOT
 """
 
 import json
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-CTL, DAEMON, ROOT, MESON, BUILD = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), *sys.argv[4:6]
+CTL, DAEMON, NRI, ROOT, MESON, BUILD = *sys.argv[1:4], pathlib.Path(sys.argv[4]), *sys.argv[5:7]
 PAGES = ROOT / "docs/man"
 
 
@@ -89,12 +89,19 @@ class Pages(unittest.TestCase):
         source = (ROOT / "daemon/main.cc").read_text().split("#include")[0]
         self.assertEqual(entries(top["EXIT STATUS"]), re.findall(r"^//   (\d)  ", source, re.MULTILINE))
 
-    def known_keys(self, text):
-        """What the daemon itself says that it knows, where a key is not."""
+    def test_xschedd_nri(self):
+        top = sections(page("xschedd-nri.8"), "Sh")
+        self.assertEqual(documented(top["OPTIONS"]), help_of(NRI)[0])
+        keys = set(re.findall(r"^\.It Li (\w+)$", top["CONFIGURATION"], re.MULTILINE))
+        known = self.known_keys("wrong = 1\n", NRI) | self.known_keys("[default]\nwrong = 1\n", NRI)
+        self.assertEqual(keys | {"default", "namespace"}, known)
+
+    def known_keys(self, text, program=DAEMON):
+        """What the program itself says that it knows, where a key is not."""
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write(text)
             file.flush()
-            said = run(DAEMON, "--check-config", "--config", file.name).stderr
+            said = run(program, "--check-config", "--config", file.name).stderr
         match = re.search(r"known are (.*)$", said, re.MULTILINE)
         self.assertIsNotNone(match, said)
         return set(match.group(1).split(", "))
@@ -135,7 +142,7 @@ class Pages(unittest.TestCase):
 
     def test_what_is_installed(self):
         places = json.loads(run(MESON, "introspect", BUILD, "--installed").stdout).values()
-        for end in ("/man8/xschedd.8", "/man1/xschedctl.1", "/man5/xschedd.toml.5", "/man7/xschedd-shim.7",
+        for end in ("/man8/xschedd.8", "/man8/xschedd-nri.8", "/man1/xschedctl.1", "/man5/xschedd.toml.5", "/man7/xschedd-shim.7",
                     "/bash-completion/completions/xschedctl", "/zsh/site-functions/_xschedctl", "/include/xschedd.h"):
             self.assertEqual(sum(place.endswith(end) for place in places), 1, end)
 
