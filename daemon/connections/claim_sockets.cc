@@ -81,7 +81,7 @@ Result<UniqueFd> BindIn(int folder, const std::string& name) {
 }  // namespace
 
 ClaimSockets::ClaimSockets(boost::asio::io_context& io, std::string runtime_dir, OnAccept on_accept)
-    : io_(io), runtime_dir_(std::move(runtime_dir)), on_accept_(std::move(on_accept)) {}
+    : io_(io), runtime_dir_(std::move(runtime_dir)), on_accept_(std::move(on_accept)), removal_(io) {}
 
 Result<UniqueFd> ClaimSockets::OpenAll() const {
   const UniqueFd runtime(::open(runtime_dir_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -131,6 +131,13 @@ void ClaimSockets::Start() {
   is_started_ = true;
   for (auto& [id, listening] : open_)
     listening.acceptor->Start();
+  removal_.expires_after(kPatience);
+  removal_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) RemoveUnclaimed();
+  });
+}
+
+void ClaimSockets::RemoveUnclaimed() const {
   struct stat status {};
   if (::lstat((runtime_dir_ + "/" + kClaimsFolderName).c_str(), &status) != 0) return;
   const auto all = OpenAll();
@@ -140,6 +147,7 @@ void ClaimSockets::Start() {
 }
 
 void ClaimSockets::Stop() {
+  removal_.cancel();
   for (auto& [id, listening] : open_)
     listening.acceptor->Stop();
 }

@@ -255,6 +255,17 @@ class Fleet:
         for pod in (self.low, self.high):
             expect(self.ask(pod, "work") == "0" and self.ask(pod, "rest") == "0", f"{pod.name} cannot work")
 
+    def a_daemon_that_lost_its_state_gets_the_claims_again(self):
+        """As in a container, where nobody keeps it. What was changed live is lost; annotations are not."""
+        self.daemon.stop()
+        self.daemon.start()
+        wait_for(lambda: len(self.claims()) == 2, "the claims are put again")
+        wait_for(lambda: self.of(self.low) is not None and self.of(self.high) is not None, "the clients connect again")
+        self.has(self.low, -20)
+        self.has(self.high, 50)
+        for pod in (self.low, self.high):
+            expect(self.ask(pod, "work") == "0" and self.ask(pod, "rest") == "0", f"{pod.name} cannot work")
+
     def without_a_daemon_pods_start_all_the_same(self):
         self.daemon.kill(signal.SIGSTOP)
         def is_touched(name):
@@ -282,7 +293,8 @@ class Fleet:
     STEPS = (prepare, a_pod_without_annotations_is_untouched, an_annotated_one_is_a_client_with_a_claim, the_less_important_is_held,
              a_claim_changes_live, a_pod_does_not_go_above_its_namespace, a_wrong_annotation_is_said_and_counts_as_none,
              a_pod_that_asks_for_a_gpu_is_bounded, a_restart_of_the_plugin_loses_nothing, a_restart_of_containerd_strands_no_pod,
-             a_restart_of_the_daemon_strands_no_pod, without_a_daemon_pods_start_all_the_same, many_come_and_go)
+             a_restart_of_the_daemon_strands_no_pod, a_daemon_that_lost_its_state_gets_the_claims_again,
+             without_a_daemon_pods_start_all_the_same, many_come_and_go)
 
 
 if __name__ == "__main__":

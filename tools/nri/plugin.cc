@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "common/runtime_dir.h"
@@ -11,7 +12,8 @@ namespace xschedd::nri {
 namespace {
 
 constexpr std::chrono::seconds kRetry{1};
-constexpr std::chrono::milliseconds kNothingToDo{60'000};
+// How soon a daemon that has lost the claims gets them again.
+constexpr std::chrono::seconds kLook{2};
 constexpr std::string_view kPreloadVariable = "LD_PRELOAD=";
 
 constexpr std::int32_t Bit(api::Event event) {
@@ -51,6 +53,7 @@ Plugin::Plugin(NodePaths paths, Claims& claims, Say say)
 Answer Plugin::Handle(std::string_view method, const std::string& payload) {
   if (method == "Configure") {
     synced_.clear();
+    synced_pods_.clear();
     return With<api::ConfigureRequest>(payload, [](const auto&) {
       api::ConfigureResponse response;
       response.set_events(kEvents);
@@ -111,7 +114,7 @@ api::CreateContainerResponse Plugin::Create(const api::PodSandbox& pod, const ap
     return let_through(put.error().Line());
   }
   ended_.erase(plan.claim.name());
-  live_[container.id()] = pod.id();
+  live_[container.id()] = {pod.id(), plan.claim};
   Adjust(container, plan.claim.name(), shim, *preload, *response.mutable_adjust());
   return response;
 }
@@ -138,14 +141,29 @@ void Plugin::Adjust(const api::Container& container, const std::string& claim, c
   variable.set_value(preload);
 }
 
+// A container that was created without the plugin has none of its mounts, and no use for a claim.
+void Plugin::Remember(const api::Container& container) {
+  Live& live = synced_[container.id()];
+  live.pod = container.pod_sandbox_id();
+  const std::string name = ClaimName(container.id());
+  const std::string source = paths_.runtime_dir + "/" + kClaimsFolderName + "/" + name;
+  const auto pod = synced_pods_.find(live.pod);
+  if (name.empty() || pod == synced_pods_.end()) return;
+  for (const api::Mount& mount : container.mounts())
+    if (mount.source() == source) live.claim = Translate(pod->second, container, CurrentSettings()).claim;
+}
+
 api::SynchronizeResponse Plugin::Synchronize(const api::SynchronizeRequest& request) {
+  for (const api::PodSandbox& pod : request.pods())
+    synced_pods_[pod.id()] = pod;
   for (const api::Container& container : request.containers())
-    if (container.state() != api::CONTAINER_STOPPED) synced_[container.id()] = container.pod_sandbox_id();
+    if (container.state() != api::CONTAINER_STOPPED) Remember(container);
   api::SynchronizeResponse response;
   response.set_more(request.more());
   if (request.more()) return response;
   live_ = std::move(synced_);
   synced_.clear();
+  synced_pods_.clear();
   must_compare_ = true;
   return response;
 }
@@ -157,8 +175,8 @@ void Plugin::EndContainer(const std::string& id) {
 
 void Plugin::EndPod(const std::string& id) {
   std::vector<std::string> containers;
-  for (const auto& [container, pod] : live_)
-    if (pod == id) containers.push_back(container);
+  for (const auto& [container, live] : live_)
+    if (live.pod == id) containers.push_back(container);
   for (const std::string& container : containers)
     EndContainer(container);
 }
@@ -168,7 +186,7 @@ void Plugin::HandleEvent(api::Event event, const api::PodSandbox& pod, const api
   if (event == api::STOP_POD_SANDBOX || event == api::REMOVE_POD_SANDBOX) EndPod(pod.id());
 }
 
-// Afterwards, `live_` has only containers with claims, and the claims of others have ended.
+// Afterwards, `live_` has only containers with claims, and the claims of others end.
 bool Plugin::CompareWithDaemon() {
   const auto names = claims_.Names();
   if (!names) return false;
@@ -176,8 +194,11 @@ bool Plugin::CompareWithDaemon() {
   std::set<std::string> wanted;
   for (auto it = live_.begin(); it != live_.end();) {
     const std::string name = ClaimName(it->first);
-    it = there.count(name) != 0 ? std::next(it) : live_.erase(it);
     wanted.insert(name);
+    const bool is_there = there.count(name) != 0;
+    const bool is_lost = !is_there && !it->second.claim.name().empty();
+    if (is_lost) missing_.insert(it->first);
+    it = is_there || is_lost ? std::next(it) : live_.erase(it);
   }
   for (const std::string& name : there)
     if (name.rfind(kClaimPrefix, 0) == 0 && wanted.count(name) == 0) ended_.insert(name);
@@ -186,11 +207,20 @@ bool Plugin::CompareWithDaemon() {
 }
 
 std::chrono::milliseconds Plugin::Work(std::chrono::steady_clock::time_point now) {
-  if (!must_compare_ && ended_.empty()) return kNothingToDo;
-  if (now < next_try_) return std::chrono::ceil<std::chrono::milliseconds>(next_try_ - now);
-  bool is_done = false;
+  const auto until = [&](auto time) { return std::chrono::ceil<std::chrono::milliseconds>(time - now); };
+  if (now < next_try_) return until(next_try_);
+  if (now >= next_look_ && !live_.empty()) must_compare_ = true;
+  if (!must_compare_ && missing_.empty() && ended_.empty()) return until(std::max(next_look_, now + kRetry));
+  // One call of the daemon each time: a pod may be waiting to be created.
+  bool is_done = true;
   if (must_compare_) {
     is_done = CompareWithDaemon();
+    next_look_ = now + kLook;
+  } else if (!missing_.empty()) {
+    const std::string container = *missing_.begin();
+    const auto live = live_.find(container);
+    if (live != live_.end()) is_done = claims_.Put(live->second.claim).has_value();
+    if (is_done) missing_.erase(container);
   } else {
     const std::string name = *ended_.begin();
     is_done = claims_.Delete(name).has_value();

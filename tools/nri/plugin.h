@@ -53,17 +53,26 @@ class Plugin {
   void EndPod(const std::string& id);
   void HandleEvent(api::Event event, const api::PodSandbox& pod, const api::Container& container);
   const Settings& CurrentSettings();
+  void Remember(const api::Container& container);
   bool CompareWithDaemon();
+
+  struct Live {
+    std::string pod;
+    v1::Claim claim;  // unnamed: it is not known that it has one
+  };
 
   NodePaths paths_;
   Claims& claims_;
   Say say_;
   Settings settings_;
-  std::string settings_fault_;                 // what was said last
-  std::map<std::string, std::string> live_;    // the pod of each container that has, or may have, a claim
-  std::map<std::string, std::string> synced_;  // the same, of a list that has not arrived whole
-  std::set<std::string> ended_;                // claims to delete
-  bool must_compare_ = false;                  // claims of containers that are gone may be left
+  std::string settings_fault_;          // what was said last
+  std::map<std::string, Live> live_;    // by container: those that have, or may have, a claim
+  std::map<std::string, Live> synced_;  // the same, of a list that has not arrived whole
+  std::map<std::string, api::PodSandbox> synced_pods_;
+  std::set<std::string> ended_;    // claims to delete
+  std::set<std::string> missing_;  // containers whose claims the daemon has lost
+  bool must_compare_ = false;      // claims of containers that are gone may be left
+  std::chrono::steady_clock::time_point next_look_{};
   std::chrono::steady_clock::time_point next_try_{};
 };
 

@@ -102,7 +102,11 @@ TEST_CASE("the next daemon makes the socket in the same folder, and removes thos
   REQUIRE(::stat(world.Path("one").c_str(), &after) == 0);
   CHECK(before.st_ino == after.st_ino);
   CHECK(ConnectAt(world.Path("one") + "/client.sock").IsValid());
+  // An engine may still put its claim again.
+  CHECK(fs::exists(world.Path("two")));
+  world.sockets->RemoveUnclaimed();
   CHECK(!fs::exists(world.Path("two")));
+  CHECK(fs::exists(world.Path("one") + "/client.sock"));
   world.sockets->Stop();
 }
 
@@ -125,14 +129,14 @@ TEST_CASE("nothing that a container puts into its folder is followed") {
     CHECK(world.sockets->Open(Socketed("one", 1)).error().what.find("cannot replace client.sock of claim \"one\"") ==
           0);
     REQUIRE(world.sockets->Open(Socketed("two", 2)));
-    world.sockets->Start();
+    world.sockets->RemoveUnclaimed();
     CHECK(fs::exists(world.Path("one")));  // it stays, and is told
   }
   SECTION("a link in place of the folder") {
     fs::create_symlink(world.folder.Path() + "/elsewhere", world.Path("one"));
     CHECK(!world.sockets->Open(Socketed("one", 1)));
     CHECK(fs::is_empty(world.folder.Path() + "/elsewhere"));
-    world.sockets->Start();
+    world.sockets->RemoveUnclaimed();
     CHECK(!fs::is_symlink(world.Path("one")));
     CHECK(fs::exists(world.folder.Path() + "/elsewhere"));
   }
@@ -154,6 +158,6 @@ TEST_CASE("a link in place of the folder of all claims is refused") {
   fs::create_directory(world.folder.Path() + "/elsewhere");
   fs::create_symlink("elsewhere", world.folder.Path() + "/claims");
   CHECK(!world.sockets->Open(Socketed("one", 1)));
-  world.sockets->Start();
+  world.sockets->RemoveUnclaimed();
   CHECK(fs::is_empty(world.folder.Path() + "/elsewhere"));
 }

@@ -178,6 +178,39 @@ TEST_CASE("after a restart, claims of containers that are gone end, and others' 
   CHECK(test.claims.there.size() == 1);
 }
 
+TEST_CASE("a daemon that has lost the claims gets them again, those of containers that have the mounts") {
+  Test test;
+  test.Create(Test::Request(kFirst));
+  // One from before a restart of the plugin, and one that was created while it was away.
+  const auto later = [&] {
+    test.now += std::chrono::seconds(10);
+    test.Settle();
+  };
+  later();
+  test.claims.there.clear();
+  later();
+  REQUIRE(test.claims.there.count(kFirstClaim) == 1);
+  CHECK(test.claims.there[kFirstClaim].priority() == -5);
+  test.claims.there.clear();
+  api::SynchronizeRequest request;
+  request.set_more(true);
+  *request.add_pods() = Test::Request(kFirst).pod();
+  test.Call("Synchronize", request.SerializeAsString());
+  request.clear_pods();
+  request.set_more(false);
+  for (const auto* const id : {kFirst, kSecond})
+    *request.add_containers() = Test::Request(id).container();
+  request.mutable_containers(0)->add_mounts()->set_source(std::string("/run/xschedd/claims/") + kFirstClaim);
+  test.Call("Synchronize", request.SerializeAsString());
+  later();
+  CHECK(test.claims.there.size() == 1);
+  CHECK(test.claims.there[kFirstClaim].priority() == -5);
+  // Its end is its claim's.
+  test.Call("StopContainer", Test::Request(kFirst).SerializeAsString());
+  later();
+  CHECK(test.claims.there.empty());
+}
+
 TEST_CASE("a wrong configuration is said once, and what counted before still does") {
   char name[] = "/tmp/xschedd-nri-XXXXXX";
   const UniqueFd file(::mkstemp(name));
