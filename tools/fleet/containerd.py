@@ -28,7 +28,7 @@ CONNECTED = "2"  # XSCHEDD_STATE_CONNECTED of xschedd.h
 IMAGE = "localhost/small:1"
 LIBRARIES = {"LD_LIBRARY_PATH": "/opt/libraries"}
 CLAIMS = pathlib.Path("/run/xschedd/claims")
-MANY = 40
+MANY = 200
 
 CONFIGURATION = r"""
 mkdir -p /etc/containerd /etc/xschedd /tmp/pods
