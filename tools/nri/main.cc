@@ -95,6 +95,7 @@ int Main(int argc, char** argv) {
   const auto settings = LoadSettings(options.config);
   if (options.checks_config) {
     if (!settings) return Print(settings.error().Line()), kExitSettings;
+    if (::access(options.config.c_str(), F_OK) != 0) return Print("there is no " + options.config), kExitSettings;
     std::printf("%s: good\n", options.config.c_str());
     return 0;
   }
