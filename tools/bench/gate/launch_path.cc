@@ -1,7 +1,9 @@
 // The library's cost of a launch of a tracked client, by part: the shim's client code above a runtime that does
 // nothing, with a session's memory but no daemon. Each thread launches on its own stream and synchronises after each
-// batch, which is not timed. Prints JSON; times are CPU time of the launching threads, so that on a machine with fewer
-// cores than threads the wait for a core does not count.
+// batch, which is not timed. Prints JSON. On a machine with fewer cores than threads the times of several are CPU time,
+// so that the wait for a core does not count, and say little about contention. Several are measured without a pause,
+// when all contend for the same lines of the cache all the time, and `spaced`: with a runtime's call of --call-ns in
+// each launch, as real ones have, less that of one thread.
 //
 // `valgrind --tool=callgrind --toggle-collect=LaunchBatch` counts the same by function.
 // Thread rule: in main; a runtime's functions, any thread.
@@ -119,20 +121,42 @@ extern "C" __attribute__((noinline)) void LaunchBatch(Client& client, void* stre
 
 namespace {
 
-// Nanoseconds of CPU time per launch: the median of the batches.
-double Whole(Client& client, void* stream, unsigned launches, unsigned batch) {
+struct Load {
+  unsigned launches;             // of each thread
+  unsigned batch;                // between two synchronisations
+  bool by_wall;                  // times are of the wall's clock: each thread has a core
+  std::uint64_t call_ticks = 0;  // of the time stamp counter, for which the runtime's call takes
+};
+
+void LaunchSpaced(Client& client, void* stream, const Load& load) {
+  for (unsigned i = 0; i < load.batch; ++i) {
+    Submission submission = Submit(stream, i);
+    client.SubmitBegin(&submission);
+    const std::uint64_t begun = __rdtsc();
+    while (__rdtsc() - begun < load.call_ticks) {
+    }
+    client.SubmitEnd(&submission, true);
+  }
+}
+
+// Nanoseconds per launch: the median of the batches.
+double Whole(Client& client, void* stream, const Load& load) {
   std::vector<double> batches;
-  for (unsigned done = 0; done < launches; done += batch) {
-    const std::uint64_t begun = ThreadNs();
-    LaunchBatch(client, stream, batch);
-    batches.push_back(static_cast<double>(ThreadNs() - begun) / batch);
+  for (unsigned done = 0; done < load.launches; done += load.batch) {
+    const std::uint64_t begun = load.by_wall ? MonotonicNs() : ThreadNs();
+    if (load.call_ticks == 0) {
+      LaunchBatch(client, stream, load.batch);
+    } else {
+      LaunchSpaced(client, stream, load);
+    }
+    batches.push_back(static_cast<double>((load.by_wall ? MonotonicNs() : ThreadNs()) - begun) / load.batch);
     Synchronise(client, stream);
   }
   std::nth_element(batches.begin(), batches.begin() + static_cast<long>(batches.size() / 2), batches.end());
   return batches[batches.size() / 2];
 }
 
-double Threads(Client& client, unsigned threads, unsigned launches, unsigned batch) {
+double Threads(Client& client, unsigned threads, const Load& load) {
   std::vector<char> streams(threads);
   std::vector<double> each(threads);
   std::vector<std::thread> running;
@@ -140,7 +164,7 @@ double Threads(Client& client, unsigned threads, unsigned launches, unsigned bat
     client.StreamCreated(&stream, 0, 1);
   client.AwaitWordUntil(0);  // as the agent does after the daemon has set the device's word
   for (unsigned i = 0; i < threads; ++i) {
-    running.emplace_back([&, i] { each[i] = Whole(client, &streams[i], launches, batch); });
+    running.emplace_back([&, i] { each[i] = Whole(client, &streams[i], load); });
   }
   for (std::thread& thread : running)
     thread.join();
@@ -150,6 +174,13 @@ double Threads(Client& client, unsigned threads, unsigned launches, unsigned bat
   for (const double ns : each)
     sum += ns;
   return sum / threads;
+}
+
+double TicksPerNs() {
+  const std::uint64_t begun_ns = MonotonicNs(), begun = __rdtsc();
+  while (MonotonicNs() - begun_ns < 20'000'000) {
+  }
+  return static_cast<double>(__rdtsc() - begun) / static_cast<double>(MonotonicNs() - begun_ns);
 }
 
 // The tracker's parts, timed with the time stamp counter, less the cost of reading it.
@@ -206,7 +237,7 @@ Parts TrackerParts(unsigned launches, unsigned batch) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  unsigned launches = 200'000, threads = 8, batch = 64;
+  unsigned launches = 200'000, threads = 8, batch = 64, call_ns = 2000;
   bool is_counted = false;
   xschedd::CommandSyntax syntax("The library's cost of a launch of a tracked client.");
   syntax.AddOption("--launches", launches, "launches of each thread", {.value = xschedd::OptionForm::Value::kPositive});
@@ -214,17 +245,25 @@ int main(int argc, char** argv) {
                    {.value = xschedd::OptionForm::Value::kPositive});
   syntax.AddOption("--batch", batch, "launches between two synchronisations",
                    {.value = xschedd::OptionForm::Value::kPositive});
+  syntax.AddOption("--call-ns", call_ns, "what a runtime's own call takes, in the spaced part",
+                   {.value = xschedd::OptionForm::Value::kPositive});
   syntax.AddFlag("--counted", is_counted, "only the part with one thread, for callgrind");
   if (const auto status = syntax.ReadOrPrint(argc, argv)) return *status;
 
   auto& process = *new Process;
-  const double one = Threads(process.client, 1, launches, batch);
+  const bool has_cores = std::thread::hardware_concurrency() >= threads;
+  const double one = Threads(process.client, 1, {launches, batch, false});
   if (is_counted) return 0;
-  const double several = Threads(process.client, threads, launches, batch);
+  const double several = Threads(process.client, threads, {launches, batch, has_cores});
+  const auto ticks = static_cast<std::uint64_t>(call_ns * TicksPerNs());
+  const double one_spaced = Threads(process.client, 1, {launches / 4, batch, has_cores, ticks});
+  const double several_spaced = Threads(process.client, threads, {launches / 4, batch, has_cores, ticks});
   const Parts parts = TrackerParts(launches, batch);
   std::printf(
-      "{\"launches\": %u, \"one_ns\": %.1f, \"threads\": %u, \"several_ns\": %.1f, \"parts_ns\": {\"asked\": %.1f, "
-      "\"admitted\": %.1f, \"counted\": %.1f}}\n",
-      launches, one, threads, several, one - parts.begin - parts.end, parts.begin, parts.end);
+      "{\"launches\": %u, \"one_ns\": %.1f, \"threads\": %u, \"several_ns\": %.1f, \"spaced_ns\": %.1f, "
+      "\"spaced_more_ns\": %.1f, \"has_cores\": %s, \"parts_ns\": {\"asked\": %.1f, \"admitted\": %.1f, \"counted\": "
+      "%.1f}}\n",
+      launches, one, threads, several, one_spaced, several_spaced - one_spaced, has_cores ? "true" : "false",
+      one - parts.begin - parts.end, parts.begin, parts.end);
   return 0;
 }
