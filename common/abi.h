@@ -35,7 +35,7 @@
 //
 // `summary` is non-zero while any slot has a flag. The hot path reads this one word, so that it need not know which
 // device a launch is for. The daemon writes the word of the slot first, then the summary: a client that was led to the
-// words by the summary finds there at least what the summary told of. Only the words decide.
+// words by the summary finds there at least what the summary announced. Only the words decide.
 //
 // Lease: a word with flags binds only while CLOCK_MONOTONIC < lease_until_ns. The daemon renews the lease while it
 // lives and a word of this board has flags. A client whose lease has run out runs freely (fails open).
@@ -50,17 +50,16 @@
 //
 // Busy is a lease, too (from version 2): while a client has a slot that is busy it adds to LedgerControl::renewals at
 // least every kRenewNs. A busy client whose counter has stood still for several times that does not count until the
-// counter moves again or a record comes: its process is stopped, frozen or dumping core, and holds nobody. The value
-// says nothing; a client in another time namespace has another clock. Of version 1 there is no such word, and busy
-// stays busy.
+// counter moves again or a record arrives: its process is stopped, frozen or dumping core, and holds no other client.
+// Only a change of the value means something; a client in another time namespace has another clock. Version 1 has no
+// such word: there, busy stays busy.
 //
-// Time slices (from version 3): how long a process of this client may use the device before another's turn comes, by
-// the device's own scheduling between processes. The daemon says in Gate::slice_us what it wants, the client pulls the
-// lever where there is one and says in LedgerSlice what it has found in force by asking the driver back. It counts only
-// while the word beside it has a flag; 0, and every end of a session, is the driver's own. No answer of the client's is
-// ever needed: where there is no such lever, all else works as without.
+// Time slices (from version 3): how long a process of this client may use the device before the device's own scheduling
+// gives another process its turn. The daemon writes the wanted slice into Gate::slice_us. The client sets it where the
+// driver allows that, reads it back, and reports what is in force in LedgerSlice. A slice applies only while the word
+// beside it has a flag; 0, and the end of a session, mean the driver's own. Nothing depends on the client's answer.
 //
-// Memory orders are named beside each field as (writer / reader). "relaxed" is said where no other data hangs on the
+// Memory orders are named beside each field as (writer / reader). They are relaxed where no other data depends on the
 // value. Field offsets are asserted below and hashed into kLayoutHash. A later version may only grow from here, so that
 // both sides serve an older peer with the same structs: versions.h. Both compare version and hash before use.
 //
@@ -78,8 +77,8 @@ inline constexpr std::uint32_t kVersion = 3;
 inline constexpr std::uint32_t kBoardMagic = 0x44425358;   // "XSBD"
 inline constexpr std::uint32_t kLedgerMagic = 0x474c5358;  // "XSLG"
 inline constexpr std::uint32_t kMaxDevices = 64;
-// A client has at most two transitions for each burst of work; the levels make up for what does not fit. Each record is
-// memory that the daemon has for every client; with so many a ledger has two pages.
+// A client has at most two transitions for each burst of work; the levels make up for records that do not fit. The
+// daemon keeps this memory for every client; with this size a ledger has two pages.
 inline constexpr std::uint32_t kRingSize = 128;     // records; a power of two
 inline constexpr std::size_t kLine = 64;            // bytes; one cache line
 inline constexpr std::uint32_t kRenewalsSince = 2;  // version
@@ -90,14 +89,14 @@ inline constexpr std::uint32_t kSlicesSince = 3;  // version
 inline constexpr std::uint32_t kHeld = 1u << 0;
 inline constexpr std::uint32_t kTracked = 1u << 1;
 inline constexpr std::uint32_t kFlagMask = kHeld | kTracked;
-// With kTracked, not held: open though somebody more important is busy (the guard's turn). A reader that does not know
-// it loses nothing but a wider window; it is in no version's layout.
+// With kTracked, not held: open although a more important client is busy (the guard's turn). A client that does not
+// know this flag only has a wider window; it is in no version's layout.
 inline constexpr std::uint32_t kGuarded = 1u << 2;
-// With kTracked, not held: somebody is held until this client is idle, so when it becomes so is to be known soon. A
-// client that does not know it always hurries; of a daemon that does not, its end may be known 1.5 ms late.
+// With kTracked, not held: another client is held until this one is idle, so it must report that soon. A client that
+// does not know this flag always reports at once; under a daemon that does not, the report may come 1.5 ms late.
 inline constexpr std::uint32_t kAwaited = 1u << 3;
-// With kTracked, not held: the client reports kWaits, too. One that does not know it never does, and nobody is held
-// only while it waits.
+// With kTracked, not held: the client reports kWaits, too. A client that does not know this flag never does, and then
+// no other client is held only while it waits.
 inline constexpr std::uint32_t kTellsWaits = 1u << 4;
 inline constexpr std::uint32_t kGenerationShift = 8;
 
@@ -173,17 +172,17 @@ struct alignas(kLine) LedgerDevice {
   Counter gpu_time_ns;  // GPU time measured while tracked, overlap counted once (relaxed / relaxed)
   Counter held_ns;      // time threads waited at the gate (relaxed / relaxed)
   Counter passthrough;  // calls let through ungated by configuration (relaxed / relaxed)
-  Counter deadline_ns;  // CLOCK_MONOTONIC: by when the most urgent unfinished work is wanted; 0: no deadline (release,
+  Counter deadline_ns;  // CLOCK_MONOTONIC: the deadline of the most urgent unfinished work; 0: none (release,
                         // before the ring record / acquire)
 };
 
-// What has become of Gate::slice_us. The daemon takes any other value for kNotAsked.
+// What the client did with Gate::slice_us. The daemon takes any other value for kNotAsked.
 enum class SliceState : std::uint32_t {
   kNotAsked = 0,  // none wanted, or not tried yet: a client tries while it is busy
-  kInForce = 1,   // all that the client knows of its work on the device has it, asked back
-  kNotHere = 2,   // the client's vendor, or the way in which it uses the device, has no such lever
-  kRefused = 3,   // there is one, and the driver refuses it, or says yes and does not keep it
-  kStalled = 4,   // taken back for a while: with it nothing of the client's work ended for a second
+  kInForce = 1,   // all of the client's known work on the device has it, read back
+  kNotHere = 2,   // not available: by the client's vendor, or by the way in which it uses the device
+  kRefused = 3,   // the driver refuses it, or reports success and does not keep it
+  kStalled = 4,   // removed for a while: with it, none of the client's work ended for a second
 };
 
 // A line of LedgerDevice is full, so this is an array of its own.

@@ -10,7 +10,7 @@
 
 namespace xschedd {
 
-// For the daemon's ends of board and ledger: fresh memory, or that of a client which an earlier daemon served.
+// For the daemon's ends of board and ledger: fresh memory, or the memory of a client that an earlier daemon served.
 enum class MemoryIs { kNew, kInUse };
 
 // What the daemon wants of a client on one device.
@@ -19,17 +19,17 @@ struct GateSetting {
   bool tracked = false;
   std::uint32_t window_us = 0;     // µs of GPU time in flight; 0: no limit
   std::uint32_t window_floor = 0;  // launches always allowed in flight
-  bool guarded = false;            // open beside somebody more important who is busy
-  std::uint32_t slice_us = 0;      // time slice, µs; 0: the driver's own. Not said to a client of an older version
-  bool awaited = false;            // somebody is held until it is idle
-  bool tells_waits = false;        // it is to say when its host waits
+  bool guarded = false;            // open although a more important client is busy
+  std::uint32_t slice_us = 0;      // time slice, µs; 0: the driver's own. Not written for a client of an older version
+  bool awaited = false;            // another client is held until it is idle
+  bool tells_waits = false;        // it must report when its host waits
   bool operator==(const GateSetting&) const = default;
 };
 
 class BoardWriter {
  public:
   // `board`, of `layout`'s size, stays owned by the caller and must outlive the writer. Initialises the header; all
-  // gates open, untracked. kInUse: of an earlier daemon; the gates stay as they are until Set says otherwise.
+  // gates open, untracked. kInUse: an earlier daemon's; the gates stay as they are until Set changes them.
   explicit BoardWriter(abi::Board* board, const abi::Layout& layout = abi::Newest(), MemoryIs memory = MemoryIs::kNew);
 
   // Writes the gate of `slot` if it differs from what was last written; returns whether it wrote. The caller then wakes

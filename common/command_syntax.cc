@@ -110,7 +110,7 @@ void CommandSyntax::AddOption(const std::string& names, double& value, const std
 void CommandSyntax::AddOption(const std::string& names, std::vector<std::string>& values, const std::string& help,
                               const OptionForm& form) {
   CLI::Option* const option = Add(*state_->app, names, values, help, form);
-  // A mere option takes one value each, or the words behind it would be values, too. Of a positional these are values.
+  // An option takes one value each time, or the words behind it would be values, too. A positional takes them all.
   option->allow_extra_args(option->get_positional());
 }
 

@@ -2,7 +2,7 @@
 
 namespace xschedd {
 
-// The lists are those that the wrappers are made from; nothing else of the shim is seen here.
+// The lists are those that the wrappers are made from; nothing else of the shim is included here.
 // clang-format off
 std::span<const EntryPointName> EntryPointNames() {
   static constexpr EntryPointName kNames[] = {

@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A process with more has the driver's among the first: they are opened when the runtime starts.
-constexpr int kMostDescriptors = 4096;
+// In a process with more, the driver's are among the first: the runtime opens them at its start.
+constexpr int kMaxDescriptors = 4096;
 
 enum class Uses { kNo, kYes, kCannotSee };
 
@@ -24,7 +24,7 @@ Uses LookAtDescriptors(const fs::path& process, std::set<std::string>& files) {
   if (error == std::errc::permission_denied) return Uses::kCannotSee;
   bool computes = false;
   // Any other error: it has ended meanwhile.
-  for (int i = 0; !error && descriptors != fs::directory_iterator() && i < kMostDescriptors; ++i) {
+  for (int i = 0; !error && descriptors != fs::directory_iterator() && i < kMaxDescriptors; ++i) {
     std::error_code gone;
     const std::string target = fs::read_symlink(descriptors->path(), gone).native();
     const std::string_view name = target;

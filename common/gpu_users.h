@@ -26,10 +26,10 @@ struct GpuUsers {
   bool is_whole = true;               // false: there are more than `most`, or it was stopped
 };
 
-inline constexpr std::size_t kMostGpuUsers = 4096;
+inline constexpr std::size_t kMaxGpuUsers = 4096;
 
 // `root`: of the folders proc and sys. `goes_on` is asked before each process; false ends it.
 GpuUsers FindGpuUsers(const std::string& root, const std::function<bool()>& goes_on = {},
-                      std::size_t most = kMostGpuUsers);
+                      std::size_t most = kMaxGpuUsers);
 
 }  // namespace xschedd

@@ -97,7 +97,7 @@ bool LedgerWriter::WakeDaemon() {
   if (board_->control.daemon_sleeping.load(std::memory_order_seq_cst) != 1) return true;
   const std::uint64_t one = 1;
   const int saved_errno = errno;  // the host program's launch must not change errno
-  // Never into a file of the program's that has got the number.
+  // Never into a file of the program that has been given this number.
   const WakeUp& wake_up = *wake_up_.load(std::memory_order_acquire);
   const bool can_wake = wake_up.identity.IsBehind(wake_up.fd);
   // The eventfd is non-blocking; EAGAIN means that a wake-up is already pending.

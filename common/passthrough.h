@@ -1,13 +1,12 @@
 // The grammar of passthrough: which GPU calls are never gated. The same in the daemon's configuration, in
 // XSCHEDD_PASSTHROUGH and in `xschedctl run --passthrough`. One entry is one of
-//   librccl.so       a library, by its file name: calls that it makes. librccl.so.1.0 is meant, too; librcclx.so is not
-//   hipMemcpyAsync   an entry point that is gated, by whomever it is called; its variants are meant, too
+//   librccl.so       a library, by its file name: calls that it makes. It also matches librccl.so.1.0, but not
+//   librcclx.so hipMemcpyAsync   an entry point that is gated, whoever calls it; it also matches its variants
 //                    (hipMemcpyAsync_spt, cuMemcpyAsync_v2_ptsz, a C++-mangled name)
 //   kernel:GLOB      kernels by name, as the runtime has it or demangled; * is any text, ? one character, all else is
 //                    itself
-// Where a text holds several they are separated by commas, and blanks around them do not count; so a pattern in such a
-// text has ? in place of a comma.
-// Thread rule: pure.
+// Entries of a list are separated by commas, and blanks around them are ignored. A pattern in a list has ? in place of
+// a comma. Thread rule: pure.
 #pragma once
 
 #include <string>
@@ -28,7 +27,7 @@ struct PassthroughEntry {
   bool operator==(const PassthroughEntry&) const = default;
 };
 
-// One entry. Fails with what is wrong with it and what to write instead.
+// One entry. The error says what is wrong with it and what to write instead.
 Result<PassthroughEntry> ParsePassthrough(std::string_view text);
 // The entries of a list, as they are written; empty ones are left out.
 std::vector<std::string_view> SplitPassthrough(std::string_view list);

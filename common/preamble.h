@@ -6,7 +6,7 @@
 //
 // A connection whose first four bytes are not kHelloMagic is taken for a plain gRPC client ("PRI ") and gets no board.
 // Both sides then pass the descriptor to gRPC (AddInsecureChannelFromFd, CreateInsecureChannelFromFd).
-// The two messages never change, so that any two releases can at least tell each other that they do not fit.
+// The two messages never change, so that any two releases can at least report to each other that they do not fit.
 // Source of the scheme, and why no token crosses a second path: shared reference grpc-in-a-preload.md §2.
 // Thread rule: plain data.
 #pragma once
@@ -21,7 +21,7 @@ inline constexpr char kWelcomeMagic[4] = {'X', 'S', 'W', '1'};
 
 struct PreambleHello {
   char magic[4];
-  std::uint32_t abi_version;  // the newest that the client speaks; at a second attempt the daemon's (versions.h)
+  std::uint32_t abi_version;  // the newest that the client speaks; in a second attempt the daemon's (versions.h)
   std::uint64_t layout_hash;
 };
 

@@ -1,4 +1,4 @@
-// The client's half of the preamble (preamble.h), for the shim and for clients that are none.
+// The client's half of the preamble (preamble.h), for the shim and for other clients.
 // Thread rule: the thread that owns the socket.
 #pragma once
 
@@ -19,13 +19,13 @@ struct Welcomed {
 // The hello that asks for `layout`.
 PreambleHello MakeHello(const abi::Layout& layout = abi::Newest());
 
-// Sends `hello` over a connected socket, blocking or not, and takes the answer with what is attached to it. None, with
-// errno, if no whole answer came (ECONNRESET: the daemon closed) or it stopped coming for `timeout_ms`. Whether the
-// answer is a welcome is for the caller to see.
+// Sends `hello` over a connected socket, blocking or not, and receives the answer with its descriptors. None, with
+// errno, if no whole answer came (ECONNRESET: the daemon closed) or nothing came for `timeout_ms`. The caller checks
+// whether the answer is a welcome.
 std::optional<Welcomed> SayHello(int socket, const PreambleHello& hello, int timeout_ms);
 
-// Greets a daemon of this or a neighbouring release: says the newest version, and where the daemon knows only an older
-// one that this build speaks too, comes again with that. `connect` gives a socket, or an invalid one with errno.
+// Greets a daemon of this or a neighbouring release with the newest version; if the daemon speaks only an older one
+// that this build also speaks, connects again with that. `connect` returns a socket, or an invalid one with errno.
 struct Meeting {
   UniqueFd socket;                      // the last; invalid: `connect` failed
   std::optional<Welcomed> welcomed;     // as of SayHello

@@ -16,7 +16,7 @@ constexpr bool IsPriority(long long value) {
   return value >= kPriorityMin && value <= kPriorityMax;
 }
 
-// Parses decimal text ("-5", "80"). Fails on anything that is not wholly a number in range, and says the range.
+// Parses decimal text ("-5", "80"). Fails unless the whole text is a number in range; the error names the range.
 Result<int> ParsePriority(std::string_view text);
 
 }  // namespace xschedd

@@ -1,8 +1,8 @@
 // Where the sockets are. One rule for daemon, shim and xschedctl: an explicit folder, else $XSCHEDD_RUNTIME_DIR, else
 // /run/xschedd. Thread rule: pure but for reading the environment.
 //
-// The clients' socket is in a folder of its own, which containers are given as their /run/xschedd: a socket that is
-// made again appears in it, and the administrators' does not. A link leads there from where clients look.
+// The clients' socket is in a folder of its own, which containers mount as their /run/xschedd: a new socket appears in
+// it, and the administrators' socket does not. A link leads there from where clients look.
 #pragma once
 
 #include <string>

@@ -1,15 +1,15 @@
-// Who may launch on a device now: what is in flight there beside the window (window.h), and the threads that wait for
-// room in it.
+// Whether a launch may start on a device now: what is in flight there, compared with the window (window.h), and the
+// threads that wait for room in it.
 //
 //   HasRoom ── yes ──────────────────────────► Admit ──► in flight ──► Remove
 //      │ no                                      ▲
 //   HasRoomBeside ── yes: only other streams ────┤
 //      │ no                are in the way        │
-//   Rooms() is noted; asked again once it has changed (RoomWaiters)
+//   Rooms() is noted; tried again once it has changed (RoomWaiters)
 //
-// A launch that finds no room says that the host is far ahead of the device (NoteHostAhead). It is until a launch finds
-// less than half a window in flight: not only while it waits, or each launch of a program that is bound by the device
-// would begin and end it.
+// A launch that finds no room means that the host is far ahead of the device (NoteHostAhead). This lasts until a launch
+// finds less than half a window in flight, not only while a launch waits: otherwise each launch of a program that is
+// bound by the device would begin and end it.
 //
 // Pure but for RoomWaiters: no clock, no runtime. Thread rule: guarded by its device's lock.
 #pragma once
@@ -28,21 +28,21 @@ class Admission {
   explicit Admission(const TrackedStreams* streams) : streams_(streams) {}
 
   // ---- may a launch of `cost_ns` (0: unknown) join
-  // Beside all that is in flight.
+  // Counting all that is in flight.
   bool HasRoom(const Window& window, std::uint64_t cost_ns) const { return shim::HasRoom(window, in_flight_, cost_ns); }
-  // On `stream`, beside what of other streams has to be counted. Looks at each stream.
+  // On `stream`, counting only what must be counted of other streams. Looks at each stream.
   bool HasRoomBeside(const Window& window, const TrackedStream& stream, std::uint64_t cost_ns,
                      std::uint64_t now_ns) const;
 
   // ---- what is in flight
-  // Counts a launch in. Returns what it weighs.
+  // Counts a launch in. Returns what it counts, ns.
   std::uint64_t Admit(TrackedStream* stream, const Window& window, std::uint64_t cost_ns) {
     const std::uint64_t weight_ns = WeightNs(window, cost_ns);
     Add(stream, InFlight{1, weight_ns});
     ++stream->admitted;
     return weight_ns;
   }
-  // The call of one that was admitted has returned. What it launched stays in flight.
+  // The call of an admitted launch has returned. What it launched stays in flight.
   static void Leave(TrackedStream* stream) {
     if (stream->admitted > 0) --stream->admitted;  // 0: the stream was destroyed meanwhile, and this state is a new one
   }
@@ -50,13 +50,13 @@ class Admission {
     in_flight_.Remove(part);
     stream->in_flight.Remove(part);
   }
-  // Of what is in flight on the stream, a part weighs another amount now.
+  // A part of what is in flight on the stream counts another amount now.
   void Reweigh(TrackedStream* stream, std::uint64_t before_ns, std::uint64_t now_ns) {
     Add(stream, InFlight{0, now_ns});
     Remove(stream, InFlight{0, before_ns});
   }
   std::uint64_t InFlightNs() const { return in_flight_.cost_ns; }
-  // Nothing is in flight, on any stream: they are forgotten, or their work is. Who waits asks again.
+  // Nothing is in flight, on any stream: they are forgotten, or their work is. Waiting threads try again.
   void Clear() {
     in_flight_ = InFlight{};
     is_host_ahead_ = false;

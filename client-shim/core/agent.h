@@ -1,9 +1,8 @@
-// The library's own thread: keeps the session, carries messages, and looks after markers that nobody else waits for.
+// The library's own thread: keeps the session, carries messages, and polls markers that no other thread waits for.
 //
-// It has all signals blocked, so that the program's are never handled on it nor on the threads that gRPC makes below
-// it. It blocks when nothing is under way: no messages, no session to seek, no tracked work unfinished. Thread rule:
-// Post, Deliver, BusyReported and WorkSubmitted from any thread, none of them blocks; the rest is the agent's
-// own.
+// It blocks all signals, so that the program's are never handled on it or on the threads that gRPC makes from it. It
+// sleeps while there are no messages, no session to look for and no unfinished tracked work. Thread rule: Post,
+// Deliver, BusyReported and WorkSubmitted may be called from any thread and never block; the rest is the agent's own.
 #pragma once
 
 #include <atomic>

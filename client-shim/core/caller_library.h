@@ -1,9 +1,8 @@
 // Which file a code address belongs to, at this moment.
 //
-// From glibc 2.35 on the loader tells that without a lock (_dl_find_object), so nothing is remembered that a dlclose
-// could make wrong. Before, its list has to be walked under its lock: what was found is remembered by extent, and
-// forgotten as soon as the loader has unloaded anything.
-// Thread rule: any thread.
+// From glibc 2.35 on, the loader answers this without a lock (_dl_find_object), so nothing is cached that a dlclose
+// could make wrong. With older releases its list must be walked under its lock: results are cached by address range,
+// and dropped as soon as the loader has unloaded anything. Thread rule: any thread.
 #pragma once
 
 #include <link.h>

@@ -1,11 +1,11 @@
-// Stream captures that are in progress in this process, and what the library may do meanwhile. Two ways to break one:
+// Stream captures in progress in this process, and what the library may do meanwhile. Two things would break a capture:
 //
-//   - A call that a capture forbids to others (a query of an event in global mode). No capture forbids anything to a
-//     thread in relaxed mode, so the library makes its calls in that mode (RelaxedThread).
-//   - A marker on a stream that the capture has taken in, or on the legacy default stream, which waits for it. Any
-//     stream may be taken in, by a wait for an event that nobody reports. A thread inside the program's own launch
-//     knows that its stream is not captured and records there. Recording anywhere else is refused while a capture is
-//     open, and a capture waits for the record that is under way before it begins (Elsewhere).
+//   - A call that a capture forbids to other threads (a query of an event in global mode). No capture forbids anything
+//     to a thread in relaxed mode, so the library makes its calls in that mode (RelaxedThread).
+//   - A marker on a stream that has joined the capture, or on the legacy default stream, which waits for it. Any stream
+//     may join, by a wait for an event that is not reported. A thread inside the program's own launch knows that its
+//     stream is not captured, and records there. Recording elsewhere is refused while a capture is open, and a capture
+//     does not begin before a record under way has ended (Elsewhere).
 //
 // Thread rule: any thread. Any() and Forbid() take no lock.
 #pragma once

@@ -1,5 +1,5 @@
-// What the core keeps of a call of the program from the call's beginning to its end: in the bytes that the stub's
-// wrapper has for it on its stack. Thread rule: the thread that makes the call.
+// What the core keeps about a call of the program from its beginning to its end, in bytes that the stub's wrapper
+// reserves for it on its stack. Thread rule: the thread that makes the call.
 #pragma once
 
 #include <cstddef>

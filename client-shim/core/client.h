@@ -1,5 +1,5 @@
-// The client of one process: everything behind the stub's slow path. One object, made when the library starts and never
-// destroyed, because threads of the host may be in it until the process ends.
+// The client of one process: everything behind the stub's slow path. There is one object, made when the library starts
+// and never destroyed, because threads of the host may be inside it until the process ends.
 //
 //   any thread ──► Client (gate, window, tracking) ──► Session (shared memory) ──► daemon
 //                     │ posts, never blocks

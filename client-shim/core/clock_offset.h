@@ -1,6 +1,6 @@
-// Whether the daemon lives in another time namespace. CLOCK_MONOTONIC is one clock for all processes but those: there
-// the ends of leases and deadlines have to be translated, or a gate would never bind, or as long as a daemon is
-// connected that does not renew its lease. Thread rule: pure function.
+// Whether the daemon is in another time namespace. CLOCK_MONOTONIC is one clock for all processes of one time
+// namespace. Between two, the ends of leases and deadlines must be translated: otherwise a gate would never bind, or
+// would bind even if the daemon does not renew its lease. Thread rule: pure function.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Reaching the daemon: connect, exchange the preamble (common/preamble.h), map what comes with it.
+// Connects to the daemon, exchanges the preamble (common/preamble.h) and maps the memory that comes with it.
 // Thread rule: the agent's thread.
 #pragma once
 

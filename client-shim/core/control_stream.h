@@ -1,5 +1,5 @@
-// The control plane as the agent sees it, in plain types: what it says to the daemon and hears from it, whatever
-// carries the messages (session/grpc_stream.h; a test has its own). Thread rule: Send and IsOpen, the agent's thread
+// The control plane as the agent sees it, in plain types: the messages to and from the daemon, independent of what
+// carries them (session/grpc_stream.h; a test has its own). Thread rule: Send and IsOpen, the agent's thread
 // only; the inbox is filled by any thread and emptied by the agent.
 #pragma once
 

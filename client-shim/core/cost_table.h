@@ -1,17 +1,18 @@
 // How long each kind of launch takes on the device: its cost. Two sources:
 //
-//   timed   the device's own time stamps of one launch: what it took, whatever else the device did. A moving average,
-//           that follows at once when a kind has changed for good (a kernel whose duration depends on its arguments)
-//   spans   marker to marker on one stream, for kinds that are never timed. A span also holds the time that the work
-//           waited for others, so it is a bound, and the least of them is the cost: one span while nobody else ran is
-//           enough. A kind that takes longer from now on is followed within some seconds if its spans agree with each
-//           other; where they scatter it waits for others, and what was found before is kept for half a minute
+//   timed   the device's own time stamps of one launch: its duration, whatever else the device did. A moving average,
+//           which follows at once when a kind has changed for good (a kernel whose duration depends on its arguments)
+//   spans   marker to marker on one stream, for kinds that are never timed. A span also contains the time that the work
+//           waited for other processes, so it is an upper bound, and the shortest is the cost: one span while no other
+//           process ran is enough. If a kind takes longer from now on, the cost follows within some seconds if the
+//           spans agree with each other; if they scatter, the work waits for others, and the old cost is kept for half
+//           a minute
 //
-// What was never launched before, or has not settled yet, has a reckoned cost: that of the same function with another
-// grid, else the average of all launches; as long as such reckonings turn out right. A program whose every step has a
-// new grid would stand still between steps otherwise.
+// A kind that was never launched before, or has not settled yet, has an estimated cost: that of the same function with
+// another grid, else the average of all launches, as long as such estimates prove right. Without it, a program whose
+// every step has a new grid would stand still between steps.
 //
-// Bounded: the kind that was least recently launched makes room.
+// The table is bounded: the least recently launched kind makes room.
 // Thread rule: guarded by its device's lock.
 #pragma once
 
@@ -106,7 +107,7 @@ class CostTable {
   void ChosenForTiming(LaunchKey key, std::uint64_t now_ns) {
     Entry* entry = FindOrAdd(key);
     if (entry == nullptr) return;
-    if (entry->chosen < kMostChosen) ++entry->chosen;
+    if (entry->chosen < kMaxChosen) ++entry->chosen;
     entry->timed_at = entry->launches;
     entry->timed_at_ns = now_ns;
   }
@@ -186,7 +187,7 @@ class CostTable {
   static constexpr std::uint32_t kSmoothing = 8;
   static constexpr std::uint32_t kFirstSuspicion = 3;
   static constexpr std::uint32_t kLastSuspicion = 96;
-  static constexpr std::uint32_t kMostChosen = 1000;
+  static constexpr std::uint32_t kMaxChosen = 1000;
   static constexpr std::uint64_t kRestNs = 2'000'000;
   // Bounds are looked at together over this time, at least so many of them.
   static constexpr std::uint64_t kBoundsNs = 2'000'000'000;

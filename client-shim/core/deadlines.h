@@ -1,5 +1,5 @@
-// The deadlines that a program has asked for: how long after becoming busy a stream wants to be idle again.
-// Thread rule: any thread. While none is set, looking costs one load.
+// The deadlines that a program has asked for: how long after becoming busy a stream should be idle again.
+// Thread rule: any thread. While none is set, a check costs one load.
 #pragma once
 
 #include <atomic>

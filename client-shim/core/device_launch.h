@@ -1,18 +1,18 @@
-// One launch on one device, from its thread's coming to submit until the call has returned. Only by such an object does
-// a tracker hear of launches, and whatever becomes of the object, what it has entered it leaves:
+// One launch on one device, from the moment its thread wants to submit until the call has returned. A tracker learns of
+// launches only through such objects, and an object always leaves what it has entered:
 //
 //   made ──Enter──► entered ──Admit──► admitted ──Start──► (BeginWait) ──► the call ──Leave──► left
 //      └────────────── Begin: all three, with the lock taken once ─────┘
 //
 //   entered    the client is busy, and the launch counts for nothing else yet
-//   admitted   it is in flight, by the window's measure
-//   left       what succeeded is counted; of what was not admitted or has failed nothing stays, nor of an object that
-//              ends without Leave
+//   admitted   it counts against the window
+//   left       a success is counted; a launch that was not admitted or has failed leaves no trace, nor does an object
+//              that ends without Leave
 //
-// A launch whose tracker counts for another session by now, or whose device was reset, is void: all that is left to it
-// does nothing. One whose stream was destroyed counts on the new stream of that name.
+// A launch whose tracker counts for another session by now, or whose device was reset, is void: its remaining steps do
+// nothing. One whose stream was destroyed counts on the new stream of that name.
 //
-// Thread rule: the thread that launches. What most launches need is in line here; what is rare is in device_launch.cc.
+// Thread rule: the thread that launches. The common path is inline here, the rare one in device_launch.cc.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ class DeviceLaunch {
 
   DeviceTracker* Tracker() const { return tracker_; }
 
-  // Enter, Admit without force, and Start, for who need not wait for its turn. `now_ns`: the time. False: entered, but
-  // there is no room; Admit and Start are still to come.
+  // Enter, Admit without force, and Start, for a launch that need not wait for its turn. `now_ns`: the time. False:
+  // entered, but there is no room; the caller still has to call Admit and Start.
   bool Begin(const Window& window, bool may_time, std::uint64_t now_ns);
   void Enter(std::uint64_t now_ns);
   // Whether there is room in the window now; counts the caller in if so. `force`: whether or not.
@@ -59,7 +59,7 @@ class DeviceLaunch {
 
  private:
   using Lock = DeviceTracker::Lock;
-  // For a caller that holds the mutex by another lock: one that may be let go, and is held again at the end.
+  // For a caller that holds the mutex by another lock: one that may be released, and is held again at the end.
   struct Relock {
     explicit Relock(DeviceTracker* tracker) : lock(tracker->mutex_, std::adopt_lock) {}
     ~Relock() { lock.release(); }
@@ -69,8 +69,8 @@ class DeviceLaunch {
   };
   enum class Stage : std::uint8_t { kLeft, kMade, kEntered, kAdmitted, kMayWait, kDrains };
 
-  // The parts, with the lock held. What is called Unlock... may let it go for a call of the runtime, and has it again
-  // when it returns.
+  // The parts, with the lock held. Functions named Unlock... may release it for a call of the runtime, and hold it
+  // again when they return.
   void EnterLocked(std::uint64_t now_ns);
   bool AdmitLocked(TrackedStream& stream, const Window& window, bool force);
   bool HasRoomBeside(const TrackedStream& stream, const Window& window, std::uint64_t cost_ns) const;

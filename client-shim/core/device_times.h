@@ -1,5 +1,6 @@
-// What work on one device took and what it costs: from markers, the device's own stamps and known costs to GPU time and
-// costs. Pure but for reading stamps, which is no call of the runtime. Thread rule: guarded by its device's lock.
+// How long work on one device took, and what it costs: computes GPU time and costs from markers, the device's own
+// stamps and known costs. Pure but for reading stamps, which is no call of the runtime. Thread rule: guarded by its
+// device's lock.
 #pragma once
 
 #include <algorithm>

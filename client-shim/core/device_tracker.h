@@ -1,5 +1,5 @@
-// What a client has submitted to one device while tracked, and what of it is known to have finished: lock, order and
-// reports. Its parts are each a class:
+// What a client has submitted to one device while tracked, and how much of it is known to have finished: lock, order
+// and reports. Each of its parts is a class:
 //
 //   device_launch.h    one launch, from entering to leaving     stream_work.h     what is unsettled on one stream
 //   tracked_streams.h  the streams                              admission.h       who may launch now
@@ -204,13 +204,13 @@ class DeviceTracker {
   void UnlockToAsk(Lock& lock, const StreamKey& key);
   void UnlockToPoll(Lock& lock);
   void Settle(const StreamKey& key, TrackedStream& stream, std::uint64_t last_batch);
-  // What follows whatever may have settled something: it is measured, and told.
+  // Follows whatever may have settled something: measures and reports it.
   void UnlockToFinishSettling(Lock& lock);
   void AfterSettling();
   void Reprice();
   // ---- waiting for room, and the agent
-  // Returns when `rooms` may be over, or something else may have changed: after some milliseconds at most. One thread
-  // looks, the others sleep until it has found something.
+  // Returns when there may be more room than at `rooms`, or something else may have changed: after some milliseconds at
+  // most. One thread polls; the others sleep until it has found something.
   void AwaitRoom(std::uint64_t epoch, std::uint32_t rooms);
   void UnlockToPollForRoom(Lock& lock, std::uint64_t nap_ns);
   std::uint64_t NapForRoomNs(std::uint64_t now_ns) const;

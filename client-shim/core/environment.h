@@ -1,4 +1,4 @@
-// What the user says by environment variables, read once, and the library's lines on standard error.
+// The user's settings by environment variables, read once, and the library's lines on standard error.
 //   XSCHEDD_PRIORITY     hint, -100..100
 //   XSCHEDD_WEIGHT       share within a level, 1..10000
 //   XSCHEDD_LATENCY      strict: others are held whenever it is busy; auto: where that helps it
@@ -6,7 +6,7 @@
 //   XSCHEDD_GROUP        clients of one user with the same group are scheduled as one; not set: launcher_group.h
 //   XSCHEDD_PASSTHROUGH  see common/passthrough.h
 //   XSCHEDD_STREAMS      1: the streams of the process are scheduled against each other; 0 (default): not
-//   XSCHEDD_LOG          quiet (nothing), warn (default: what needs doing), info (also what happens)
+//   XSCHEDD_LOG          quiet (nothing), warn (default: what needs action), info (also what happens)
 // (XSCHEDD_DISABLE and XSCHEDD_CLIENT_LIB are the stub's, XSCHEDD_RUNTIME_DIR is common/runtime_dir.h.)
 // Thread rule: any thread; the environment is read when the library starts.
 #pragma once

@@ -1,15 +1,16 @@
 // The GPU time of a client on one device, each moment counted once. Pure arithmetic.
 //
-// Two bounds are kept of the same settled work, and the smaller counts:
+// Two upper bounds are kept for the same settled work, and the smaller counts:
 //
-//   spans   the union over the streams of the time from marker to marker; of a launch with a marker of its own, the
-//           last of that time, as long as it costs. Exact while the client is alone; beside others it may hold time
-//           that its work waited for theirs, and idle time between launches
-//   costs   the sum of what each launch costs (cost_table.h). Exact whoever else is there; too large where streams of
+//   spans   the union over the streams of the time from marker to marker; for a launch with a marker of its own, the
+//   end
+//           of that time, as long as its cost. Exact while the client is alone; beside others it may contain time in
+//           which its work waited for theirs, and idle time between launches
+//   costs   the sum of the launches' costs (cost_table.h). Exact whatever other clients do; too large where streams of
 //           the client overlap
 //
-// They are compared over periods of a few tens of milliseconds of GPU time: shorter, and the order in which streams
-// happen to settle would count; longer, and a time of overlap would be weighed against one of waiting.
+// They are compared over periods of a few tens of milliseconds of GPU time. In shorter ones the order in which streams
+// happen to settle would matter; in longer ones a time of overlap would cancel a time of waiting.
 // Thread rule: guarded by its device's lock.
 #pragma once
 

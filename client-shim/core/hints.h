@@ -1,5 +1,5 @@
-// What a program asks for itself: of the process, and of single streams. The streams of a process are gated together,
-// so the process asks for the highest of what was said; of what nothing was said, nothing counts. Thread rule: any
+// What a program asks for: for the process, and for single streams. The streams of a process are gated together, so the
+// highest of these hints counts for the process; what has no hint does not count. Thread rule: any
 // thread.
 #pragma once
 

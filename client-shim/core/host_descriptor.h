@@ -1,7 +1,7 @@
-// A descriptor of ours in the host's table, where the host may close any number and get it again for a file of its own.
-// It sits at a high number, out of the way of programs that count on low ones, and is looked at before it is used. What
-// is left: a foreign eventfd or epoll set under the same number, which all look alike, and a host that closes it
-// between the look and the use. Thread rule: Get from any thread; Set and IsOurs, the owner's.
+// A descriptor of ours in the host's table, where the host may close any number and reuse it for a file of its own. It
+// has a high number, out of the way of programs that rely on low ones, and is checked before it is used. Two cases
+// remain: a foreign eventfd or epoll set under the same number, which look alike, and a host that closes it between
+// check and use. Thread rule: Get from any thread; Set and IsOurs, the owner's.
 #pragma once
 
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* gRPC makes threads by the number of processors: 53 on 128 cores (shared reference grpc-in-a-preload.md, 1.4). */
-enum { kMostProcessors = 2 };
+enum { kMaxProcessors = 2 };
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names are the linker's. */
 long __real_sysconf(int name);
@@ -18,7 +18,7 @@ long __wrap_sysconf(int name);
 long __wrap_sysconf(int name) {
   const long value = __real_sysconf(name);
   const int is_count = name == _SC_NPROCESSORS_CONF || name == _SC_NPROCESSORS_ONLN;
-  return is_count && value > kMostProcessors ? kMostProcessors : value;
+  return is_count && value > kMaxProcessors ? kMaxProcessors : value;
 }
 
 /* A host with a gRPC of its own configures that one: GRPC_ENABLE_FORK_SUPPORT would make handlers of fork here,

@@ -1,9 +1,9 @@
-// What the preloaded stub and the private client library say to each other: two tables of functions, exchanged once.
+// The interface between the preloaded stub and the private client library: two tables of functions, exchanged once.
 // The stub holds everything that knows a vendor's runtime; the library holds everything else and knows no vendor. Both
 // are installed together; the version is checked all the same, because a preload path outlives an upgrade.
 //
-// Thread rule: every function may be called from any thread, except where said. None throws, none changes errno. The
-// stub calls with cancellation disabled (stub/launch_path.h, Inside): nothing behind this table is ready to be unwound.
+// Thread rule: every function may be called from any thread, except where said. None throws or changes errno.
+// The stub calls with cancellation disabled (stub/launch_path.h, Inside): nothing behind this table may be unwound.
 #pragma once
 
 #include <cstddef>

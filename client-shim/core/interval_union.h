@@ -1,7 +1,7 @@
-// How much of a time line has been covered by intervals that overlap and come in almost any order. Pure arithmetic.
+// How much of a time line is covered by intervals that overlap and arrive in almost any order. Pure arithmetic.
 //
-// Remembers a bounded number of covered stretches. When there are more, the oldest are given up: what lies before their
-// end counts as covered from then on. Streams that settle in turn keep one stretch or two.
+// Remembers a bounded number of covered stretches. When there are more, the oldest are dropped: everything before their
+// end counts as covered from then on. Streams that settle in turn need one or two stretches.
 // Thread rule: guarded by its owner's lock.
 #pragma once
 

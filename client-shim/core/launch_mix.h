@@ -1,4 +1,4 @@
-// What the launches of one batch were, by kind, as far as a few kinds tell it. Plain data.
+// The launches of one batch by kind, for a few kinds. Plain data.
 #pragma once
 
 #include <array>

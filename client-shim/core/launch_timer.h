@@ -1,10 +1,10 @@
 // Finds the device's time stamps of a timed launch among all stamps that the runtime reads.
 //
-// A launch is timed by giving it a stop event. The runtime tells no event's start, only the time between two ends, and
-// in that it counts the wait for other processes' kernels. But it reads start and end of each such kernel from the
-// layer below it, where the stub listens (Vendor::next_stamp), on whatever thread notices the completion. So a stamp is
-// known by its end, which is that of the marker behind the launch: markers and stamps differ by one offset, which is
-// found from launches that fit together and corrected with each that is found.
+// A launch is timed by giving it a stop event. The runtime does not report an event's start, only the time between two
+// ends, which includes the wait for other processes' kernels. But it reads start and end of each such kernel from the
+// layer below, where the stub listens (Vendor::next_stamp), on whatever thread notices the completion. So a stamp is
+// identified by its end, which is that of the marker behind the launch: markers and stamps differ by one offset, which
+// is found from launches that fit together and corrected with each match.
 // Thread rule: guarded by its device's lock.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace xschedd::shim {
 class LaunchTimer {
  public:
   // False for good once stamps turn out not to come, or to be nonsense.
-  bool IsUsable() const { return failures_ < kMostFailures; }
+  bool IsUsable() const { return failures_ < kMaxFailures; }
 
   // A timed launch of `key` ended at `end_ns` of the marker clock, and began not more than `most_ns` before.
   void Expect(LaunchKey key, std::uint64_t end_ns, std::uint64_t most_ns) {
@@ -89,7 +89,7 @@ class LaunchTimer {
   static constexpr std::size_t kStamps = 64;
   static constexpr std::uint32_t kTries = 200;
   static constexpr std::uint32_t kMisses = 4;
-  static constexpr std::uint32_t kMostFailures = 64;
+  static constexpr std::uint32_t kMaxFailures = 64;
   static constexpr std::uint64_t kSlackNs = 3'000;  // a marker is done a little after the kernel before it
 
   struct Expected {

@@ -1,5 +1,5 @@
-// One time base for all markers of a device. The runtime only tells the time between two markers, as a float of
-// milliseconds; measured from an origin that is moved on every half second, that is exact to some 30 ns.
+// One time base for all markers of a device. The runtime only reports the time between two markers, as a float in
+// milliseconds; measured from an origin that moves every half second, that is exact to some 30 ns.
 // Thread rule: one thread at a time (Measuring). TimeOf calls the runtime.
 #pragma once
 

@@ -1,7 +1,7 @@
-// The markers of one device: taken from those that are free or made, recorded, given back for use again. They are never
-// destroyed: their number is that of markers pending at once.
-// Thread rule: guarded by its device's lock. What is called Unlock... lets it go for a call of the runtime, and has it
-// again when it returns.
+// The markers of one device: taken from the free ones or made, recorded, and given back for reuse. They are never
+// destroyed: there are as many as were ever pending at once.
+// Thread rule: guarded by its device's lock. Functions named Unlock... release it for a call of the runtime, and hold
+// it again when they return.
 #pragma once
 
 #include <mutex>

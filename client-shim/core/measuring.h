@@ -1,11 +1,11 @@
-// Asks the markers of settled work for their times, in the order in which it settled, and tells DeviceTimes what came
-// of it. One thread at a time measures, for all.
+// Asks the markers of settled work for their times, in the order in which it settled, and passes these to DeviceTimes.
+// One thread at a time measures, for all.
 //
 //     Push ──► waiting ──(UnlockToMeasure: the runtime is asked)──► DeviceTimes, end of the stream
 //                                                             └──► markers back to the pool
 //
-// Thread rule: guarded by its device's lock, which UnlockToMeasure lets go for calls of the runtime. They do not block:
-// what is asked is done.
+// Thread rule: guarded by its device's lock, which UnlockToMeasure releases for calls of the runtime. These do not
+// block: the markers are done.
 #pragma once
 
 #include <cstdint>

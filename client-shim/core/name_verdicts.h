@@ -1,6 +1,6 @@
-// Remembers what was decided about names, by the places where they turn up: the call sites of a library, the handles of
-// a kernel. A place keeps its decision only while it has the same name, which is compared each time. So nothing that is
-// unloaded, freed or made anew in the same place inherits an answer, and nobody has to hear of that.
+// Remembers decisions about names by the places where they occur: the call sites of a library, the handles of a kernel.
+// A place keeps its decision only while it has the same name, which is compared each time. So nothing that is unloaded,
+// freed or made again in the same place inherits a decision, and such changes need not be reported.
 //
 //   place ──(hash)──► slot ──► the name that was seen there last, and its verdict ──(other name)──► all names, by hash
 //
@@ -36,14 +36,14 @@ class NameVerdicts {
  private:
   using Entry = std::pair<const std::string, int>;
   static constexpr int kSlotBits = 8;
-  static constexpr std::size_t kMostNames = 16'384;  // a program that makes names without end: the rest costs time
+  static constexpr std::size_t kMaxNames = 16'384;  // a program that makes names without end: the rest costs time
 
   int Learn(std::atomic<const Entry*>& slot, const char* name) {
     const std::lock_guard lock(mutex_);
     auto found = names_.find(name);
     if (found == names_.end()) {
       const int verdict = decide_(context_, name);
-      if (names_.size() >= kMostNames) return verdict;
+      if (names_.size() >= kMaxNames) return verdict;
       found = names_.emplace(name, verdict).first;  // stays where it is for good
     }
     slot.store(&*found, std::memory_order_release);

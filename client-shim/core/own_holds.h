@@ -1,8 +1,8 @@
-// What a program holds of its own work (xschedd_hold): everything, a device, or a stream, each until a time. Threads
-// that submit to what is held wait here, before the client counts as busy. Nothing of it concerns the daemon.
+// What a program holds of its own work (xschedd_hold): everything, a device, or a stream, each until a given time.
+// Threads that submit to it wait here, before the client counts as busy. The daemon is not involved.
 //
-// A hold ends by itself, so a thread that waits for what it was to release itself is late, not lost.
-// Thread rule: any thread. While nothing is held, looking costs one load.
+// A hold ends by itself, so a thread that waits for a hold that it should have released is late, not lost.
+// Thread rule: any thread. While nothing is held, a check costs one load.
 #pragma once
 
 #include <condition_variable>

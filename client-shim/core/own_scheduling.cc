@@ -15,7 +15,7 @@ namespace {
 using Processors = std::array<unsigned long, 8192 / (8 * sizeof(unsigned long))>;
 
 // Threads looked at: a process with more has not bound each of them elsewhere.
-constexpr int kMostThreads = 512;
+constexpr int kMaxThreads = 512;
 
 void AddThose(int thread, Processors* processors) {
   Processors its{};
@@ -38,7 +38,7 @@ void LeaveTheMakersScheduling() {
   AddThose(0, &own);
   Processors all = own;
   if (DIR* const threads = ::opendir("/proc/self/task")) {
-    for (int i = 0; i < kMostThreads; ++i) {
+    for (int i = 0; i < kMaxThreads; ++i) {
       const dirent* const entry = ::readdir(threads);
       if (entry == nullptr) break;
       const int thread = std::atoi(entry->d_name);

@@ -1,7 +1,7 @@
-// The agent's place on the processors. A thread inherits affinity and scheduling class from the one that makes it, and
-// the agent is made by whichever thread uses the GPU first: one that is bound to a core would share it, one that runs
-// by SCHED_FIFO would make gRPC's threads real-time ones. Thread rule: the agent's thread, at its start; the threads
-// made from it inherit what this sets.
+// The agent's affinity and scheduling class. A thread inherits both from the thread that makes it, and the first thread
+// that uses the GPU makes the agent: if that one is bound to a core, the agent would share it; if it runs by
+// SCHED_FIFO, gRPC's threads would be real-time ones. Thread rule: the agent's thread, at its start; the threads made
+// from it inherit what this sets.
 #pragma once
 
 namespace xschedd::shim {

@@ -1,7 +1,7 @@
 // The passthrough rules in force in this process, and what they have let through. Rules come from XSCHEDD_PASSTHROUGH
-// and from the daemon, whose configuration may change at any time: then there are new rules, and a new epoch, by which
-// threads that wait at a gate know that they must ask again.
-// Thread rule: Configure and TakeCounts, one thread (the constructor's, later the agent's); the rest, any thread.
+// and from the daemon, whose configuration may change at any time. Each change has a new epoch, so that threads that
+// wait at a gate check the rules again. Thread rule: Configure and TakeCounts, one thread (the constructor's, later the
+// agent's); the rest, any thread.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // Which calls are let through ungated by configuration (common/passthrough.h has the grammar): by entry point, by the
 // library that makes the call, by the name of the kernel.
-// Thread rule: made once and only read afterwards, by any thread; it remembers for itself what names mean.
+// Thread rule: made once and only read afterwards, by any thread; it caches its verdicts on names.
 #pragma once
 
 #include <cstdint>

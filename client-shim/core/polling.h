@@ -1,7 +1,7 @@
-// When markers are looked at again: by the agent, which has to notice that a client has become idle, soon where
-// somebody waits for that (abi::kAwaited), and by a thread that waits for the window. Pure arithmetic. A wake-up costs
-// some microseconds of a processor, and comes late by more than a marker takes: so nobody sleeps for less, and nobody
-// wakes only to find that it is not time yet. Thread rule: any thread.
+// When markers are polled again: by the agent, which must notice that the client has become idle (soon, if another
+// client waits for that: abi::kAwaited), and by a thread that waits for the window. Pure arithmetic. A wake-up costs
+// some microseconds of processor time, and is late by more than a query of a marker takes. So no sleep is shorter than
+// that, and no thread wakes before a marker can be due. Thread rule: any thread.
 #pragma once
 
 #include <algorithm>

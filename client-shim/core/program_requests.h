@@ -1,6 +1,6 @@
 // What the program asks for by the C API (client-shim/include/xschedd.h): hints to the daemon, deadlines, and holds of
-// its own work. What it says is checked and kept here, also without a daemon; what follows of it is for Effects to do.
-// Results are the C API's. Thread rule: any thread. What the launch path looks at costs it a load.
+// its own work. Requests are checked and kept here, also without a daemon; Effects carries them out.
+// Results are the C API's. Thread rule: any thread. What the launch path reads costs it one load.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A queue that allocates only when it grows beyond what it has ever held: the launch path of a tracked client goes
-// through it all the time. Thread rule: guarded by its owner's lock.
+// A queue that allocates only when it grows beyond its largest size so far: each launch of a tracked client uses it.
+// Thread rule: guarded by its owner's lock.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Threads that wait for room in a device's window. One of them polls the markers for all, the others sleep until it has
-// found something. Thread rule: guarded by its device's lock, which a sleep lets go.
+// Threads that wait for room in a device's window. One of them polls the markers for all; the others sleep until it has
+// found something. Thread rule: guarded by its device's lock, which a sleep releases.
 #pragma once
 
 #include <chrono>
@@ -11,14 +11,14 @@ namespace xschedd::shim {
 
 class RoomWaiters {
  public:
-  // How often there has been more room, modulo 2^32: a thread that saw another number has to ask again.
+  // How often there has been more room, modulo 2^32: a thread that saw another number has to try again.
   std::uint32_t Rooms() const { return rooms_; }
-  // There is more room, for whom is to be seen.
+  // There is more room.
   void MoreRoom() {
     ++rooms_;
     Wake();
   }
-  // Who sleeps is to ask again all the same.
+  // Sleeping threads try again without more room.
   void Wake() {
     if (waiting_ > 0) changed_.notify_all();
   }

@@ -1,6 +1,6 @@
-// What a seccomp filter of the host's forbids of what the library is about to do. A filter may end the process at a
-// call that the program itself never makes; so where there is one, the calls are first tried in a process that may die.
-// Thread rule: the agent's thread, whose filter counts.
+// Which of the library's system calls a seccomp filter of the host forbids. A filter may end the process at a call that
+// the program itself never makes; so if there is one, the calls are first tried in a process that may die.
+// Thread rule: the agent's thread; its filter counts.
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
 // One session's shared memory, as threads that submit see it.
-// A Session is made by the agent, published by an atomic pointer and never freed, nor its memory unmapped: a thread on
-// the launch path may be reading its board at any time until the process ends. A daemon that brings other memory means
-// another Session; one that has been restarted brings the same, and it goes on: never are there two for one ledger,
-// whose ring has one writer. A session that is over and that no thread uses any more (SessionUse) takes in the memory
-// of the next but one, so that there are two, however often daemons come and go (SessionPool). Thread rule: any thread,
-// except for what is marked as the agent's.
+// The agent makes a Session and publishes it by an atomic pointer. It is never freed, nor its memory unmapped: a thread
+// on the launch path may read its board at any time until the process ends. A daemon that brings other memory means
+// another Session; a restarted one brings the same memory, and the Session continues: there are never two for one
+// ledger, whose ring has one writer. A session that is over and that no thread uses any more (SessionUse) takes over
+// the memory of the next but one, so that there are two, however often daemons come and go (SessionPool). Thread rule:
+// any thread, except for what is marked as the agent's.
 #pragma once
 
 #include <array>

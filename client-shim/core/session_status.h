@@ -1,6 +1,5 @@
-// What a session's board and ledger say to a program that asks (xschedd_get_status). Statistics: each figure is one
-// value, and no two are of the same moment, but never is less submitted than completed. Thread rule: any thread that
-// uses the session.
+// What a session's board and ledger show a program that asks (xschedd_get_status). Statistics: no two figures are of
+// the same moment, but submitted is never less than completed. Thread rule: any thread that uses the session.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@ namespace xschedd::shim {
 namespace {
 
 // A driver that does not give back what it took is not asked for ever.
-constexpr int kMostAttempts = 5;
+constexpr int kMaxAttempts = 5;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ std::uint64_t SliceKeeper::Update(std::uint32_t wanted_us, const Work& work, std
   if (wanted_us == 0 || rests) return TakeBack(now_ns);
   if (wanted_us < kShortUs) {
     if (stands_still && is_set_) {
-      stalls_ = now_ns < withheld_until_ns_ + kCalmNs ? std::min(stalls_ + 1, kMostDoublings) : 0;
+      stalls_ = now_ns < withheld_until_ns_ + kCalmNs ? std::min(stalls_ + 1, kMaxDoublings) : 0;
       withheld_until_ns_ = now_ns + (kLookNs << stalls_);
       TakeBack(now_ns);
       state_ = abi::SliceState::kStalled;
@@ -63,7 +63,7 @@ std::uint64_t SliceKeeper::TakeBack(std::uint64_t now_ns) {
   asked_us_ = 0;
   if (!is_set_) return kNever;
   const SliceReport report = set_(0);
-  is_set_ = report.in_force < report.groups && ++attempts_ < kMostAttempts;
+  is_set_ = report.in_force < report.groups && ++attempts_ < kMaxAttempts;
   return is_set_ ? now_ns + kLookNs : kNever;
 }
 

@@ -1,21 +1,21 @@
-// Keeps the process's time slice (core/interface.h, Vendor::set_time_slice) as the daemon wants it: sets it, looks
-// again each second of work, because the runtime sets its own behind ours, and takes it back when nobody wants it any
-// more.
+// Keeps the process's time slice (core/interface.h, Vendor::set_time_slice) as the daemon wants it: sets it, checks it
+// again each second of work, because the runtime may set its own afterwards, and removes it when it is no longer
+// wanted.
 //
-//   wanted, busy     set at once; asked back and set again each kLookNs
+//   wanted, busy     set at once; read back and set again each kLookNs
 //   short, and work on a device has stood still for kStallNs
-//                    taken back for kLookNs, each time that this comes again within kCalmNs for twice as long
-//   wanted, idle     stays as it is, and the caller asks anew each kLookNs, so that a change of mind is seen though
-//                    nobody reports any work; after kRestNs it is taken back, and nothing is to be done any more
-//   not wanted       taken back
+//                    removed for kLookNs; for twice as long each time this happens again within kCalmNs
+//   wanted, idle     stays as it is, and the caller checks each kLookNs, so that a change is seen although no work is
+//                    reported; after kRestNs it is removed, and nothing remains to be done
+//   not wanted       removed
 //
 // So an idle process costs ten calls at most, and a slice outlives its reason by a second. Nothing depends on it: each
 // failure is a state.
 //
-// Why work may stand still: a change of context is paid out of the slice, and where it costs more than that, two
-// processes that are to give way to each other make no progress at all (daemon/policy/slices.h). How much it costs
-// depends on device and driver, so who sees nothing of its work end does not try to find out why. A kernel that runs
-// for a second is taken for the same, and loses little by it. Thread rule: one thread, the agent's.
+// Why work may stand still: a change of context is paid out of the slice, and if it costs more than that, two processes
+// that take turns make no progress at all (daemon/policy/slices.h). Its cost depends on device and driver, so a client
+// none of whose work ends does not try to find the reason. A kernel that runs for a second looks the same, and loses
+// little by it. Thread rule: one thread, the agent's.
 #pragma once
 
 #include <array>
@@ -33,8 +33,8 @@ class SliceKeeper {
   static constexpr std::uint64_t kRestNs = 10 * kLookNs;
   static constexpr std::uint64_t kStallNs = kLookNs;
   static constexpr std::uint64_t kCalmNs = 60 * kLookNs;
-  static constexpr std::uint32_t kMostDoublings = 12;  // an hour
-  static constexpr std::uint32_t kShortUs = 1'000;     // below it is short: no driver's own is
+  static constexpr std::uint32_t kMaxDoublings = 12;  // an hour
+  static constexpr std::uint32_t kShortUs = 1'000;    // below it is short: no driver's own is
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
   // Null: there is no such lever.

@@ -1,10 +1,10 @@
-// Writing to a host's standard error, or not: number 2 need not be what its name says. A program that closed it, or was
-// started without it, gets the number for the next file that it opens, and a line of ours would be in its data.
+// Writes to the host's standard error, if it is one: descriptor 2 may be anything. A program that closed it, or was
+// started without it, gets the number for the next file that it opens, and a line of ours would end up in its data.
 //
-// Not written to, therefore, is what cannot be a standard error that was inherited or put there on purpose: a
-// descriptor that is closed on exec, a regular file open for reading and writing, and a connection to another machine.
-// What cannot be told apart from a log is a file opened for writing only, without O_CLOEXEC, by a program whose number
-// 2 was free. Needs the C library only. Thread rule: any thread; changes errno.
+// So nothing is written to what cannot be a standard error that was inherited or set on purpose: a descriptor that is
+// closed on exec, a regular file open for reading and writing, and a connection to another machine. A file opened for
+// writing only, without O_CLOEXEC, by a program whose number 2 was free cannot be told apart from a log. Needs the C
+// library only. Thread rule: any thread; changes errno.
 #pragma once
 
 #include <fcntl.h>

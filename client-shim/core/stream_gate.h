@@ -2,7 +2,7 @@
 // (stream_order.h has who waits for whom, and for how long). They wait before the client counts as busy, so the daemon
 // sees nothing of it.
 //
-// Of the threads that wait for a device, one looks at what has finished, and the others sleep until it says so.
+// Of the threads that wait for a device, one polls for finished work, and the others sleep until it wakes them.
 //
 // Thread rule: any thread. While IsOn() is false, nothing else is called on the launch path. No lock is held over a
 // call of StreamLoads.

@@ -4,14 +4,14 @@
 // memory that streams do not have, and the client links nothing of the daemon's.
 //
 //   - A larger number is more important. A runtime counts the other way round, so a stream's number is the negative of
-//     the priority that it was made with. What the program says of a stream by the C API goes before that.
+//     the priority that it was made with. What the program sets for a stream by the C API goes before that.
 //   - A submission waits while a stream of a higher number on the same device has work, and for the linger after it.
 //     Equals do not wait for each other.
 //   - The legacy default stream never waits: blocking streams wait for it and it for them. It has the number 0, unless
-//     the program says another, and holds those below it.
+//     the program sets another, and holds those below it.
 //   - Work that stands still (it waits for a value, an event, the host) lets the others through, because they may be
 //     what it waits for. So a program that ends without this ends with it.
-//   - The guard: nobody waits for longer than kLongestHoldNs at once; then its number has a turn.
+//   - The guard: no submission waits for longer than kLongestHoldNs at once; then its number has a turn.
 //
 // An event needs no rule of its own: it stands for work that was submitted before it, and nothing submitted is held.
 //

@@ -42,7 +42,7 @@ class StreamTable {
     if (found == streams_.end()) return std::nullopt;
     const int device = found->second.device;
     // Under the lock, so that none is remembered that is being removed. relaxed: as above.
-    if ((reinterpret_cast<std::uintptr_t>(stream) & ~kHandle) == 0 && device >= 0 && device < kMostDevices) {
+    if ((reinterpret_cast<std::uintptr_t>(stream) & ~kHandle) == 0 && device >= 0 && device < kMaxDevices) {
       known.store(static_cast<std::uint64_t>(device + 1) << kHandleBits | reinterpret_cast<std::uintptr_t>(stream),
                   std::memory_order_relaxed);
     }
@@ -82,7 +82,7 @@ class StreamTable {
   using Known = std::atomic<std::uint64_t>;
   static constexpr unsigned kHandleBits = 48;
   static constexpr std::uint64_t kHandle = (std::uint64_t{1} << kHandleBits) - 1;
-  static constexpr int kMostDevices = 1 << 15;
+  static constexpr int kMaxDevices = 1 << 15;
   static constexpr unsigned kKnownBits = 6;
 
   static std::size_t PlaceOf(void* stream) {

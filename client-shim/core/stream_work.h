@@ -1,5 +1,5 @@
-// What was launched on one stream and is not known to have finished, and from where its time is measured. Pure: no
-// clock, no runtime.
+// Work that was launched on one stream and is not known to have finished, and where the measurement of its time begins.
+// Pure: no clock, no runtime.
 //
 //     Launched ──► open ──(Close)──► batch ──(Settle)──► measured by the marker behind it, or by what it costs
 //
@@ -17,11 +17,11 @@
 
 namespace xschedd::shim {
 
-// From where the time of work is measured that is not measured yet.
+// Where the measurement of work that is not measured yet begins.
 enum class TimedFrom : std::uint8_t {
-  kNowhere,  // nothing is known of that
+  kNowhere,  // unknown
   kMarker,   // a start marker, or the end of what was measured last
-  kCost,     // by what it costs, back from its end: each launch of it has a cost that can be relied on
+  kCost,     // its end less its cost: each of its launches has a reliable cost
 };
 
 struct Batch {
@@ -56,7 +56,7 @@ class StreamWork {
     }
     return nullptr;
   }
-  // What all up to that marker costs, which there is.
+  // The cost of all work up to that marker, which must exist.
   std::uint64_t CostToOldestMarkedNs() const {
     std::uint64_t cost_ns = 0;
     for (std::size_t i = 0;; ++i) {
@@ -64,9 +64,9 @@ class StreamWork {
       if (batches_[i].marker != nullptr) return cost_ns;
     }
   }
-  // Whether each kind of what is open is told apart, and one more would be.
+  // Whether each kind of the open work is kept apart, and one more could be.
   bool MayTellOneMore() const { return open_mix_.HasRoom(); }
-  // What was launched behind the last marker costs. An event of the program closes a batch, too.
+  // The cost of what was launched behind the last marker. An event of the program closes a batch, too.
   std::uint64_t UnmarkedNs() const { return unmarked_ns_; }
   TimedFrom From() const { return from_; }
 
@@ -76,7 +76,7 @@ class StreamWork {
     open_mix_.Add(key);
     unmarked_ns_ += cost_ns;
   }
-  // What is open becomes a batch, be it nothing.
+  // The open work becomes a batch, even if there is none.
   void Close(std::uint64_t id, LaunchKey timed = 0) {
     batches_.Push(Batch{id, open_, open_mix_, nullptr, timed});
     open_ = InFlight{};
@@ -104,15 +104,15 @@ class StreamWork {
     from_ = from;
     start_ = start;
   }
-  // What comes next begins its own time. Hands back the start marker, if that was not measured.
+  // The next work begins a new measurement. Returns the start marker, if it was not measured.
   void* EndTime() {
     from_ = TimedFrom::kNowhere;
     return std::exchange(start_, nullptr);
   }
 
   bool HasSettledBy(std::uint64_t last) const { return !batches_.Empty() && batches_.Front().id <= last; }
-  // Settles all batches up to `last`, and returns what that was. Calls measured(SettledWork) for what has a marker
-  // behind it, and unmeasured(work, mix, from) for what will have none.
+  // Settles all batches up to `last`, and returns their work. Calls measured(SettledWork) for work with a marker behind
+  // it, and unmeasured(work, mix, from) for work that will have none.
   template <typename Measured, typename Unmeasured>
   InFlight Settle(std::uint64_t last, Measured measured, Unmeasured unmeasured) {
     InFlight settled;

@@ -1,6 +1,6 @@
-// A launch of a tracked client, from the time that it is known to count until its call has returned
-// (tracked_launch.cc). It lives in the Submission, or is not there: then the launch is not counted. Its end leaves the
-// device, and then the session. Thread rule: the thread that launches.
+// A launch of a tracked client, from the moment it is known to count until its call has returned (tracked_launch.cc).
+// It lives in the Submission; if it is absent, the launch is not counted. Its destructor leaves the device, and then
+// the session. Thread rule: the thread that launches.
 #pragma once
 
 #include <utility>

@@ -1,8 +1,8 @@
 // The streams of one device that the client has submitted to, what is known of each, and how the legacy default stream
-// stands to them. Pure: no clock, no runtime.
+// relates to them. Pure: no clock, no runtime.
 //
-// Thread rule: guarded by its device's lock. A stream stays where it is until it is forgotten; whoever lets the lock go
-// and comes back to it pins it, or asks Forgets().
+// Thread rule: guarded by its device's lock. A stream stays where it is until it is forgotten; code that releases the
+// lock and comes back to a stream pins it, or compares Forgets().
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline constexpr std::uintptr_t kLegacyHandle = 1;
 inline bool IsDefaultStream(const void* stream) {
   return reinterpret_cast<std::uintptr_t>(stream) <= kPerThreadHandle;
 }
-// The legacy default stream goes by one name among us, whatever the program calls it.
+// The legacy default stream has one name here, whatever the program calls it.
 inline void* ByOneName(void* stream) {
   return reinterpret_cast<std::uintptr_t>(stream) == kLegacyHandle ? nullptr : stream;
 }
@@ -65,7 +65,7 @@ struct TrackedStream {
   bool is_gone = false;  // its thread has ended: forgotten when it is idle
   Activity activity;
 
-  // Of what was submitted nothing is known any more; what the stream is, and our markers on it, stay.
+  // Forgets what was submitted; what the stream is, and our markers on it, stay.
   void ForgetWork() {
     TrackedStream fresh;
     fresh.pins = pins;
@@ -83,7 +83,7 @@ class TrackedStreams {
  public:
   using Map = std::map<StreamKey, TrackedStream>;
 
-  // The stream, which is known from now on. A launch finds its stream without the map.
+  // The stream; it is known from now on. A launch finds its stream without the map.
   TrackedStream& Find(const StreamKey& key) {
     const Found& found = found_[PlaceOf(key)];
     return found.key == key ? *found.stream : FindInMap(key);
@@ -98,7 +98,7 @@ class TrackedStreams {
   Map::iterator end() { return streams_.end(); }
   Map::const_iterator begin() const { return streams_.begin(); }
   Map::const_iterator end() const { return streams_.end(); }
-  // The first behind `last`, which need not be known any more; nothing: the first of all.
+  // The first behind `last`, which may have been forgotten; nothing: the first of all.
   Map::iterator After(const std::optional<StreamKey>& last) {
     return last ? streams_.upper_bound(*last) : streams_.begin();
   }
@@ -133,11 +133,11 @@ class TrackedStreams {
       return is_over;
     });
   }
-  // How often streams have been forgotten: whoever saw another number looks for his stream again.
+  // How often streams have been forgotten: code that saw another number looks for its stream again.
   std::uint32_t Forgets() const { return forgets_; }
 
   // ---- the legacy default stream
-  // A stream that the program has made: whether the legacy default stream does not wait for it.
+  // A stream that the program has made. `non_blocking`: the legacy default stream does not wait for it.
   void NoteMade(void* handle, bool non_blocking) { (non_blocking ? non_blocking_ : blocking_).insert(handle); }
   void NoteDestroyed(void* handle) {
     non_blocking_.erase(handle);
@@ -156,7 +156,7 @@ class TrackedStreams {
   }
 
  private:
-  // Those that were looked for last.
+  // Those that were found last.
   struct Found {
     StreamKey key{nullptr, ~std::uint64_t{0}};  // nobody's
     TrackedStream* stream = nullptr;

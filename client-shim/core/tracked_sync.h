@@ -1,5 +1,5 @@
-// A call of the program that may prove that work has finished, from its beginning to its end. It lives in the Sync, or
-// is not there: then the call proves nothing to us. Thread rule: the thread that makes the call.
+// A call of the program that may prove that work has finished, from its beginning to its end. It lives in the Sync;
+// if it is absent, the call proves nothing. Thread rule: the thread that makes the call.
 #pragma once
 
 #include <cstdint>

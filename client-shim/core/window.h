@@ -1,4 +1,4 @@
-// A window of GPU time: who is let in, and how often to drop a marker. Pure arithmetic.
+// A window of GPU time: whether a launch may join, and how often a marker is due. Pure arithmetic.
 // Thread rule: DurationEstimate, under its device's lock; functions, any thread.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace xschedd::shim {
 
-// GPU time of one launch as a moving average over all that is launched: what `ps` turns a window into launches by.
+// GPU time of one launch, as a moving average over all launches; `ps` uses it to show a window as a number of launches.
 class DurationEstimate {
  public:
   // `ns` of GPU time for `launches` of them.
@@ -29,7 +29,7 @@ class DurationEstimate {
 struct Window {
   std::uint32_t us = 0;     // GPU time in flight; 0: no limit
   std::uint32_t floor = 0;  // launches always allowed
-  bool guarded = false;     // somebody more important is busy: what is in flight is in his way
+  bool guarded = false;     // a more important client is busy, and delayed by what is in flight
   bool operator==(const Window&) const = default;
 };
 
@@ -54,8 +54,8 @@ inline std::uint32_t Floor(const Window& window) {
   return std::max<std::uint32_t>(window.floor, 1);
 }
 
-// What a launch weighs against a window. One of unknown cost weighs as much as fills the window at its floor: the first
-// launches after a start are the ones that nobody knows the length of.
+// What a launch counts against a window. With an unknown cost it counts so that the floor's number of launches fills
+// the window: the first launches after a start are the unknown ones.
 inline std::uint64_t WeightNs(const Window& window, std::uint64_t cost_ns) {
   return cost_ns != 0 ? cost_ns : std::uint64_t{window.us} * 1000 / Floor(window);
 }
@@ -67,10 +67,10 @@ inline bool HasRoom(const Window& window, const InFlight& in_flight, std::uint64
   return in_flight.launches < Floor(window);
 }
 
-// Whether a launch on a stream that has nothing in flight may go beside those of other streams, whatever they have in
-// flight. The window bounds what somebody more important waits for when he becomes busy; a kernel much longer than the
-// window, or of unknown length, makes him wait just the same, and streams that take turns with such kernels stand still
-// where they would natively run side by side.
+// Whether a launch on a stream that has nothing in flight may run beside those of other streams, whatever they have in
+// flight. The window bounds how long a more important client waits when it becomes busy. A kernel much longer than the
+// window, or of unknown length, exceeds that bound anyway, and streams that took turns with such kernels would stand
+// still where they run side by side natively.
 inline bool MayRunSideBySide(const Window& window, const InFlight& on_stream, std::uint64_t cost_ns) {
   constexpr std::uint64_t kMuchLonger = 4;
   return !window.guarded && on_stream.launches == 0 &&
@@ -87,8 +87,8 @@ inline std::uint32_t LaunchLimit(const Window& window, const DurationEstimate& e
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fit, floor, std::numeric_limits<std::uint32_t>::max()));
 }
 
-// The most GPU time behind the last marker of a stream, and the most time since it, whether or not there is a window:
-// the daemon decides shares by what markers tell.
+// The most GPU time behind the last marker of a stream, and the longest time since it, with or without a window: the
+// daemon decides shares by what markers show.
 inline constexpr std::uint64_t kMarkerCostNs = 1'000'000;
 inline constexpr std::uint64_t kMarkerAgeNs = 2'000'000;
 

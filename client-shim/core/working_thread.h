@@ -1,5 +1,5 @@
-// A thread that has worked on a default stream of its own: its number, which no other thread of the process gets, and
-// at its end word to the client, because that stream ends with it. Thread rule: that thread's own.
+// A thread that has worked on a default stream of its own: its number, which no other thread of the process gets. Its
+// end is reported to the client, because that stream ends with it. Thread rule: that thread's own.
 #pragma once
 
 #include <atomic>

@@ -7,9 +7,9 @@
 // NVIDIA's open kernel modules; seen to work on an H200 with driver 580. A slice ends with its group: nothing of the
 // device is changed.
 //
-// What is not known is left alone: groups beyond kMost, those made before this object was there, in another process
-// (MPS), or past the dynamic symbol. Entries of a parent are not used in a child of fork, which has its descriptors but
-// not its groups.
+// What is not known is left alone: groups beyond kMaxGroups, those made before this object was there, in another
+// process (MPS), or past the dynamic symbol. Entries of a parent are not used in a child of fork, which has its
+// descriptors but not its groups.
 //
 // Thread rule: Note from any thread and in a signal handler: no lock, no allocation; with a group that is made or freed
 // two system calls, else none. SetTimeSlice one thread at a time. Both keep errno.
@@ -28,7 +28,7 @@ using IoctlFunction = int (*)(int fd, unsigned long request, ...);
 
 class ChannelGroups {
  public:
-  static constexpr int kMost = 64;  // a PyTorch process has four
+  static constexpr int kMaxGroups = 64;  // a PyTorch process has four
 
   // Whether an ioctl may make or free a group: one comparison for all others. By type and number alone.
   [[gnu::always_inline]] static bool Concerns(unsigned long request) {
@@ -82,7 +82,7 @@ class ChannelGroups {
   static Answer Control(const Group& group, uint32_t command, uint64_t* value, IoctlFunction ioctl);
   static Answer Apply(Entry* entry, const Group& group, uint32_t us, IoctlFunction ioctl);
 
-  Entry entries_[kMost];
+  Entry entries_[kMaxGroups];
 };
 
 extern ChannelGroups g_channel_groups;

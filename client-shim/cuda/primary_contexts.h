@@ -1,5 +1,5 @@
-// Primary contexts: one of a device, which goes with the last of those who have retained it. The core forgets the
-// device before, as what is destroyed must not be touched; afterwards, where not all were seen.
+// Primary contexts: each device has one, which is destroyed when the last user releases it. The core forgets the device
+// before that, because destroyed objects must not be touched; afterwards, if not all users were seen.
 // Thread rule: any thread.
 #pragma once
 

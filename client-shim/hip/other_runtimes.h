@@ -1,10 +1,9 @@
 // Several HIP runtimes in one process: a wheel's own libamdhip64 beside the system's, each loaded locally.
 //
-// Our symbols are one for all of them, and so take calls that would have gone to any. Which one it would have been is
-// what the caller's other imports are bound to, because functions that we do not define went past us. So from the
-// moment that a second runtime is seen, no call by symbol takes the launch path: each asks where its caller belongs.
-// Calls of the scheduled runtime go on as ever, the others to their own runtime, unscheduled, and the user is told
-// once.
+// Our symbols stand for all of them, and so receive calls meant for any. The right one is the runtime that the caller's
+// other imports are bound to, because functions that we do not define are bound to it directly. So once a second
+// runtime is seen, no call by symbol takes the launch path: each looks up where its caller belongs. Calls of the
+// scheduled runtime continue as before; the others go to their own runtime, unscheduled, and the user is told once.
 //
 // A second runtime is seen when the first code object is registered with it, or when a library makes a stream or a
 // device current; what has neither, and comes after the first GPU work of the process, is not.

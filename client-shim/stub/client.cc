@@ -192,9 +192,9 @@ void Start(FrontEnd* front_end, const Library& library) {
 // Then calls go straight through until the client runs.
 void WaitForStart() {
   static std::atomic<bool> is_stuck{false};
-  constexpr int kMostNaps = 2000;
+  constexpr int kMaxNaps = 2000;
   const timespec nap{0, 1'000'000};
-  for (int i = 0; i < kMostNaps && g_stage.load(std::memory_order_acquire) == kStarting; ++i) {
+  for (int i = 0; i < kMaxNaps && g_stage.load(std::memory_order_acquire) == kStarting; ++i) {
     if (is_stuck.load(std::memory_order_relaxed)) return;
     nanosleep(&nap, nullptr);
   }

@@ -1,8 +1,9 @@
-// Handles of events that the program has destroyed: none of ours is made where one of them was. A handle is the address
-// of an object on the runtime's heap, so the next event to be made may get it; and a program that uses it once more by
-// mistake (destroys it twice) gets the runtime's error natively, and would have hold of our event.
+// Handles of events that the program has destroyed: none of our events may get one of them. A handle is the address of
+// an object on the runtime's heap, so the next event may get it. A program that uses a destroyed handle by mistake
+// (destroys it twice) gets the runtime's error natively, and would get hold of our event otherwise.
 //
-// Some thousands are remembered: of two that fall together the later. Thread rule: any thread; no lock, no allocation.
+// Some thousands are remembered; of two with the same place, the later. Thread rule: any thread; no lock, no
+// allocation.
 #pragma once
 
 #include <stdint.h>
@@ -22,11 +23,11 @@ class PastHandles {
   // back by `destroy`. Where the runtime has no other handles (a program that has destroyed thousands), one of these.
   template <typename Make, typename Destroy>
   void* MakeApart(Make make, Destroy destroy) const {
-    constexpr unsigned kMost = 64;
-    void* taken[kMost];
+    constexpr unsigned kMaxTaken = 64;
+    void* taken[kMaxTaken];
     unsigned count = 0;
     void* made = make();
-    while (made != nullptr && Has(made) && count < kMost) {
+    while (made != nullptr && Has(made) && count < kMaxTaken) {
       taken[count++] = made;
       made = make();
     }

@@ -1,4 +1,4 @@
-// The stub's way to tell the user something: one line on standard error, "xschedd: ...", in one write.
+// The stub's messages to the user: one line on standard error, "xschedd: ...", in one write.
 // Silent with XSCHEDD_LOG=quiet. Thread rule: any thread; keeps errno.
 #pragma once
 

@@ -182,7 +182,7 @@ struct Submitting : Family {
 struct SubmittingList : Family {
   static constexpr bool kStartsClient = true;
   // More streams than this in one call are launched all the same, the rest uncounted.
-  static constexpr unsigned kMost = 16;
+  static constexpr unsigned kMaxSubmissions = 16;
 
   template <typename Way, typename Row, typename... Arguments>
   static Result Call(const ClientTable* client, typename Row::Function real, const void* caller,
@@ -191,9 +191,9 @@ struct SubmittingList : Family {
     // More entries than devices are an error, which the runtime finds before it reads the list: it may not be that
     // long.
     if (list.items == nullptr || list.count < 0 || list.count > Way::DeviceCount()) return real(arguments...);
-    Submission submissions[kMost];
+    Submission submissions[kMaxSubmissions];
     unsigned used = 0;
-    for (; used < list.count && used < kMost; ++used) {
+    for (; used < list.count && used < kMaxSubmissions; ++used) {
       const auto& item = list.items[used];
       submissions[used] = MakeSubmission(item.stream, Row::kEntry, false, false, caller);
       submissions[used].key = Row::KeyOf(item);

@@ -26,7 +26,7 @@ class UnscheduledUsers {
   static constexpr std::uint64_t kPausePerCost = 19;
 
   // `root` is put before /sys and /proc.
-  explicit UnscheduledUsers(const std::string& root = {}, std::size_t most = kMostGpuUsers)
+  explicit UnscheduledUsers(const std::string& root = {}, std::size_t most = kMaxGpuUsers)
       : root_(root), gpus_(root), most_(most) {}
   ~UnscheduledUsers();
   UnscheduledUsers(const UnscheduledUsers&) = delete;

@@ -43,7 +43,7 @@ MODES = ("no-daemon", "untracked", "hostile", "restarts")
 DEADLINE_S = 120.0
 # What differs in each line that the HIP runtime logs: the time, the process, the thread.
 WHEN_AND_WHO = re.compile(r"^(:\d:\w+\.cpp\s*:\d+\s*:).* us: .*?\[tid:\w+\]")
-MOST_LINES = 60  # of a difference are printed
+MAX_LINES = 60  # of a difference are printed
 
 
 class Result:
@@ -200,8 +200,8 @@ def compare(case):
         text = [f"{where}, {mode}: {'DIFFERS' if lines else 'same'}, {sum(map(len, result.lanes.values()))} lines, "
                 f"{time.monotonic() - begin:.1f} s, {len(done)} actions of the scheduler"]
         if lines:
-            text += ["  " + line for line in lines[:MOST_LINES]]
-            text += [f"  ... and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
+            text += ["  " + line for line in lines[:MAX_LINES]]
+            text += [f"  ... and {len(lines) - MAX_LINES} more lines"] if len(lines) > MAX_LINES else []
             text += ["  xschedd said: " + ("; ".join(result.said) or "nothing"), "  the scheduler did, last: " + "; ".join(done[-12:])]
         found.append((mode, not lines, "\n".join(text)))
     return found

@@ -24,7 +24,7 @@ struct Append {  // in kernarg order, natural alignment
 void RunAppend(const softgpu_dispatch* dispatch) {
   const auto arguments = Read<Append>(dispatch);
   const std::uint32_t at = std::atomic_ref(arguments.order->count).fetch_add(1);
-  if (at < differential::Order::kMost) arguments.order->tags[at] = arguments.tag;
+  if (at < differential::Order::kMaxTags) arguments.order->tags[at] = arguments.tag;
 }
 
 struct ScaleAdd {

@@ -10,9 +10,9 @@ using e2e::Value;
 
 // The order in which kernels ran, whatever stream each was on: an entry for each `append`.
 struct Order {
-  static constexpr std::uint32_t kMost = 1020;
+  static constexpr std::uint32_t kMaxTags = 1020;
   std::uint32_t count;
-  std::uint32_t tags[kMost];  // what came after the last entry is counted and not kept
+  std::uint32_t tags[kMaxTags];  // what came after the last entry is counted and not kept
 };
 
 }  // namespace differential
@@ -23,7 +23,7 @@ struct Order {
 extern "C" __global__ void append(differential::Order* order, std::uint32_t tag, std::uint64_t micros) {
   (void)micros;
   const std::uint32_t at = atomicAdd(&order->count, 1u);
-  if (at < differential::Order::kMost) order->tags[at] = tag;
+  if (at < differential::Order::kMaxTags) order->tags[at] = tag;
 }
 
 // scale_add once more, for graphs of programs whose other threads launch meanwhile: libamdhip64 5.2.3 sets the

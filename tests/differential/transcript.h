@@ -132,7 +132,7 @@ class Lane {
   }
   void Data(const char* what, const Order& order) {
     std::string list;
-    for (std::uint32_t i = 0; i < order.count && i < Order::kMost; ++i)
+    for (std::uint32_t i = 0; i < order.count && i < Order::kMaxTags; ++i)
       list += " " + std::to_string(order.tags[i]);
     Write("%s: %u:%s", what, order.count, list.c_str());
   }

@@ -26,12 +26,12 @@ struct Dialogue {
   std::string received;  // there
 };
 
-constexpr int kMostRounds = 2000;
+constexpr int kMaxRounds = 2000;
 
 // Until all that was sent behind a hello of `hello` bytes has been carried to gRPC.
 void Carry(boost::asio::io_context& io, Dialogue& told, std::size_t hello) {
   char bytes[512];
-  for (int round = 0; round < kMostRounds && told.received.size() + hello <= told.sent.size(); ++round) {
+  for (int round = 0; round < kMaxRounds && told.received.size() + hello <= told.sent.size(); ++round) {
     const ssize_t size = ::recv(told.adopted, bytes, sizeof bytes, MSG_DONTWAIT);
     if (size == 0) return;
     if (size > 0) told.received.append(bytes, static_cast<std::size_t>(size));

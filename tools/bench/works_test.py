@@ -195,7 +195,7 @@ class Worth(unittest.TestCase):
 class Time(unittest.TestCase):
     def test_each_part_has_its_share_of_what_is_left(self):
         left, given = scenes.whole_s(1000), []
-        self.assertEqual(left, scenes.MOST_S)
+        self.assertEqual(left, scenes.MAX_S)
         for name in scenes.PARTS:
             given.append(scenes.share_s(name, left))
             left -= given[-1]

@@ -20,7 +20,7 @@ CONNECTED = "2"  # XSCHEDD_STATE_CONNECTED of xschedd.h
 DAEMON = ("xschedd.service", "xschedd-client.socket", "xschedd-admin.socket")
 SYNC = "xschedd-slurm-sync"
 SHARD = "--gres=shard:1"
-MOST_CLAIMS = 1024
+MAX_CLAIMS = 1024
 # As slurmstepd is.
 ENTER_SLURMD = ("root=/sys/fs/cgroup; [ ! -d $root/systemd ] || root=$root/systemd; "
                 "echo $$ >$root/system.slice/slurmd.service/cgroup.procs")
@@ -273,9 +273,9 @@ class Fleet:
         return said
 
     def a_node_full_of_claims_is_one_line(self):
-        run("sh", "-c", f"for i in $(seq {MOST_CLAIMS}); do xschedctl claim put full-$i --socket >&2 || exit 1; done")
+        run("sh", "-c", f"for i in $(seq {MAX_CLAIMS}); do xschedctl claim put full-$i --socket >&2 || exit 1; done")
         said = self.runs_and_says(1, "as many as xschedd keeps")
-        run("sh", "-c", f"for i in $(seq {MOST_CLAIMS}); do xschedctl claim rm full-$i >&2 || exit 1; done")
+        run("sh", "-c", f"for i in $(seq {MAX_CLAIMS}); do xschedctl claim rm full-$i >&2 || exit 1; done")
         return said
 
     def a_daemon_that_hangs_is_one_line(self):

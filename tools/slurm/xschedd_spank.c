@@ -32,7 +32,7 @@ SPANK_PLUGIN(xschedd, 1)
 
 /* Slurm's numbers for what are not numbered steps; spank.h has no names for them. */
 static const uint32_t STEP_BATCH = 0xfffffffb, STEP_EXTERN = 0xfffffffc, STEP_INTERACTIVE = 0xfffffffa;
-enum { MOST_LIMIT_MS = 10000, MOST_WISH = 64 };
+enum { MAX_LIMIT_MS = 10000, MAX_WISH = 64 };
 
 static struct {
   char xschedctl[PATH_MAX];
@@ -41,10 +41,10 @@ static struct {
   int limit_ms;
 } settings = {"/usr/bin/xschedctl", "/usr/local/bin:/usr/bin:/bin", "", 2000};
 
-static char wish[MOST_WISH + 1]; /* of --gpu-priority */
-static int has_begun;            /* this step's claim is to be removed */
-static char cgroup[PATH_MAX];    /* the tasks' own, if Slurm has none that the daemon sees */
-static char answer[8192];        /* lines of `slurm begin` that are still to be shown to the user */
+static char wish[MAX_WISH + 1]; /* of --gpu-priority */
+static int has_begun;           /* this step's claim is to be removed */
+static char cgroup[PATH_MAX];   /* the tasks' own, if Slurm has none that the daemon sees */
+static char answer[8192];       /* lines of `slurm begin` that are still to be shown to the user */
 
 static int is_number_or_word(const char* text) {
   char* end = NULL;
@@ -80,7 +80,7 @@ static void read_settings(int count, char** words) {
       snprintf(settings.limits, sizeof settings.limits, "%s", word + 7);
     } else if (strncmp(word, "limit_ms=", 9) == 0) {
       long number = strtol(word + 9, NULL, 10);
-      if (number > 0 && number <= MOST_LIMIT_MS) settings.limit_ms = (int)number;
+      if (number > 0 && number <= MAX_LIMIT_MS) settings.limit_ms = (int)number;
     } else if (spank_context() == S_CTX_SLURMD) {
       slurm_error("xschedd: plugstack.conf: \"%s\" is no setting; it has no effect", word);
     }
@@ -145,7 +145,7 @@ static void run_xschedctl(spank_t spank, const char* verb, char* text, size_t si
       arguments[n++] = settings.limits;
     }
   }
-  char option[MOST_WISH + 32];
+  char option[MAX_WISH + 32];
   if (is_begin && wish[0] != '\0') {
     snprintf(option, sizeof option, "--gpu-priority=%s", wish);
     arguments[n++] = option;

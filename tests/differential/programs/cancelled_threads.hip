@@ -11,7 +11,7 @@ using differential::Lane;
 
 namespace {
 
-constexpr unsigned kMostLaunches = 8;
+constexpr unsigned kMaxLaunches = 8;
 
 // A thread of its own: its launches, and then nothing until it is cancelled.
 struct Cancelled {
@@ -21,14 +21,14 @@ struct Cancelled {
   bool is_asynchronous;
   hipStream_t stream = nullptr;
   differential::Values values;
-  hipError_t errors[kMostLaunches] = {};
+  hipError_t errors[kMaxLaunches] = {};
   std::atomic<bool> is_started{false}, is_done{false};
 
   // An asynchronous one may end between its launch and the next: it makes one.
   Cancelled(const differential::Run& run, const std::string& name, int of, bool asynchronous)
       : lane(run.MakeLane(name)),
         device(of),
-        launches(asynchronous ? 1 : 1 + lane.Random(kMostLaunches)),
+        launches(asynchronous ? 1 : 1 + lane.Random(kMaxLaunches)),
         is_asynchronous(asynchronous) {}
 
   void Work() {

@@ -149,7 +149,7 @@ struct Meanwhile {
   hipEvent_t event;                    // recorded before, on the idle stream
   differential::Value *device, *host;  // not those of the captured kernel, which nothing here is ordered with
 
-  static constexpr unsigned kMost = 19;
+  static constexpr unsigned kKinds = 19;
 
   void Do(Lane& lane, unsigned what) const {
     void* pointer = nullptr;
@@ -227,7 +227,7 @@ void Forbidden(Lane& lane, hipStreamCaptureMode mode, differential::Worker& work
   CALL(lane, hipMalloc(&meanwhile.device, differential::kBytes));
   CALL(lane, hipMemset(meanwhile.device, 0, differential::kBytes));
   CALL(lane, hipHostMalloc(&meanwhile.host, differential::kBytes, 0));
-  for (unsigned what = 0; what < Meanwhile::kMost; ++what) {
+  for (unsigned what = 0; what < Meanwhile::kKinds; ++what) {
     for (const bool by_other : {false, true}) {
       // There is work before, so that the shim has something to look at; and it is done, so that queries have one
       // answer.

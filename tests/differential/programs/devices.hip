@@ -22,7 +22,7 @@ using differential::Values;
 
 namespace {
 
-constexpr int kMost = 2;
+constexpr int kMaxDevices = 2;
 
 struct Device {
   Values values, other;
@@ -33,7 +33,7 @@ struct Device {
 struct World {
   Run* run;
   int count;  // of devices that are there
-  Device devices[kMost];
+  Device devices[kMaxDevices];
 };
 
 std::uint64_t Micros(Lane& lane) {
@@ -161,15 +161,15 @@ void Peers(World& w) {
 // One call, a launch on each device. `kind`: cooperative, or hipExtLaunchMultiKernelMultiDevice.
 void OneCall(World& w, bool is_cooperative) {
   Lane& lane = w.run->main;
-  hipLaunchParams list[kMost] = {};
+  hipLaunchParams list[kMaxDevices] = {};
   struct {
     Value* y;
     const Value* x;
     Value step;
     std::uint32_t count;
     std::uint64_t micros;
-  } arguments[kMost];
-  void* pointers[kMost][5];
+  } arguments[kMaxDevices];
+  void* pointers[kMaxDevices][5];
   for (int d = 0; d < w.count; ++d) {
     Device& device = w.devices[d];
     arguments[d] = {device.values.device, device.other.device, lane.Random(1000), differential::kCount, Micros(lane)};
@@ -256,7 +256,7 @@ int ReorderedChild(Run& run, const char* visible) {
     CALL(run.main, hipDeviceGetPCIBusId(address, sizeof address, d));
     run.main.Note(address);
   }
-  if (w.count < 1 || w.count > kMost) return 1;
+  if (w.count < 1 || w.count > kMaxDevices) return 1;
   Make(w);
   WrongDeviceCurrent(w);
   Peers(w);
@@ -272,7 +272,7 @@ int main(int argc, char** argv) {
   World w{&run, 0, {}};
   CALL(run.main, hipGetDeviceCount(&w.count));
   run.main.Number("devices", w.count);
-  if (w.count < 1 || w.count > kMost) return 1;
+  if (w.count < 1 || w.count > kMaxDevices) return 1;
   Make(w);
   for (unsigned round = 0; round < run.rounds; ++round) {
     WrongDeviceCurrent(w);

@@ -20,7 +20,7 @@ from typing import Dict, List, Optional
 SOCKETS, XSCHEDD, XSCHEDCTL, FAKE_CLIENT = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
 UNIT = pathlib.Path(os.environ["XSCHEDD_UNIT"])
 SANDBOX = pathlib.Path(__file__).with_name("sandbox.py")
-MOST_EXPOSURE = 1.5
+MAX_EXPOSURE = 1.5
 NOBODY = 65534
 
 
@@ -52,7 +52,7 @@ class Unit(WithFolder):
                               env={**os.environ, "SYSTEMD_COLORS": "0", "SYSTEMD_EMOJI": "0"})
 
     def test_exposure(self) -> None:
-        said = self.analyze("security", "--offline=true", f"--threshold={int(MOST_EXPOSURE * 10)}", str(self.unit))
+        said = self.analyze("security", "--offline=true", f"--threshold={int(MAX_EXPOSURE * 10)}", str(self.unit))
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
         self.assertIn("Overall exposure level for xschedd.service", said.stdout)
         print(said.stdout.strip().splitlines()[-1])
@@ -70,7 +70,7 @@ class Unit(WithFolder):
         unit.write_text("\n".join(f"ExecStart={XSCHEDD}" if line.startswith("ExecStart=") else line for line in lines), encoding="utf-8")
         said = self.analyze("verify", "--man=no", str(unit))
         self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "", ""))
-        said = self.analyze("security", "--offline=true", f"--threshold={int(MOST_EXPOSURE * 10)}", str(unit))
+        said = self.analyze("security", "--offline=true", f"--threshold={int(MAX_EXPOSURE * 10)}", str(unit))
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
 
     def test_the_target_stops_all_and_starts_what_is_needed(self) -> None:

@@ -210,7 +210,7 @@ class Trace {
         if (weights_) group.weight = static_cast<std::uint32_t>(Between(1, 4)) * 50;
         break;
       case 3:
-        if (state.groups.size() < kMostGroups) AddGroup();
+        if (state.groups.size() < kMaxGroups) AddGroup();
         break;
       case 4:
         if (state.groups.size() > 2) RemoveGroup(index);
@@ -228,7 +228,7 @@ class Trace {
     }
   }
 
-  static constexpr std::size_t kMostGroups = 8;
+  static constexpr std::size_t kMaxGroups = 8;
   std::mt19937 random_;
   std::mt19937 behaviour_;  // of those who are beside others
   std::mt19937 owners_;

@@ -21,9 +21,9 @@ from frame import NO_TIME, REPORT_IT, Finding, Section, Skipped, Table, judge
 from place import NoDaemon, Place
 from turns import NotHere
 
-MOST_S, PART = 110.0, 0.2  # of the time that is left
+MAX_S, PART = 110.0, 0.2  # of the time that is left
 REPEATS_S = 60.0  # beyond that, for what was found
-MOST_SEEDS = 8
+MAX_SEEDS = 8
 NATIVE_REPEATS, REPEATS, TRIES = 3, 2, 10
 REMEDIES = {NEVER_HELD: "`xschedctl config show` has the rules: one may give programs here other priorities than they ask for"}
 REMEDY = "`xschedctl doctor` says what keeps programs from the daemon"
@@ -45,12 +45,12 @@ class Repeated:
 
 
 def whole_s(left_s: float) -> float:
-    return min(MOST_S, PART * left_s)
+    return min(MAX_S, PART * left_s)
 
 
 def seeds_of(seconds: float, run_s: float) -> List[int]:
     """As many as the time is enough for if a run takes twice as long under xschedd, with one more natively."""
-    return list(range(1, 1 + max(1, min(MOST_SEEDS, int(seconds / (2 * run_s * len(WAYS) + 2 * run_s))))))
+    return list(range(1, 1 + max(1, min(MAX_SEEDS, int(seconds / (2 * run_s * len(WAYS) + 2 * run_s))))))
 
 
 def token(way: str, seed: Seed) -> str:

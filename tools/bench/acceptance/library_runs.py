@@ -15,7 +15,7 @@ from place import NoDaemon
 from turns import NotHere
 
 COLUMNS = ["runs natively", "runs under xschedd", "of these the same"]
-MOST_S, PART = 90.0, 0.25  # of the time that is left
+MAX_S, PART = 90.0, 0.25  # of the time that is left
 NATIVE_RUNS = 2
 ABSENT = "ended with status 3: "  # of library_program.py
 
@@ -28,7 +28,7 @@ class Libraries:
 
 
 def part_s(left_s: float) -> float:
-    return min(MOST_S, PART * left_s)
+    return min(MAX_S, PART * left_s)
 
 
 def row_of(name: str, natives: List[Outcome], ours: List[Outcome]) -> Row:

@@ -54,7 +54,7 @@ def is_built_in(program: Program) -> bool:
 
 # ---- how long
 
-MOST_S = 300.0  # of all parts together
+MAX_S = 300.0  # of all parts together
 LEFT_FOR_OTHERS_S = 20.0
 # By part: how much of the time, and with how little it is not begun. The last needs what PyTorch's start takes.
 PARTS: Dict[str, Tuple[float, float]] = {"checks": (1, 1.5), "overhead": (1.5, 2.5), PERIODIC.scenario.name: (3, 4),
@@ -63,7 +63,7 @@ PARTS: Dict[str, Tuple[float, float]] = {"checks": (1, 1.5), "overhead": (1.5, 2
 
 
 def whole_s(left_s: float) -> float:
-    return max(0.0, min(MOST_S, left_s - min(LEFT_FOR_OTHERS_S, left_s / 4)))
+    return max(0.0, min(MAX_S, left_s - min(LEFT_FOR_OTHERS_S, left_s / 4)))
 
 
 def share_s(name: str, left_s: float) -> float:

@@ -236,14 +236,14 @@ TEST_CASE("a child of fork has no groups") {
 
 TEST_CASE("what does not fit is left alone") {
   World world;
-  for (std::uint32_t object = 1; object <= ChannelGroups::kMost + 5; ++object)
+  for (std::uint32_t object = 1; object <= ChannelGroups::kMaxGroups + 5; ++object)
     world.Make(object, 1024);
-  CHECK(world.Set(200) == SliceReport{ChannelGroups::kMost, ChannelGroups::kMost});
+  CHECK(world.Set(200) == SliceReport{ChannelGroups::kMaxGroups, ChannelGroups::kMaxGroups});
   for (std::uint32_t object = 1; object <= 10; ++object)
     world.Free(object);
   for (std::uint32_t object = 200; object < 210; ++object)
     world.Make(object, 1024);
-  CHECK(world.Set(200) == SliceReport{ChannelGroups::kMost, ChannelGroups::kMost});
+  CHECK(world.Set(200) == SliceReport{ChannelGroups::kMaxGroups, ChannelGroups::kMaxGroups});
 }
 
 TEST_CASE("groups come and go on several threads while one sets slices") {
