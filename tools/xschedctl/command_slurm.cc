@@ -1,7 +1,6 @@
 // `xschedctl slurm`: what Slurm's plugin (tools/slurm) runs when a step begins and ends, what a timer runs to bring
 // changes of jobs to their claims, and a check of the file of limits.
 #include <pwd.h>
-#include <unistd.h>
 
 #include <array>
 #include <fstream>
@@ -140,9 +139,8 @@ Outcome<ExitCode> Begin(const StepOptions& options, const GlobalOptions& global)
 Outcome<ExitCode> End(const StepOptions& options, const GlobalOptions& global) {
   if (!IsStepName(options.step.name))
     return UsageFailure({"\"" + options.step.name + "\" is not a step", "give a number, batch, extern or interactive"});
-  // Refused while a process is left in it; a later step's beginning removes it then.
-  const std::string directory = HostHierarchy().root + CgroupOfOurs(OwnCgroup(), options.step);
-  ::rmdir(directory.c_str());
+  // With a process left in it, a later step's beginning removes it.
+  RemoveSoon(HostHierarchy().root + CgroupOfOurs(OwnCgroup(), options.step));
   v1::DeleteClaimRequest request;
   request.set_name(StepClaimName(options.step));
   Outcome<AdminClient> client = AdminClient::Connect(global.runtime_dir);

@@ -49,6 +49,16 @@ Result<void> MakeCgroup(const std::string& directory) {
   return Fail("cannot make the cgroup " + directory + ": " + std::strerror(errno));
 }
 
+void RemoveSoon(const std::string& directory) {
+  constexpr int kAttempts = 20;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 5'000'000};
+  // EBUSY: a process in it has ended, and is not gone yet.
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (::rmdir(directory.c_str()) == 0 || errno != EBUSY) return;
+    ::nanosleep(&kPause, nullptr);
+  }
+}
+
 bool RemoveIfLeft(const std::string& directory) {
   struct stat status {};
   if (!IsOurs(directory) || ::lstat(directory.c_str(), &status) != 0) return false;

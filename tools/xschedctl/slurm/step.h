@@ -31,6 +31,8 @@ bool IsOurs(std::string_view cgroup);
 
 // `directory`: the cgroup's. It may be there already.
 Result<void> MakeCgroup(const std::string& directory);
+// Removes the cgroup at the end of its step: waits a tenth of a second at most for its last process to be gone.
+void RemoveSoon(const std::string& directory);
 // Removes the cgroup if no process is in it; one that is younger than ten seconds may be about to get its first.
 bool RemoveIfLeft(const std::string& directory);
 // The same for each of ours in this directory: what slurmstepds that were killed have left.
