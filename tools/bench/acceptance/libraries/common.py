@@ -9,7 +9,9 @@ import math
 import os
 import struct
 import sys
-from typing import List, Sequence
+from typing import List, Optional, Sequence
+
+from probe import call
 
 SIZE = 16  # rows and columns of a matrix
 COUNT = SIZE * SIZE
@@ -61,45 +63,90 @@ def check_softmax(data: bytes, values: Sequence[float]) -> None:
             raise Wrong("a softmax is not the CPU's")
 
 
-class Product:
-    """Of two matrices, by `multiply`, which queues it to the stream."""
+class Computation:
+    """Of some matrices, which are on the GPU before the memory for the result. `compute` queues it to the stream."""
 
-    def __init__(self, gpu, stream, salt: int):
-        self.gpu, self.stream = gpu, stream
-        self.values = [matrix(salt), matrix(salt + 1)]
-        self.kept = [packed(values) for values in self.values]
-        self.memory = [gpu.allocate(4 * COUNT) for _ in range(3)]
+    def __init__(self, gpu, stream, values: List[List[float]]):
+        self.gpu, self.stream, self.values = gpu, stream, values
+        self.kept = [packed(each) for each in values]
+        self.memory = [gpu.allocate(4 * COUNT) for _ in range(len(values) + 1)]
         self.one, self.zero = ctypes.c_float(1), ctypes.c_float(0)
         for memory, data in zip(self.memory, self.kept):
             gpu.to_device(memory, data, stream)
 
-    def multiply(self) -> None:
+    def compute(self) -> None:
+        raise NotImplementedError
+
+    def check(self, data: bytes) -> None:
         raise NotImplementedError
 
     def once(self) -> bytes:
-        self.multiply()
+        self.compute()
         data = (ctypes.c_ubyte * (4 * COUNT))()
-        self.gpu.to_host(data, self.memory[2], self.stream)
-        check_product(bytes(data), *self.values)
+        self.gpu.to_host(data, self.memory[-1], self.stream)
+        self.check(bytes(data))
         return bytes(data)
 
 
-class Softmax:
-    """`apply` queues it to the stream: of SIZE images with SIZE channels of one pixel."""
+class Product(Computation):
+    """Of two matrices."""
 
     def __init__(self, gpu, stream, salt: int):
-        self.gpu, self.stream, self.values = gpu, stream, matrix(salt)
-        self.kept = packed(self.values)
-        self.memory = [gpu.allocate(4 * COUNT) for _ in range(2)]
-        self.one, self.zero = ctypes.c_float(1), ctypes.c_float(0)
-        gpu.to_device(self.memory[0], self.kept, stream)
+        super().__init__(gpu, stream, [matrix(salt), matrix(salt + 1)])
 
-    def apply(self) -> None:
-        raise NotImplementedError
+    def check(self, data: bytes) -> None:
+        check_product(data, *self.values)
 
-    def once(self) -> bytes:
-        self.apply()
-        data = (ctypes.c_ubyte * (4 * COUNT))()
-        self.gpu.to_host(data, self.memory[1], self.stream)
-        check_softmax(bytes(data), self.values)
-        return bytes(data)
+
+class Blas(Product):
+    """A product by BLAS, whose functions cuBLAS and rocBLAS name alike but for these."""
+
+    CREATE, SET_STREAM, SGEMM, NOT_TRANSPOSED = "", "", "", 0
+
+    def __init__(self, library: ctypes.CDLL, gpu, stream, salt: int):
+        super().__init__(gpu, stream, salt)
+        self.library, self.handle = library, ctypes.c_void_p()
+        call(library, self.CREATE, ctypes.byref(self.handle))
+        call(library, self.SET_STREAM, self.handle, stream)
+
+    def compute(self) -> None:
+        call(self.library, self.SGEMM, self.handle, self.NOT_TRANSPOSED, self.NOT_TRANSPOSED, SIZE, SIZE, SIZE, ctypes.byref(self.one),
+             self.memory[0], SIZE, self.memory[1], SIZE, ctypes.byref(self.zero), self.memory[2], SIZE)
+
+
+class BlasLt(Product):
+    """A product by cublasLt..., or by hipblasLt..., which has the same functions and wants an algorithm named."""
+
+    PREFIX, COMPUTE_32F = "", 0
+    REAL_32F = 0
+
+    def __init__(self, library: ctypes.CDLL, gpu, stream, salt: int):
+        super().__init__(gpu, stream, salt)
+        self.library, self.handle, self.what, self.layout = library, ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("Create", ctypes.byref(self.handle))
+        self.call("MatmulDescCreate", ctypes.byref(self.what), self.COMPUTE_32F, self.REAL_32F)
+        self.call("MatrixLayoutCreate", ctypes.byref(self.layout), self.REAL_32F, ctypes.c_uint64(SIZE), ctypes.c_uint64(SIZE),
+                  ctypes.c_int64(SIZE))
+        self.algorithm = self.choose()
+
+    def call(self, name: str, *arguments) -> None:
+        call(self.library, self.PREFIX + name, *arguments)
+
+    def choose(self) -> Optional[ctypes.Array]:
+        """None: the library chooses."""
+        return None
+
+    def compute(self) -> None:
+        self.call("Matmul", self.handle, self.what, ctypes.byref(self.one), self.memory[0], self.layout, self.memory[1], self.layout,
+                  ctypes.byref(self.zero), self.memory[2], self.layout, self.memory[2], self.layout, self.algorithm, None,
+                  ctypes.c_size_t(0), self.stream)
+
+
+class Softmax(Computation):
+    """Of SIZE images with SIZE channels of one pixel."""
+
+    def __init__(self, gpu, stream, salt: int):
+        super().__init__(gpu, stream, [matrix(salt)])
+
+    def check(self, data: bytes) -> None:
+        check_softmax(data, self.values[0])

@@ -26,6 +26,6 @@ class Work(Softmax):
         call(library, "cudnnCreateTensorDescriptor", ctypes.byref(self.layout))
         call(library, "cudnnSetTensor4dDescriptor", self.layout, ROWS, FLOAT, SIZE, SIZE, 1, 1)
 
-    def apply(self) -> None:
+    def compute(self) -> None:
         call(self.library, "cudnnSoftmaxForward", self.handle, ACCURATE, OF_CHANNELS, ctypes.byref(self.one), self.layout, self.memory[0],
              ctypes.byref(self.zero), self.layout, self.memory[1])

@@ -25,6 +25,6 @@ class Work(Softmax):
         call(library, "miopenCreateTensorDescriptor", ctypes.byref(self.layout))
         call(library, "miopenSet4dTensorDescriptor", self.layout, FLOAT, SIZE, SIZE, 1, 1)
 
-    def apply(self) -> None:
+    def compute(self) -> None:
         call(self.library, "miopenSoftmaxForward", self.handle, ctypes.byref(self.one), self.layout, self.memory[0],
              ctypes.byref(self.zero), self.layout, self.memory[1])
