@@ -129,8 +129,6 @@ class Core {
   Origin OriginOf(const PeerIdentity& peer, std::uint64_t claim_socket) const;
   // The claim that applies to it now; null: none.
   ClaimPtr ClaimOf(const Origin& origin) const;
-  // Its place now (Principal::place).
-  std::string PlaceNow(const Origin& origin) const;
   // The sockets of claims; closing one that is not open does nothing.
   struct ClaimSocketCalls {
     std::function<Result<void>(const Claim&)> open;  // also where it is open
@@ -226,6 +224,7 @@ class Core {
   void Identify(ClientIdentity& identity) const;
   CgroupLineage LineageOfProcess(const std::string& cgroup, bool is_exact) const;
   ClaimPtr ClaimOf(const Client& client) const;
+  ClaimPtr ClaimOf(std::uint64_t claim_socket, const std::string& cgroup, const CgroupLineage& lineage) const;
   void EndClaims(const std::vector<ClaimPtr>& ended, const std::string& why, Urgency urgency);
   // Every client gets what its claim, as it is now, says.
   void FollowClaims(const std::string& why);

@@ -21,11 +21,15 @@ constexpr std::size_t kAccountedPerLook = 128;
 
 }  // namespace
 
+ClaimPtr Core::ClaimOf(std::uint64_t claim_socket, const std::string& cgroup, const CgroupLineage& lineage) const {
+  // Also where that claim is over: it is not another's then.
+  if (claim_socket != 0) return claims_.FindId(claim_socket);
+  return claims_.Match(cgroup, lineage);
+}
+
 ClaimPtr Core::ClaimOf(const Client& client) const {
   const ClientIdentity& who = client.identity;
-  // Also where that claim is over: it is not another's then.
-  if (who.claim_socket != 0) return claims_.FindId(who.claim_socket);
-  return claims_.Match(who.cgroup, who.cgroup_lineage);
+  return ClaimOf(who.claim_socket, who.cgroup, who.cgroup_lineage);
 }
 
 Origin Core::OriginOf(const PeerIdentity& peer, std::uint64_t claim_socket) const {
@@ -35,16 +39,7 @@ Origin Core::OriginOf(const PeerIdentity& peer, std::uint64_t claim_socket) cons
 }
 
 ClaimPtr Core::ClaimOf(const Origin& origin) const {
-  if (origin.claim_socket != 0) return claims_.FindId(origin.claim_socket);
-  return claims_.Match(origin.cgroup, origin.lineage);
-}
-
-std::string Core::PlaceNow(const Origin& origin) const {
-  const ClaimPtr claim = ClaimOf(origin);
-  return PlaceWithClaim(origin.claim_socket != 0 ? origin.claim_socket
-                        : claim != nullptr       ? claim->id
-                                                 : 0,
-                        origin.place);
+  return ClaimOf(origin.claim_socket, origin.cgroup, origin.lineage);
 }
 
 CgroupLineage Core::LineageOfProcess(const std::string& cgroup, bool is_exact) const {
@@ -82,10 +77,9 @@ ClaimPtr Core::DeleteClaim(const std::string& name, const Actor& by) {
 void Core::EndClaims(const std::vector<ClaimPtr>& ended, const std::string& why, Urgency urgency) {
   if (ended.empty()) return;
   const std::uint64_t now = MonotonicNs();
-  for (const auto& [id, client] : registry_.Clients()) {
-    const auto is_its = [&client = client](const ClaimPtr& claim) { return claim->id == client->claim->id; };
-    if (client->claim != nullptr && std::any_of(ended.begin(), ended.end(), is_its)) Metrics().Settle(*client, now);
-  }
+  // They are in the table no more.
+  for (const auto& [id, client] : registry_.Clients())
+    if (client->claim != nullptr && claims_.FindId(client->claim->id) == nullptr) Metrics().Settle(*client, now);
   for (const ClaimPtr& claim : ended) {
     EndAccount(*claim, why);
     NoteClaim(claim->id, urgency);

@@ -45,7 +45,8 @@ Server::Server(ConfigSource source, Config config, ListeningSockets sockets)
            .locate =
                [this](Connection& connection) {
                  connection.origin = core_.OriginOf(connection.peer, connection.origin.claim_socket);
-                 connection.who.place = core_.PlaceNow(connection.origin);
+                 const Origin& origin = connection.origin;
+                 connection.who.place = PlaceWithClaim(origin.claim_socket, core_.ClaimOf(origin), origin.place);
                }}),
       host_{io_, core_, connections_, commands_, quotas_, state_},
       operations_(core_, connections_, quotas_),

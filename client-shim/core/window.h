@@ -29,7 +29,7 @@ class DurationEstimate {
 struct Window {
   std::uint32_t us = 0;     // GPU time in flight; 0: no limit
   std::uint32_t floor = 0;  // launches always allowed
-  bool guarded = false;     // a more important client is busy, and delayed by what is in flight
+  bool guarded = false;     // a more important client is busy; what is in flight delays it
   bool operator==(const Window&) const = default;
 };
 
@@ -88,7 +88,7 @@ inline std::uint32_t LaunchLimit(const Window& window, const DurationEstimate& e
 }
 
 // The most GPU time behind the last marker of a stream, and the longest time since it, with or without a window: the
-// daemon decides shares by what markers show.
+// daemon needs them to divide shares.
 inline constexpr std::uint64_t kMarkerCostNs = 1'000'000;
 inline constexpr std::uint64_t kMarkerAgeNs = 2'000'000;
 

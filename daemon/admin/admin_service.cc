@@ -24,7 +24,7 @@ grpc::Status AdminService::Authorise(Host& host, bool is_admin, const std::strin
         MayReadAll(connection->peer, connection->origin, host.core.Groups())};
   by.login_uid = connection->login_uid;
   by.claim = host.core.ClaimOf(connection->origin);
-  by.place = host.core.PlaceNow(connection->origin);
+  by.place = PlaceWithClaim(connection->origin.claim_socket, by.claim, connection->origin.place);
   if (by.is_admin) return grpc::Status::OK;
   if (!connection->refusal.ok()) return connection->refusal;
   connection->last_call_ns = MonotonicNs();

@@ -1,6 +1,6 @@
 // Start-time fair queueing by principal: the next turn goes to the user that has had the least so far, and among the
-// places of that user to the one that has had the least. Who asks for much delays only itself, and a user with many
-// places gets no more than one user. Newcomers go first, and nobody saves anything up while idle. Thread rule: one
+// places of that user to the one that has had the least. A principal that asks for much delays only itself, and a user
+// with many places gets no more than one user. Newcomers go first, and idle time saves nothing up. Thread rule: one
 // owner.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace xschedd {
 
-// Who of those that wait is next: the one that has had the least.
+// The order of those that wait: the one that has had the least is next.
 template <typename Key>
 class FairOrder {
  public:
@@ -35,7 +35,7 @@ class FairOrder {
     order_.emplace(entry.had, key);
   }
 
-  // Somebody must wait.
+  // Something must wait.
   Key First() {
     floor_ = order_.begin()->first;
     return order_.begin()->second;
@@ -69,8 +69,8 @@ class FairOrder {
   }
 
   std::map<Key, Entry> entries_;
-  std::set<std::pair<std::uint64_t, Key>> order_;  // those that wait, by what they have had
-  std::uint64_t floor_ = 0;                        // what the last one served had had before
+  std::set<std::pair<std::uint64_t, Key>> order_;  // waiting keys, by how much each has had
+  std::uint64_t floor_ = 0;                        // how much the key served last had had before
 };
 
 template <typename Item>

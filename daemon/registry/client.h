@@ -152,8 +152,7 @@ struct Client {
 // Gives the client this claim (null: none) and the principal that follows from it.
 inline void SetClaim(Client& client, ClaimPtr claim) {
   const ClientIdentity& who = client.identity;
-  const std::uint64_t id = who.claim_socket != 0 ? who.claim_socket : claim != nullptr ? claim->id : 0;
-  Principal principal(who.owner, PlaceWithClaim(id, who.place));
+  Principal principal(who.owner, PlaceWithClaim(who.claim_socket, claim, who.place));
   client.claim = std::move(claim);
   if (client.principal == nullptr || *client.principal != principal)
     client.principal = std::make_shared<const Principal>(std::move(principal));

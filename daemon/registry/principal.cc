@@ -48,6 +48,11 @@ std::string PlaceWithClaim(std::uint64_t claim, const std::string& place) {
   return claim == 0 ? place : std::string(kClaim) + std::to_string(claim);
 }
 
+std::string PlaceWithClaim(std::uint64_t claim_socket, const ClaimPtr& claim, const std::string& place) {
+  const std::uint64_t its = claim == nullptr ? 0 : claim->id;
+  return PlaceWithClaim(claim_socket != 0 ? claim_socket : its, place);
+}
+
 bool IsGiven(const std::string& place) {
   return place.starts_with(kContainer) || place.starts_with(kClaim);
 }

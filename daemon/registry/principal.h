@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "daemon/registry/cgroups.h"
+#include "daemon/registry/claim.h"
 
 namespace xschedd {
 
@@ -48,6 +49,8 @@ std::string PlaceAlone(pid_t pid);
 // `claim`: the id of the claim that applies, or through whose socket the process connected (even if it has ended);
 // 0: none.
 std::string PlaceWithClaim(std::uint64_t claim, const std::string& place);
+// The same of a process: `claim_socket` as in Origin; `claim`: that applies to it now; null: none.
+std::string PlaceWithClaim(std::uint64_t claim_socket, const ClaimPtr& claim, const std::string& place);
 
 // How much of `limit`, which a uid may have in all, one of its places may have. Each is limited to a half, so that none
 // takes all from the others; `most`: and to this.

@@ -26,7 +26,8 @@ Command AddPs(CommandSyntax& program, const GlobalOptions& global) {
             if (!answer) return tl::unexpected<Failure>(answer.error());
             std::optional<UnscheduledProcesses> unscheduled;
             if (selector->all && !*devices) unscheduled = FindUnscheduled(*answer);
-            const DeviceMemory memory = ReadDeviceMemory();
+            // The table of devices does not show it.
+            const DeviceMemory memory = *devices && !global.json ? DeviceMemory() : ReadDeviceMemory();
             if (global.json) {
               Json json = ToJson(*answer, &memory);
               json["unscheduled"] = unscheduled ? ToJson(*unscheduled, &memory) : Json();
