@@ -81,8 +81,11 @@ Outcome<ExitCode> SyncClaims(AdminClient& client, const SlurmLimits& limits) {
     if (!id) continue;
     const auto job = jobs.find(*id);
     const bool is_live = job != jobs.end() && job->second.IsLive();
+    const std::string directory = HostHierarchy().root + claim.cgroup();
+    // Of a job that has ended, nothing begins any more, however young its cgroup is.
+    if (!is_live && IsOurs(claim.cgroup())) RemoveSoon(directory);
     Outcome<void> done;
-    if (RemoveIfLeft(HostHierarchy().root + claim.cgroup()) || !is_live) {
+    if (!is_live || RemoveIfLeft(directory)) {
       done = Remove(client, claim);
     } else if (const int priority = PriorityOf(limits, job->second, Label(claim, kWishLabel)).value;
                priority != claim.priority()) {
