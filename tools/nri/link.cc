@@ -36,16 +36,17 @@ Result<std::optional<Link::Incoming>> Link::Take() {
   }
 }
 
-Result<std::optional<Link::Incoming>> Link::Receive(std::chrono::milliseconds limit) {
+Result<std::optional<Link::Incoming>> Link::Receive(std::chrono::milliseconds limit, int also) {
   const auto end = std::chrono::steady_clock::now() + limit;
   for (;;) {
     auto taken = Take();
     if (!taken || *taken) return taken;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-    pollfd poll{fd_.Get(), POLLIN, 0};
-    const int ready = ::poll(&poll, 1, left > 0 ? static_cast<int>(left) : 0);
+    std::array<pollfd, 2> both{{{fd_.Get(), POLLIN, 0}, {also, POLLIN, 0}}};
+    const int ready = ::poll(both.data(), both.size(), left > 0 ? static_cast<int>(left) : 0);
     if (ready == 0) return std::nullopt;
     if (ready < 0 && errno == EINTR) continue;
+    if (both[0].revents == 0) return std::nullopt;
     std::string bytes(kReadBytes, '\0');
     const ssize_t count = ::recv(fd_.Get(), bytes.data(), bytes.size(), 0);
     if (count < 0 && errno == EINTR) continue;

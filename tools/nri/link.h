@@ -29,8 +29,9 @@ class Link {
   // `fd` blocks.
   explicit Link(UniqueFd fd);
 
-  // Nothing: none came in this time. Fails when the engine is gone, or says what is no message.
-  Result<std::optional<Incoming>> Receive(std::chrono::milliseconds limit);
+  // Nothing: none came in this time, or `also` can be read (-1: nothing else is waited for). Fails when the engine is
+  // gone, or says what is no message.
+  Result<std::optional<Incoming>> Receive(std::chrono::milliseconds limit, int also = -1);
   Result<void> Send(Connection connection, const TtrpcFrame& frame);
 
  private:

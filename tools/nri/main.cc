@@ -24,6 +24,7 @@ struct Options {
   std::string config = kDefaultSettingsPath;
   std::string runtime_dir;
   std::string shim;
+  std::string kubelet_dir = kDefaultKubeletDir;
   std::string index = "10";
   bool checks_config = false;
 };
@@ -47,7 +48,7 @@ std::string ShimOf(const Options& options) {
 
 // Says what keeps it from the engine once, not each second.
 [[noreturn]] void Run(const Options& options) {
-  NodePaths paths{RuntimeDir(options.runtime_dir), options.config, ShimOf(options)};
+  NodePaths paths{RuntimeDir(options.runtime_dir), options.config, ShimOf(options), options.kubelet_dir};
   DaemonClaims claims(paths.runtime_dir);
   Plugin plugin(std::move(paths), claims, Print);
   std::string said;
@@ -83,6 +84,8 @@ int Main(int argc, char** argv) {
                    "$XSCHEDD_RUNTIME_DIR, else /run/xschedd");
   syntax.AddOption("--shim", options.shim,
                    "the shim on the node, if not the installed one; the configuration goes before it");
+  syntax.AddOption("--kubelet-dir", options.kubelet_dir,
+                   "the kubelet's folder, where annotations of running pods are read", {.shows_default = true});
   syntax.AddOption("--index", options.index, "two digits: its place among the engine's plugins",
                    {.shows_default = true});
   syntax.AddFlag("--check-config", options.checks_config, "say whether the configuration is good, and end");

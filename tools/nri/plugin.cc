@@ -39,6 +39,30 @@ api::Event EventOf(std::string_view method) {
   return api::UNKNOWN;
 }
 
+// What is kept of a pod while it runs.
+api::PodSandbox Trimmed(const api::PodSandbox& pod) {
+  api::PodSandbox trimmed;
+  trimmed.set_id(pod.id());
+  trimmed.set_uid(pod.uid());
+  trimmed.set_name(pod.name());
+  trimmed.set_namespace_(pod.namespace_());
+  for (const auto& [key, value] : pod.annotations())
+    if (key.rfind(kAnnotationPrefix, 0) == 0) (*trimmed.mutable_annotations())[key] = value;
+  return trimmed;
+}
+
+api::Container Trimmed(const api::Container& container) {
+  api::Container trimmed;
+  trimmed.set_id(container.id());
+  trimmed.set_name(container.name());
+  return trimmed;
+}
+
+bool SaysTheSame(const v1::Claim& first, const v1::Claim& second) {
+  return SettingsText(first) == SettingsText(second) && first.ceiling() == second.ceiling() &&
+         first.weight_ceiling() == second.weight_ceiling();
+}
+
 std::string PreloadOf(const api::Container& container) {
   for (const std::string& variable : container.env())
     if (variable.rfind(kPreloadVariable, 0) == 0) return variable.substr(kPreloadVariable.size());
@@ -48,7 +72,7 @@ std::string PreloadOf(const api::Container& container) {
 }  // namespace
 
 Plugin::Plugin(NodePaths paths, Claims& claims, Say say)
-    : paths_(std::move(paths)), claims_(claims), say_(std::move(say)) {}
+    : paths_(std::move(paths)), claims_(claims), say_(std::move(say)), files_(paths_.kubelet_dir) {}
 
 Answer Plugin::Handle(std::string_view method, const std::string& payload) {
   if (method == "Configure") {
@@ -91,15 +115,45 @@ const Settings& Plugin::CurrentSettings() {
   return settings_;
 }
 
-api::CreateContainerResponse Plugin::Create(const api::PodSandbox& pod, const api::Container& container) {
+// The pod's annotations as they are now, where the kubelet keeps a file of them; says once why one cannot be read.
+bool Plugin::ReadAnnotations(api::PodSandbox& pod) {
+  const auto read = files_.Follow(pod.uid());
+  std::string& said = file_faults_[pod.uid()];
+  if (!read) {
+    const std::string fault = read.error().Line();
+    if (fault != said) say_(PodText(pod) + ": " + fault + "; what it had before still counts");
+    said = fault;
+    return false;
+  }
+  file_faults_.erase(pod.uid());
+  if (!*read) return false;
+  pod.clear_annotations();
+  for (const auto& [key, value] : **read)
+    (*pod.mutable_annotations())[key] = value;
+  pod = Trimmed(pod);
+  return true;
+}
+
+void Plugin::ForgetUnused(const std::string& pod_uid) {
+  for (const auto& [id, live] : live_)
+    if (live.pod.uid() == pod_uid) return;
+  files_.Forget(pod_uid);
+  file_faults_.erase(pod_uid);
+}
+
+api::CreateContainerResponse Plugin::Create(const api::PodSandbox& created, const api::Container& container) {
   api::CreateContainerResponse response;
   const Settings& settings = CurrentSettings();
+  // The engine has the annotations with which the pod was made, also for a container that is started again.
+  api::PodSandbox pod = Trimmed(created);
+  ReadAnnotations(pod);
   const Plan plan = Translate(pod, container, settings);
   for (const std::string& line : plan.lines)
     say_(line);
-  if (!plan.touches) return response;
+  if (!plan.touches) return ForgetUnused(pod.uid()), response;
   const auto let_through = [&](const std::string& why) {
     say_(ContainerText(pod, container) + " starts without xschedd: " + why);
+    ForgetUnused(pod.uid());
     return response;
   };
   if (plan.claim.name().empty()) return let_through("its id is none that a claim can be named by");
@@ -114,7 +168,7 @@ api::CreateContainerResponse Plugin::Create(const api::PodSandbox& pod, const ap
     return let_through(put.error().Line());
   }
   ended_.erase(plan.claim.name());
-  live_[container.id()] = {pod.id(), plan.claim};
+  live_[container.id()] = {pod, Trimmed(container), plan.claim, plan.lines};
   Adjust(container, plan.claim.name(), shim, *preload, *response.mutable_adjust());
   return response;
 }
@@ -144,18 +198,26 @@ void Plugin::Adjust(const api::Container& container, const std::string& claim, c
 // A container that was created without the plugin has none of its mounts, and no use for a claim.
 void Plugin::Remember(const api::Container& container) {
   Live& live = synced_[container.id()];
-  live.pod = container.pod_sandbox_id();
+  live.container = Trimmed(container);
+  live.pod.set_id(container.pod_sandbox_id());
   const std::string name = ClaimName(container.id());
   const std::string source = paths_.runtime_dir + "/" + kClaimsFolderName + "/" + name;
-  const auto pod = synced_pods_.find(live.pod);
+  const auto pod = synced_pods_.find(live.pod.id());
   if (name.empty() || pod == synced_pods_.end()) return;
-  for (const api::Mount& mount : container.mounts())
-    if (mount.source() == source) live.claim = Translate(pod->second, container, CurrentSettings()).claim;
+  live.pod = pod->second;
+  for (const api::Mount& mount : container.mounts()) {
+    if (mount.source() != source) continue;
+    // It may have changed while the plugin was away.
+    if (ReadAnnotations(live.pod)) to_put_.insert(container.id());
+    const Plan plan = Translate(live.pod, container, CurrentSettings());
+    live.claim = plan.claim;
+    live.lines = plan.lines;
+  }
 }
 
 api::SynchronizeResponse Plugin::Synchronize(const api::SynchronizeRequest& request) {
   for (const api::PodSandbox& pod : request.pods())
-    synced_pods_[pod.id()] = pod;
+    synced_pods_[pod.id()] = Trimmed(pod);
   for (const api::Container& container : request.containers())
     if (container.state() != api::CONTAINER_STOPPED) Remember(container);
   api::SynchronizeResponse response;
@@ -169,14 +231,18 @@ api::SynchronizeResponse Plugin::Synchronize(const api::SynchronizeRequest& requ
 }
 
 void Plugin::EndContainer(const std::string& id) {
-  if (live_.erase(id) == 0) return;
+  const auto live = live_.find(id);
+  if (live == live_.end()) return;
+  const std::string pod_uid = live->second.pod.uid();
+  live_.erase(live);
+  ForgetUnused(pod_uid);
   if (const std::string name = ClaimName(id); !name.empty()) ended_.insert(name);
 }
 
 void Plugin::EndPod(const std::string& id) {
   std::vector<std::string> containers;
   for (const auto& [container, live] : live_)
-    if (live.pod == id) containers.push_back(container);
+    if (live.pod.id() == id) containers.push_back(container);
   for (const std::string& container : containers)
     EndContainer(container);
 }
@@ -197,7 +263,7 @@ bool Plugin::CompareWithDaemon() {
     wanted.insert(name);
     const bool is_there = there.count(name) != 0;
     const bool is_lost = !is_there && !it->second.claim.name().empty();
-    if (is_lost) missing_.insert(it->first);
+    if (is_lost) to_put_.insert(it->first);
     it = is_there || is_lost ? std::next(it) : live_.erase(it);
   }
   for (const std::string& name : there)
@@ -206,21 +272,43 @@ bool Plugin::CompareWithDaemon() {
   return true;
 }
 
+void Plugin::FollowChanges(bool every) {
+  for (const std::string& pod_uid : files_.Changed(every))
+    for (auto& [id, live] : live_)
+      if (live.pod.uid() == pod_uid && !live.claim.name().empty()) Renew(id, live);
+}
+
+void Plugin::Renew(const std::string& id, Live& live) {
+  if (!ReadAnnotations(live.pod)) return;
+  Plan plan = Translate(live.pod, live.container, CurrentSettings());
+  if (plan.lines != live.lines)
+    for (const std::string& line : plan.lines)
+      say_(line);
+  live.lines = std::move(plan.lines);
+  if (SaysTheSame(live.claim, plan.claim)) return;
+  say_(ContainerText(live.pod, live.container) +
+       ": its annotations have changed, and its claim has now: " + SettingsText(plan.claim));
+  live.claim = std::move(plan.claim);
+  to_put_.insert(id);
+}
+
 std::chrono::milliseconds Plugin::Work(std::chrono::steady_clock::time_point now) {
+  // First, so that what wakes the plugin is read.
+  FollowChanges(now >= next_look_);
   const auto until = [&](auto time) { return std::chrono::ceil<std::chrono::milliseconds>(time - now); };
   if (now < next_try_) return until(next_try_);
   if (now >= next_look_ && !live_.empty()) must_compare_ = true;
-  if (!must_compare_ && missing_.empty() && ended_.empty()) return until(std::max(next_look_, now + kRetry));
+  if (!must_compare_ && to_put_.empty() && ended_.empty()) return until(std::max(next_look_, now + kRetry));
   // One call of the daemon each time: a pod may be waiting to be created.
   bool is_done = true;
   if (must_compare_) {
     is_done = CompareWithDaemon();
     next_look_ = now + kLook;
-  } else if (!missing_.empty()) {
-    const std::string container = *missing_.begin();
+  } else if (!to_put_.empty()) {
+    const std::string container = *to_put_.begin();
     const auto live = live_.find(container);
     if (live != live_.end()) is_done = claims_.Put(live->second.claim).has_value();
-    if (is_done) missing_.erase(container);
+    if (is_done) to_put_.erase(container);
   } else {
     const std::string name = *ended_.begin();
     is_done = claims_.Delete(name).has_value();

@@ -1,5 +1,6 @@
 // What the plugin does with the engine's calls: a claim, its mounts and LD_PRELOAD for a container that is created, and
-// the claim's end when the container is gone. It answers each call soon, and never refuses a container: what cannot be
+// the claim's end when the container is gone. A claim follows its pod's annotations where the kubelet keeps a file of
+// them. It answers each call soon, and never refuses a container: what cannot be
 // done is said in a line, and the container is as without xschedd. Thread rule: one thread.
 #pragma once
 
@@ -9,9 +10,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nri.pb.h"
 #include "tools/nri/claims.h"
+#include "tools/nri/pod_files.h"
 #include "tools/nri/settings.h"
 #include "tools/nri/translate.h"
 
@@ -30,6 +33,7 @@ struct NodePaths {
   std::string runtime_dir;
   std::string settings;
   std::string shim;  // empty: none was found
+  std::string kubelet_dir = kDefaultKubeletDir;
 };
 
 class Plugin {
@@ -43,8 +47,17 @@ class Plugin {
   // Between calls: does one of the things that no call waits for, such as deleting a claim. Returns how long there is
   // nothing to do.
   std::chrono::milliseconds Work(std::chrono::steady_clock::time_point now);
+  // When it can be read there is something to do at once; -1: there is no such thing.
+  int WakeFd() const { return files_.Fd(); }
 
  private:
+  struct Live {
+    api::PodSandbox pod;             // what names it, and its annotations for xschedd
+    api::Container container;        // what names it
+    v1::Claim claim;                 // unnamed: it is not known that it has one
+    std::vector<std::string> lines;  // what was said of its annotations last
+  };
+
   api::CreateContainerResponse Create(const api::PodSandbox& pod, const api::Container& container);
   void Adjust(const api::Container& container, const std::string& claim, const std::string& shim,
               const std::string& preload, api::ContainerAdjustment& adjustment) const;
@@ -55,11 +68,10 @@ class Plugin {
   const Settings& CurrentSettings();
   void Remember(const api::Container& container);
   bool CompareWithDaemon();
-
-  struct Live {
-    std::string pod;
-    v1::Claim claim;  // unnamed: it is not known that it has one
-  };
+  bool ReadAnnotations(api::PodSandbox& pod);
+  void ForgetUnused(const std::string& pod_uid);
+  void FollowChanges(bool every);
+  void Renew(const std::string& id, Live& live);
 
   NodePaths paths_;
   Claims& claims_;
@@ -69,9 +81,11 @@ class Plugin {
   std::map<std::string, Live> live_;    // by container: those that have, or may have, a claim
   std::map<std::string, Live> synced_;  // the same, of a list that has not arrived whole
   std::map<std::string, api::PodSandbox> synced_pods_;
-  std::set<std::string> ended_;    // claims to delete
-  std::set<std::string> missing_;  // containers whose claims the daemon has lost
-  bool must_compare_ = false;      // claims of containers that are gone may be left
+  std::set<std::string> ended_;   // claims to delete
+  std::set<std::string> to_put_;  // containers whose claims have changed, or the daemon has lost
+  PodFiles files_;
+  std::map<std::string, std::string> file_faults_;  // by pod's uid: what was said last
+  bool must_compare_ = false;                       // claims of containers that are gone may be left
   std::chrono::steady_clock::time_point next_look_{};
   std::chrono::steady_clock::time_point next_try_{};
 };

@@ -53,7 +53,7 @@ Error Serve(Link& link, const std::string& index, Plugin& plugin, const std::fun
   if (const auto sent = link.Send(kRuntimeConnection, Registration(index)); !sent) return sent.error();
   auto idle = std::chrono::milliseconds{0};
   for (;;) {
-    const auto incoming = link.Receive(idle);
+    const auto incoming = link.Receive(idle, plugin.WakeFd());
     if (!incoming) return incoming.error();
     if (!*incoming) {
       idle = plugin.Work(std::chrono::steady_clock::now());

@@ -12,7 +12,7 @@
 namespace xschedd::nri {
 namespace {
 
-constexpr std::string_view kPrefix = "xschedd.io/";
+constexpr std::string_view kPrefix = kAnnotationPrefix;
 constexpr std::string_view kWords[] = {"priority", "weight", "latency", "group"};
 constexpr std::size_t kIdBytes = 32;  // of the container's id: 128 bits
 constexpr std::size_t kShownBytes = 64;
@@ -51,7 +51,6 @@ class Translator {
     ReadGroup();
     FindUnknown();
     plan_.touches = is_annotated_ || AsksForGpu(container_);
-    if (!plan_.touches) return std::move(plan_);
     v1::Claim& claim = plan_.claim;
     claim.set_name(ClaimName(container_.id()));
     claim.set_has_socket(true);
@@ -180,9 +179,24 @@ Plan Translate(const api::PodSandbox& pod, const api::Container& container, cons
   return Translator(pod, container, settings.Of(pod.namespace_())).Run();
 }
 
+std::string SettingsText(const v1::Claim& claim) {
+  std::string text;
+  const auto add = [&](const char* name, const std::string& value) {
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " + value;
+  };
+  if (claim.has_priority()) add("priority", std::to_string(claim.priority()));
+  if (claim.has_weight()) add("weight", std::to_string(claim.weight()));
+  if (!claim.latency().empty()) add("latency", claim.latency());
+  if (!claim.group().empty()) add("group", claim.group());
+  return text.empty() ? "nothing of its own" : text;
+}
+
+std::string PodText(const api::PodSandbox& pod) {
+  return "pod " + Clean(pod.namespace_(), kShownBytes) + "/" + Clean(pod.name(), kShownBytes);
+}
+
 std::string ContainerText(const api::PodSandbox& pod, const api::Container& container) {
-  return "pod " + Clean(pod.namespace_(), kShownBytes) + "/" + Clean(pod.name(), kShownBytes) + ", container " +
-         Clean(container.name(), kShownBytes);
+  return PodText(pod) + ", container " + Clean(container.name(), kShownBytes);
 }
 
 }  // namespace xschedd::nri

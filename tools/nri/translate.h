@@ -16,10 +16,11 @@
 namespace xschedd::nri {
 
 inline constexpr char kClaimPrefix[] = "nri-";
+inline constexpr char kAnnotationPrefix[] = "xschedd.io/";
 
 struct Plan {
   bool touches = false;
-  v1::Claim claim;                 // with a socket; only where it touches
+  v1::Claim claim;                 // with a socket; also of a container that it does not touch
   std::vector<std::string> lines;  // what the pod asked for in vain, one line each
 };
 
@@ -31,7 +32,12 @@ bool AsksForGpu(const api::Container& container);
 
 Plan Translate(const api::PodSandbox& pod, const api::Container& container, const Settings& settings);
 
-// "pod ml/web-1, container main", whatever their names contain.
+// What a claim says for its container, for people: "priority 20, latency strict".
+std::string SettingsText(const v1::Claim& claim);
+
+// "pod ml/web-1", whatever its names contain.
+std::string PodText(const api::PodSandbox& pod);
+// "pod ml/web-1, container main"
 std::string ContainerText(const api::PodSandbox& pod, const api::Container& container);
 
 }  // namespace xschedd::nri

@@ -174,6 +174,12 @@ class Parser:
             return lambda names: text == "true"
         if text == "has":
             return self.presence()
+        if text == "Object":
+            # A message by its type's name: Object.spec.volumes{...}.
+            while self.at("."):
+                self.take(".")
+                self.name()
+            return self.map_of(names_are_keys=True)
         if self.at("("):
             given = self.arguments()
             return lambda names: function(text, [one(names) for one in given])
@@ -223,6 +229,8 @@ def boolean(value):
 
 
 def index(of, key):
+    if isinstance(of, list) and type(key) is int and 0 <= key < len(of):
+        return of[key]
     if not isinstance(of, dict) or key not in of:
         raise Wrong(f"no such key: {key}")
     value = of[key]

@@ -105,7 +105,12 @@ class Rights(unittest.TestCase):
 
     def test_only_these_folders_of_the_host_are_mounted(self):
         paths = {volume["name"]: volume["hostPath"]["path"] for volume in POD["volumes"] if "hostPath" in volume}
-        self.assertEqual(paths, {"sockets": "/run/xschedd", "shim": "/var/lib/xschedd/shim", "nri": "/var/run/nri"})
+        self.assertEqual(paths, {"sockets": "/run/xschedd", "shim": "/var/lib/xschedd/shim", "nri": "/var/run/nri",
+                                 "pods": "/var/lib/kubelet/pods"})
+        # Volumes that the kubelet mounts later are seen, and nothing of it is changed.
+        self.assertIn({"name": "pods", "mountPath": "/var/lib/kubelet/pods", "readOnly": True, "mountPropagation": "HostToContainer"},
+                      container("xschedd-nri")["volumeMounts"])
+        self.assertIn('kDefaultKubeletDir[] = "/var/lib/kubelet"', read("tools/nri/pod_files.h"))
         self.assertEqual(container("install-shim")["volumeMounts"], [{"name": "shim", "mountPath": container("install-shim")["command"][1]}])
         self.assertNotIn("shim", [mount["name"] for mount in container("xschedd")["volumeMounts"]])
         runtime_dir = re.search(r'kDefaultRuntimeDir(?:\[\])? ?[={] ?"(.*?)"', read("common/runtime_dir.h")).group(1)

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import cel
-from manifests import find, objects
+from manifests import ROOT, find, objects
 
 TABLE = find("ConfigMap", "xschedd-priorities")["data"]
 KEY = "xschedd.io/priority"
@@ -140,16 +140,51 @@ class Classes(unittest.TestCase):
             self.assertEqual(one["preemptionPolicy"], "Never")
 
 
+class Live(unittest.TestCase):
+    policy = Policy("MutatingAdmissionPolicy", "xschedd-live")
+    VOLUME = {"name": "xschedd-annotations",
+              "downwardAPI": {"items": [{"path": "annotations", "fieldRef": {"fieldPath": "metadata.annotations"}}]}}
+    MOUNT = {"name": "xschedd-annotations", "mountPath": "/run/xschedd-annotations", "readOnly": True}
+
+    def test_a_pod_with_a_gpu_or_an_annotation_gets_the_volume_and_a_mount(self):
+        for one in (pod(), pod({KEY: "5"}, None, ()), pod({KEY + ".container.main": "5"}, None, ())):
+            self.assertEqual(self.policy.patches(one, "serving"),
+                             [{"op": "add", "path": "/spec/volumes", "value": [self.VOLUME]},
+                              {"op": "add", "path": "/spec/containers/0/volumeMounts", "value": [self.MOUNT]}])
+
+    def test_what_it_has_stays(self):
+        one = pod()
+        one["spec"]["volumes"] = [{"name": "data"}]
+        one["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+        self.assertEqual(self.policy.patches(one, "serving"),
+                         [{"op": "add", "path": "/spec/volumes/-", "value": self.VOLUME},
+                          {"op": "add", "path": "/spec/containers/0/volumeMounts/-", "value": self.MOUNT}])
+
+    def test_other_pods_and_those_that_have_it_stay_as_they_are(self):
+        has_it = pod({KEY: "5"})
+        has_it["spec"]["volumes"] = [{"name": "xschedd-annotations", "emptyDir": {}}]
+        for one in (pod(None, None, ()), pod({"example.com/a": "b"}, None, ("cpu",)), has_it):
+            self.assertEqual(self.policy.patches(one, "serving"), [])
+
+    def test_names_are_the_plugins(self):
+        text = (ROOT / "tools/nri/pod_files.h").read_text(encoding="utf-8")
+        self.assertIn(f'kAnnotationsVolume[] = "{self.VOLUME["name"]}"', text)
+        self.assertIn(f'kAnnotationsFile[] = "{self.VOLUME["downwardAPI"]["items"][0]["path"]}"', text)
+
+
 class Bindings(unittest.TestCase):
-    def test_each_policy_is_bound_to_the_table_and_lets_pods_in_without_it(self):
+    def test_each_policy_is_bound_and_lets_pods_in_if_it_or_the_table_fails(self):
         for kind in ("Validating", "Mutating"):
             bindings = [one["spec"] for one in objects() if one["kind"] == f"{kind}AdmissionPolicyBinding"]
             policies = [one for one in objects() if one["kind"] == f"{kind}AdmissionPolicy"]
             self.assertEqual([one["policyName"] for one in bindings], [one["metadata"]["name"] for one in policies])
             table = find("ConfigMap", "xschedd-priorities")["metadata"]
             for binding, policy in zip(bindings, policies):
-                self.assertEqual(binding["paramRef"], {"name": table["name"], "namespace": table["namespace"],
-                                                       "parameterNotFoundAction": "Allow"})
+                if "paramKind" in policy["spec"]:
+                    self.assertEqual(binding["paramRef"], {"name": table["name"], "namespace": table["namespace"],
+                                                           "parameterNotFoundAction": "Allow"})
+                else:
+                    self.assertNotIn("paramRef", binding)
                 self.assertEqual(policy["spec"]["failurePolicy"], "Ignore")
 
     def test_priorities_of_the_table_are_priorities(self):

@@ -1,0 +1,44 @@
+// The annotations of running pods, from the files that the kubelet keeps up to date for them: NRI brings no event when
+// an annotation changes. A pod has such a file if it has a downward API volume of the name below, found by the pod's
+// uid. What the file says is what the API server has, and no container can write it; all the same nothing outside of
+// the volume is ever read: no link leads out of it, and only a regular file counts. Thread rule: one thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "common/unique_fd.h"
+#include "tools/nri/annotations.h"
+
+namespace xschedd::nri {
+
+inline constexpr char kDefaultKubeletDir[] = "/var/lib/kubelet";
+inline constexpr char kAnnotationsVolume[] = "xschedd-annotations";
+inline constexpr char kAnnotationsFile[] = "annotations";
+
+class PodFiles {
+ public:
+  explicit PodFiles(std::string kubelet_dir);
+
+  // The annotations that the pod has now; what changes from now on is told by Changed. Nothing: it has no such volume.
+  Result<std::optional<Annotations>> Follow(const std::string& pod_uid);
+  void Forget(const std::string& pod_uid);
+
+  // Readable when a file may have changed; -1: this host allows no watching.
+  int Fd() const { return inotify_.Get(); }
+  // The uids of the pods whose files may have changed since the last call. `every`: also those that cannot be watched.
+  std::vector<std::string> Changed(bool every);
+
+ private:
+  // -1: it cannot be watched.
+  int Watch(int folder);
+
+  std::string kubelet_dir_;
+  UniqueFd inotify_;
+  std::map<std::string, int> watches_;  // by pod; the same numbers as inotify's
+};
+
+}  // namespace xschedd::nri
