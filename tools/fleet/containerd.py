@@ -12,6 +12,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, "/opt/test/tests/fault")
 
@@ -220,6 +221,37 @@ class Fleet:
         self.has(pod, 0, "hint")
         self.end(pod)
 
+    def an_annotation_changes_live(self):
+        """The kubelet's part, its file of the pod's annotations, is done here as it does it: there is no kubelet."""
+        folder = pathlib.Path("/var/lib/kubelet/pods/uid-live/volumes/kubernetes.io~downward-api/xschedd-annotations")
+
+        def annotate(version, priority):
+            (folder / version).mkdir(parents=True)
+            (folder / version / "annotations").write_text(f'xschedd.io/priority="{priority}"')
+            (folder / "..data_tmp").symlink_to(version)
+            (folder / "..data_tmp").rename(folder / "..data")
+        annotate("..1", 5)
+        (folder / "annotations").symlink_to("..data/annotations")
+        pod = self.client("live", {"xschedd.io/priority": "5"})
+        self.has(pod, 5)
+        began = time.monotonic()
+        annotate("..2", 33)
+        wait_for(lambda: self.of(pod)["priority_effective"] == 33, "the running client has the new priority")
+        took = time.monotonic() - began
+        self.has(pod, 33)
+        self.said("pod ml/live, container main: its annotations have changed, and its claim has now: priority 33")
+        # The bounds are those of the namespace, and a restarted plugin knows what counts now.
+        annotate("..3", 90)
+        wait_for(lambda: self.of(pod)["priority_effective"] == 50, "it gets the ceiling")
+        self.plugin.stop(signal.SIGKILL)
+        annotate("..4", -3)
+        self.plugin.start()
+        self.await_plugin()
+        wait_for(lambda: self.of(pod)["priority_effective"] == -3, "what changed while the plugin was away counts")
+        self.end(pod)
+        wait_for(lambda: len(self.claims()) == 2, "the claim of the pod that is gone ends")
+        return f"after {took:.2f} s, with a look's own time"
+
     def a_restart_of_the_plugin_loses_nothing(self):
         """What ended meanwhile is found by comparing."""
         ended = self.client("ended", {"xschedd.io/priority": "5"})
@@ -290,9 +322,10 @@ class Fleet:
         wait_for(lambda: not json.loads(xschedctl("--json", "ps"))["clients"], "no client is left")
         return f"{MANY} pods"
 
-    STEPS = (prepare, a_pod_without_annotations_is_untouched, an_annotated_one_is_a_client_with_a_claim, the_less_important_is_held,
-             a_claim_changes_live, a_pod_does_not_go_above_its_namespace, a_wrong_annotation_is_said_and_counts_as_none,
-             a_pod_that_asks_for_a_gpu_is_bounded, a_restart_of_the_plugin_loses_nothing, a_restart_of_containerd_strands_no_pod,
+    STEPS = (prepare, a_pod_without_annotations_is_untouched, an_annotated_one_is_a_client_with_a_claim,
+             the_less_important_is_held, a_claim_changes_live, a_pod_does_not_go_above_its_namespace,
+             a_wrong_annotation_is_said_and_counts_as_none, a_pod_that_asks_for_a_gpu_is_bounded, an_annotation_changes_live,
+             a_restart_of_the_plugin_loses_nothing, a_restart_of_containerd_strands_no_pod,
              a_restart_of_the_daemon_strands_no_pod, a_daemon_that_lost_its_state_gets_the_claims_again,
              without_a_daemon_pods_start_all_the_same, many_come_and_go)
 
