@@ -171,7 +171,7 @@ TEST_CASE("only a file of the kubelet's own volume is read") {
   std::ofstream(secret) << "xschedd.io/priority=\"90\"";
   // The volume itself is a link.
   fs::create_directories(kubelet.Folder().parent_path());
-  fs::create_directory_symlink(kubelet.Folder("empty-dir"), kubelet.Folder());
+  fs::create_directory_symlink(fs::path("../kubernetes.io~empty-dir") / kAnnotationsVolume, kubelet.Folder());
   CHECK(Value(files).find("a link leads out") != std::string::npos);
   fs::remove(kubelet.Folder());
   kubelet.Write("xschedd.io/priority=\"20\"");
