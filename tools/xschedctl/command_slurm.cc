@@ -148,6 +148,7 @@ Outcome<ExitCode> End(const StepOptions& options, const GlobalOptions& global) {
   const auto answer = client->Call(request);
   // The claim may have ended with its cgroup, or never been made.
   if (!answer && answer.error().code != ExitCode::kNoClient) return tl::unexpected<Failure>(answer.error());
+  RecordUsage(*client, request.name());
   return ExitCode::kOk;
 }
 

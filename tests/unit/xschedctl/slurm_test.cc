@@ -6,6 +6,7 @@
 #include "tools/xschedctl/slurm/ask_slurm.h"
 #include "tools/xschedctl/slurm/limits.h"
 #include "tools/xschedctl/slurm/step.h"
+#include "tools/xschedctl/slurm/usage.h"
 
 namespace xschedd::ctl {
 namespace {
@@ -181,6 +182,36 @@ TEST_CASE("a step's cgroup is Slurm's where there is one") {
   CHECK(CgroupOfOurs("/", step) == "/xschedd_17.0");
   CHECK(IsOurs("/system.slice/slurmd.service/xschedd_17.0"));
   CHECK_FALSE(IsOurs(scope + "/job_17/step_0"));
+}
+
+TEST_CASE("the account of steps is bounded, for all to read, and keeps the mode that it was given") {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / "xschedd-slurm-usage";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const std::string path = folder / "usage.jsonl";
+  const auto text = [](const std::string& file) {
+    std::ifstream stream(file);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  const auto mode = [](const std::string& file) { return fs::status(file).permissions(); };
+  constexpr std::size_t kBytes = 8;
+  for (const char* const line : {"one", "two"})
+    REQUIRE(AppendUsage(path, line, kBytes));
+  CHECK(text(path) == "one\ntwo\n");
+  CHECK((mode(path) & fs::perms::others_read) != fs::perms::none);
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  REQUIRE(AppendUsage(path, "three", kBytes));
+  CHECK(text(path) == "three\n");
+  CHECK(text(path + ".1") == "one\ntwo\n");
+  CHECK(mode(path) == (fs::perms::owner_read | fs::perms::owner_write));
+  REQUIRE(AppendUsage(path, "a line longer than the limit", kBytes));
+  CHECK(text(path + ".1") == "three\n");
+  fs::remove(path);
+  fs::create_symlink("elsewhere", path);
+  CHECK_FALSE(AppendUsage(path, "x", kBytes));
+  CHECK_FALSE(AppendUsage(folder / "missing/usage.jsonl", "x", kBytes));
+  fs::remove_all(folder);
 }
 
 TEST_CASE("only a cgroup of ours that is old and empty is removed") {

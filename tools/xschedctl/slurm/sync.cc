@@ -8,8 +8,10 @@
 
 #include "daemon/registry/cgroups.h"
 #include "tools/xschedctl/commands.h"
+#include "tools/xschedctl/render_claims.h"
 #include "tools/xschedctl/slurm/ask_slurm.h"
 #include "tools/xschedctl/slurm/step.h"
+#include "tools/xschedctl/slurm/usage.h"
 #include "tools/xschedctl/table.h"
 
 namespace xschedd::ctl {
@@ -46,7 +48,10 @@ Outcome<void> Remove(AdminClient& client, const v1::Claim& claim) {
   request.set_name(claim.name());
   const auto answer = client.Call(request);
   if (!answer && answer.error().code == ExitCode::kNoDaemon) return tl::unexpected<Failure>(answer.error());
-  if (answer) Print(Harmless(claim.name()) + ": removed; its job or step has ended\n");
+  if (answer) {
+    Print(Harmless(claim.name()) + ": removed; its job or step has ended\n");
+    RecordUsage(client, claim.name());
+  }
   return {};
 }
 
@@ -65,6 +70,23 @@ Outcome<void> PutAgain(AdminClient& client, const v1::Claim& claim, const SlurmJ
 }
 
 }  // namespace
+
+void RecordUsage(AdminClient& client, const std::string& name) {
+  v1::ReportClaimsRequest request;
+  request.set_name(name);
+  const auto answer = client.Call(request);
+  if (!answer) return;
+  // The latest that has ended is this one: a requeued job's steps use the name again.
+  for (const v1::ClaimReport& report : answer->claims()) {
+    if (report.ended_unix_ms() == 0) continue;
+    v1::ReportClaimsResponse only;
+    *only.add_claims() = report;
+    Json json = ToJson(only)["claims"][0];
+    json.erase("clients");
+    if (const Result<void> done = AppendUsage(kSlurmUsagePath, json.dump()); !done) Print(done.error().Line() + "\n");
+    return;
+  }
+}
 
 Outcome<ExitCode> SyncClaims(AdminClient& client, const SlurmLimits& limits) {
   const auto claims = client.Call(v1::ListClaimsRequest());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "tools/xschedctl/admin_client.h"
 #include "tools/xschedctl/slurm/limits.h"
@@ -11,6 +12,9 @@ namespace xschedd::ctl {
 // The label of a claim that has what the user asked for.
 inline constexpr char kWishLabel[] = "gpu-priority";
 inline constexpr std::size_t kMaxWishBytes = 64;
+
+// Appends what the ended claim of a step has used to the node's account (usage.h). Prints what keeps it from that.
+void RecordUsage(AdminClient& client, const std::string& name);
 
 // Puts again the claims of steps whose priority is another now, removes those of jobs that have ended, and prints a
 // line for each. Changes nothing where Slurm does not answer.

@@ -1,0 +1,60 @@
+#include "tools/xschedctl/slurm/usage.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "common/unique_fd.h"
+
+namespace xschedd::ctl {
+namespace {
+
+constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+constexpr int kAttempts = 8;
+
+bool IsStillThere(int fd, const std::string& path) {
+  struct stat open {};
+  struct stat named {};
+  return ::fstat(fd, &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
+         open.st_dev == named.st_dev;
+}
+
+// Locked, and not the one that another writer has just put aside.
+UniqueFd OpenLocked(const std::string& path) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    UniqueFd fd(::open(path.c_str(), kFlags, 0644));
+    if (!fd.IsValid() || ::flock(fd.Get(), LOCK_EX) != 0) break;
+    if (IsStillThere(fd.Get(), path)) return fd;
+  }
+  return UniqueFd();
+}
+
+}  // namespace
+
+Result<void> AppendUsage(const std::string& path, std::string_view line, std::size_t max_bytes) {
+  const auto fail = [&] { return Fail("cannot write " + path + ": " + std::strerror(errno)); };
+  UniqueFd fd = OpenLocked(path);
+  struct stat status {};
+  if (!fd.IsValid() || ::fstat(fd.Get(), &status) != 0) return fail();
+  const std::string text = std::string(line) + "\n";
+  if (status.st_size > 0 && static_cast<std::size_t>(status.st_size) + text.size() > max_bytes) {
+    if (::rename(path.c_str(), (path + ".1").c_str()) != 0) return fail();
+    // The old one's lock is kept until the new one has its mode.
+    UniqueFd next = OpenLocked(path);
+    if (!next.IsValid() || ::fchown(next.Get(), status.st_uid, status.st_gid) != 0 ||
+        ::fchmod(next.Get(), status.st_mode & 07777) != 0) {
+      return fail();
+    }
+    fd = std::move(next);
+  }
+  // In one call, so that a reader sees whole lines.
+  if (::write(fd.Get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return fail();
+  return {};
+}
+
+}  // namespace xschedd::ctl
