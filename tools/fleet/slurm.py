@@ -213,14 +213,14 @@ class Fleet:
             expect(program.end() == 0, "the job failed")
         self.no_claims("the claims end")
         wait_for(lambda: not run("sh", "-c", "find /sys/fs/cgroup -name 'xschedd_*'"), "the cgroups are gone")
-        # As a user reads it.
-        def read():
-            return run(*user("cat", "/var/log/xschedd-slurm.jsonl"), status=None)
-        wait_for(lambda: len(read().splitlines()) == 2, "both steps are in the account")
-        said = read()
-        account = {line["labels"]["job"]: line for line in map(json.loads, said.splitlines())}
-        expect(set(account) == {self.low_job, self.high_job}, f"the account: {said}")
-        expect(account[self.low_job]["held_ns"] > 0 and account[self.low_job]["labels"]["user"] == "alice", f"the account: {said}")
+
+        def account():
+            """As a user reads it."""
+            said = run(*user("cat", "/var/log/xschedd-slurm.jsonl"), status=None)
+            return {line["labels"]["job"]: line for line in map(json.loads, said.splitlines())}
+        wait_for(lambda: {self.low_job, self.high_job} <= set(account()), "both steps are in the account")
+        low = account()[self.low_job]
+        expect(low["held_ns"] > 0 and low["labels"]["user"] == "alice" and low["ended_unix_ms"], f"the account: {low}")
 
     def ranks_are_one_group(self):
         """A job of two ranks, as a batch script's step. Its own step and the script's have claims."""
