@@ -8,8 +8,8 @@ Run by `life` in `booted`. Each step needs the one before it. The last line is `
 import json
 import sys
 
-from life import SERVICE, SOCKETS, TEST, Life
-from machine import expect, files, property_of, run, run_steps, wait_for
+from life import GPU, SERVICE, SOCKETS, TEST, Life
+from machine import Program, expect, files, property_of, run, run_steps, wait_for
 
 INSTALL = f"{TEST}/archive/install"
 PLUGIN = "xschedd-nri.service"
@@ -32,7 +32,6 @@ class Portable(Life):
         expect(run("readlink", f"/proc/{self.main_pid()}/exe") == program, "another program is running")
         run("grep", "-q", MINE, "/etc/xschedd/xschedd.toml")
         wait_for(lambda: self.client("preloaded.py"), "the program is a client again")
-        wait_for(lambda: self.look()["bound"] == "1", "the client of lower priority is held again")
         expect(self.program.ask("launch").split()[0] == "0", "the program cannot launch")
 
     # ---- steps, in this order
@@ -90,7 +89,15 @@ class Portable(Life):
         run("systemctl", "start", PLUGIN)
         wait_for(lambda: property_of(PLUGIN, "SubState") == "running", "the plugin runs")
 
-    def clients_set(self):
+    def tenants_of_the_archive(self):
+        """The daemon's state does not outlive a removed package: the tenants, whose memory it had, begin again."""
+        for tenant in (self.low, self.high):
+            tenant.process.kill()
+        self.low, self.high = (Program(f"{TEST}/restart_tenant", "/run/xschedd", priority, GPU) for priority in (0, 50))
+        for tenant in (self.low, self.high):
+            expect(tenant.hear() == "ready", "a tenant did not start")
+            expect(tenant.ask("busy") == "ok", "a tenant is not busy")
+        wait_for(lambda: self.look()["bound"] == "1", "the client of lower priority is held")
         run("xschedctl", "set", "--pid", self.client("preloaded.py")["pid"], "--priority", -7)
 
     def upgrade(self):
@@ -124,7 +131,7 @@ class Portable(Life):
         run("xschedctl", "version")
 
     STEPS = (Life.depend, native, clients_of_the_native_packages, the_archive_refuses_beside_them, to_the_portable_package, and_back,
-             to_the_archive, verify, self_test, Life.acceptance, plugin, clients_set, Life.restart, Life.crash, Life.watchdog,
+             to_the_archive, verify, self_test, Life.acceptance, plugin, tenants_of_the_archive, Life.restart, Life.crash, Life.watchdog,
              Life.reload, upgrade, uninstall, nothing_is_left, native_again)
 
 
