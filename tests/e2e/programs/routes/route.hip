@@ -27,8 +27,8 @@
 #if HIP_VERSION_MAJOR < 6
 // Exported in early ROCm 5, and not in its headers any more. Null where it is absent, as in 5.7.
 namespace hip_impl {
-__attribute__((weak)) void hipLaunchKernelGGLImpl(std::uintptr_t function, const dim3& grid, const dim3& block,
-                                                  std::uint32_t shared, hipStream_t stream, void** extra);
+__attribute__((weak)) void hipLaunchKernelGGLImpl(std::uintptr_t function, const dim3& grid, const dim3& block, std::uint32_t shared,
+                            hipStream_t stream, void** extra);
 }
 #endif
 
