@@ -32,12 +32,16 @@ def versions(path: str) -> dict[str, tuple[int, ...]]:
     return found
 
 
+def other_libraries(path: str) -> list[str]:
+    return [f"{path} needs {name}: link it statically" for name in sorted(libraries(path) - LIBRARIES)]
+
+
 def problems(path: str) -> list[str]:
     asked = versions(path)
     highest = max(asked.values(), default=(0,))
     print(f"{path}: glibc {'.'.join(map(str, highest))}; {' '.join(sorted(libraries(path)))}")
     newer = sorted(name for name, version in asked.items() if version > HIGHEST_GLIBC)
-    return ([f"{path} needs {name}: link it statically" for name in sorted(libraries(path) - LIBRARIES)] +
+    return (other_libraries(path) +
             [f"{path} needs {name} of a newer library: add it to common/old_glibc" for name in newer])
 
 

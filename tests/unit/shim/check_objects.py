@@ -4,7 +4,8 @@
           else, without version nodes; runs no constructor; its launch path is short
   client  needs only the C library, and nothing newer; exports only its start
           and its self-description
-usage: check_objects.py SHIM CLIENT ENTRY_POINTS_DEF...
+usage: check_objects.py portable|native SHIM CLIENT ENTRY_POINTS_DEF...
+native: the archives in the client are those of a newer system than Debian 12, and need its C library.
 """
 import os
 import re
@@ -50,13 +51,13 @@ def launch_path(path, name):
 
 
 def main():
-    shim, client = sys.argv[1:3]
-    entries = [entry for definition in sys.argv[3:] for entry in entry_points.read(definition)]
+    is_portable, shim, client = sys.argv[1] == 'portable', *sys.argv[2:4]
+    entries = [entry for definition in sys.argv[4:] for entry in entry_points.read(definition)]
     problems = []
 
     if needs.libraries(shim) != {'libc.so.6'}:
         problems.append(f'shim needs {needs.libraries(shim)}')
-    problems += needs.problems(shim) + needs.problems(client)
+    problems += needs.problems(shim) + (needs.problems(client) if is_portable else needs.other_libraries(client))
     if 'INIT_ARRAY' in run('readelf', '-dW', shim):
         # The C runtime's frame_dummy is the one entry that every shared object has.
         size = int(re.search(r'INIT_ARRAYSZ\)\s+(\d+)', run('readelf', '-dW', shim)).group(1))

@@ -92,6 +92,8 @@ class Mistakes(unittest.TestCase):
                   'hipGraphAddKernelNode': 'unknown; it takes no stream',
                   '_ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv': 'unknown; it takes a stream',
                   'hipGetCmdName': 'unknown; it is not declared'}
+        # ROCm 5.7 and later do not export the C++ function.
+        wanted = {name: words for name, words in wanted.items() if not name.startswith('_Z') or name in self.runtime.exports}
         left = [entry for entry in ENTRIES if entry.name not in wanted]
         self.assertEqual(len(left), len(ENTRIES) - len(wanted))
         self.check(self.problems(left + [entry_points.Entry('XS_LISTED', 'hipFree')]),

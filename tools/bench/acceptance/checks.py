@@ -63,7 +63,7 @@ def launch_pairs(place: Place, seconds: float) -> Tuple[List[tuple], List[tuple]
                 taken = {}
                 for way in (NATIVE, OURS) if number % 2 == 0 else (OURS, NATIVE):
                     taken[way] = rigs[way].stretch([tenants[way]], 0.25)[program.name]["launch_ns"]
-                if number >= 0:  # the first pair warms up
+                if number >= 0 and taken[NATIVE] and taken[OURS]:  # the first pair warms up; 0: a busy host let nothing be done
                     pairs[is_tracked].append((taken[NATIVE], taken[OURS]))
             states = {device["state"] for device in rigs[OURS].clients()[tenants[OURS].child.pid]["devices"]}
             if (states == {"untracked"}) == is_tracked:

@@ -104,7 +104,8 @@ Facts Gather(const DoctorOptions& options) {
   facts.kernel = GatherKernel();
   facts.service = GatherService();
   facts.preloaded_for_all = FileText("/etc/ld.so.preload");
-  std::sscanf(gnu_get_libc_version(), "%d.%d", &facts.glibc.emplace().first, &facts.glibc->second);
+  GlibcVersion& glibc = facts.glibc.emplace();
+  std::sscanf(gnu_get_libc_version(), "%d.%d", &glibc.first, &glibc.second);
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text(*entry);
     if (const auto equals = text.find('='); equals != std::string::npos) {

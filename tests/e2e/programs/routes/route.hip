@@ -25,9 +25,9 @@
 #include "../program.h"
 
 #if HIP_VERSION_MAJOR < 6
-// In ROCm 5 exported, and not in its headers any more.
+// Exported in early ROCm 5, and not in its headers any more. Null where it is absent, as in 5.7.
 namespace hip_impl {
-void hipLaunchKernelGGLImpl(std::uintptr_t function, const dim3& grid, const dim3& block, std::uint32_t shared,
+__attribute__((weak)) void hipLaunchKernelGGLImpl(std::uintptr_t function, const dim3& grid, const dim3& block, std::uint32_t shared,
                             hipStream_t stream, void** extra);
 }
 #endif
@@ -121,7 +121,7 @@ Launch LaunchBy(const std::string& how) {
     });
   }
 #if HIP_VERSION_MAJOR < 6
-  if (how == "ggl") {
+  if (how == "ggl" && hip_impl::hipLaunchKernelGGLImpl != nullptr) {
     return ByBuffer([](void** extra) {
       hip_impl::hipLaunchKernelGGLImpl(reinterpret_cast<std::uintptr_t>(&scale_add), kGrid, kBlock, 0, nullptr, extra);
       return hipGetLastError();
