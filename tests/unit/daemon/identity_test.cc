@@ -131,7 +131,7 @@ TEST_CASE("a reused pid is not taken for the process that connected") {
   const std::vector<uid_t> others(4, ::getuid() + 1);
   int opened = 0;
   int looks = 0;
-  // A kernel before 6.5 gives only the pid. `before`, `after`: /proc's word around opening the pidfd.
+  // A kernel before 6.5 gives only the pid. `before`, `after`: what /proc says before and after the pidfd is opened.
   const auto as_of = [&](int error, std::optional<ProcessStatus> before, std::optional<ProcessStatus> after) {
     opened = looks = 0;
     const PeerCalls calls{.peer_pidfd =
@@ -155,7 +155,7 @@ TEST_CASE("a reused pid is not taken for the process that connected") {
   CHECK_FALSE(as_of(ENOPROTOOPT, it, std::nullopt));
   CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{0, own}, ProcessStatus{0, own}));            // not known
   CHECK_FALSE(as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, others}));  // reused by another user
-  // It connected as this user and has become another, but one of its uids is still the first.
+  // It connected as this user and has changed to another; one of its uids is still the first.
   CHECK(
       as_of(ENOPROTOOPT, ProcessStatus{100, others}, ProcessStatus{100, {::getuid() + 1, ::getuid() + 1, ::getuid()}}));
   // With these errors a newer kernel says that the peer is gone; its pid is not tried.

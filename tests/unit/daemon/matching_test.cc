@@ -12,7 +12,7 @@ using namespace xschedd;
 
 namespace {
 
-// A pointer: GCC 14 takes what a function returns that is given a temporary for a part of it.
+// A pointer, because GCC 14 warns of a dangling reference when a function with a temporary argument returns one.
 Client& AddPython(Registry& registry, const char* cgroup = "/user.slice/job-1") {
   NewClient fresh;
   fresh.identity.pid = 10;
@@ -20,7 +20,7 @@ Client& AddPython(Registry& registry, const char* cgroup = "/user.slice/job-1") 
   fresh.identity.gid = 100;
   fresh.identity.exe = "/usr/bin/python3.11";
   fresh.identity.cgroup = cgroup;
-  fresh.identity.may_raise = true;  // for whether a rule may raise see rights/roles_test.cc
+  fresh.identity.may_raise = true;  // rights/roles_test.cc tests which clients a rule may raise
   fresh.group_name = "job";
   return registry.Add(std::move(fresh), 0);
 }

@@ -98,7 +98,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
   SECTION("without a uuid the address counts") {
     CHECK(attach(address, "") == address);
     CHECK(attach(address, "") == address);
-    CHECK(attach(address, "GPU-a") == address);  // the same, said by one that knows more
+    CHECK(attach(address, "GPU-a") == address);  // the same device, from a client that also knows its uuid
     CHECK(registry.Devices().size() == 1);
   }
   SECTION("a client that names the partition itself is believed") {
@@ -163,7 +163,7 @@ TEST_CASE("a device is known by its address and uuid, whatever its ordinal") {
   }
 }
 
-TEST_CASE("a container is on at most half of the different devices that its uid may be on in all") {
+TEST_CASE("a container may be on at most half as many different devices as its uid") {
   Registry registry;
   const auto attach = [&](const std::string& place, const std::string& address) {
     NewClient fresh = Make(1, 0);
@@ -189,7 +189,7 @@ TEST_CASE("a container is on at most half of the different devices that its uid 
     CHECK(attach("user's container a", address).empty());
 }
 
-TEST_CASE("a user's number of different devices is bounded over all its uids") {
+TEST_CASE("the number of a user's different devices is bounded over all its uids") {
   Registry registry;
   const auto add = [&](std::uint32_t uid, std::uint32_t owner) -> Client& {
     NewClient fresh = Make(1, uid);
@@ -212,7 +212,7 @@ TEST_CASE("a user's number of different devices is bounded over all its uids") {
       "uid 1000 (with its subordinate uid 100003) is on 2 different GPUs, and may be on 2; end some clients, or let an "
       "administrator raise gpus_per_uid in [quota]");
   CHECK_FALSE(attach(first, 1, "0000:c1:00.0", "GPU-b"));  // a partition is one, too
-  // Nothing refused is kept.
+  // A refused attachment leaves nothing behind.
   CHECK(registry.Names().Known().size() == 1);
   CHECK(registry.Devices().size() == 2);
   // A device that the user is on already is allowed; other users have their own limit.
