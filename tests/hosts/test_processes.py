@@ -48,7 +48,7 @@ class Processes(host.HostTest):
     def test_child_works(self):
         self.check_scheduled(*self.way("fork-first"), pid_of=self.only_client)
 
-    def test_parent_works_on_after_fork(self):
+    def test_parent_works_after_fork(self):
         self.check_scheduled(*self.way("fork-after"))
 
     def test_daemon(self):
@@ -119,7 +119,7 @@ class Loading(host.HostTest):
         shutil.copy(shim, folder)
         self.check_unscheduled(*self.plain, before=["env", f"LD_PRELOAD={folder / shim.name}"], cause="install libxschedd-client")
 
-    def test_library_of_no_use(self):
+    def test_library_that_is_invalid(self):
         broken = self.node.dir / "broken.so"
         broken.write_text("not a library\n")
         self.check_unscheduled(*self.plain, cause="doctor", environment={"XSCHEDD_CLIENT_LIB": broken})

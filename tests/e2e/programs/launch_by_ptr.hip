@@ -1,5 +1,5 @@
 // The oldest way to launch: configuration, arguments and function in three calls. The runtime turns the last one into
-// hipModuleLaunchKernel by its own export, where the shim sees it: hipLaunchByPtr itself does not say on which stream.
+// hipModuleLaunchKernel by its own export, where the shim intercepts it: hipLaunchByPtr itself does not name the stream.
 #include "program.h"
 
 int main(int argc, char** argv) {
