@@ -313,8 +313,8 @@ class Interrupted(OnTheSoftwareGpu):
                               'rm full; $ACCEPTANCE --continue report; echo $?; ls report')
         said = done.stdout.splitlines()
         self.assertEqual(said[1:4], ["sound: yes: 1 GPU, driver, runtime and shim fit together", "report", str(REFUSED)], done)
-        self.assertEqual(done.stderr, "xschedctl: acceptance: the report in report is not whole: No space left on device; make room "
-                         "there, and go on by --continue\n")
+        self.assertEqual(done.stderr, "xschedctl: acceptance: the report in report is incomplete: No space left on device; make room "
+                         "there, and continue it with --continue\n")
         self.assertIn(STAND_IN, said[4])  # `ls -A` had nothing to list
         self.assertEqual(said[7], str(OK))
         self.assertEqual(len(said[8:]), 4, done)
@@ -323,8 +323,9 @@ class Interrupted(OnTheSoftwareGpu):
         done = self.in_mounts('$ACCEPTANCE --output report >/dev/null && mount -o remount,ro tmpfs . || exit 98;'
                               '$ACCEPTANCE --output other; echo $?; $ACCEPTANCE --continue report; echo $?')
         self.assertEqual(done.stderr.splitlines(), [
-            "xschedctl: acceptance: other cannot be made: Read-only file system; name another folder by --output",
-            "xschedctl: acceptance: the report in report is not whole: Read-only file system; make room there, and go on by --continue"])
+            "xschedctl: acceptance: other cannot be made: Read-only file system; name another folder with --output",
+            "xschedctl: acceptance: the report in report is incomplete: Read-only file system; make room there, and continue it "
+            "with --continue"])
         self.assertEqual([done.stdout.splitlines()[number] for number in (0, -1)], [str(REFUSED), str(REFUSED)], done)
         self.assertIn("sound: yes", done.stdout)
 
