@@ -314,7 +314,7 @@ def client_held(world, numbers):
         return False
 
     if not world.until(is_caught, 3.0):
-        return {"held": "nobody was"}
+        return {"held": "no client was"}
     tenant = found[0]
     if what == "kill":
         world.kill(tenant)

@@ -294,19 +294,19 @@ class World(harness.Node):
 
     def judge_calls(self):
         """Judges every long call since the last time by what may have held it."""
-        everybody = self.tenants + self.leaving
-        calls = {tenant.name: tenant.diary.new_calls() for tenant in everybody}
+        tenants = self.tenants + self.leaving
+        calls = {tenant.name: tenant.diary.new_calls() for tenant in tenants}
         now = time.monotonic_ns()  # after the calls, so that the other records cover them
         old = now - 20_000 * MS
         downs = self.downs + self.manager.gaps(now)
-        for tenant in everybody:
+        for tenant in tenants:
             tenant.claims = [span for span in tenant.claims if span[1] > old] + tenant.spans()
-        for tenant in everybody:
+        for tenant in tenants:
             for call in calls[tenant.name]:
                 self._note_longest(call)
                 if call[1] - call[0] - call[2] < WORTH_A_LOOK_NS:
                     continue
-                claims = [span for other in everybody
+                claims = [span for other in tenants
                           if other.device == tenant.device and other.priority > tenant.priority
                           for span in other.claims if span[0] < call[1] and span[1] > call[0] - LINGER_NS]
                 claims += [(start, end or now) for device, priority, start, end in self.claims

@@ -5,7 +5,7 @@
 
 namespace xschedd::fuzz {
 
-// The lowest number that is free: the same before and after means that nothing leaked below it.
+// The lowest free number: if it is the same before and after, nothing leaked below it.
 inline int LowestFree() {
   const int fd = ::dup(STDERR_FILENO);
   ::close(fd);

@@ -1,4 +1,4 @@
-"""What else is in the host: other allocators, sanitizers, another gRPC, too few threads."""
+"""Other libraries in the host: allocators, sanitizers, another gRPC; and too few threads."""
 
 import pathlib
 import unittest

@@ -33,7 +33,7 @@ class Seccomp(host.HostTest):
                                        cause=f"seccomp filter ends what calls {call}")
 
     def test_dockers_filter(self):
-        """clone3 and pidfd_open are not there; a thread gets no descriptors of its own by unshare."""
+        """clone3 and pidfd_open do not exist; a thread cannot get its own descriptor table with unshare."""
         self.check_scheduled(*self.odd("first=filter"), environment=self.filter(errno.ENOSYS, "clone3", "pidfd_open"))
 
     def test_no_descriptor_table_of_its_own(self):
@@ -41,12 +41,12 @@ class Seccomp(host.HostTest):
         self.check_scheduled(*self.odd("before=filter"), environment=self.filter(errno.EPERM, "close_range", "unshare"))
 
     def test_a_sandbox_answers_system_calls(self):
-        """SIGSYS goes to the program's handler, also from threads of the shim's."""
+        """SIGSYS goes to the program's handler, also from the shim's threads."""
         self.check_scheduled(*self.odd("first=emulate-trapped", "before=filter"),
                              environment=self.filter("trap", "close_range", "unshare"))
 
     def test_filter_after_connecting_and_the_daemon_restarts(self):
-        """The connection is there; a new one would end the process."""
+        """The client is connected; a new connection would end the process."""
         node = self.node
         node.start_daemon()
         process = node.start(*self.odd("after=filter"), environment=self.environment(

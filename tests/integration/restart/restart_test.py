@@ -125,7 +125,7 @@ class Kept(Restart):
             high.close()
         wait_for(lambda: self.manager.ready == 2, "the daemon is back")
         wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "only the other one is listed")
-        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+        wait_for(lambda: not low.look()["held"], "the low client is open")
         wait_for(lambda: len(self.manager.stored()) == 4, "its memory has left the store")
 
     def test_client_that_dies_while_it_is_awaited_is_gone(self):
@@ -133,7 +133,7 @@ class Kept(Restart):
         self.kill()
         high.close()
         wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "only the other one is listed")
-        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+        wait_for(lambda: not low.look()["held"], "the low client is open")
         wait_for(lambda: len(self.manager.stored()) == 4, "its memory has left the store")
 
     def test_a_client_that_does_not_return_is_removed(self):
@@ -141,7 +141,7 @@ class Kept(Restart):
         self.kill()
         self.assertEqual(low.ask("connect"), "ok")
         wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "the grace has ended")
-        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+        wait_for(lambda: not low.look()["held"], "the low client is open")
         self.assertEqual(high.ask("connect"), "ok")  # with fresh memory
         self.assertEqual(len(self.clients()), 2)
 
@@ -153,7 +153,7 @@ class Kept(Restart):
         high.process.wait()  # the child still has the socket and the memory
         self.kill()
         wait_for(lambda: [client["pid"] for client in self.clients()] == [str(low.pid)], "only the other one is listed")
-        wait_for(lambda: not low.look()["held"], "nobody is in its way")
+        wait_for(lambda: not low.look()["held"], "the low client is open")
 
     def test_ledger_full_of_nonsense_affects_no_other_client(self):
         low, high = self.held_pair()
@@ -410,7 +410,7 @@ class Lost(Restart):
         mine = [client for client in self.clients() if client["pid"] == str(low.pid)]
         self.assertTrue(mine and all(client["hold"] for client in mine))
         self.assertEqual(low.ask("close"), "ok")
-        wait_for(lambda: len(self.clients()) == 2, "what nobody uses is gone")
+        wait_for(lambda: len(self.clients()) == 2, "only clients in use are left")
 
 
 class TooMany(Restart):

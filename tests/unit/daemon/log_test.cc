@@ -90,13 +90,13 @@ TEST_CASE("an unread log does not block the daemon, and later says how many line
   spdlog::set_default_logger(logger);
   // In several messages if the log's thread read lines meanwhile.
   constexpr std::string_view kLostLines = "log lines were lost, because they were not read in time lines=";
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   std::uint64_t tellings = 0;
   for (std::size_t at = 0; (at = text.find(kLostLines, at)) != std::string::npos; ++tellings) {
     at += kLostLines.size();
-    told += std::strtoull(text.c_str() + at, nullptr, 10);
+    reported += std::strtoull(text.c_str() + at, nullptr, 10);
   }
-  CHECK(told == lost);
+  CHECK(reported == lost);
   CHECK(text.find("line number=" + std::to_string(lines - 1)) != std::string::npos);
   CHECK(text.find("not waited for") == std::string::npos);
   CHECK(static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')) == lines - lost + tellings);

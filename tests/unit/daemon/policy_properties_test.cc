@@ -66,7 +66,7 @@ Wrong Conserves(const State& state, const Decision& decision, std::uint64_t now)
     const bool kept_elsewhere = std::any_of(state.tenants.begin(), state.tenants.end(), [&](const Tenant& other) {
       return other.group == tenant.group && other.busy && (used[other.device] || lingering[other.device]);
     });
-    if (!kept_elsewhere) return "a device has work and nobody is open";
+    if (!kept_elsewhere) return "a device has work and no client is open";
   }
   return nullptr;
 }

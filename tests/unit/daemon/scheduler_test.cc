@@ -291,10 +291,10 @@ TEST_CASE("late work is reported and counted") {
     }
     return texts;
   };
-  int told = 0;
+  int callbacks = 0;
   world.scheduler.OnLate([&](const Client& client) {
     CHECK(&client == low->client);
-    ++told;
+    ++callbacks;
   });
   const Attachment& attachment = *low->client->attachments.at(0);
   const std::uint64_t start = fake_now;
@@ -313,7 +313,7 @@ TEST_CASE("late work is reported and counted") {
     world.Report(*low, false);
     CHECK(late().empty());
     CHECK(low->client->late_total == 0);
-    CHECK(told == 0);
+    CHECK(callbacks == 0);
     CHECK(attachment.deadline_ns == 0);
   }
   SECTION("late") {
@@ -321,7 +321,7 @@ TEST_CASE("late work is reported and counted") {
     world.Report(*low, false);
     CHECK(late() == std::vector<std::string>{"finished 3.2 ms after its deadline"});
     CHECK(low->client->late_total == 1);
-    CHECK(told == 1);
+    CHECK(callbacks == 1);
   }
   SECTION("late, while other work goes on") {
     fake_now = start + 6 * policy::kNsPerMs;

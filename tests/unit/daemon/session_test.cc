@@ -223,10 +223,10 @@ TEST_CASE("rules beyond the user's memory quota are not counted separately, and 
   const std::size_t kept = world.OnlyClient().passed.size();
   CHECK(kept > 0);
   CHECK(kept < 20);
-  int told = 0;
+  int notices = 0;
   for (const v1::DaemonMessage& message : world.session->said)
-    told += message.notice().text().ends_with("; further passthrough rules are not counted separately") ? 1 : 0;
-  CHECK(told == (can_say ? 1 : 0));
+    notices += message.notice().text().ends_with("; further passthrough rules are not counted separately") ? 1 : 0;
+  CHECK(notices == (can_say ? 1 : 0));
   // Known rules are still counted.
   world.Receive(Passed(std::string(size, 'a')));
   CHECK(world.OnlyClient().passed.at(std::string(size, 'a')) == 2);
