@@ -1,6 +1,6 @@
 // The shim with a daemon that writes anything to the board: gates, windows, the ring's tail, while the shim counts
-// launches, records markers and reports. Properties: nothing is counted twice or lost; a launch without work in flight is
-// admitted; no thread waits unless it is held.
+// launches, records markers and reports. Properties: nothing is counted twice or lost; a launch without work in flight
+// is admitted; no thread waits unless it is held.
 #include <memory>
 
 #include "client-shim/core/device_launch.h"

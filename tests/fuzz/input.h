@@ -1,5 +1,5 @@
-// Shared by all fuzz targets: reading the input piece by piece, and a check that ends the run. Thread rule: one user at a
-// time.
+// Shared by all fuzz targets: reading the input piece by piece, and a check that ends the run. Thread rule: one user at
+// a time.
 #pragma once
 
 #include <algorithm>

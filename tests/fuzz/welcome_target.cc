@@ -92,9 +92,6 @@ void Run(fuzz::Input& input) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
-  static bool is_first = true;  // the first run opens descriptors that stay open
-  const int before = fuzz::LowestFree();
-  Run(input);
-  FUZZ_CHECK(std::exchange(is_first, false) || fuzz::LowestFree() == before);
+  fuzz::CheckNoLeak([&] { Run(input); });
   return 0;
 }

@@ -77,6 +77,7 @@ TEST_CASE("client text becomes well-formed UTF-8 without control characters or q
   } cases[] = {
       {"plain", "plain"},
       {"a\x1b[31m\"\x7f\n", "a?[31m???"},
+      {"\xc2\x9b\x33\x31m\xc2\xa0", "?31m\xc2\xa0"},  // U+009B begins a terminal's command
       {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},  // 2, 3 and 4 bytes
       {"\x80\xbf", "??"},                                                                // no lead
       {"\xc0\x80\xc1\xbf", "????"},                                                      // overlong, 2 bytes
