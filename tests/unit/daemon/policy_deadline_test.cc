@@ -50,7 +50,7 @@ TEST_CASE("deadline: inside a class the earliest runs first") {
   CheckDeadlines("an idle one is shut where it would be held",
                  {{1, 0, 10, 33, true, 'o'}, {2, 0, 0, 33, false, 'H', Why::kDeadline, 100}});
   CheckDeadlines("and open where it would overtake", {{1, 0, 50, 100, true, 'o'}, {2, 0, 0, 33, false, 'o'}});
-  CheckDeadlines("nobody has a deadline: untracked", {{1, 0, 0, 0, true, '-'}, {2, 0, 0, 0, true, '-'}});
+  CheckDeadlines("no deadlines: untracked", {{1, 0, 0, 0, true, '-'}, {2, 0, 0, 0, true, '-'}});
   CheckDeadlines("alone: untracked", {{1, 0, 10, 33, true, '-'}});
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("laxity: work with slack runs after all others, work without before th
     CHECK(Letters(decision) == "oH");
     CHECK(decision.gates[1].why == Why::kLinger);
     CHECK(decision.next_look_ns == frames.idle_since_ns + 200 * kNsPerUs);
-    CHECK(Letters(world.At(frames.idle_since_ns + 200 * kNsPerUs)) == "Ho");  // nobody waits for longer
+    CHECK(Letters(world.At(frames.idle_since_ns + 200 * kNsPerUs)) == "Ho");  // no client waits longer
     frames.busy = true;
     SECTION("shorter than the margin: the work goes on") {
       frames.busy_since_ns = frames.idle_since_ns + 2 * kNsPerMs - 1;

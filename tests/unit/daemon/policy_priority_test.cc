@@ -40,7 +40,7 @@ TEST_CASE("priority: which clients are awaited") {
 }
 
 TEST_CASE("priority: an administrator's hold") {
-  Check("held whatever its priority; nobody waits for it",
+  Check("held whatever its priority; no client waits for it",
         {{1, 100, 0, true, 'H', Why::kHold, true}, {2, 0, 0, true, '-'}});
   Check("held alone", {{1, 0, 0, false, 'H', Why::kHold, true}});
   Check("a held one does not make others tracked",

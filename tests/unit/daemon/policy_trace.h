@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/policy/decide.h"
+#include "tests/unit/daemon/policy_memory.h"
 
 namespace xschedd::policy::test {
 
@@ -51,12 +52,7 @@ class Trace {
 
   void Apply(const Decision& decision) {
     gates_ = decision.gates;
-    for (std::size_t i = 0; i < state.groups.size(); ++i)
-      state.groups[i].memory = decision.memory[i];
-    for (std::size_t i = 0; i < state.devices.size(); ++i)
-      state.devices[i].memory = decision.devices[i];
-    for (Tenant& tenant : state.tenants)
-      tenant.ran_ns = tenant.launched = 0;
+    KeepMemory(decision, state);
   }
 
   std::uint32_t Below(std::uint32_t bound) { return static_cast<std::uint32_t>(random_() % bound); }

@@ -9,6 +9,7 @@
 
 #include "daemon/policy/decide.h"
 #include "tests/catch.h"
+#include "tests/unit/daemon/policy_memory.h"
 
 namespace xschedd::policy::test {
 
@@ -64,12 +65,7 @@ class World {
     if (decision.gates.size() != state.tenants.size() || decision.memory.size() != state.groups.size() ||
         decision.devices.size() != state.devices.size())
       FAIL("a decision and its state differ in size");
-    for (std::size_t i = 0; i < state.groups.size(); ++i)
-      state.groups[i].memory = decision.memory[i];
-    for (std::size_t i = 0; i < state.devices.size(); ++i)
-      state.devices[i].memory = decision.devices[i];
-    for (Tenant& tenant : state.tenants)
-      tenant.ran_ns = tenant.launched = 0;
+    KeepMemory(decision, state);
     if (decision.next_look_ns <= now) FAIL_CHECK("the next decision is due in the past");
     return decision;
   }

@@ -194,7 +194,7 @@ TEST_CASE("events report each beginning and end of a wait") {
     return text;
   };
   world.Report(*high, true);
-  CHECK(kinds().empty());  // shut, but nobody waits
+  CHECK(kinds().empty());  // shut, but no thread waits
   world.Report(*low, true);
   CHECK(kinds() == "bh");
   world.Report(*high, false);

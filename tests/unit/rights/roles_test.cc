@@ -86,7 +86,7 @@ TEST_CASE("a configured ceiling allows raising as well as limiting it") {
   CHECK(OwnCeilingOf(1000, false, config).is_configured);
   CHECK(OwnCeilingOf(1001, false, config).priority == 20);
   CHECK(OwnCeilingOf(1001, false, config).weight == 100);
-  // Root is bound by what is written for everybody.
+  // Settings for all users bind root, too.
   CHECK(OwnCeilingOf(0, true, config).priority == 20);
 }
 

@@ -197,7 +197,7 @@ TEST_CASE("on any device, learning costs the important client at most the tolera
   }
 }
 
-TEST_CASE("nobody starves in any workload, under any policy, on any device") {
+TEST_CASE("no client starves in any workload, under any policy, on any device") {
   // docs/explanation/policies.md, "Nobody waits for ever": within n + 1 seconds, plus the time on the device.
   const char* const seeds = std::getenv("XSCHEDD_POLICY_SEEDS");
   const std::uint32_t count = seeds == nullptr ? kUsualSeeds : static_cast<std::uint32_t>(std::atoi(seeds));

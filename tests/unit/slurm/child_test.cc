@@ -82,7 +82,7 @@ TEST_CASE("a child that takes too long is killed with its own children, and its 
   CHECK((state.empty() || state == "Z\n" || state == "X\n"));
 }
 
-TEST_CASE("a child goes on after SIGTERM") {
+TEST_CASE("a child ignores SIGTERM") {
   CHECK(Shell("kill -TERM $$; echo after").text == "after\n");
 }
 
