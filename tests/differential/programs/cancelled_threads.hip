@@ -1,6 +1,6 @@
-// Threads that are cancelled while they launch. A held thread waits at the gate, which the program cannot know: its work
-// is submitted, as without xschedd, and it ends at its own next cancellation point. It writes nothing after its first
-// launch, because a write is such a point.
+// Threads that are cancelled while they launch. A held thread waits at the gate, which the program cannot know: its
+// work is submitted, as without xschedd, and it ends at its own next cancellation point. It writes nothing after its
+// first launch, because a write is such a point.
 #include <pthread.h>
 
 #include <atomic>
@@ -50,8 +50,8 @@ void* Work(void* data) {
   return nullptr;
 }
 
-// Waits until the launches are made, or long enough for a held thread to reach the gate: a program cannot see that it is
-// held. Asynchronous cancellation must wait for the launches, because the runtime does not support it inside a call.
+// Waits until the launches are made, or long enough for a held thread to reach the gate: a program cannot see that it
+// is held. Asynchronous cancellation must wait for the launches, because the runtime does not support it inside a call.
 void WaitAWhile(const Cancelled& cancelled) {
   for (int poll = 0; !cancelled.is_done && (cancelled.is_asynchronous || poll < 300); ++poll)
     usleep(100);

@@ -1,7 +1,8 @@
 /* A libamdhip64 of a few functions, to test interception without a GPU. With FAKE_HIP_TABLE it has a dispatch table and
- * registers it on the first call, as ROCm 6.2 and later do; without it behaves like older ones. With FAKE_HIP_SHORT_TABLE
- * the table ends, by its size, before the launches: a release that cannot be scheduled by its table. With FAKE_HIP_7
- * the last error is the last failure, as from ROCm 7 on; without, what the last call returned. Thread rule: one thread.
+ * registers it on the first call, as ROCm 6.2 and later do; without it behaves like older ones. With
+ * FAKE_HIP_SHORT_TABLE the table ends, by its size, before the launches: a release that cannot be scheduled by its
+ * table. With FAKE_HIP_7 the last error is the last failure, as from ROCm 7 on; without, what the last call returned.
+ * Thread rule: one thread.
  */
 #include <stddef.h>
 #include <stdint.h>
