@@ -186,7 +186,8 @@ class InSandbox(WithFolder):
         wrapper = self.folder / "xschedd"
         wrapper.write_text(f'#!/bin/sh\nexec {" ".join(self.launcher())} {XSCHEDD} "$@"\n', encoding="utf-8")
         wrapper.chmod(0o755)
-        subprocess.run([os.environ["XSCHEDD_DAEMON_TEST"], "~with hardly any descriptors*"], check=True, env={**os.environ, "XSCHEDD_BINARY": str(wrapper)})
+        subprocess.run([os.environ["XSCHEDD_DAEMON_TEST"], "~with too few descriptors*"], check=True,
+                       env={**os.environ, "XSCHEDD_BINARY": str(wrapper)})
 
 
 if __name__ == "__main__":
